@@ -1,0 +1,1 @@
+"""annotate: people validate what the judge did. Reads the same study as `judge`."""

@@ -1,0 +1,1 @@
+"""judge: an LLM labels passages and scores answers in bulk. The other half is `annotate`."""

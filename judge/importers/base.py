@@ -1,0 +1,72 @@
+"""What an importer is, and how the command line finds one.
+
+An importer is a module of this package with
+
+    NAME: str                 the word after `judge items import`
+    HELP: str                 one line for the listing
+    def read(paths, options, bad) -> Iterator[Row]
+
+and, when several files make up one import (claims + corpus), `TOGETHER = True`: then `read` gets
+all paths in one call and they share one transaction; otherwise it is called once per file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from judge.errors import BadInput, UsageError
+from judge.types import Item, Where
+
+Bad = Callable[[BadInput], None]
+"""Called with each unusable row; raises at once, or notes it and returns when rows may be skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One item and where it was read."""
+
+    item: Item
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for beside the paths.
+
+    `maps` goes from our field to a dotted path in the user's row; `label_maps` goes from a label
+    field to {old value: new value}. Both are stored with the import.
+    """
+
+    dataset: str | None = None
+    maps: Mapping[str, str] = field(default_factory=dict)
+    label_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+class Importer(Protocol):
+    """The shape of an importer module."""
+
+    NAME: str
+    HELP: str
+
+    def read(self, paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+        """Yield rows in file order; call `bad` for a row that cannot be used."""
+
+
+def names() -> list[str]:
+    """Every format, by looking at the files of this package."""
+    package = importlib.import_module("judge.importers")
+    found = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in {"base", "fields"}]
+    return sorted(n.replace("_", "-") for n in found)
+
+
+def get(name: str) -> Importer:
+    """The importer called `name`. Raises UsageError naming the ones there are."""
+    if name not in names():
+        raise UsageError(f"no format '{name}'; there are: {', '.join(names())}")
+    module: Importer = importlib.import_module(f"judge.importers.{name.replace('-', '_')}")  # type: ignore[assignment]
+    return module

@@ -1,0 +1,70 @@
+"""What a provider is, and how `vendor/model` finds one.
+
+A provider sends one request and returns one reply, or raises a ProviderError. It never retries,
+waits or counts: the runner owns retries, rate limits and budgets. Keys come from the environment.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from judge.errors import UsageError
+from judge.types import Json, Reply, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the command line passes to a provider. `timeout` is in seconds, for one call."""
+
+    base_url: str | None = None
+    timeout: float = 120.0
+    options: Mapping[str, str] | None = None
+    """Provider options given as `--option key=value` (llamacpp: n_ctx, threads; scripted: script)."""
+
+
+class Provider(Protocol):
+    """One model of one vendor, opened once per run."""
+
+    label_codes: bool
+    """Token log-probabilities come back for a one-character answer (known after `open`)."""
+    max_concurrency: int | None
+    """Calls that make sense at once; None = no limit of its own."""
+
+    async def open(self) -> None:
+        """Connect or load, and find out what the model supports. Raises ProviderError."""
+
+    async def complete(self, request: Request) -> Reply:
+        """Send one request. Raises ProviderError, and nothing else, when there is no reply."""
+
+    async def close(self) -> None:
+        """Free what `open` took; safe to call twice."""
+
+    def describe(self) -> Mapping[str, Json]:
+        """Facts worth storing with a run (base URL without credentials, output format); no secrets."""
+
+
+def vendors() -> list[str]:
+    """Every vendor, by looking at the files of this package."""
+    package = importlib.import_module("judge.providers")
+    found = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in {"base", "tokens"}]
+    return sorted(n.replace("_", "-") for n in found)
+
+
+def get(model: str, settings: Settings | None = None) -> Provider:
+    """The provider for `vendor/model`, not opened yet.
+
+    Raises UsageError when the vendor is unknown or the model is not named.
+    """
+    vendor, slash, name = model.partition("/")
+    if not slash or vendor not in vendors():
+        raise UsageError(
+            f"model '{model}' is not vendor/name with a vendor of: {', '.join(vendors())} "
+            "(for example openai/gpt-5-mini, or llamacpp/smollm2)"
+        )
+    module = importlib.import_module(f"judge.providers.{vendor.replace('-', '_')}")
+    provider: Provider = module.Provider(name, settings or Settings())
+    return provider

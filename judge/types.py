@@ -1,0 +1,255 @@
+"""The nouns that every layer shares: items, requests, replies, judgements, labels, measures.
+
+Plain data only; nothing here opens a file, a socket or a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+Json = Any
+GOLD = "gold"
+
+
+class Status(StrEnum):
+    """How one attempt on one unit ended; only `ok` has labels."""
+
+    OK = "ok"
+    UNPARSED = "unparsed"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    FAILED = "failed"
+
+
+class AnnotatorKind(StrEnum):
+    """Who a label comes from."""
+
+    HUMAN = "human"
+    JUDGE = "judge"
+    GOLD = "gold"
+    ADJUDICATED = "adjudicated"
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One label by one annotator on an imported unit; `annotator` is "gold" for gold labels."""
+
+    field: str
+    value: str
+    annotator: str = GOLD
+    kind: AnnotatorKind = AnnotatorKind.GOLD
+    rationale: str | None = None
+
+
+@dataclass(slots=True)
+class Passage:
+    """One passage of an item. `source_id` may be empty: the id then comes from the text's hash."""
+
+    text: str
+    source_id: str = ""
+    title: str | None = None
+    date: str | None = None
+    source: str | None = None
+    meta: dict[str, Json] = field(default_factory=dict)
+    votes: list[Vote] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Item:
+    """One question or claim with its passages, as an importer hands it to the store."""
+
+    source_id: str
+    dataset: str
+    question_id: str | None = None
+    question: str | None = None
+    question_date: str | None = None
+    claim: str | None = None
+    reference_answers: list[str] | None = None
+    options: dict[str, str] | None = None
+    correct: str | None = None
+    pair_id: str | None = None
+    polarity: str | None = None
+    meta: dict[str, Json] = field(default_factory=dict)
+    votes: list[Vote] = field(default_factory=list)
+    passages: list[Passage] = field(default_factory=list)
+
+    @property
+    def item_id(self) -> str:
+        return f"{self.dataset}:{self.source_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where in a user's file a row stands; line counts from 1."""
+
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One thing to label: an item, a passage of it, an answer, a sentence or a claim."""
+
+    unit_id: str
+    kind: str
+    item_id: str
+    question_id: str
+    inputs: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat turn; role is system, user or assistant."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call, complete: nothing outside it changes what is asked.
+
+    `prefix` counts the leading messages that are the same for every unit of the run (providers
+    cache them). `schema` asks for JSON, `codes` for one character out of the string.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    prefix: int
+    schema: Mapping[str, Json] | None = None
+    codes: str | None = None
+    max_tokens: int = 256
+    temperature: float | None = 0.0
+    seed: int | None = None
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call; None where the provider does not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelDistribution:
+    """Probabilities over a task's labels.
+
+    `probabilities` holds every label of the domain and sums to 1 together with `unassigned`, the
+    mass of tokens that stand for no label.
+    """
+
+    probabilities: Mapping[str, float]
+    unassigned: float
+
+    def argmax(self) -> str:
+        """The most probable label; ties go to the first in the task's order."""
+        return max(self.probabilities, key=lambda k: self.probabilities[k])
+
+
+@dataclass(frozen=True, slots=True)
+class TokenChoice:
+    """One position of a reply: the chosen token and the alternatives with natural log-probabilities."""
+
+    token: str
+    alternatives: Sequence[tuple[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class RateState:
+    """What rate-limit headers said: how much is left and in how many seconds it is full again."""
+
+    remaining_requests: int | None = None
+    reset_requests: float | None = None
+    remaining_tokens: int | None = None
+    reset_tokens: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back. `stop` is one of stop, length, refusal."""
+
+    text: str
+    stop: str = "stop"
+    usage: Usage = Usage()
+    resolved_model: str | None = None
+    tokens: Sequence[TokenChoice] | None = None
+    rate: RateState | None = None
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One value for one field of one unit, as parsed from a reply or derived from another field."""
+
+    field: str
+    value: str
+    distribution: LabelDistribution | None = None
+    rationale: str | None = None
+    derived_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One attempt on one unit, with everything the study keeps of it. `latency` is in seconds."""
+
+    run_id: str
+    unit_id: str
+    repeat: int
+    attempt: int
+    status: Status
+    reply: str | None
+    reason: str | None
+    labels: tuple[Answered, ...]
+    usage: Usage
+    latency: float | None
+    request_sha: str | None
+    resolved_model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One number with what it rests on.
+
+    `value` is None exactly when `reason` is set; `low` and `high` bound the interval at
+    `confidence`. `coverage` is the share of the units asked about that the value rests on.
+    """
+
+    measure: str
+    value: float | None
+    n_units: int
+    coverage: float | None = None
+    n_clusters: int | None = None
+    low: float | None = None
+    high: float | None = None
+    reason: str | None = None
+    field: str | None = None
+    level: str | None = None
+    weights: str | None = None
+    annotators: tuple[str, ...] | None = None
+    confidence: float = 0.95
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape: every key present, None where it does not apply."""
+        return {
+            "measure": self.measure,
+            "annotators": list(self.annotators) if self.annotators else None,
+            "field": self.field,
+            "level": self.level,
+            "weights": self.weights,
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "confidence": self.confidence,
+            "n_units": self.n_units,
+            "n_clusters": self.n_clusters,
+            "coverage": self.coverage,
+            "reason": self.reason,
+            "notes": list(self.notes),
+        }
