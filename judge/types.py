@@ -90,6 +90,14 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """One item and where it was read."""
+
+    item: Item
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
     """One thing to label: an item, a passage of it, an answer, a sentence or a claim."""
 

@@ -20,18 +20,12 @@ from pathlib import Path
 from typing import Protocol
 
 from judge.errors import BadInput, UsageError
-from judge.types import Item, Where
+from judge.types import Row
+
+__all__ = ["Bad", "Importer", "Options", "Row", "get", "names"]
 
 Bad = Callable[[BadInput], None]
 """Called with each unusable row; raises at once, or notes it and returns when rows may be skipped."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One item and where it was read."""
-
-    item: Item
-    where: Where
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,82 @@
+"""What can be wrong with a template that front matter alone does not show."""
+
+from __future__ import annotations
+
+from jinja2 import TemplateSyntaxError, meta, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from judge.errors import TaskError
+from judge.prompts.load import Task
+from judge.prompts.render import CODES, Mode, Renderer
+
+_CONSTANT_NAMES = {"title", "questions"}
+_CUE = "answer_cue"
+
+
+def check_template(task: Task, where: str) -> None:
+    """Compile and try both halves. Raises TaskError naming the variable or line that is wrong."""
+    env = ImmutableSandboxedEnvironment()
+    head_lines = task.text[: task.text.index(task.constant or task.unit)].count("\n")
+    trees = {}
+    for half, source in (("constant", task.constant), ("unit", task.unit)):
+        try:
+            trees[half] = env.parse(source)
+        except TemplateSyntaxError as e:
+            offset = task.text[: task.text.index(source)].count("\n") if source else head_lines
+            raise TaskError(f"{where}: template, line {offset + (e.lineno or 1)}: {e.message}") from e
+    inputs = set(task.input_names)
+    for name in sorted(meta.find_undeclared_variables(trees["constant"])):
+        if name in inputs or name == _CUE:
+            raise TaskError(f"{where}: template: '{name}' belongs below '<!-- unit -->' (above is constant)")
+        if name not in _CONSTANT_NAMES:
+            raise TaskError(f"{where}: template: undeclared variable '{name}'")
+    used = meta.find_undeclared_variables(trees["unit"])
+    for name in sorted(used):
+        if name not in inputs and name != _CUE:
+            raise TaskError(f"{where}: template: undeclared variable '{name}'; add it to inputs or drop it")
+    if unused := sorted(inputs - used):
+        raise TaskError(f"{where}: template: input '{unused[0]}' is declared and never shown")
+    _refuse_unfencing(trees["unit"], inputs, where)
+    for question in task.spec.questions:
+        if len(question.labels) > len(CODES):
+            raise TaskError(f"{where}: field '{question.field}' has more than {len(CODES)} labels")
+    _try(task, where)
+
+
+def _refuse_unfencing(tree: nodes.Template, inputs: set[str], where: str) -> None:
+    """An input may be output as it is or tested; anything else would let it out of its fence."""
+    allowed: set[int] = set()
+    for output in tree.find_all(nodes.Output):
+        allowed |= {id(n) for n in output.nodes if isinstance(n, nodes.Name)}
+    tests = [n.test for n in tree.find_all(nodes.If)] + [n.test for n in tree.find_all(nodes.CondExpr)]
+    for test in tests:
+        allowed |= {id(n) for n in _tested(test)}
+    for name in tree.find_all(nodes.Name):
+        if name.name in inputs and name.ctx == "load" and id(name) not in allowed:
+            raise TaskError(
+                f"{where}: template: '{name.name}' may only be shown as {{{{ {name.name} }}}} or tested "
+                "in an {% if %}: filters, loops and assignments would take it out of its fence"
+            )
+
+
+def _tested(node: nodes.Node) -> list[nodes.Name]:
+    if isinstance(node, nodes.Name):
+        return [node]
+    if isinstance(node, nodes.Not | nodes.Test):
+        return _tested(node.node)
+    if isinstance(node, nodes.And | nodes.Or):
+        return _tested(node.left) + _tested(node.right)
+    return []
+
+
+def _try(task: Task, where: str) -> None:
+    """Render once with all inputs and once with the optional ones missing."""
+    full: dict[str, object] = {name: f"sample {name}" for name in task.input_names}
+    bare = {name: value for name, value in full.items() if name in task.required_inputs}
+    renderer = Renderer(task, Mode.CODES if task.one_choice else Mode.JSON)
+    for inputs in (full, bare):
+        shown = renderer.render(inputs).messages[-1].content
+        if "None" in shown:
+            raise TaskError(
+                f"{where}: template: an optional input is shown as 'None'; put it in an {{% if %}}"
+            )

@@ -1,0 +1,205 @@
+"""Find task files, read them, and say precisely what is wrong with one."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from judge.errors import TaskError, UsageError
+from judge.prompts.spec import Question, TaskSpec
+from judge.resources import resource_dir
+from judge.types import Json
+
+UNIT_MARK = "<!-- unit -->"
+_NAME = re.compile(r"^([a-z][a-z0-9_]*)\.v([1-9][0-9]*)\.md$")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A loaded task file. `constant` and `unit` are the two halves of its template."""
+
+    task_id: str
+    version: int
+    spec: TaskSpec
+    constant: str
+    unit: str
+    text: str
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The name with its version, as stored: `stance.v1`."""
+        return f"{self.task_id}.v{self.version}"
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the file's text; a study refuses another text under a version it has used."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def fields(self) -> list[str]:
+        """Asked fields, then derived ones."""
+        return [q.field for q in self.spec.questions] + list(self.spec.derive)
+
+    def question(self, field: str) -> Question:
+        """The question that asks for `field`. Raises KeyError."""
+        return next(q for q in self.spec.questions if q.field == field)
+
+    def domain(self, field: str) -> list[str]:
+        """The declared labels of an asked or derived field, in order; empty for interval and text."""
+        if field in self.spec.derive:
+            return self.spec.derive[field].domain()
+        return [label.value for label in self.question(field).labels]
+
+    def level(self, field: str) -> str:
+        """The measurement level of a field."""
+        return self.spec.derive[field].level if field in self.spec.derive else self.question(field).level
+
+    @property
+    def required_inputs(self) -> list[str]:
+        """Inputs a unit must have to be asked about."""
+        return list(self.spec.inputs)
+
+    @property
+    def input_names(self) -> list[str]:
+        """All inputs, the optional ones last."""
+        return [*self.spec.inputs, *self.spec.optional_inputs]
+
+    @property
+    def one_choice(self) -> bool:
+        """One question with labels and no rationale: a single character can answer it."""
+        return (
+            len(self.spec.questions) == 1
+            and bool(self.spec.questions[0].labels)
+            and (self.spec.rationale == "none")
+        )
+
+
+def parse_task(text: str, file_name: str, path: str = "") -> Task:
+    """Read the text of a task file. Raises TaskError naming file and field."""
+    where = path or file_name
+    match = _NAME.match(file_name)
+    if not match:
+        raise TaskError(f"{where}: a task file is called NAME.vN.md (lower case, for example stance.v1.md)")
+    head, body = _split(text, where)
+    try:
+        front = yaml.safe_load(head)
+    except yaml.YAMLError as e:
+        mark = getattr(e, "problem_mark", None)
+        line = f", line {mark.line + 2}" if mark else ""
+        raise TaskError(f"{where}: the front matter is not YAML{line}: {getattr(e, 'problem', e)}") from e
+    if not isinstance(front, dict):
+        raise TaskError(f"{where}: the front matter must be a mapping with title, unit, inputs, questions")
+    try:
+        spec = TaskSpec.model_validate(front)
+    except ValidationError as e:
+        raise TaskError(f"{where}: " + "; ".join(_complaint(err) for err in e.errors())) from e
+    constant, mark_found, unit = body.partition(UNIT_MARK)
+    if not mark_found:
+        raise TaskError(
+            f"{where}: the template needs a line '{UNIT_MARK}': what is the same for all units above it, "
+            "the unit's own text below"
+        )
+    if UNIT_MARK in unit:
+        raise TaskError(f"{where}: '{UNIT_MARK}' stands twice in the template")
+    task = Task(match[1], int(match[2]), spec, constant.strip(), unit.strip(), text, path)
+    from judge.prompts.check import check_template  # it renders, so it needs Task first
+
+    check_template(task, where)
+    return task
+
+
+def _split(text: str, where: str) -> tuple[str, str]:
+    if not text.startswith("---\n"):
+        raise TaskError(f"{where}: the first line must be '---' (YAML front matter)")
+    head, found, body = text[4:].partition("\n---\n")
+    if not found:
+        raise TaskError(f"{where}: no line '---' closes the front matter")
+    return head, body
+
+
+def _complaint(error: Any) -> str:
+    where = ".".join(str(p) for p in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"unknown key '{where}'"
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return f"{where}: {message}" if where else message
+
+
+def find_tasks(folder: Path | None = None) -> dict[str, Path]:
+    """Task files by `name.vN`: the shipped ones, then the user's own folder over them.
+
+    Raises UsageError when the folder does not exist or holds a second file for a shipped version.
+    """
+    shipped = resource_dir("prompts")
+    found = _tasks_in(shipped)
+    if folder is None:
+        return found
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder of task files")
+    for name, path in _tasks_in(folder).items():
+        if name in found and found[name].read_bytes() != path.read_bytes():
+            raise UsageError(f"{path}: '{name}' is a shipped task; give yours another name or version")
+        found[name] = path
+    return found
+
+
+def _tasks_in(folder: Path) -> dict[str, Path]:
+    paths = sorted(folder.glob("*.md"), key=_order)
+    return {p.name.removesuffix(".md"): p for p in paths if p.name not in ("README.md",)}
+
+
+def _order(path: Path) -> tuple[str, int]:
+    match = _NAME.match(path.name)
+    return (match[1], int(match[2])) if match else (path.name, 0)
+
+
+def load_task(name: str, folder: Path | None = None) -> Task:
+    """The task called `stance` (its newest version), `stance.v1`, or a path to a task file.
+
+    Raises UsageError when there is none, TaskError when the file is bad.
+    """
+    if name.endswith(".md"):
+        path = Path(name)
+    else:
+        found = find_tasks(folder)
+        versions = [n for n in found if n == name or n.rpartition(".v")[0] == name]
+        if not versions:
+            raise UsageError(f"no task '{name}'; there are: {', '.join(found)}")
+        path = found[versions[-1]]
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except OSError as e:
+        raise UsageError(f"{path}: {e.strerror}") from e
+    except UnicodeDecodeError as e:
+        raise TaskError(f"{path}: not UTF-8 (byte {e.start})") from e
+    return parse_task(text.replace("\r\n", "\n"), path.name, str(path))
+
+
+def answer_schema(task: Task, domains: dict[str, Sequence[str]] | None = None) -> dict[str, Json]:
+    """The strict JSON Schema of one answer: every field required, labels as an enum."""
+    properties: dict[str, Json] = {}
+    if task.spec.rationale == "before":
+        properties["rationale"] = {"type": "string"}
+    for question in task.spec.questions:
+        if question.labels:
+            values = (domains or {}).get(question.field) or [label.value for label in question.labels]
+            properties[question.field] = {"type": "string", "enum": list(values)}
+        else:
+            properties[question.field] = {"type": "number" if question.level == "interval" else "string"}
+    if task.spec.rationale == "after":
+        properties["rationale"] = {"type": "string"}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,168 @@
+"""A task and a unit in, chat messages out: the constant part first, the unit's own text last.
+
+Values of inputs are marked as untrusted and reach the prompt only through `finalize`, which fences
+them; a template cannot show one bare, because every filter that would unmark it is refused by
+`judge.prompts.check`. The fence's code is derived from the unit's own text, so it is the same when
+the request is repeated and yet cannot be written into that text beforehand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from judge.errors import TaskError
+from judge.prompts.fence import DATA_NOTICE, Untrusted, fence, untrusted
+from judge.prompts.load import Task, answer_schema
+from judge.types import Json, Message
+
+CODES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Mode(StrEnum):
+    """How an answer is asked for: one character with its probabilities, or a JSON object."""
+
+    CODES = "codes"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Messages for one unit; the first `prefix` of them are the same for every unit."""
+
+    messages: tuple[Message, ...]
+    prefix: int
+    schema: Mapping[str, Json] | None
+    codes: str | None
+
+
+class _Fenced:
+    """Holds the fence code of the request being rendered (one renderer, one thread)."""
+
+    code = ""
+
+    def __call__(self, value: Any) -> Any:
+        return fence(value, self.code) if isinstance(value, Untrusted) else value
+
+
+class Renderer:
+    """Renders one task in one mode.
+
+    `orders` maps a field to the order in which its labels are shown (default: as declared); the
+    n-th label shown has the n-th code. Not thread-safe: one per event loop.
+    """
+
+    def __init__(self, task: Task, mode: Mode, orders: Mapping[str, Sequence[str]] | None = None) -> None:
+        self.task, self.mode = task, mode
+        shown = orders or {}
+        self.orders = {q.field: list(shown.get(q.field) or task.domain(q.field)) for q in task.spec.questions}
+        self._fenced = _Fenced()
+        env = ImmutableSandboxedEnvironment(
+            undefined=StrictUndefined,
+            finalize=self._fenced,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,
+        )
+        try:
+            self._unit = env.from_string(task.unit)
+            system = env.from_string(task.constant).render(self._constants())
+        except TemplateError as e:
+            raise TaskError(f"{task.path or task.name}: template: {e}") from e
+        system = f"{system.strip()}\n\n{DATA_NOTICE}\n\n{self._answer_format()}"
+        self.prefix = (Message("system", system), *self._examples())
+        first = task.spec.questions[0].field
+        self.codes = CODES[: len(self.orders[first])] if mode is Mode.CODES else None
+        self.schema = None if mode is Mode.CODES else answer_schema(task, dict(self.orders))
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels behind the codes, in code order (mode codes only)."""
+        return self.orders[self.task.spec.questions[0].field]
+
+    def render(self, inputs: Mapping[str, Json]) -> Prompt:
+        """The prompt of one unit. Raises TaskError when the template cannot show these inputs."""
+        messages = (*self.prefix, Message("user", self._user(inputs)))
+        return Prompt(messages, len(self.prefix), self.schema, self.codes)
+
+    def _user(self, inputs: Mapping[str, Json]) -> str:
+        values = {name: as_text(inputs.get(name)) for name in self.task.input_names}
+        digest = hashlib.sha256(self.task.sha256.encode())
+        for name, value in values.items():
+            digest.update(f"\0{name}\0{value}".encode("utf-8", "surrogatepass"))
+        self._fenced.code = digest.hexdigest()[:8]
+        shown = {name: None if value is None else untrusted(name, value) for name, value in values.items()}
+        try:
+            return self._unit.render(shown, answer_cue=self._cue()).strip()
+        except (TemplateError, TypeError, ValueError) as e:
+            raise TaskError(f"{self.task.path or self.task.name}: template: {e}") from e
+
+    def _constants(self) -> dict[str, Json]:
+        return {"title": self.task.spec.title, "questions": self.task.spec.questions}
+
+    def _examples(self) -> list[Message]:
+        turns = []
+        for example in self.task.spec.examples:
+            turns.append(Message("user", self._user(example.inputs)))
+            turns.append(Message("assistant", self.answer(example.answers, example.rationale)))
+        return turns
+
+    def answer(self, values: Mapping[str, str], rationale: str = "") -> str:
+        """What a model would reply for these labels in this mode."""
+        if self.mode is Mode.CODES:
+            return CODES[self.labels.index(values[self.task.spec.questions[0].field])]
+        out: dict[str, Json] = {q.field: values[q.field] for q in self.task.spec.questions}
+        if self.task.spec.rationale == "before":
+            out = {"rationale": rationale, **out}
+        elif self.task.spec.rationale == "after":
+            out["rationale"] = rationale
+        return json.dumps(out, ensure_ascii=False)
+
+    def _answer_format(self) -> str:
+        lines = []
+        for question in self.task.spec.questions:
+            meanings = {label.value: label.meaning for label in question.labels}
+            lines.append(question.ask or f"What is the {question.field}?")
+            for code, value in zip(CODES, self.orders[question.field], strict=False):
+                head = f"{code} = {value}" if self.mode is Mode.CODES else f"- {json.dumps(value)}"
+                lines.append(f"{head}: {meanings[value]}" if meanings[value] else head)
+        if self.mode is Mode.CODES:
+            lines.append("Answer with exactly one of these letters and nothing else.")
+        else:
+            lines.append(f"Answer with one JSON object and nothing else: {self._json_shape()}")
+        return "\n".join(lines)
+
+    def _json_shape(self) -> str:
+        parts = []
+        if self.task.spec.rationale == "before":
+            parts.append('"rationale": "one or two sentences"')
+        for question in self.task.spec.questions:
+            values = " | ".join(json.dumps(v, ensure_ascii=False) for v in self.orders[question.field])
+            free = "number" if question.level == "interval" else "text"
+            parts.append(f'"{question.field}": {values or free}')
+        if self.task.spec.rationale == "after":
+            parts.append('"rationale": "one or two sentences"')
+        return "{" + ", ".join(parts) + "}"
+
+    def _cue(self) -> str:
+        if self.mode is Mode.CODES:
+            return f"Answer ({', '.join(CODES[: len(self.labels)])}):"
+        return "Answer (JSON):"
+
+
+def as_text(value: Json) -> str | None:
+    """An input as the text that is shown: lists one entry a line, options as `A. text` lines."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return "\n".join(f"{k}. {v}" for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return "\n".join(f"- {v}" for v in value)
+    return str(value)

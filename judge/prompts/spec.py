@@ -1,0 +1,196 @@
+"""The front matter of a task file, as a pydantic model; its field descriptions are the reference page."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+ITEM_INPUTS = ("question", "question_date", "claim", "reference_answers", "options")
+PASSAGE_INPUTS = ("passage", "passage_title", "passage_date", "passage_source")
+NEVER_INPUTS = ("correct", "gold", "meta", "votes", "polarity", "pair_id", "labels")
+RESERVED_FIELDS = ("rationale",)
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("YAML reads yes/no/true/false/on/off as booleans: quote it")
+    if isinstance(value, int | float):
+        raise ValueError(f"YAML reads {value} as a number: quote it")
+    return value
+
+
+Text = Annotated[str, BeforeValidator(_text), Field(min_length=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Label(_Strict):
+    """One answer a question allows."""
+
+    value: Text = Field(description="what is stored and compared; a string")
+    key: Text | None = Field(None, description="the key people press, one character, unique in the task")
+    meaning: str = Field("", description="one sentence for the judge and for people")
+
+    @field_validator("key")
+    @classmethod
+    def _one_character(cls, key: str | None) -> str | None:
+        if key is not None and (len(key) != 1 or not key.isprintable() or key.isspace()):
+            raise ValueError(f"a key is one visible character, not {key!r}")
+        return key
+
+
+class Question(_Strict):
+    """One question asked of every unit."""
+
+    field: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")] = Field(
+        description="name of the label in the study: lower case, digits, _ and ."
+    )
+    ask: str = Field("", description="the question in words, shown with the labels")
+    labels: list[Label] = Field(default_factory=list, description="the domain, in order")
+    level: Literal["nominal", "ordinal", "interval", "text"] = Field(
+        "nominal", description="ordinal takes the order of `labels`; interval and text have no labels"
+    )
+
+    @model_validator(mode="after")
+    def _domain(self) -> Question:
+        values = [label.value for label in self.labels]
+        folded = [v.casefold() for v in values]
+        if self.level in ("nominal", "ordinal") and len(values) < 2:
+            raise ValueError(f"field '{self.field}' is {self.level} and needs two or more labels")
+        if self.level in ("interval", "text") and values:
+            raise ValueError(f"field '{self.field}' is {self.level} and takes no labels")
+        if len(set(folded)) < len(folded):
+            raise ValueError(f"field '{self.field}' has the same label twice (case does not count)")
+        if self.field in RESERVED_FIELDS:
+            raise ValueError(f"'{self.field}' is a reserved name")
+        return self
+
+
+class Derive(_Strict):
+    """A label that follows from an answer, and from gold the judge never sees, by a lookup table."""
+
+    source: Text = Field(alias="from", description="field of this task")
+    gold: Text | None = Field(
+        None, description="gold field of the unit or its item; none: the answer decides"
+    )
+    table: dict[str, Text] = Field(description="`answer|gold`, or `answer`, to value; no row, no label")
+    level: Literal["nominal", "ordinal"] = Field("nominal", description="level of the derived field")
+    order: list[Text] | None = Field(
+        None, description="the derived labels in order; default: as in the table"
+    )
+
+    def domain(self) -> list[str]:
+        """The derived labels in order."""
+        return list(self.order) if self.order else list(dict.fromkeys(self.table.values()))
+
+
+class Example(_Strict):
+    """A few-shot example; the item it was taken from is excluded from scoring."""
+
+    inputs: dict[str, Any] = Field(description="a value for every input that is not optional")
+    answers: dict[str, Text] = Field(description="a value for every field")
+    rationale: str = Field("", description="shown when the task asks for a rationale")
+    item_id: Text | None = Field(None, description="the item it was taken from, if a study can hold it")
+
+
+class Citation(_Strict):
+    """Where the labels are defined."""
+
+    paper: Text = Field(description="title or short name")
+    year: int = Field(description="year of publication")
+    url: str = Field("", description="where to read it")
+    where: str = Field("", description="section or table")
+
+
+class TaskSpec(_Strict):
+    """The front matter of `prompts/NAME.vN.md`."""
+
+    title: Text = Field(description="one line for listings")
+    unit: Literal["passage", "item"] = Field(description="what is labelled")
+    inputs: list[Text] = Field(
+        min_length=1, description="what templates, screens and exports see; units without one are left out"
+    )
+    optional_inputs: list[Text] = Field(
+        default_factory=list, description="inputs that a unit may lack; the template tests them with {% if %}"
+    )
+    questions: list[Question] = Field(min_length=1, description="one or several per unit")
+    derive: dict[str, Derive] = Field(default_factory=dict, description="derived field -> rule")
+    examples: list[Example] = Field(default_factory=list, description="few-shot examples, in order")
+    rationale: Literal["none", "before", "after"] = Field(
+        "none", description="free text beside the labels; `before` conditions the labels on it"
+    )
+    citation: Citation | None = Field(None, description="where the labels are defined")
+    guidelines: str = Field("", description="Markdown for people")
+
+    @field_validator("inputs", "optional_inputs")
+    @classmethod
+    def _inputs_known(cls, inputs: list[str]) -> list[str]:
+        allowed = ITEM_INPUTS + PASSAGE_INPUTS
+        for name in inputs:
+            if name in NEVER_INPUTS:
+                raise ValueError(f"'{name}' can never be an input: a judge must not see gold or meta")
+            if name not in allowed:
+                raise ValueError(f"unknown input '{name}'; there are: {', '.join(allowed)}")
+        return inputs
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> TaskSpec:
+        names = self.inputs + self.optional_inputs
+        if len(set(names)) < len(names):
+            raise ValueError("the same input twice")
+        fields = [q.field for q in self.questions]
+        if len(set(fields)) < len(fields):
+            raise ValueError("two questions have the same field")
+        keys: dict[str, str] = {}
+        for question in self.questions:
+            for label in question.labels:
+                if label.key is None:
+                    continue
+                here = f"{question.field}={label.value}"
+                if label.key in keys:
+                    raise ValueError(f"key '{label.key}' stands for both {keys[label.key]} and {here}")
+                keys[label.key] = here
+        if self.unit == "item" and any(i in PASSAGE_INPUTS for i in names):
+            raise ValueError("a task on items cannot take a passage as input")
+        for name, rule in self.derive.items():
+            self._check_rule(name, rule, fields)
+        for number, example in enumerate(self.examples, 1):
+            self._check_example(number, example)
+        return self
+
+    def _check_rule(self, name: str, rule: Derive, fields: list[str]) -> None:
+        if name in fields:
+            raise ValueError(f"derive '{name}' has the name of a question")
+        if rule.source not in fields:
+            raise ValueError(f"derive '{name}': 'from: {rule.source}' is no field of this task")
+        if rule.gold in fields:
+            raise ValueError(f"derive '{name}': gold field '{rule.gold}' is what this task asks for")
+        domain = {label.value for q in self.questions if q.field == rule.source for label in q.labels}
+        for key in rule.table:
+            answer, bar, _ = key.partition("|")
+            if answer not in domain:
+                raise ValueError(f"derive '{name}': '{answer}' in the table is no label of '{rule.source}'")
+            if bool(bar) != bool(rule.gold):
+                raise ValueError(
+                    f"derive '{name}': table key '{key}' must be "
+                    + ("'answer|gold'" if rule.gold else "an answer alone, as no gold is named")
+                )
+        if rule.order and set(rule.order) != set(rule.table.values()):
+            raise ValueError(f"derive '{name}': 'order' must list exactly the values of the table")
+
+    def _check_example(self, number: int, example: Example) -> None:
+        if extra := set(example.inputs) - {*self.inputs, *self.optional_inputs}:
+            raise ValueError(f"example {number}: '{min(extra)}' is no input of this task")
+        if missing := set(self.inputs) - set(example.inputs):
+            raise ValueError(f"example {number}: input '{min(missing)}' is missing")
+        for question in self.questions:
+            value = example.answers.get(question.field)
+            if value is None:
+                raise ValueError(f"example {number}: no answer for '{question.field}'")
+            if question.labels and value not in {label.value for label in question.labels}:
+                raise ValueError(f"example {number}: '{value}' is no label of '{question.field}'")
+        if extra := set(example.answers) - {q.field for q in self.questions}:
+            raise ValueError(f"example {number}: '{min(extra)}' is no field of this task")

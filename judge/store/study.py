@@ -1,0 +1,134 @@
+"""Opening a study: connection, pragmas, migrations, and SQLite's errors in our words."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from judge import migrations
+from judge.errors import StudyError, WriteFailed
+from judge.types import Json
+
+BUSY_SECONDS = 30.0
+
+
+def now() -> str:
+    """The time as stored: UTC, ISO 8601, milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def dumps(value: Json) -> str:
+    """JSON as stored: readable Unicode, no spaces, keys as given."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def canonical(value: Json) -> str:
+    """JSON for hashing: sorted keys, no spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+class Store:
+    """One connection to one study. Not shared between threads; `clone` opens another."""
+
+    def __init__(self, conn: sqlite3.Connection, path: Path) -> None:
+        self.conn, self.path = conn, path
+
+    @classmethod
+    def open(cls, path: Path | str, *, create: bool = True) -> Store:
+        """Open a study and migrate it; `create=False` refuses a file that is not there.
+
+        Raises StudyError when the file is missing, is no study, or was made by a newer version.
+        """
+        path = Path(path)
+        if not create and not path.exists():
+            raise StudyError(
+                f"{path}: no such study; import something first (judge items import) or name another with -d"
+            )
+        if not path.parent.is_dir():
+            raise StudyError(f"{path}: the folder {path.parent} does not exist")
+        with explained(path):
+            conn = _connect(path)
+            try:
+                _prepare(conn, path)
+            except BaseException:
+                conn.close()
+                raise
+        return cls(conn, path)
+
+    def clone(self) -> Store:
+        """Another connection to the same study, for another thread; no migration is looked for."""
+        with explained(self.path):
+            return Store(_connect(self.path), self.path)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.conn.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """One write transaction: all of it or nothing. Raises WriteFailed or StudyError."""
+        with explained(self.path):
+            self.conn.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.conn
+                self.conn.execute("COMMIT")
+            except BaseException:
+                if self.conn.in_transaction:
+                    self.conn.execute("ROLLBACK")
+                raise
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    conn = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    conn.execute("PRAGMA foreign_keys = ON")
+    # FULL: a commit that was acknowledged survives a power cut, not only a crash of the process.
+    conn.execute("PRAGMA synchronous = FULL")
+    return conn
+
+
+def _prepare(conn: sqlite3.Connection, path: Path) -> None:
+    applied = migrations.applied(conn)
+    if not applied:
+        foreign = conn.execute("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 1").fetchone()
+        if foreign:
+            raise StudyError(f"{path}: an SQLite file, but no study (it has a table '{foreign[0]}')")
+    conn.execute("PRAGMA journal_mode = WAL")
+    if migrations.is_current(conn):
+        return
+    if unknown := [name for name in applied if name not in migrations.known()]:
+        raise StudyError(f"{path}: made by a newer adjudge ({unknown[0]}); upgrade to read it")
+    migrations.migrate(conn)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours: full and vanished disks are WriteFailed, the rest StudyError."""
+    try:
+        yield
+    except sqlite3.OperationalError as e:
+        text = str(e)
+        if "full" in text or "disk I/O" in text:
+            raise WriteFailed(
+                f"{path}: {text}: nothing of the last batch was kept; free some space and run the same command"
+            ) from e
+        if "locked" in text or "busy" in text:
+            raise StudyError(
+                f"{path}: another program has held the study for {BUSY_SECONDS:.0f} s; try again"
+            ) from e
+        if "readonly" in text or "unable to open" in text:
+            raise StudyError(f"{path}: {text}") from e
+        raise
+    except sqlite3.DatabaseError as e:
+        if "not a database" in str(e) or "malformed" in str(e):
+            raise StudyError(f"{path}: {e}") from e
+        raise
