@@ -99,13 +99,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One thing to label: an item, a passage of it, an answer, a sentence or a claim."""
+    """One thing to label: an item, or a passage of it.
+
+    `inputs` is all a prompt can show. `gold` serves the task's derive tables and is never rendered.
+    """
 
     unit_id: str
-    kind: str
-    item_id: str
-    question_id: str
     inputs: Mapping[str, Json]
+    gold: Mapping[str, str]
+    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

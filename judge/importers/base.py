@@ -27,18 +27,27 @@ __all__ = ["Bad", "Importer", "Options", "Row", "get", "names"]
 Bad = Callable[[BadInput], None]
 """Called with each unusable row; raises at once, or notes it and returns when rows may be skipped."""
 
+Note = Callable[[str], None]
+"""Takes one line for people about the import as a whole; nothing that changes what is stored."""
+
+
+def _silent(message: str) -> None:
+    """The default: nobody listens."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """What the user asked for beside the paths.
 
     `maps` goes from our field to a dotted path in the user's row; `label_maps` goes from a label
-    field to {old value: new value}. Both are stored with the import.
+    field to {old value: new value}. Both are stored with the import. `note` receives what the
+    user should know although no row is bad (documents without text, a label map that met nothing).
     """
 
     dataset: str | None = None
     maps: Mapping[str, str] = field(default_factory=dict)
     label_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    note: Note = field(default=_silent, compare=False, repr=False)
 
 
 class Importer(Protocol):
@@ -52,15 +61,15 @@ class Importer(Protocol):
 
 
 def names() -> list[str]:
-    """Every format, by looking at the files of this package."""
+    """Every format: the modules of this package, but for this one and those with a leading `_`."""
     package = importlib.import_module("judge.importers")
-    found = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in {"base", "fields"}]
-    return sorted(n.replace("_", "-") for n in found)
+    found = [m.name for m in pkgutil.iter_modules(package.__path__)]
+    return sorted(n.replace("_", "-") for n in found if n != "base" and not n.startswith("_"))
 
 
 def get(name: str) -> Importer:
     """The importer called `name`. Raises UsageError naming the ones there are."""
     if name not in names():
         raise UsageError(f"no format '{name}'; there are: {', '.join(names())}")
-    module: Importer = importlib.import_module(f"judge.importers.{name.replace('-', '_')}")  # type: ignore[assignment]
+    module: Importer = importlib.import_module(f"judge.importers.{name.replace('-', '_')}")
     return module

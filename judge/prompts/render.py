@@ -2,8 +2,8 @@
 
 Values of inputs are marked as untrusted and reach the prompt only through `finalize`, which fences
 them; a template cannot show one bare, because every filter that would unmark it is refused by
-`judge.prompts.check`. The fence's code is derived from the unit's own text, so it is the same when
-the request is repeated and yet cannot be written into that text beforehand.
+`judge.prompts.check`. The fence's code is derived from the fenced text, so it is the same when the
+request is repeated and yet cannot be written into that text beforehand.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.errors import TaskError
-from judge.prompts.fence import DATA_NOTICE, Untrusted, fence, untrusted
+from judge.prompts.fence import DATA_NOTICE, Untrusted, fence, fence_code, untrusted
 from judge.prompts.load import Task, answer_schema
 from judge.types import Json, Message
 
@@ -44,12 +44,20 @@ class Prompt:
 
 
 class _Fenced:
-    """Holds the fence code of the request being rendered (one renderer, one thread)."""
+    """Fences every untrusted value that a template outputs.
 
-    code = ""
+    The code depends on the task and on this very text: a question keeps its fence over all its
+    passages, so that the start of their prompts is the same and providers can reuse it.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
 
     def __call__(self, value: Any) -> Any:
-        return fence(value, self.code) if isinstance(value, Untrusted) else value
+        if not isinstance(value, Untrusted):
+            return value
+        told = f"{self._key}\0{value.name}\0".encode() + str.encode(value, "utf-8", "surrogatepass")
+        return fence(value, fence_code(hashlib.sha256(told).digest()))
 
 
 class Renderer:
@@ -63,10 +71,9 @@ class Renderer:
         self.task, self.mode = task, mode
         shown = orders or {}
         self.orders = {q.field: list(shown.get(q.field) or task.domain(q.field)) for q in task.spec.questions}
-        self._fenced = _Fenced()
         env = ImmutableSandboxedEnvironment(
             undefined=StrictUndefined,
-            finalize=self._fenced,
+            finalize=_Fenced(task.sha256),
             trim_blocks=True,
             lstrip_blocks=True,
             autoescape=False,
@@ -94,10 +101,6 @@ class Renderer:
 
     def _user(self, inputs: Mapping[str, Json]) -> str:
         values = {name: as_text(inputs.get(name)) for name in self.task.input_names}
-        digest = hashlib.sha256(self.task.sha256.encode())
-        for name, value in values.items():
-            digest.update(f"\0{name}\0{value}".encode("utf-8", "surrogatepass"))
-        self._fenced.code = digest.hexdigest()[:8]
         shown = {name: None if value is None else untrusted(name, value) for name, value in values.items()}
         try:
             return self._unit.render(shown, answer_cue=self._cue()).strip()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
+import os
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -64,6 +68,24 @@ class Store:
         with explained(self.path):
             return Store(_connect(self.path), self.path)
 
+    @contextmanager
+    def run_lock(self, what: str) -> Iterator[None]:
+        """Hold the only run of `what` on this study; it goes with the process, however that ends.
+
+        Raises StudyError when another process holds it: two of them would ask everything twice.
+        """
+        info = self.path.stat()
+        name = hashlib.sha256(f"{info.st_dev}:{info.st_ino}:{what}".encode()).hexdigest()[:24]
+        path = Path(tempfile.gettempdir()) / f"adjudge-{os.getuid()}-{name}.lock"
+        with path.open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as e:
+                raise StudyError(
+                    f"{self.path}: another process is running {what}; wait for it or stop it"
+                ) from e
+            yield
+
     def close(self) -> None:
         """Close the connection."""
         self.conn.close()
@@ -119,7 +141,7 @@ def explained(path: Path) -> Iterator[None]:
         text = str(e)
         if "full" in text or "disk I/O" in text:
             raise WriteFailed(
-                f"{path}: {text}: nothing of the last batch was kept; free some space and run the same command"
+                f"{path}: {text}: the last batch was not kept; free some space and run the same command"
             ) from e
         if "locked" in text or "busy" in text:
             raise StudyError(

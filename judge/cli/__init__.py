@@ -1,0 +1,29 @@
+"""The `judge` command: one file per noun; heavy imports stay inside the commands (fast --help)."""
+
+from __future__ import annotations
+
+import click
+
+from judge.cli.demo import demo
+from judge.cli.items import items
+from judge.cli.models import models
+from judge.cli.run import run
+from judge.cli.runs import runs
+from judge.cli.tasks import tasks
+from judge.console import Command
+
+
+@click.group(
+    cls=Command,
+    name="judge",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with: judge demo. Exit codes: 0 done, 1 error, 2 usage or bad task file, 3 provider, "
+    "4 finished but some units have no label, 5 below a threshold, 130 interrupted.",
+)
+@click.version_option(package_name="adjudge", message="adjudge %(version)s")
+def main() -> None:
+    """Label passages and score answers in bulk with an LLM; everything is kept in one SQLite file."""
+
+
+for command in (demo, items, tasks, models, run, runs):
+    main.add_command(command)

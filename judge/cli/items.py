@@ -1,0 +1,200 @@
+"""judge items: data in, and a look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from judge.console import (
+    db_option,
+    emit_json,
+    emit_rows,
+    json_option,
+    note,
+    output_options,
+    pairs,
+    short,
+    visible,
+)
+from judge.errors import BadInput, Exit, UsageError
+
+
+@click.group()
+def items() -> None:
+    """Import items and passages, list and show them."""
+
+
+@items.command("import")
+@click.argument("format_name", metavar="FORMAT")
+@click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--dataset", help="Name of the data set; ids start with it. Default: the file's or format's name."
+)
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="FIELD=PATH",
+    help="Our field from a (dotted) path of the row, as in --map passages.text=evidence.",
+)
+@click.option(
+    "--map-label",
+    "label_maps",
+    multiple=True,
+    metavar="FIELD:OLD=NEW",
+    help="Rename a gold or human label while importing, as in --map-label stance:SUPPORTS=support.",
+)
+@click.option(
+    "--skip-bad", is_flag=True, help="Leave bad rows out and list them, instead of importing nothing."
+)
+@db_option
+@json_option
+def import_(
+    format_name: str,
+    paths: tuple[Path, ...],
+    dataset: str | None,
+    maps: tuple[str, ...],
+    label_maps: tuple[str, ...],
+    skip_bad: bool,
+    db: Path,
+    as_json: bool,
+) -> int:
+    """Import PATHs written in FORMAT: jsonl, csv, or a benchmark's own files.
+
+    \b
+    judge items import jsonl mine.jsonl
+    judge items import csv pairs.csv --map passages.text=evidence --map passages.gold.stance=label
+    judge items import scifact claims_dev.jsonl corpus.jsonl
+
+    Importing the same file again changes nothing. A file is one transaction: a bad row is
+    named with file, line and field, and nothing of the file is kept (see --skip-bad).
+    """
+    from judge.importers import base
+    from judge.importers._run import import_files
+
+    importer = base.get(format_name)
+    if not paths:
+        raise UsageError(f"judge items import {format_name} needs a PATH ({importer.HELP})")
+    options = base.Options(dataset, pairs(maps, "--map"), _label_maps(label_maps), note)
+    reports = import_files(db, format_name, importer, paths, options, skip_bad)
+    rows = []
+    for files, report in reports:
+        rows.append(
+            {"files": files, "datasets": report.datasets, **report.counts, "skipped": len(report.skipped)}
+        )
+        for problem in report.skipped:
+            note(f"skipped: {problem}")
+        for warning in _domain_warnings(report.label_counts):
+            note(warning)
+    if as_json:
+        skipped = [str(s) for _, r in reports for s in r.skipped]
+        emit_json("import", {"study": str(db), "rows": rows, "skipped": skipped})
+    else:
+        emit_rows(
+            "import", rows, ["files", "items", "passages", "labels", "unchanged", "skipped"], False, False
+        )
+    return Exit.DONE
+
+
+def _label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    out: dict[str, dict[str, str]] = {}
+    for key, new in pairs(values, "--map-label").items():
+        field, colon, old = key.partition(":")
+        if not colon:
+            raise UsageError(f"--map-label {key}={new}: write it as FIELD:OLD=NEW")
+        out.setdefault(field, {})[old] = new
+    return out
+
+
+def _domain_warnings(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Labels that no shipped task of that field knows: most often a forgotten --map-label."""
+    from judge.prompts import find_tasks, load_task
+
+    domains: dict[str, set[str]] = {}
+    for name in find_tasks():
+        task = load_task(name)
+        for field in task.fields:
+            domains.setdefault(field, set()).update(task.domain(field))
+    out = []
+    for field, counts in label_counts.items():
+        strange = [v for v in counts if field in domains and v not in domains[field]]
+        if strange:
+            told = ", ".join(f"{v!r} ({counts[v]})" for v in strange[:5])
+            want = ", ".join(sorted(domains[field]))
+            out.append(
+                f"note: labels of '{field}' that its task does not have: {told}; the task has {want}. "
+                f"They stay as they are; --map-label {field}:OLD=NEW on a new import maps them."
+            )
+    return out
+
+
+@items.command("list")
+@click.option("--dataset", help="Only this data set.")
+@click.option("--imports", is_flag=True, help="The imports instead, with their maps and skipped rows.")
+@click.option("-n", "limit", default=50, show_default=True, help="How many.")
+@db_option
+@output_options
+def list_(dataset: str | None, imports: bool, limit: int, db: Path, as_json: bool, as_csv: bool) -> int:
+    """List items (or imports) of the study."""
+    from judge.store import Store, listing
+
+    with Store.open(db, create=False) as store:
+        if imports:
+            rows = listing.list_imports(store)
+            columns = ["imported_at", "format", "dataset", "files", "maps", "label_maps", "counts"]
+            emit_rows("imports", rows, columns, as_json, as_csv)
+            return Exit.DONE
+        rows = listing.list_items(store, dataset, limit)
+        if not as_json and not as_csv:
+            emit_rows(
+                "datasets",
+                listing.list_datasets(store),
+                ["dataset", "items", "questions", "passages"],
+                False,
+                False,
+            )
+            print()
+            rows = [{**r, "text": short(r["claim"] or r["question"], 60)} for r in rows]
+        emit_rows(
+            "items",
+            rows,
+            ["item_id", "passages", "text"] if not as_csv else list(rows[0]) if rows else [],
+            as_json,
+            as_csv,
+        )
+    return Exit.DONE
+
+
+@items.command("show")
+@click.argument("item_id")
+@db_option
+@json_option
+def show(item_id: str, db: Path, as_json: bool) -> int:
+    """Show one item: its passages and every label on it."""
+    from judge.store import Store, listing
+
+    with Store.open(db, create=False) as store:
+        found = listing.show_item(store, item_id)
+    if found is None:
+        raise BadInput(f"no item '{item_id}' in {db}; judge items list shows the ids")
+    if as_json:
+        emit_json("item", found)
+        return Exit.DONE
+    for name, value in found.items():
+        if name not in ("passages", "labels", "content_sha", "import_id") and value not in (None, {}, []):
+            print(visible(f"{name}: {value}"))
+    labels: dict[str, list[str]] = {}
+    for label in found["labels"]:
+        labels.setdefault(label["unit_id"], []).append(
+            f"{label['annotator_id']}: {label['field']}={label['value']}"
+        )
+    for line in labels.get(item_id, []):
+        print(visible(f"  {line}"))
+    for passage in found["passages"]:
+        title = f" · {passage['title']}" if passage["title"] else ""
+        print(visible(f"\n{passage['passage_id']}{title}\n{passage['text']}"))
+        for line in labels.get(passage["passage_id"], []):
+            print(visible(f"  {line}"))
+    return Exit.DONE

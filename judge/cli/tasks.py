@@ -1,0 +1,142 @@
+"""judge tasks: the labelling tasks, shipped ones and your own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, visible
+from judge.errors import Exit, TaskError, UsageError
+
+prompts_option = click.option(
+    "--prompts",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="A folder with task files of your own.",
+)
+
+
+@click.group()
+def tasks() -> None:
+    """List, show, check and render labelling tasks (one Markdown file each)."""
+
+
+@tasks.command("list")
+@prompts_option
+@output_options
+def list_(prompts: Path | None, as_json: bool, as_csv: bool) -> int:
+    """List the tasks."""
+    from judge.prompts import find_tasks, load_task
+
+    rows = []
+    for name, path in find_tasks(prompts).items():
+        task = load_task(str(path))
+        rows.append(
+            {
+                "task": name,
+                "unit": task.spec.unit,
+                "fields": ", ".join(task.fields),
+                "inputs": ", ".join(task.input_names),
+                "title": task.spec.title,
+                "sha256": task.sha256,
+            }
+        )
+    emit_rows("tasks", rows, ["task", "unit", "fields", "title"], as_json, as_csv)
+    return Exit.DONE
+
+
+@tasks.command("show")
+@click.argument("task_name", metavar="TASK")
+@prompts_option
+@json_option
+def show(task_name: str, prompts: Path | None, as_json: bool) -> int:
+    """Show a task: its file, or as JSON its front matter, template and answer schema."""
+    from judge.prompts import load_task
+    from judge.prompts.load import answer_schema
+
+    task = load_task(task_name, prompts)
+    if as_json:
+        document = {
+            "task": task.name,
+            "sha256": task.sha256,
+            "front_matter": task.spec.model_dump(mode="json", by_alias=True),
+            "template": {"constant": task.constant, "unit": task.unit},
+            "answer_schema": answer_schema(task),
+        }
+        emit_json("task", document)
+    else:
+        print(visible(task.text), end="")
+    return Exit.DONE
+
+
+@tasks.command("check")
+@click.argument("names", metavar="[TASK|FILE]...", nargs=-1)
+@prompts_option
+@json_option
+def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
+    """Check task files: keys, labels, template variables, few-shot examples. All of them by default."""
+    from judge.prompts import find_tasks, load_task
+
+    rows: list[dict[str, Any]] = []
+    for name in names or [str(p) for p in find_tasks(prompts).values()]:
+        try:
+            task = load_task(name, prompts)
+            rows.append({"task": task.name, "ok": True, "problem": None})
+        except TaskError as e:
+            rows.append({"task": name, "ok": False, "problem": str(e)})
+    if as_json:
+        emit_json("task_check", {"rows": rows})
+    else:
+        for row in rows:
+            print(visible(f"ok       {row['task']}" if row["ok"] else f"problem  {row['problem']}"))
+    return Exit.DONE if all(r["ok"] for r in rows) else Exit.USAGE
+
+
+@tasks.command("render")
+@click.argument("task_name", metavar="TASK")
+@click.option("--unit", "unit_id", help="This unit of the study; default: the first that has the inputs.")
+@click.option("--answers", type=click.Choice(["json", "codes"]), default="json", show_default=True)
+@click.option(
+    "--label-order", default="declared", show_default=True, help="declared, reversed or shuffled:SEED."
+)
+@prompts_option
+@db_option
+@json_option
+def render(
+    task_name: str,
+    unit_id: str | None,
+    answers: str,
+    label_order: str,
+    prompts: Path | None,
+    db: Path,
+    as_json: bool,
+) -> int:
+    """Print the messages that a model would get for a unit of the study."""
+    from judge.prompts import Mode, Renderer, load_task
+    from judge.runner.requests import label_orders
+    from judge.store import Store, runs
+
+    task = load_task(task_name, prompts)
+    with Store.open(db, create=False) as store:
+        where = None if unit_id is None else "unit_id = " + _quoted(unit_id)
+        runs.select(store, task, runs.Selection(where, limit=1))
+        unit = next(runs.pending(store, task, run_id=""), None)
+    if unit is None:
+        raise UsageError(f"{db}: no unit for {task.name}" + (f" called '{unit_id}'" if unit_id else ""))
+    if answers == "codes" and not task.one_choice:
+        raise UsageError(f"{task.name} asks several questions or a rationale: it has no codes")
+    prompt = Renderer(task, Mode(answers), label_orders(task, label_order)).render(unit.inputs)
+    if as_json:
+        messages = [{"role": m.role, "content": m.content} for m in prompt.messages]
+        document = {"task": task.name, "unit": unit.unit_id, "prefix": prompt.prefix, "messages": messages}
+        emit_json("prompt", {**document, "answer_schema": prompt.schema, "codes": prompt.codes})
+        return Exit.DONE
+    note(f"unit {unit.unit_id}")
+    for message in prompt.messages:
+        print(visible(f"--- {message.role}\n{message.content}\n"))
+    return Exit.DONE
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,215 @@
+"""Checked values: what a row must hold to become an item.
+
+Each function takes a value and the name of its field, and raises BadInput with that field (the
+reader of the file adds path and line).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from judge.errors import BadInput, UsageError
+from judge.importers.base import Options
+from judge.types import GOLD, AnnotatorKind, Item, Passage, Vote
+
+POLARITIES = ("original", "counter")
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def kind(value: Any) -> str:
+    """What a JSON value is, in words for an error."""
+    if value is None:
+        return "missing"
+    if isinstance(value, bool):
+        return "true/false"
+    names = {str: "text", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return names.get(type(value), type(value).__name__)
+
+
+def record(value: Any) -> Mapping[str, Any]:
+    """A row as an object."""
+    if not isinstance(value, dict):
+        raise BadInput(f"a row must be an object, this is {kind(value)}")
+    return value
+
+
+def mapping(value: Any, field: str) -> Mapping[str, Any]:
+    """An object, {} when there is none."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise BadInput(f"must be an object, is {kind(value)}", field=field)
+    return value
+
+
+def listing(value: Any, field: str) -> list[Any]:
+    """A list, [] when there is none."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise BadInput(f"must be a list, is {kind(value)}", field=field)
+    return value
+
+
+def text(value: Any, field: str) -> str | None:
+    """Text that is not blank, or None when there is none."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise BadInput(f"must be text, is {kind(value)}", field=field)
+    if not value.strip():
+        raise BadInput("empty text", field=field)
+    return value
+
+
+def required(value: Any, field: str) -> str:
+    """Text that is there and not blank."""
+    got = text(value, field)
+    if got is None:
+        raise BadInput("missing", field=field)
+    return got
+
+
+def word(value: Any, field: str) -> str | None:
+    """An id, a date or a label: text, or a number or true/false as JSON writes it; "" is None."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    raise BadInput(f"must be text or a number, is {kind(value)}", field=field)
+
+
+def identifier(value: Any, field: str) -> str:
+    """A `word` that must be there."""
+    got = word(value, field)
+    if got is None or not got.strip():
+        raise BadInput("missing", field=field)
+    return got
+
+
+def texts(value: Any, field: str) -> list[str] | None:
+    """One text or a list of them (numbers become text); None when there is none."""
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        value = [value]
+    return [identifier(v, f"{field}.{n}") for n, v in enumerate(value)]
+
+
+def choices(value: Any, correct: str | None) -> dict[str, str] | None:
+    """Answer options: {letter: text}, or a list that gets the letters A, B, ...
+
+    Raises BadInput when `correct` is missing or not one of them.
+    """
+    if isinstance(value, list):
+        if len(value) > len(LETTERS):
+            raise BadInput(f"more than {len(LETTERS)} options", field="options")
+        value = dict(zip(LETTERS, value, strict=False))
+    options = {k: required(v, f"options.{k}") for k, v in mapping(value, "options").items()}
+    if options and correct is None:
+        raise BadInput("options without the correct one", field="correct")
+    if correct is not None and correct not in options:
+        raise BadInput(f"'{correct}' is not among the options {list(options)}", field="correct")
+    return options or None
+
+
+def checked(item: Item) -> Item:
+    """The item, when its parts fit together; the checks that every format shares."""
+    if ":" in item.dataset or not item.dataset.strip():
+        raise BadInput(f"'{item.dataset}' must be a name without ':'", field="dataset")
+    if item.polarity is not None and item.polarity not in POLARITIES:
+        raise BadInput(f"'{item.polarity}' is neither original nor counter", field="polarity")
+    if (item.polarity is None) != (item.pair_id is None):
+        missing, other = ("pair_id", "polarity") if item.pair_id is None else ("polarity", "pair_id")
+        raise BadInput(f"missing, but {other} is there", field=missing)
+    if item.question is None and item.claim is None and not item.passages:
+        raise BadInput("neither question nor claim nor passages", field="question")
+    seen: dict[str, int] = {}
+    for number, passage in enumerate(item.passages):
+        first = seen.setdefault(passage.source_id or f"\n{passage.text}", number)
+        if first == number:
+            continue
+        if passage.source_id:
+            reason = f"the same id '{passage.source_id}' as passage {first}"
+            raise BadInput(reason, field=f"passages.{number}.id")
+        # Without an id the text is the id: the same passage again is harmless, another one is not.
+        if _rest(passage) != _rest(item.passages[first]):
+            reason = (
+                f"the same text as passage {first}, with another title, date, source or label: give them ids"
+            )
+            raise BadInput(reason, field=f"passages.{number}.text")
+    return item
+
+
+def _rest(passage: Passage) -> tuple[Any, ...]:
+    return passage.title, passage.date, passage.source, passage.votes
+
+
+class Labels:
+    """Turns a file's labels into ours and remembers which --map-label entries were of use."""
+
+    def __init__(self, options: Options) -> None:
+        self._maps = options.label_maps
+        self._note: Callable[[str], None] = options.note
+        self._idle = {(f, old) for f, m in options.label_maps.items() for old in m}
+
+    def value(self, field: str, raw: Any, where: str) -> str | None:
+        """The label as a string after --map-label, None when there is none."""
+        got = word(raw, where)
+        if got is None or field not in self._maps:
+            return got
+        self._idle.discard((field, got))
+        return self._maps[field].get(got, got)
+
+    def one_of(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> str | None:
+        """The same for a format with fixed words: `known` goes from the file's word to ours.
+
+        Our own words pass too. --map-label may speak of the file's word or of ours. Raises
+        BadInput for a word that neither knows.
+        """
+        got = word(raw, where)
+        if got is None or got in self._maps.get(field, {}):
+            return self.value(field, got, where)
+        ours = known.get(got, got)
+        if ours not in known.values():
+            raise BadInput(f"'{got}' is not one of {', '.join(known)}", field=where)
+        return self.value(field, ours, where)
+
+    def fixed(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> Iterator[Vote]:
+        """One gold vote of `one_of`, or none."""
+        value = self.one_of(field, raw, where, known)
+        if value is not None:
+            yield Vote(field, value)
+
+    def gold(self, field: str, raw: Any, where: str) -> Iterator[Vote]:
+        """One gold vote, or none."""
+        value = self.value(field, raw, where)
+        if value is not None:
+            yield Vote(field, value)
+
+    def people(self, field: str, raw: Any, where: str) -> Iterator[Vote]:
+        """One vote for each annotator of {annotator: label}."""
+        for name, label in mapping(raw, where).items():
+            if not name.strip() or name == GOLD:
+                raise BadInput(f"'{name}' cannot be an annotator's name", field=where)
+            value = self.value(field, label, f"{where}.{name}")
+            if value is not None:
+                yield Vote(field, value, name, AnnotatorKind.HUMAN)
+
+    def finish(self) -> None:
+        """Say which --map-label entries met nothing."""
+        for field, old in sorted(self._idle):
+            self._note(f"--map-label {field}:{old}=... met no label '{old}' of {field}")
+
+
+def no_maps(name: str, options: Options) -> None:
+    """Refuse --map for a format whose columns are fixed."""
+    if options.maps:
+        first = next(iter(options.maps))
+        raise UsageError(
+            f"{name} has fixed columns, so --map {first}=... does not apply (jsonl and csv take it)"
+        )

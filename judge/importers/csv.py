@@ -1,0 +1,35 @@
+"""CSV with a header, one item (or one item and passage) a row.
+
+Columns are named like the keys of `jsonl`: `id`, `claim`, `gold.FIELD`, `passages.text`,
+`passages.gold.FIELD`, `passages.votes.FIELD` ...; `passages`, `reference_answers`, `options`,
+`gold`, `votes` and `meta` may hold JSON. An empty cell is no value. Other columns go to `meta`
+(of the passage when the row makes one). `.tsv` is tab-separated, `.gz` is unpacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from judge.importers._files import csv_records, each
+from judge.importers._rows import RowReader
+from judge.importers.base import Bad, Options, Row
+from judge.types import Item
+
+NAME = "csv"
+HELP = "a table with a header: one item, or one item with one passage, a row"
+
+
+def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+    """Rows of each file. Raises UsageError for a --map that fits no field or no column."""
+    for path in paths:
+        reader = RowReader(path, options, cells=True)
+        need = [] if "id" in options.maps else ["id"]
+        _, records = csv_records(path, bad, need)
+
+        def build(cells: dict[str, Any], reader: RowReader = reader) -> list[Item]:
+            return reader.items({name: cell if cell != "" else None for name, cell in cells.items()})
+
+        yield from each(records, build, bad)
+        reader.finish()

@@ -1,0 +1,167 @@
+"""A model's reply in, labels out; whatever is not one clear verdict stays unscored.
+
+Nothing is guessed: a label outside the set, two different verdicts, text around a missing JSON
+object, a cut-off reply: each has a status and a reason, and never a default label.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from judge.prompts.load import Task
+from judge.prompts.spec import Question
+from judge.types import Answered, Json, LabelDistribution, Reply, Status
+
+_DECODER = json.JSONDecoder()
+_EDGE = " \t\r\n\"'`*_.:;,!()[]{}<>"
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """How a reply read: labels only when `status` is ok.
+
+    `reason` says why not, or, beside a label, why it has no distribution.
+    """
+
+    status: Status
+    labels: tuple[Answered, ...] = ()
+    reason: str | None = None
+
+
+def parse_json(task: Task, reply: Reply) -> Parsed:
+    """Read a JSON reply (alone, in a code block, or after some prose)."""
+    if reply.stop == "refusal":
+        return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
+    found = [o for o in _objects(reply.text) if any(q.field in o for q in task.spec.questions)]
+    verdicts: list[dict[str, str]] = []
+    problems: list[str] = []
+    for candidate in found:
+        values, problem = _values(task, candidate)
+        if problem:
+            problems.append(problem)
+        elif values not in verdicts:
+            verdicts.append(values)
+    if reply.stop == "length":
+        return Parsed(Status.TRUNCATED, reason="the reply was cut off at the token limit")
+    if problems:
+        return Parsed(Status.UNPARSED, reason=problems[0])
+    if len(verdicts) > 1:
+        return Parsed(Status.UNPARSED, reason=f"{len(verdicts)} different verdicts in one reply")
+    if not verdicts:
+        bare = _bare(task, reply.text)
+        if bare is None:
+            return Parsed(Status.UNPARSED, reason="no JSON object with the fields asked for")
+        verdicts = [bare]
+    rationale = next((o["rationale"] for o in found if isinstance(o.get("rationale"), str)), None)
+    labels = tuple(Answered(f, v, rationale=rationale) for f, v in verdicts[0].items())
+    return Parsed(Status.OK, labels)
+
+
+def _objects(text: str) -> list[dict[str, Json]]:
+    """Every outermost JSON object in the text."""
+    found, at = [], 0
+    while (at := text.find("{", at)) >= 0:
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            at += 1
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+        at = end
+    return found
+
+
+def _values(task: Task, candidate: Mapping[str, Json]) -> tuple[dict[str, str], str | None]:
+    values = {}
+    for question in task.spec.questions:
+        if question.field not in candidate:
+            return {}, f"field '{question.field}' is missing"
+        value, problem = _value(question, candidate[question.field])
+        if problem:
+            return {}, problem
+        values[question.field] = value
+    return values, None
+
+
+def _value(question: Question, raw: Json) -> tuple[str, str | None]:
+    if question.level == "interval":
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or not abs(raw) < 1e300:
+            return "", f"'{question.field}' is not a number: {raw!r:.80}"
+        return repr(raw), None
+    if isinstance(raw, bool):
+        raw = "true" if raw else "false"
+    if not isinstance(raw, str):
+        return "", f"'{question.field}' is not a string: {raw!r:.80}"
+    if question.level == "text":
+        return (raw, None) if raw.strip() else ("", f"'{question.field}' is empty")
+    folded = raw.strip().casefold()
+    for label in question.labels:
+        if label.value.casefold() == folded:
+            return label.value, None
+    return "", f"'{question.field}' is outside the labels: {raw!r:.80}"
+
+
+def _bare(task: Task, text: str) -> dict[str, str] | None:
+    """A reply that is nothing but one label, for models that do not do JSON."""
+    if len(task.spec.questions) != 1 or task.spec.questions[0].level not in ("nominal", "ordinal"):
+        return None
+    question = task.spec.questions[0]
+    told = re.sub(rf"^\s*(answer|{re.escape(question.field)})\s*[:=]", "", text, flags=re.IGNORECASE)
+    value, problem = _value(question, told.strip(_EDGE))
+    return None if problem else {question.field: value}
+
+
+def parse_code(
+    task: Task,
+    reply: Reply,
+    labels: Sequence[str],
+    codes: str,
+    distribution: LabelDistribution | None = None,
+    no_distribution: str | None = None,
+) -> Parsed:
+    """Read a one-character answer.
+
+    With a distribution the verdict is its argmax, whatever was sampled; without one, the reason
+    `no_distribution` is kept beside the label.
+    """
+    field = task.spec.questions[0].field
+    if reply.stop == "refusal":
+        return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
+    if distribution is not None:
+        return Parsed(Status.OK, (Answered(field, distribution.argmax(), distribution),))
+    text = reply.text.strip().strip(_EDGE)
+    if len(text) == 1 and text in codes:
+        return Parsed(Status.OK, (Answered(field, labels[codes.index(text)]),), no_distribution)
+    bare = _bare(task, reply.text)
+    if bare is not None:
+        return Parsed(Status.OK, (Answered(field, bare[field]),), no_distribution)
+    return Parsed(Status.UNPARSED, reason=f"not one of the letters {', '.join(codes)}: {reply.text!r:.80}")
+
+
+def derive(task: Task, labels: Sequence[Answered], gold: Mapping[str, str]) -> tuple[Answered, ...]:
+    """The derived labels that the task's tables give for these answers and this unit's gold."""
+    values = {a.field: a.value for a in labels}
+    out = []
+    for name, rule in task.spec.derive.items():
+        key = values.get(rule.source)
+        if rule.gold is not None:
+            key = f"{key}|{gold[rule.gold]}" if rule.gold in gold else None
+        value = rule.table.get(key) if key is not None else None
+        if value is not None:
+            out.append(Answered(name, value, derived_from=rule.source))
+    return tuple(out)
+
+
+def not_derived(task: Task, labels: Sequence[Answered], gold: Mapping[str, str]) -> dict[str, str]:
+    """Derived fields that these answers do not give, with the reason in words."""
+    got = {a.field for a in derive(task, labels, gold)}
+    reasons = {}
+    for name, rule in task.spec.derive.items():
+        if name not in got:
+            missing = rule.gold is not None and rule.gold not in gold
+            reasons[name] = f"no gold '{rule.gold}'" if missing else "no row in the table"
+    return reasons

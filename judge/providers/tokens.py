@@ -1,0 +1,61 @@
+"""From token log-probabilities to probabilities of labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from judge.types import LabelDistribution, TokenChoice
+
+MOST_UNASSIGNED = 0.05
+
+
+def token_choices(logprobs: Any) -> list[TokenChoice] | None:
+    """The positions of `choices[].logprobs` of a chat completion; None when the server sent none.
+
+    Raises KeyError, TypeError, AttributeError or ValueError when it is not in that format.
+    """
+    out = []
+    for position in (logprobs or {}).get("content") or ():
+        listed = [(t["token"], t["logprob"]) for t in position.get("top_logprobs") or ()]
+        chosen = position["token"]
+        # The chosen token counts too when it is not among the most probable ones.
+        if all(token != chosen for token, _ in listed):
+            listed.append((chosen, position.get("logprob")))
+        known = [(token, float(p)) for token, p in listed if p is not None]
+        out.append(TokenChoice(chosen, known))
+    return out or None
+
+
+def label_distribution(
+    tokens: Sequence[TokenChoice], codes: str, labels: Sequence[str]
+) -> tuple[LabelDistribution | None, str | None]:
+    """Probabilities of the labels behind one-character codes, or None with the reason.
+
+    The answer is the first token that is not white space. An alternative counts for a code when it is
+    that code, white space before it aside (`A` and ` A`, not `A.`). What is left of the mass at that
+    position, tokens below the listed ones included, is `unassigned`; over 5 % there is no distribution.
+    Raises ValueError unless there is one label for each code.
+    """
+    if len(codes) != len(labels) or len(set(codes)) != len(codes):
+        raise ValueError("codes and labels must pair up, each code once")
+    answer = next((t for t in tokens if t.token.strip()), None)
+    if answer is None:
+        return None, "the reply has no token that could be the answer"
+    mass = dict.fromkeys(codes, 0.0)
+    for token, logprob in answer.alternatives:
+        code = token.lstrip()
+        if code in mass and not math.isnan(logprob):
+            mass[code] += math.exp(min(logprob, 0.0))
+    assigned = sum(mass.values())
+    unassigned = 1.0 - assigned
+    if unassigned > MOST_UNASSIGNED:
+        return None, (
+            f"{100 * unassigned:.1f} % of the probability is on tokens that stand for no label "
+            f"(at most {100 * MOST_UNASSIGNED:.0f} % is allowed)"
+        )
+    # Rounded log-probabilities can add up to a little more than 1.
+    scale = max(1.0, assigned)
+    probabilities = {label: mass[code] / scale for code, label in zip(codes, labels, strict=True)}
+    return LabelDistribution(probabilities, max(0.0, unassigned)), None

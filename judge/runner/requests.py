@@ -1,0 +1,160 @@
+"""Building requests: what is sent, and the hash that says two of them are the same."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from judge.errors import UsageError
+from judge.parse import Parsed, parse_code, parse_json
+from judge.prompts.load import Task
+from judge.prompts.render import Mode, Renderer
+from judge.providers.base import Provider
+from judge.providers.tokens import label_distribution
+from judge.store.runs import RequestRecord
+from judge.store.study import canonical
+from judge.types import Json, Message, Reply, Request, Unit
+
+CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the model is asked; part of a run's identity and of every request's hash."""
+
+    temperature: float | None = 0.0
+    seed: int | None = None
+    max_output_tokens: int = 512
+    answers: str = "auto"
+    label_order: str = "declared"
+
+    def as_options(self) -> dict[str, Json]:
+        """As stored with the run."""
+        return {
+            "temperature": self.temperature,
+            "seed": self.seed,
+            "max_output_tokens": self.max_output_tokens,
+            "answers": self.answers,
+            "label_order": self.label_order,
+        }
+
+
+def label_orders(task: Task, order: str) -> dict[str, list[str]]:
+    """The order in which each question's labels are shown: declared, reversed or shuffled:SEED.
+
+    Raises UsageError for anything else.
+    """
+    orders = {q.field: task.domain(q.field) for q in task.spec.questions}
+    word, _, seed = order.partition(":")
+    if word == "shuffled" and seed.isdigit():
+        shuffler = random.Random(int(seed))
+        return {field: shuffler.sample(labels, len(labels)) for field, labels in orders.items()}
+    if order == "reversed":
+        return {field: labels[::-1] for field, labels in orders.items()}
+    if order == "declared":
+        return orders
+    raise UsageError(f"--label-order is declared, reversed or shuffled:SEED, not '{order}'")
+
+
+class Asker:
+    """Turns units into requests and replies into labels, for one task, model and sampling."""
+
+    def __init__(self, task: Task, model: str, provider: Provider, sampling: Sampling) -> None:
+        self.task, self.model, self.sampling = task, model, sampling
+        self.mode = choose_mode(task, provider.label_codes, sampling.answers)
+        self.renderer = Renderer(task, self.mode, label_orders(task, sampling.label_order))
+        base_url = provider.describe().get("base_url")
+        self.base_url = base_url if isinstance(base_url, str) else None
+        self._parameters = canonical(
+            {
+                "max_tokens": sampling.max_output_tokens,
+                "seed": sampling.seed,
+                "temperature": sampling.temperature,
+            }
+        )
+        self._prefix = canonical([[m.role, m.content] for m in self.renderer.prefix])
+        schema = self.renderer.schema
+        self._schema = None if schema is None else canonical(schema)
+        # Sorted keys around the messages, so that only the unit's own part is encoded per request.
+        codes, url = canonical(self.renderer.codes), canonical(self.base_url)
+        self._hash_head = f'{{"base_url":{url},"codes":{codes},"messages":{self._prefix[:-1]},'
+        self._hash_tail = f'],"model":{canonical(model)},"parameters":{self._parameters},"repeat":'
+        self._hash_end = f',"schema":{self._schema or "null"}}}'
+
+    def request(self, unit: Unit, repeat: int) -> tuple[Request, RequestRecord]:
+        """The request for a unit. Raises TaskError when the template cannot show its inputs."""
+        prompt = self.renderer.render(unit.inputs)
+        request = Request(
+            model=self.model,
+            messages=prompt.messages,
+            prefix=prompt.prefix,
+            schema=prompt.schema,
+            codes=prompt.codes,
+            max_tokens=self.sampling.max_output_tokens,
+            temperature=self.sampling.temperature,
+            seed=self.sampling.seed,
+            repeat=repeat,
+        )
+        return request, self.record(request)
+
+    def record(self, request: Request) -> RequestRecord:
+        """The request as stored, under its hash."""
+        own = canonical([[m.role, m.content] for m in request.messages[request.prefix :]])
+        body = f"{self._hash_head}{own[1:-1]}{self._hash_tail}{request.repeat}{self._hash_end}"
+        return RequestRecord(
+            request_sha=_sha(body),
+            model=self.model,
+            base_url=self.base_url,
+            prefix=self._prefix,
+            schema=self._schema,
+            unit_sha=_sha(own),
+            parameters=self._parameters,
+            repeat=request.repeat,
+        )
+
+    def repair(self, request: Request, reply: Reply, reason: str) -> Request:
+        """Ask once more, showing the model its own reply and what was wrong with it."""
+        again = f"This could not be used: {reason}. " + (
+            "Answer with exactly one of the letters and nothing else."
+            if self.mode is Mode.CODES
+            else "Answer with the one JSON object asked for and nothing else."
+        )
+        turns = (Message("assistant", reply.text or "(empty)"), Message("user", again))
+        return replace(request, messages=(*request.messages, *turns))
+
+    def parse(self, reply: Reply) -> Parsed:
+        """The labels of a reply, or why there are none."""
+        if self.mode is Mode.JSON:
+            return parse_json(self.task, reply)
+        codes, labels = self.renderer.codes or "", self.renderer.labels
+        distribution, why_none = None, None
+        if reply.tokens is not None:
+            distribution, why_none = label_distribution(reply.tokens, codes, labels)
+        if distribution is not None:
+            masses: Mapping[str, float] = distribution.probabilities
+            in_order = {label: masses[label] for label in self.task.domain(self.task.spec.questions[0].field)}
+            distribution = replace(distribution, probabilities=in_order)
+        return parse_code(self.task, reply, labels, codes, distribution, why_none)
+
+
+def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
+    """Codes when the model gives their probabilities and the task is one choice, else JSON.
+
+    Raises UsageError when codes are asked for and the task has several questions or a rationale.
+    """
+    if answers == "codes" and not task.one_choice:
+        raise UsageError(f"{task.name} asks several questions or a rationale: it needs --answers json")
+    if answers == "auto":
+        return Mode.CODES if label_codes and task.one_choice else Mode.JSON
+    return Mode(answers)
+
+
+def estimate_tokens(request: Request) -> int:
+    """A rough count for budgets, before the provider says: four characters a token, plus the answer."""
+    return sum(len(m.content) for m in request.messages) // CHARACTERS_PER_TOKEN + 16
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

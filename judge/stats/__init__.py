@@ -1,0 +1,94 @@
+"""Agreement, intervals, aggregation and correction: arrays in, numbers out.
+
+Knows no study and no task. The start is a table of labels:
+
+    from judge.stats import Ratings, measures
+
+    table = Ratings.from_rows(
+        [("u1", "judge", "yes", "q1"), ("u1", "gold", "no", "q1"), ...],   # unit, annotator, label, cluster
+        domain=["yes", "no"],                                              # the task's labels, in order
+    )
+    for m in measures(table):                  # percent, cohen_kappa, fleiss_kappa, krippendorff_alpha, ...
+        print(m.measure, m.value, m.low, m.high, m.reason or "", *m.notes)
+    measures(table, ["cohen_kappa:quadratic", "krippendorff_alpha"], level="ordinal", interval="percentile")
+
+Every result is a `judge.types.Measure`, or a small dataclass that holds some: `value` is None exactly
+when `reason` says why. All intervals take interval="bca" | "percentile" | None, confidence,
+replicates and seed, resample clusters where there are any, and are the same for the same seed.
+"""
+
+from judge.stats.aggregate import DawidSkene, Majority, dawid_skene, dawid_skene_counts, majority
+from judge.stats.alternative import EPSILON, AltTest, Compared, alt_test
+from judge.stats.classes import Confusion, class_agreement, class_scores, confusion, label_shares
+from judge.stats.conformal import LabelSets, label_sets, nonconformity, threshold
+from judge.stats.continuous import mean, scores_alpha
+from judge.stats.correction import Corrected, corrected_mean, rogan_gladen
+from judge.stats.decision import Verdict, verdict
+from judge.stats.metrics import METRICS, measures, spread
+from judge.stats.multiple import benjamini_yekutieli, holm
+from judge.stats.paired import Comparison, compare, compare_judges
+from judge.stats.planning import (
+    Design,
+    Plan,
+    expected_kappa,
+    expected_rate,
+    pilot,
+    pilot_mean,
+    plan_decision,
+    plan_width,
+    still_needed,
+)
+from judge.stats.ratings import MISSING, Ratings
+from judge.stats.reliability import Bin, Calibration, calibration, scaled, temperature
+
+__all__ = [
+    "EPSILON",
+    "METRICS",
+    "MISSING",
+    "AltTest",
+    "Bin",
+    "Calibration",
+    "Compared",
+    "Comparison",
+    "Confusion",
+    "Corrected",
+    "DawidSkene",
+    "Design",
+    "LabelSets",
+    "Majority",
+    "Plan",
+    "Ratings",
+    "Verdict",
+    "alt_test",
+    "benjamini_yekutieli",
+    "calibration",
+    "class_agreement",
+    "class_scores",
+    "compare",
+    "compare_judges",
+    "confusion",
+    "corrected_mean",
+    "dawid_skene",
+    "dawid_skene_counts",
+    "expected_kappa",
+    "expected_rate",
+    "holm",
+    "label_sets",
+    "label_shares",
+    "majority",
+    "mean",
+    "measures",
+    "nonconformity",
+    "pilot",
+    "pilot_mean",
+    "plan_decision",
+    "plan_width",
+    "rogan_gladen",
+    "scaled",
+    "scores_alpha",
+    "spread",
+    "still_needed",
+    "temperature",
+    "threshold",
+    "verdict",
+]

@@ -1,0 +1,134 @@
+"""Krippendorff's alpha, and the one door to the `krippendorff` package.
+
+Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; Content Analysis, 4th ed., chapter 12.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import krippendorff
+import numpy as np
+
+from judge.stats.coefficients import pairable, ratio
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
+
+Level = Literal["nominal", "ordinal", "interval", "ratio"]
+LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
+# The package builds arrays of units x labels x labels; past this many cells our sums take over
+# (the same formula, and tests hold them equal to 1e-12).
+PACKAGE_CELLS = 2_000_000
+
+
+def package_alpha(counts: IntArray, numbers: FloatArray, level: str) -> float | None:
+    """The value by the `krippendorff` package, or None where it would raise, give nan, or fill the memory.
+
+    `counts` is units x labels. Labels go in as numbers in declared order, never as strings.
+    """
+    units, q = counts.shape
+    labels_used = int((counts[pairable(counts)].sum(axis=0) > 0).sum())
+    if units * q * q > PACKAGE_CELLS or labels_used < 2:
+        return None
+    domain = numbers if level in ("interval", "ratio") else np.arange(q, dtype=np.float64)
+    level = cast(Level, level)
+    return float(krippendorff.alpha(value_counts=counts, value_domain=domain, level_of_measurement=level))
+
+
+@dataclass(frozen=True)
+class Alpha:
+    """Krippendorff's alpha = 1 - D_o / D_e over the pairable values; missing labels allowed.
+
+    D_o = (1/n) sum_u sum_ck n_uc n_uk d_ck / (m_u - 1), D_e = sum_ck n_c n_k d_ck / (n (n - 1)), where d is
+    [c != k] (nominal), (sum_{g=c..k} n_g - (n_c + n_k)/2)^2 (ordinal, in declared order), (c - k)^2
+    (interval) or ((c - k)/(c + k))^2 (ratio). Undefined when no unit has two labels, or only one
+    label was used.
+    """
+
+    level: str = "nominal"
+    measure: str = "krippendorff_alpha"
+    weights: str | None = None
+    pair: bool = False
+
+    def used(self, patterns: IntArray) -> BoolArray:
+        return pairable(patterns)
+
+    def features(self, patterns: IntArray, numbers: FloatArray) -> FloatArray:
+        used = pairable(patterns)
+        counts = np.where(used[:, None], patterns, 0).astype(np.float64)
+        share = np.divide(1.0, counts.sum(axis=1) - 1, out=np.zeros(len(counts)), where=used)
+        if self.level == "interval":
+            return _moments(counts, numbers, share)
+        if self.level == "ordinal":
+            c, k = np.triu_indices(patterns.shape[1], 1)
+            return np.column_stack([2 * counts[:, c] * counts[:, k] * share[:, None], counts])
+        observed = ((counts @ _distance(self.level, numbers)) * counts).sum(axis=1) * share
+        return np.column_stack([observed, counts])
+
+    def value(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
+        observed, expected = self._disagreements(sums, numbers)
+        return 1 - ratio(observed, expected)
+
+    def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
+        _, expected = self._disagreements(sums, numbers)
+        if self.level == "interval":
+            largest = np.full(len(sums), (numbers.max() - numbers.min()) ** 2)
+        elif self.level == "ordinal":
+            n = sums[:, -len(numbers) :]
+            ranks = _mid_ranks(n)
+            largest = (ranks.max(axis=1) - ranks.min(axis=1)) ** 2
+        else:
+            largest = np.full(len(sums), _distance(self.level, numbers).max())
+        return ratio(expected, largest)
+
+    def _disagreements(self, sums: FloatArray, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Observed and expected disagreement `[B]`, both per pairable value."""
+        if self.level == "interval":
+            return moment_disagreements(sums)
+        q = len(numbers)
+        n_label = sums[:, -q:]
+        n = n_label.sum(axis=1)
+        pairs = n * (n - 1)
+        if self.level == "nominal":
+            return ratio(sums[:, 0], n), ratio(n * n - (n_label**2).sum(axis=1), pairs)
+        if self.level == "ordinal":
+            c, k = np.triu_indices(q, 1)
+            ranks = _mid_ranks(n_label)
+            distance = (ranks[:, c] - ranks[:, k]) ** 2
+            expected = 2 * (n_label[:, c] * n_label[:, k] * distance).sum(axis=1)
+            return ratio((sums[:, :-q] * distance).sum(axis=1), n), ratio(expected, pairs)
+        expected = ((n_label @ _distance("ratio", numbers)) * n_label).sum(axis=1)
+        return ratio(sums[:, 0], n), ratio(expected, pairs)
+
+
+def _distance(level: str, numbers: FloatArray) -> FloatArray:
+    if level == "nominal":
+        return 1 - np.eye(len(numbers))
+    difference = numbers[:, None] - numbers[None, :]
+    total = numbers[:, None] + numbers[None, :]
+    return np.divide(difference, total, out=np.zeros_like(total), where=total != 0) ** 2
+
+
+def _mid_ranks(n_label: FloatArray) -> FloatArray:
+    """Mid-ranks of the labels: the ordinal distance is the difference of two of them."""
+    return np.cumsum(n_label, axis=1) - n_label / 2
+
+
+def _moments(counts: FloatArray, numbers: FloatArray, share: FloatArray) -> FloatArray:
+    # Alpha does not change under a shift, and small numbers keep the differences of squares exact.
+    centred = numbers - numbers.mean()
+    m, s, squares = counts.sum(axis=1), counts @ centred, counts @ centred**2
+    return np.column_stack([2 * (m * squares - s * s) * share, m, s, squares])
+
+
+def moment_disagreements(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Observed and expected interval disagreement from sums of (2(m q - s^2)/(m-1), m, s, q) per unit.
+
+    Do = (1/n) sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)): no table of distinct values, so
+    continuous scores cost no more than labels.
+    """
+    within, n, s, squares = sums.T
+    expected = 2 * (n * squares - s * s)
+    # n Q - S^2 of equal values is zero up to rounding of its two terms.
+    expected = np.where(expected > 1e-12 * np.maximum(n * squares, 1e-300), expected, 0.0)
+    return ratio(within, n), ratio(expected, n * (n - 1))

@@ -1,0 +1,168 @@
+"""The alternative annotator test: may the judge stand in for an annotator?
+
+Calderon, Reichart & Dror 2025, arXiv 2501.10970, sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from judge.errors import BadInput
+from judge.stats.multiple import benjamini_yekutieli
+from judge.stats.patterns import n_present
+from judge.stats.ratings import FloatArray, IntArray, Ratings
+
+EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
+ENOUGH = 30
+FEWEST = 10
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The judge against one annotator.
+
+    `judge_wins` and `annotator_wins` are the shares of units on which the one is at least as close to
+    the other annotators as the other is (ties count for both). `adjusted` is the Benjamini-Yekutieli
+    p-value, `test` "t" or "wilcoxon", `error` the standard error of annotator_wins - judge_wins.
+    """
+
+    annotator: str
+    n_units: int
+    n_clusters: int
+    judge_wins: float
+    annotator_wins: float
+    error: float
+    test: Literal["t", "wilcoxon"]
+    p_value: float
+    adjusted: float
+    won: bool
+
+
+@dataclass(frozen=True)
+class AltTest:
+    """`winning_rate` is the share of tested annotators that the judge beats, `advantage` the mean of
+    `judge_wins`; both are None, with a reason, when nobody could be tested. `skipped` names who was not
+    tested, and why."""
+
+    judge: str
+    epsilon: float
+    q: float
+    compared: tuple[Compared, ...]
+    skipped: tuple[tuple[str, str], ...]
+    winning_rate: float | None
+    advantage: float | None
+    passed: bool | None
+    reason: str | None
+
+
+def alt_test(
+    ratings: Ratings,
+    judge: str,
+    annotators: Sequence[str] | None = None,
+    *,
+    epsilon: float = 0.2,
+    q: float = 0.05,
+    level: str = "nominal",
+    least_others: int = 2,
+) -> AltTest:
+    """For each annotator: is the judge at least as close to the others as that annotator, give or take?
+
+    Closeness is the share of equal labels (nominal) or minus the root mean square distance of positions
+    (ordinal) or numbers (interval). H1: judge_wins > annotator_wins - epsilon, by a one-sided t-test of
+    the differences; with fewer than 30 clusters by Wilcoxon's signed-rank test of the cluster means.
+    The judge passes when, after Benjamini-Yekutieli at `q`, it wins against half of the annotators.
+    `epsilon` is what a person costs: 0.2 for experts, 0.15 skilled, 0.1 crowd. Units count that the judge,
+    the annotator and `least_others` others labelled. Where the table has clusters the t-test is
+    cluster-robust (without, it is the paper's).
+
+    Raises BadInput for an unknown judge, fewer than two annotators, epsilon or q outside 0..1.
+    """
+    names = [name for name in (annotators or ratings.annotators) if name != judge]
+    if len(names) < 2:
+        raise BadInput("the alt-test needs at least two annotators beside the judge")
+    if not 0 <= epsilon <= 1 or not 0 < q < 1:
+        raise BadInput("the alt-test needs epsilon in 0..1 and q between 0 and 1")
+    if least_others < 1:
+        raise BadInput("the alt-test compares with at least one other annotator")
+    humans = ratings.select(names)
+    verdicts = ratings.column(judge)
+    values = _values(ratings, level)
+    rows: list[Compared] = []
+    skipped: list[tuple[str, str]] = []
+    for name in names:
+        mine = humans.column(name)
+        others = (humans.codes >= 0).sum(axis=1) - (mine >= 0)
+        used = (mine >= 0) & (verdicts >= 0) & (others >= least_others)
+        clusters = ratings.clusters[used]
+        n, g = int(used.sum()), n_present(clusters)
+        if g < FEWEST:
+            kind = "questions" if ratings.clustered else "units"
+            skipped.append((name, f"only {g} {kind} with the judge and {least_others} others"))
+            continue
+        rest = humans.counts[used].astype(np.float64)
+        rest[np.arange(n), mine[used]] -= 1
+        of_judge, of_person = _closeness(verdicts[used], rest, values), _closeness(mine[used], rest, values)
+        judge_wins, person_wins = of_judge >= of_person - 1e-12, of_person >= of_judge - 1e-12
+        difference = person_wins.astype(np.float64) - judge_wins
+        error = _robust_error(difference, clusters)
+        p = _p_value(difference, clusters, error, epsilon, g)
+        kind_of_test: Literal["t", "wilcoxon"] = "t" if g >= ENOUGH else "wilcoxon"
+        shares = float(judge_wins.mean()), float(person_wins.mean())
+        rows.append(Compared(name, n, g, *shares, error, kind_of_test, p, p, False))
+    if not rows:
+        reason = f"nobody shares {FEWEST} units with the judge and {least_others} other annotators"
+        return AltTest(judge, epsilon, q, (), tuple(skipped), None, None, None, reason)
+    adjusted = benjamini_yekutieli([row.p_value for row in rows]).tolist()
+    compared = tuple(replace(row, adjusted=a, won=a <= q) for row, a in zip(rows, adjusted, strict=True))
+    rate = sum(row.won for row in compared) / len(compared)
+    advantage = sum(row.judge_wins for row in compared) / len(compared)
+    return AltTest(judge, epsilon, q, compared, tuple(skipped), rate, advantage, rate >= 0.5, None)
+
+
+def _values(ratings: Ratings, level: str) -> FloatArray | None:
+    if level == "nominal":
+        return None
+    if level == "ordinal":
+        return np.arange(len(ratings.domain), dtype=np.float64)
+    if level == "interval":
+        return ratings.numbers(level)
+    raise BadInput(f"the alt-test knows the levels nominal, ordinal and interval, not '{level}'")
+
+
+def _closeness(codes: IntArray, rest: FloatArray, values: FloatArray | None) -> FloatArray:
+    """Closeness of one label per unit to the counts of the others' labels."""
+    m = rest.sum(axis=1)
+    if values is None:
+        share: FloatArray = rest[np.arange(len(codes)), codes] / m
+        return share
+    squared = (values[codes][:, None] - values[None, :]) ** 2
+    distance: FloatArray = -np.sqrt((squared * rest).sum(axis=1) / m)
+    return distance
+
+
+def _robust_error(difference: FloatArray, clusters: IntArray) -> float:
+    """Standard error of the mean; with one unit a cluster it is s / sqrt(n)."""
+    totals = np.bincount(clusters, weights=difference - difference.mean())
+    g = n_present(clusters)
+    return float(np.sqrt(g / (g - 1) * (totals**2).sum()) / len(difference))
+
+
+def _p_value(difference: FloatArray, clusters: IntArray, error: float, epsilon: float, g: int) -> float:
+    """One-sided p-value of H1: mean difference < epsilon."""
+    if g < ENOUGH:
+        from scipy.stats import wilcoxon  # the import takes a second
+
+        sizes = np.bincount(clusters)
+        means = np.bincount(clusters, weights=difference)[sizes > 0] / sizes[sizes > 0]
+        if np.allclose(means, epsilon):
+            return 1.0
+        return float(wilcoxon(means - epsilon, alternative="less").pvalue)
+    if error < 1e-15:
+        return 0.0 if float(difference.mean()) < epsilon else 1.0
+    from scipy.special import stdtr
+
+    return float(stdtr(g - 1, (float(difference.mean()) - epsilon) / error))

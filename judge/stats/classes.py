@@ -1,0 +1,207 @@
+"""Per label: confusion matrices, precision, recall and F1, specific agreement, label shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Unpack
+
+import numpy as np
+
+from judge.stats.bootstrap import How, Settings, resample
+from judge.stats.coefficients import pairable, ratio
+from judge.stats.estimate import Estimate, about
+from judge.stats.metrics import finish
+from judge.stats.patterns import collapse, n_present, tally
+from judge.stats.ratings import FloatArray, IntArray, Ratings
+from judge.types import Measure
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """`matrix[i, j]` units that `reference` calls `labels[i]` and `predicted` calls `labels[j]`.
+
+    Rows and columns are the declared domain in its order, used or not. `n_asked` counts all units of
+    the table; those that either did not label are in none of the cells.
+    """
+
+    reference: str
+    predicted: str
+    labels: tuple[str, ...]
+    matrix: IntArray
+    n_asked: int
+
+    @property
+    def n_units(self) -> int:
+        return int(self.matrix.sum())
+
+
+def confusion(ratings: Ratings, predicted: str, reference: str) -> Confusion:
+    """The confusion matrix of two annotators. Raises BadInput when one of them is not in the table."""
+    q = len(ratings.domain)
+    rows, columns = ratings.column(reference), ratings.column(predicted)
+    both = (rows >= 0) & (columns >= 0)
+    matrix = np.bincount(rows[both] * q + columns[both], minlength=q * q).reshape(q, q)
+    return Confusion(reference, predicted, ratings.domain, matrix.astype(np.int64), ratings.n_units)
+
+
+def class_scores(
+    ratings: Ratings, predicted: str, reference: str, *, field: str | None = None, **how: Unpack[How]
+) -> list[Measure]:
+    """Accuracy, macro F1, and for each label precision, recall and F1 of one annotator against another.
+
+    Named `accuracy`, `macro_f1`, `precision:LABEL`, `recall:LABEL`, `f1:LABEL`. Precision = TP / predicted,
+    recall = TP / reference, F1 = 2 TP / (predicted + reference); a zero denominator is None with a
+    reason, never 0. macro_f1 is the mean F1 of the labels that either of the two used. The values are
+    scikit-learn's (`precision_recall_fscore_support`, zero_division=nan).
+    `how` as in `measures`. Raises BadInput when an annotator is not in the table.
+    """
+    settings = Settings(**how)
+    table = ratings.select([predicted, reference])
+    cells = collapse(table.codes)
+    q = len(table.domain)
+    used = cells.rows.min(axis=1) >= 0
+    a, b = np.where(used[:, None], cells.rows, 0).T
+    same = (a == b)[:, None]
+    # TP, predicted and reference counts, one column a label each.
+    features = np.column_stack([np.eye(q)[a] * same, np.eye(q)[a], np.eye(q)[b]]) * used[:, None]
+    sums = tally(features, cells, used, table)
+    n_units = int(cells.count[used].sum())
+    both = used[cells.of_unit]
+    n_clusters = n_present(table.clusters[both]) if table.clustered else n_units
+    package = _package_scores(confusion(ratings, predicted, reference)) if n_units else {}
+    silent = f"no unit is labelled by both '{predicted}' and '{reference}'"
+
+    def one(name: str, value: Callable[[FloatArray], FloatArray], trials: int, why: str) -> Estimate:
+        return Estimate(
+            about=about(name, n_units, ratings.n_units, n_clusters, (predicted, reference), field),
+            tally=sums,
+            value=value,
+            undefined=lambda: why if n_units else silent,
+            clustered=table.clustered,
+            trials=trials,
+            symmetric=True,
+            by_package=package.get(name),
+        )
+
+    asked = [
+        one("accuracy", lambda s: ratio(s[:, :q].sum(axis=1), s[:, q : 2 * q].sum(axis=1)), n_clusters, ""),
+        one("macro_f1", lambda s: _macro_f1(s, q), n_clusters, "no label was used"),
+    ]
+    for k, label in enumerate(table.domain):
+        for name, why, value in _per_label(k, q, label, predicted, reference):
+            column = {"precision": q + k, "recall": 2 * q + k, "f1": -1}[name.partition(":")[0]]
+            told = sums.rows[:, column] if column >= 0 else sums.rows[:, q + k] + sums.rows[:, 2 * q + k]
+            asked.append(one(name, value, int(sums.count[told > 0].sum()), why))
+    return finish(asked, settings)
+
+
+def _per_label(
+    k: int, q: int, label: str, predicted: str, reference: str
+) -> list[tuple[str, str, Callable[[FloatArray], FloatArray]]]:
+    return [
+        (
+            f"precision:{label}",
+            f"'{predicted}' never gave '{label}'",
+            lambda s: ratio(s[:, k], s[:, q + k]),
+        ),
+        (
+            f"recall:{label}",
+            f"'{reference}' never gave '{label}'",
+            lambda s: ratio(s[:, k], s[:, 2 * q + k]),
+        ),
+        (
+            f"f1:{label}",
+            f"neither '{predicted}' nor '{reference}' gave '{label}'",
+            lambda s: ratio(2 * s[:, k], s[:, q + k] + s[:, 2 * q + k]),
+        ),
+    ]
+
+
+def _macro_f1(sums: FloatArray, q: int) -> FloatArray:
+    given = sums[:, q : 2 * q] + sums[:, 2 * q :]
+    f1 = ratio(2 * sums[:, :q], given)
+    used = given > 0
+    return ratio(np.where(used, f1, 0.0).sum(axis=1), used.sum(axis=1).astype(np.float64))
+
+
+def _package_scores(matrix: Confusion) -> dict[str, float]:
+    """The one door to scikit-learn: its values for precision, recall and F1 of every label.
+
+    The cells go in as weighted pairs of codes, so nothing is sorted by name and nothing is dropped.
+    """
+    from sklearn.metrics import precision_recall_fscore_support  # takes a second or more to import
+
+    q = len(matrix.labels)
+    reference, predicted = np.divmod(np.arange(q * q), q)
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        reference,
+        predicted,
+        labels=np.arange(q),
+        sample_weight=matrix.matrix.ravel(),
+        zero_division=np.nan,
+        average=None,
+    )
+    found = {}
+    for k, label in enumerate(matrix.labels):
+        found[f"precision:{label}"] = float(precision[k])
+        found[f"recall:{label}"] = float(recall[k])
+        found[f"f1:{label}"] = float(f1[k])
+    return {name: value for name, value in found.items() if np.isfinite(value)}
+
+
+def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack[How]) -> list[Measure]:
+    """Specific agreement of each label, over all pairs of annotators: `class_agreement:LABEL`.
+
+    sum_u n_uk (n_uk - 1) / sum_u n_uk (m_u - 1): given that one annotator said k, how often another one did.
+    With two annotators 2a / (2a + b + c) (Cicchetti & Feinstein 1990); for more, Fleiss 1981, section
+    13.1. None for a label that no pairable unit has. `how` as in `measures`.
+    """
+    settings = Settings(**how)
+    patterns = collapse(ratings.counts)
+    rows = patterns.rows.astype(np.float64)
+    used = pairable(patterns.rows)
+    q = len(ratings.domain)
+    agreeing = rows * (rows - 1)
+    possible = rows * np.maximum(rows.sum(axis=1) - 1, 0)[:, None]
+    sums = tally(np.column_stack([agreeing, possible]), patterns, used, ratings)
+    both = used[patterns.of_unit]
+    n_units = int(both.sum())
+    n_clusters = n_present(ratings.clusters[both]) if ratings.clustered else n_units
+    drawn = resample([sums], settings)[0] if settings.interval and sums.n_clusters >= 2 else None
+    found = []
+    for k, label in enumerate(ratings.domain):
+        estimate = Estimate(
+            about=about(
+                f"class_agreement:{label}", n_units, ratings.n_units, n_clusters, ratings.annotators, field
+            ),
+            tally=sums,
+            value=_quotient(k, q + k),
+            undefined=_reason(label, n_units),
+            clustered=ratings.clustered,
+            trials=int(sums.count[sums.rows[:, q + k] > 0].sum()),
+            symmetric=True,
+        )
+        found.append(estimate.measure(settings, drawn))
+    return found
+
+
+def _quotient(numerator: int, denominator: int) -> Callable[[FloatArray], FloatArray]:
+    return lambda sums: ratio(sums[:, numerator], sums[:, denominator])
+
+
+def _reason(label: str, n_units: int) -> Callable[[], str]:
+    if not n_units:
+        return lambda: "no unit is labelled by two annotators"
+    return lambda: f"nobody gave '{label}' to a unit that two annotators labelled"
+
+
+def label_shares(ratings: Ratings) -> dict[str, dict[str, float] | None]:
+    """For each annotator the share of each label among the labels given; None for who gave none."""
+    shares: dict[str, dict[str, float] | None] = {}
+    for name in ratings.annotators:
+        codes = ratings.column(name)
+        counts = np.bincount(codes[codes >= 0], minlength=len(ratings.domain))
+        total = int(counts.sum())
+        shares[name] = dict(zip(ratings.domain, (counts / total).tolist(), strict=True)) if total else None
+    return shares

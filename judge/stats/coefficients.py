@@ -1,0 +1,225 @@
+"""Agreement coefficients as functions of sums: each unit adds a row, the value is read off the sums.
+
+That form is what makes the bootstrap cheap (`patterns.Tally`), and it is the same for one table
+and for two thousand resamples of it: `sums` is always `[B, p]` and the value `[B]`, nan where undefined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
+
+Weights = Literal["linear", "quadratic"]
+
+
+class Coefficient(Protocol):
+    """One coefficient. `pair` says what a pattern is: the two codes of a pair, or counts per label.
+
+    `features` turns patterns `[K, w]` into rows `[K, p]`; `used` says which patterns take part and
+    `pairable` which of them the number of units counts. `chance` is the disagreement expected by
+    chance, on the scale on which the largest disagreement is 1: value = 1 - observed / chance.
+    """
+
+    @property
+    def measure(self) -> str: ...
+    @property
+    def level(self) -> str | None: ...
+    @property
+    def weights(self) -> str | None: ...
+    @property
+    def pair(self) -> bool: ...
+
+    def used(self, patterns: IntArray) -> BoolArray: ...
+    def features(self, patterns: IntArray, numbers: FloatArray) -> FloatArray: ...
+    def value(self, sums: FloatArray, numbers: FloatArray) -> FloatArray: ...
+    def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray: ...
+
+
+def disagreement(q: int, weights: str | None) -> FloatArray:
+    """Disagreement between two of `q` ordered labels, 0..1: [i != j], |i - j| / (q - 1) or its square."""
+    if weights is None:
+        unequal: FloatArray = 1 - np.eye(q)
+        return unequal
+    i = np.arange(q)
+    distance: FloatArray = np.abs(i[:, None] - i[None, :]) / max(q - 1, 1)
+    return distance if weights == "linear" else distance**2
+
+
+def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """numerator / denominator, nan where the denominator is not above zero."""
+    result: FloatArray = np.full(np.broadcast(numerator, denominator).shape, np.nan)
+    np.divide(numerator, denominator, out=result, where=denominator > 0)
+    return result
+
+
+def pairable(counts: IntArray) -> BoolArray:
+    """Patterns of units that at least two annotators labelled."""
+    enough: BoolArray = counts.sum(axis=1) >= 2
+    return enough
+
+
+def _pair_agreement(counts: IntArray, weights: str | None) -> FloatArray:
+    """Share of agreeing pairs of annotators within each unit, 0 where there is no pair."""
+    m = counts.sum(axis=1)
+    similar = 1 - disagreement(counts.shape[1], weights)
+    agreeing = ((counts @ similar - 1) * counts).sum(axis=1)
+    share: FloatArray = agreeing / np.maximum(m * (m - 1), 1)
+    return share
+
+
+@dataclass(frozen=True)
+class Percent:
+    """Share of agreeing pairs of annotators, averaged over units with at least two labels."""
+
+    measure: str = "percent"
+    level: str | None = None
+    weights: str | None = None
+    pair: bool = False
+
+    def used(self, patterns: IntArray) -> BoolArray:
+        return pairable(patterns)
+
+    def features(self, patterns: IntArray, numbers: FloatArray) -> FloatArray:
+        return np.column_stack([_pair_agreement(patterns, None), pairable(patterns)]).astype(np.float64)
+
+    def value(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
+        return ratio(sums[:, 0], sums[:, 1])
+
+    def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
+        return np.ones(len(sums))
+
+
+@dataclass(frozen=True)
+class Pabak(Percent):
+    """Prevalence-adjusted, bias-adjusted kappa: (q p_o - 1) / (q - 1), q labels in the domain.
+
+    Byrt, Bishop & Carlin 1993 (q = 2); Brennan & Prediger 1981 for any q.
+    """
+
+    measure: str = "pabak"
+
+    def value(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
+        observed, q = super().value(sums, numbers), len(numbers)
+        return (q * observed - 1) / (q - 1) if q > 1 else np.full(len(sums), np.nan)
+
+    def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
+        return np.full(len(sums), 1 - 1 / len(numbers), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class _SharesByUnit:
+    """Observed agreement over pairable units; label shares averaged over all labelled units.
+
+    With two labels or more on every unit these are Fleiss' shares; with missing labels this is
+    Gwet's generalisation (Handbook of Inter-Rater Reliability, 4th ed., section 2.3 and 3.4).
+    """
+
+    measure: str
+    level: str | None = None
+    weights: str | None = None
+    pair: bool = False
+
+    def used(self, patterns: IntArray) -> BoolArray:
+        labelled: BoolArray = patterns.sum(axis=1) >= 1
+        return labelled
+
+    def features(self, patterns: IntArray, numbers: FloatArray) -> FloatArray:
+        m = patterns.sum(axis=1)
+        shares = patterns / np.maximum(m, 1)[:, None]
+        return np.column_stack([_pair_agreement(patterns, self.weights), m >= 2, shares])
+
+    def _observed_and_shares(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+        shares = ratio(sums[:, 2:], sums[:, 2:].sum(axis=1, keepdims=True))
+        return ratio(sums[:, 0], sums[:, 1]), shares
+
+    def value(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
+        observed, _ = self._observed_and_shares(sums)
+        value: FloatArray = 1 - ratio(1 - observed, _no_noise(self.chance(sums, numbers)))
+        return value
+
+    def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Fleiss(_SharesByUnit):
+    """Fleiss' kappa: (p_o - p_e) / (1 - p_e) with p_e = sum_k share_k^2. Fleiss 1971, eq. 1-7."""
+
+    measure: str = "fleiss_kappa"
+
+    def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
+        _, shares = self._observed_and_shares(sums)
+        chance: FloatArray = 1 - (shares**2).sum(axis=1)
+        return chance
+
+
+@dataclass(frozen=True)
+class Gwet(_SharesByUnit):
+    """Gwet's AC1, or AC2 with weights w: p_e = T_w / (q (q - 1)) sum_k share_k (1 - share_k).
+
+    T_w is the sum of all weights; q counts the labels of the domain. Gwet 2008, Br. J. Math. Stat.
+    Psychol. 61, eq. 6; Gwet 2014, Handbook, 4th ed., section 3.5.
+    """
+
+    measure: str = "gwet_ac1"
+
+    def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
+        _, shares = self._observed_and_shares(sums)
+        q = len(numbers)
+        if q < 2:
+            return np.full(len(sums), np.nan)
+        total = (1 - disagreement(q, self.weights)).sum()
+        chance: FloatArray = 1 - total / (q * (q - 1)) * (shares * (1 - shares)).sum(axis=1)
+        return chance
+
+
+@dataclass(frozen=True)
+class Cohen:
+    """Cohen's kappa of two annotators: 1 - sum w o / sum w e over the confusion matrix.
+
+    w is the disagreement [i != j], |i - j| or (i - j)^2, over positions in the declared domain, and
+    e the product of the margins. Cohen 1960; Cohen 1968 with weights. Undefined when either annotator
+    gave a single label: kappa would be 0 whatever the agreement.
+    """
+
+    measure: str = "cohen_kappa"
+    level: str | None = None
+    weights: str | None = None
+    pair: bool = True
+
+    def used(self, patterns: IntArray) -> BoolArray:
+        both: BoolArray = patterns.min(axis=1) >= 0
+        return both
+
+    def features(self, patterns: IntArray, numbers: FloatArray) -> FloatArray:
+        q = len(numbers)
+        used = self.used(patterns)
+        a, b = np.where(used[:, None], patterns, 0).T
+        rows = np.column_stack([disagreement(q, self.weights)[a, b], np.eye(q)[a], np.eye(q)[b]])
+        rows[~used] = 0
+        return rows
+
+    def value(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
+        q = len(numbers)
+        first, second = sums[:, 1 : 1 + q], sums[:, 1 + q :]
+        n = first.sum(axis=1)
+        observed = ratio(sums[:, 0], n)
+        kappa: FloatArray = 1 - ratio(observed, self.chance(sums, numbers))
+        # Sums of whole numbers are exact, so a margin holds a single label exactly when its maximum is n.
+        largest: FloatArray = np.maximum(first.max(axis=1), second.max(axis=1))
+        return np.where(largest < n, kappa, np.nan)
+
+    def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
+        q = len(numbers)
+        first, second = sums[:, 1 : 1 + q], sums[:, 1 + q :]
+        n = first.sum(axis=1)
+        return ratio(((first @ disagreement(q, self.weights)) * second).sum(axis=1), n * n)
+
+
+def _no_noise(chance: FloatArray) -> FloatArray:
+    """Shares that sum to one leave 1e-16 where the exact answer is zero; a quotient by it is noise."""
+    return np.where(np.abs(chance) < 1e-12, 0.0, chance)

@@ -1,0 +1,149 @@
+"""Conformal label sets: sets of labels that hold the true one with a promised probability.
+
+LAC: Sadinle, Lei & Wasserman 2019. APS: Romano, Sesia & Candes 2020 (arXiv 2006.02544), not randomised.
+`urag_repo` does what the code of URAG (arXiv 2603.19281) does, to compare with its tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from judge.errors import BadInput
+from judge.stats.bootstrap import How
+from judge.stats.continuous import mean
+from judge.stats.ratings import BoolArray, FloatArray
+from judge.stats.reliability import checked
+from judge.types import Measure
+
+Score = Literal["lac", "aps"]
+Convention = Literal["exact", "urag_repo"]
+# A threshold is one of the scores: rounding must not decide whether a score reaches itself.
+TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSets:
+    """`sets[u, k]` says whether label k is in the set of test unit u.
+
+    `threshold` is inf when every set is full. `coverage` is the share of sets that hold the true
+    label, `size` the mean number of labels, `empty` the share of empty sets; `by_label[k]` holds
+    coverage and size over the units whose true label is k.
+    """
+
+    sets: BoolArray
+    threshold: float
+    coverage: Measure
+    size: Measure
+    empty: Measure
+    by_label: tuple[tuple[Measure, Measure], ...]
+
+
+def label_sets(
+    calibration_probabilities: ArrayLike,
+    calibration_codes: ArrayLike,
+    probabilities: ArrayLike,
+    codes: ArrayLike,
+    *,
+    score: Score = "lac",
+    alpha: float = 0.1,
+    convention: Convention = "exact",
+    clusters: ArrayLike | None = None,
+    **how: Unpack[How],
+) -> LabelSets:
+    """Calibrate on one half, form sets of {k: score(k) <= threshold} on the other.
+
+    Probabilities are `[units, labels]`, codes the true labels; split by question before, so that no
+    question is in both halves (the promise holds for exchangeable questions). `clusters` are those of
+    the test half. See `nonconformity` and `threshold` for the rules. `exact` may leave sets
+    empty; `urag_repo` puts the most probable label into an empty APS set.
+    Raises BadInput for unknown labels, rows that do not sum to 1, alpha outside (0, 1).
+    """
+    cal_p, cal_y = checked(calibration_probabilities, calibration_codes)
+    p, y = checked(probabilities, codes)
+    for half, known, truth in (("calibration", cal_p, cal_y), ("test", p, y)):
+        if (truth < 0).any() or np.isnan(known).any():
+            raise BadInput(f"conformal sets need probabilities and a true label for every {half} unit")
+    if cal_p.shape[1] != p.shape[1]:
+        raise BadInput(f"{cal_p.shape[1]} labels in the calibration half, {p.shape[1]} in the test half")
+    cal_scores = nonconformity(cal_p, score, convention)[np.arange(len(cal_y)), cal_y]
+    limit = threshold(cal_scores, alpha, convention)
+    sets: BoolArray = nonconformity(p, score, convention) <= limit + TOLERANCE
+    if convention == "urag_repo" and score == "aps" and len(p):
+        blank = ~sets.any(axis=1)
+        sets[blank, _descending(p)[blank, 0]] = True
+    covered = sets[np.arange(len(y)), y].astype(np.float64)
+    size = sets.sum(axis=1).astype(np.float64)
+
+    def over(values: FloatArray, name: str) -> Measure:
+        return mean(values, measure=name, clusters=clusters, **how)
+
+    by_label = []
+    for k in range(p.shape[1]):
+        mine = y == k
+        by_label.append(
+            (
+                over(np.where(mine, covered, np.nan), "coverage"),
+                over(np.where(mine, size, np.nan), "set_size"),
+            )
+        )
+    return LabelSets(
+        sets,
+        limit,
+        over(covered, "coverage"),
+        over(size, "set_size"),
+        over((size == 0).astype(np.float64), "empty_sets"),
+        tuple(by_label),
+    )
+
+
+def nonconformity(
+    probabilities: ArrayLike, score: Score = "lac", convention: Convention = "exact"
+) -> FloatArray:
+    """How badly each label fits, `[units, labels]`.
+
+    LAC: 1 - p_k. APS: the total probability of the labels at least as likely as k, k included. Labels of
+    equal probability share a score under `exact`; under `urag_repo` a reversed argsort orders them.
+    """
+    p = np.asarray(probabilities, dtype=np.float64)
+    if score == "lac":
+        lac: FloatArray = 1 - p
+        return lac
+    if score != "aps":
+        raise BadInput(f"unknown score '{score}'; there are lac and aps")
+    if convention == "exact":
+        at_least: FloatArray = np.where(p[:, None, :] >= p[:, :, None], p[:, None, :], 0.0).sum(axis=2)
+        return at_least
+    order = _descending(p)
+    cumulative = np.take_along_axis(p, order, axis=1).cumsum(axis=1)
+    return np.take_along_axis(cumulative, np.argsort(order, axis=1), axis=1)
+
+
+def threshold(scores: ArrayLike, alpha: float = 0.1, convention: Convention = "exact") -> float:
+    """The score up to which labels enter the set, from calibration scores of the true labels.
+
+    `exact`: the k-th smallest, k = ceil((n + 1)(1 - alpha)); inf (the full set) when k > n, that is
+    when n < 1/alpha - 1. `urag_repo`: numpy's quantile(ceil((n + 1)(1 - alpha)) / n, method="higher"), one
+    rank further up; where that asks for more than the largest score the largest is taken.
+    Raises BadInput for no scores, alpha outside (0, 1) or an unknown convention.
+    """
+    s = np.sort(np.asarray(scores, dtype=np.float64))
+    n = len(s)
+    if not n:
+        raise BadInput("conformal sets need at least one calibration unit")
+    if not 0 < alpha < 1:
+        raise BadInput(f"alpha must lie between 0 and 1, not {alpha}")
+    # (n + 1)(1 - alpha) is a whole number for the usual n, and 1 - 0.1 is not exact.
+    k = int(np.ceil((n + 1) * (1 - alpha) - 1e-9))
+    if convention == "exact":
+        return float(s[k - 1]) if k <= n else float("inf")
+    if convention != "urag_repo":
+        raise BadInput(f"unknown convention '{convention}'; there are exact and urag_repo")
+    return float(np.quantile(s, min(1.0, float(np.ceil((n + 1) * (1 - alpha))) / n), method="higher"))
+
+
+def _descending(p: FloatArray) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+    return np.argsort(p, axis=1)[:, ::-1]

@@ -1,0 +1,134 @@
+"""Numbers instead of labels: interval alpha of continuous scores, and means of per-unit values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from judge.errors import BadInput
+from judge.stats.alpha import moment_disagreements
+from judge.stats.bootstrap import How, Settings
+from judge.stats.coefficients import ratio
+from judge.stats.estimate import Estimate, about
+from judge.stats.patterns import Tally, n_present, tally_units
+from judge.stats.ratings import FloatArray, IntArray
+from judge.types import Measure
+
+
+def scores_alpha(
+    scores: ArrayLike,
+    *,
+    clusters: ArrayLike | None = None,
+    annotators: tuple[str, ...] | None = None,
+    field: str | None = None,
+    **how: Unpack[How],
+) -> Measure:
+    """Krippendorff's interval alpha of `scores` `[units, annotators]`, nan for missing.
+
+    From m, the sum and the sum of squares of each unit: Do = (1/n) sum_u 2(m q - s^2)/(m - 1),
+    De = 2(n Q - S^2)/(n(n - 1)). Time and memory do not depend on the number of distinct values.
+    `clusters` has one value per unit; `how` as in `measures`.
+    Raises BadInput for anything but a two-dimensional table of finite numbers and nan.
+    """
+    settings = Settings(**how)
+    table = numbers(scores, "scores", dimensions=2)
+    groups, clustered = cluster_numbers(clusters, len(table))
+    present = ~np.isnan(table)
+    m = present.sum(axis=1)
+    used = m >= 2
+    n_units = int(used.sum())
+    filled = np.where(present, table, 0.0)[used]
+    present, m = present[used], m[used].astype(np.float64)
+    # Alpha does not change under a shift, and small numbers keep the differences of squares exact.
+    shift = filled.sum() / m.sum() if n_units else 0.0
+    filled = np.where(present, filled - shift, 0.0)
+    s, squares = filled.sum(axis=1), (filled**2).sum(axis=1)
+    rows = np.column_stack([2 * (m * squares - s * s) / (m - 1), m, s, squares])
+    sums = unit_sums(rows, groups[used], clustered)
+    n_clusters = n_present(groups[used])
+    why = "all scores are equal: agreement and chance cannot be told apart"
+    found = about("krippendorff_alpha", n_units, len(table), n_clusters, annotators, field)
+
+    def value(drawn: FloatArray) -> FloatArray:
+        observed, expected = moment_disagreements(drawn)
+        return 1 - ratio(observed, expected)
+
+    return Estimate(
+        about=replace(found, level="interval"),
+        tally=sums,
+        value=value,
+        undefined=lambda: why if n_units else "no unit is scored by two annotators",
+        clustered=clustered,
+    ).measure(settings)
+
+
+def mean(
+    values: ArrayLike,
+    *,
+    measure: str = "mean",
+    clusters: ArrayLike | None = None,
+    field: str | None = None,
+    annotators: tuple[str, ...] | None = None,
+    **how: Unpack[How],
+) -> Measure:
+    """The mean of one value per unit, nan for units without one, with an interval by cluster.
+
+    For per-unit means such as accuracy or a class share: pass 0 / 1. `n_units` counts the values.
+    Raises BadInput for anything but one row of finite numbers and nan. `how` as in `measures`.
+    """
+    settings = Settings(**how)
+    row = numbers(values, "values", dimensions=1)
+    groups, clustered = cluster_numbers(clusters, len(row))
+    used = ~np.isnan(row)
+    kept = row[used]
+    # From 0 / 1 values all equal, resampling learns nothing; the binomial bound does.
+    binary = bool(np.isin(kept, (0.0, 1.0)).all())
+    n_clusters = n_present(groups[used])
+    return Estimate(
+        about=about(measure, len(kept), len(row), n_clusters, annotators, field),
+        tally=unit_sums(np.column_stack([kept, np.ones(len(kept))]), groups[used], clustered),
+        value=lambda sums: ratio(sums[:, 0], sums[:, 1]),
+        undefined=lambda: "no unit has a value",
+        clustered=clustered,
+        trials=n_clusters if binary else None,
+        symmetric=True,
+    ).measure(settings)
+
+
+def numbers(values: ArrayLike, name: str, dimensions: int) -> FloatArray:
+    """`values` as floats. Raises BadInput for text, booleans in object arrays, infinities or another shape."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iufb":
+        raise BadInput(f"{name} must be numbers with nan for missing, not {array.dtype}")
+    if array.ndim != dimensions:
+        raise BadInput(f"{name} must have {dimensions} dimension(s), the shape is {array.shape}")
+    floats = array.astype(np.float64)
+    if np.isinf(floats).any():
+        raise BadInput(f"{name} must be finite")
+    return floats
+
+
+def cluster_numbers(clusters: ArrayLike | None, n: int) -> tuple[IntArray, bool]:
+    """Clusters numbered from 0, and whether any holds more than one unit."""
+    if clusters is None:
+        return np.arange(n, dtype=np.int64), False
+    array = np.asarray(clusters)
+    if array.shape != (n,):
+        raise BadInput(f"clusters must have one value for each of {n} units, not {array.shape}")
+    distinct, numbered = np.unique(array, return_inverse=True)
+    return numbered.astype(np.int64), len(distinct) < n
+
+
+def unit_sums(rows: FloatArray, clusters: IntArray, clustered: bool) -> Tally:
+    """The Tally of rows that each belong to one unit."""
+    if clustered:
+        return tally_units(rows, np.arange(len(rows)), clusters)
+    # Equal rows are worth collapsing only when there are few of them, as with 0 / 1 values.
+    few = len(rows) > 0 and len(np.unique(rows[: min(len(rows), 1000)], axis=0)) < 50
+    if not few:
+        return Tally(rows, np.ones(len(rows), dtype=np.int64), b"")
+    distinct, count = np.unique(rows, axis=0, return_counts=True)
+    return Tally(distinct, count.astype(np.int64), b"")

@@ -1,0 +1,92 @@
+"""From sums to a Measure: the value, its interval, the bounds that resampling cannot give, the notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from judge.stats.bootstrap import NO_WIDTH, Interval, Settings, Value, bootstrap, sample_notes
+from judge.stats.patterns import Tally
+from judge.stats.ratings import FloatArray
+from judge.types import Measure
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A statistic of sums, on its way to a Measure.
+
+    `about` carries what is known before: name, annotators, n_units, n_clusters, coverage; `undefined`
+    finds the reason to give when the value is nan. Value 1 means "nothing wrong seen in `trials`
+    independent trials", and `scale` how far the value falls when a share of them goes wrong:
+    value = 1 - share / scale. None where that does not apply. `symmetric` says the same of 0.
+    """
+
+    about: Measure
+    tally: Tally
+    value: Value
+    undefined: Callable[[], str]
+    clustered: bool
+    trials: int | None = None
+    scale: float = 1.0
+    symmetric: bool = False
+    notes: tuple[str, ...] = ()
+    by_package: float | None = None
+
+    @property
+    def point(self) -> float | None:
+        """The value, or None where it is undefined. A package's own value stands for ours."""
+        if not self.tally.n_clusters or not self.about.n_units:
+            return None
+        value = float(self.value(self.tally.total[None, :])[0])
+        if not np.isfinite(value):
+            return None
+        return value if self.by_package is None else self.by_package
+
+    def measure(self, settings: Settings, sums: FloatArray | None = None) -> Measure:
+        """The finished Measure; `sums` are resamples drawn before, shared with other statistics."""
+        about = replace(self.about, confidence=settings.confidence)
+        point = self.point
+        if point is None:
+            return replace(about, value=None, reason=self.undefined())
+        if settings.interval is None:
+            return replace(about, value=point, notes=self.notes)
+        found = self._bounded(point, bootstrap(self.tally, self.value, settings, sums), settings.confidence)
+        notes = found.notes + sample_notes(about.n_units, about.n_clusters or 0, self.clustered) + self.notes
+        return replace(about, value=point, low=found.low, high=found.high, notes=notes)
+
+    def _bounded(self, point: float, found: Interval, confidence: float) -> Interval:
+        # Resampling data without a single error can never show one, and [1, 1] from five units would
+        # be a lie. The exact binomial bound on the share of clusters with an error is not.
+        if NO_WIDTH not in found.notes or not self.trials:
+            return found
+        unseen = 1 - ((1 - confidence) / 2) ** (1 / self.trials)
+        notes = tuple(note for note in found.notes if note != NO_WIDTH)
+        if point > 1 - 1e-9:
+            note = "no disagreement was seen: the lower bound is the exact binomial one"
+            return Interval(point - unseen / self.scale, point, (*notes, note))
+        if point < 1e-9 and self.symmetric:
+            note = "none was seen: the upper bound is the exact binomial one"
+            return Interval(point, point + unseen / self.scale, (*notes, note))
+        return found
+
+
+def about(
+    measure: str,
+    n_units: int,
+    n_asked: int,
+    n_clusters: int,
+    annotators: tuple[str, ...] | None = None,
+    field: str | None = None,
+) -> Measure:
+    """The part of a Measure that is known before its value."""
+    return Measure(
+        measure=measure,
+        value=None,
+        n_units=n_units,
+        coverage=n_units / n_asked if n_asked else None,
+        n_clusters=n_clusters,
+        annotators=annotators,
+        field=field,
+    )

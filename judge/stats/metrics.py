@@ -1,0 +1,215 @@
+"""The dict of coefficients, and `measures`: a table in, values with intervals or reasons out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from types import MappingProxyType
+from typing import Unpack
+
+import numpy as np
+
+from judge.errors import BadInput
+from judge.stats.alpha import LEVELS, Alpha, package_alpha
+from judge.stats.bootstrap import How, Settings, resample
+from judge.stats.coefficients import Coefficient, Cohen, Fleiss, Gwet, Pabak, Percent, pairable
+from judge.stats.estimate import Estimate, about
+from judge.stats.patterns import Patterns, collapse, n_present, tally
+from judge.stats.ratings import FloatArray, Ratings
+from judge.types import Measure
+
+METRICS: Mapping[str, Coefficient] = MappingProxyType(
+    {
+        "percent": Percent(),
+        "cohen_kappa": Cohen(),
+        "cohen_kappa:linear": Cohen(weights="linear"),
+        "cohen_kappa:quadratic": Cohen(weights="quadratic"),
+        "fleiss_kappa": Fleiss(),
+        "krippendorff_alpha:nominal": Alpha("nominal"),
+        "krippendorff_alpha:ordinal": Alpha("ordinal"),
+        "krippendorff_alpha:interval": Alpha("interval"),
+        "krippendorff_alpha:ratio": Alpha("ratio"),
+        "gwet_ac1": Gwet(),
+        "gwet_ac2:linear": Gwet("gwet_ac2", weights="linear"),
+        "gwet_ac2:quadratic": Gwet("gwet_ac2", weights="quadratic"),
+        "pabak": Pabak(),
+    }
+)
+NOMINAL = ("percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pabak")
+ORDERED = (
+    "percent",
+    "cohen_kappa",
+    "cohen_kappa:linear",
+    "cohen_kappa:quadratic",
+    "krippendorff_alpha",
+    "gwet_ac2",
+)
+RARE = 10
+# Ordinal alpha keeps one sum per pair of labels; beyond this many labels they are scores.
+MOST_ORDINAL_LABELS = 64
+
+
+def measures(
+    ratings: Ratings,
+    names: Sequence[str] | None = None,
+    *,
+    level: str = "nominal",
+    pairwise: bool = True,
+    field: str | None = None,
+    **how: Unpack[How],
+) -> list[Measure]:
+    """Agreement of all annotators of the table; coefficients of two annotators for every pair.
+
+    `names` are keys of METRICS; `krippendorff_alpha` takes its level from `level`, and `gwet_ac2` is
+    quadratic. None asks for the usual ones of the level. `pairwise=False` leaves out the coefficients
+    of pairs where there are more than two annotators.
+    `how`: interval="bca" | "percentile" | None, confidence=0.95, replicates=2000, seed=0. Clusters are
+    resampled where the table has them, units otherwise.
+
+    `value` is None exactly when `reason` is set; `n_units` counts the units that at least two (of
+    a pair: both) annotators labelled, and `coverage` is their share of all units of the table.
+
+    Raises BadInput for an unknown name, labels that are no numbers on an interval or ratio level,
+    more than 64 labels on an ordinal level, and settings out of range.
+    """
+    if level not in LEVELS:
+        raise BadInput(f"unknown level '{level}'; there are {', '.join(LEVELS)}")
+    settings = Settings(**how)
+    keys = [metric_key(name, level) for name in names or (NOMINAL if level == "nominal" else ORDERED)]
+    asked: list[Estimate] = []
+    counts = collapse(ratings.counts) if any(not METRICS[key].pair for key in keys) else None
+    pairs = [
+        (table, collapse(table.codes))
+        for table in _pairs(ratings, pairwise)
+        if any(METRICS[key].pair for key in keys)
+    ]
+    for key in keys:
+        coefficient = METRICS[key]
+        if coefficient.pair:
+            asked += [estimate(coefficient, table, cells, field) for table, cells in pairs]
+        elif counts is not None:
+            asked.append(estimate(coefficient, ratings, counts, field))
+    return finish(asked, settings)
+
+
+def _pairs(ratings: Ratings, pairwise: bool) -> list[Ratings]:
+    if not pairwise and len(ratings.annotators) != 2:
+        return []
+    return [ratings.select(two) for two in combinations(ratings.annotators, 2)]
+
+
+def metric_key(name: str, level: str) -> str:
+    """The key of METRICS that a measure's name stands for at a level. Raises BadInput for an unknown one."""
+    if name == "krippendorff_alpha":
+        name = f"krippendorff_alpha:{level}"
+    elif name == "gwet_ac2":
+        name = "gwet_ac2:quadratic"
+    if name not in METRICS:
+        raise BadInput(f"unknown measure '{name}'; there are {', '.join(METRICS)}")
+    return name
+
+
+def estimate(
+    coefficient: Coefficient, ratings: Ratings, patterns: Patterns, field: str | None = None
+) -> Estimate:
+    """One coefficient on one table. `patterns` collapses its counts, or the codes of its two annotators."""
+    numbers = domain_numbers(coefficient, ratings)
+    rows = patterns.rows
+    used = coefficient.used(rows)
+    both = (used if coefficient.pair else pairable(rows))[patterns.of_unit]
+    n_units = int(both.sum())
+    n_clusters = n_present(ratings.clusters[both]) if ratings.clustered else n_units
+    sums = tally(coefficient.features(rows, numbers), patterns, used, ratings)
+    by_package = None
+    if isinstance(coefficient, Alpha) and n_units:
+        by_package = package_alpha(ratings.counts, numbers, coefficient.level)
+    scale = float(coefficient.chance(sums.total[None, :], numbers)[0]) if n_units else 1.0
+    found = about(coefficient.measure, n_units, ratings.n_units, n_clusters, ratings.annotators, field)
+
+    def value(drawn: FloatArray) -> FloatArray:
+        return coefficient.value(drawn, numbers)
+
+    return Estimate(
+        about=replace(found, level=coefficient.level, weights=coefficient.weights),
+        tally=sums,
+        value=value,
+        undefined=lambda: _why_undefined(coefficient, ratings, n_units),
+        clustered=ratings.clustered,
+        trials=n_clusters,
+        scale=scale,
+        notes=_rare(coefficient, ratings, patterns),
+        by_package=by_package,
+    )
+
+
+def domain_numbers(coefficient: Coefficient, ratings: Ratings) -> FloatArray:
+    """The domain as numbers where the level asks for them, else positions."""
+    level, q = coefficient.level, len(ratings.domain)
+    if level in ("interval", "ratio"):
+        return ratings.numbers(level)
+    if level == "ordinal" and q > MOST_ORDINAL_LABELS:
+        raise BadInput(
+            f"ordinal alpha takes at most {MOST_ORDINAL_LABELS} labels, not {q}: bin them, or use interval"
+        )
+    return np.arange(q, dtype=np.float64)
+
+
+def finish(asked: Sequence[Estimate], settings: Settings) -> list[Measure]:
+    """Measures in the order asked. Those over the same clusters share their resamples, which saves time."""
+    drawn: dict[int, FloatArray] = {}
+    if settings.interval is not None:
+        groups: dict[bytes, list[int]] = {}
+        for i, one in enumerate(asked):
+            if one.point is not None and one.tally.n_clusters >= 2:
+                groups.setdefault(one.tally.key, []).append(i)
+        for members in groups.values():
+            sums = resample([asked[i].tally for i in members], settings)
+            drawn.update(zip(members, sums, strict=True))
+    return [one.measure(settings, drawn.get(i)) for i, one in enumerate(asked)]
+
+
+def _why_undefined(coefficient: Coefficient, ratings: Ratings, n_units: int) -> str:
+    names = ratings.annotators
+    if not ratings.n_units:
+        return "there are no units"
+    if not n_units:
+        if coefficient.pair:
+            return f"no unit is labelled by both '{names[0]}' and '{names[1]}'"
+        return "no unit is labelled by two annotators"
+    if len(ratings.domain) < 2:
+        return f"the domain has the single label '{ratings.domain[0]}'"
+    shared = ratings.codes[(ratings.codes >= 0).sum(axis=1) >= 2]
+    used = np.unique(shared[shared >= 0])
+    if len(used) == 1:
+        return f"every label is '{ratings.domain[used[0]]}': agreement and chance cannot be told apart"
+    if coefficient.pair:
+        for name, column in zip(names, shared.T, strict=True):
+            given = np.unique(column)
+            if len(given) == 1:
+                label = ratings.domain[given[0]]
+                return f"'{name}' gave only the label '{label}': kappa would be 0 whatever the agreement"
+    return "the disagreement expected by chance is zero"
+
+
+def _rare(coefficient: Coefficient, ratings: Ratings, patterns: Patterns) -> tuple[str, ...]:
+    """A note on the labels that occur on few units: their share in the resamples is erratic."""
+    rows, count, few = patterns.rows, patterns.count, []
+    for code, label in enumerate(ratings.domain):
+        has = (rows == code).any(axis=1) if coefficient.pair else rows[:, code] > 0
+        on_units = int(count[has].sum())
+        if 0 < on_units < RARE:
+            few.append(f"'{label}' ({on_units})")
+    return (f"rare labels, on fewer than {RARE} units: {', '.join(few)}",) if few else ()
+
+
+def spread(found: Iterable[Measure]) -> dict[str, float | int | None]:
+    """How the values of many pairs lie: how many, how many are defined, quartiles and mean."""
+    every = list(found)
+    values = np.array([m.value for m in every if m.value is not None])
+    quartiles = np.quantile(values, [0, 0.25, 0.5, 0.75, 1]) if len(values) else [None] * 5
+    names = ("min", "q25", "median", "q75", "max")
+    summary: dict[str, float | int | None] = {"n": len(every), "n_defined": len(values)}
+    summary.update({n: None if q is None else float(q) for n, q in zip(names, quartiles, strict=True)})
+    summary["mean"] = float(values.mean()) if len(values) else None
+    return summary

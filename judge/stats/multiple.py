@@ -1,0 +1,49 @@
+"""p-values adjusted for how many there are."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from judge.errors import BadInput
+from judge.stats.ratings import FloatArray
+
+
+def holm(p_values: ArrayLike) -> FloatArray:
+    """Holm's step-down adjusted p-values, in the order given: reject where adjusted <= alpha.
+
+    adjusted_(i) = max_{j <= i} min(1, (m - j + 1) p_(j)). Holm 1979. Controls the family-wise error rate.
+    Raises BadInput for values outside 0..1.
+    """
+    p = _checked(p_values)
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
+    return _restored(np.minimum(stepped, 1.0), order)
+
+
+def benjamini_yekutieli(p_values: ArrayLike) -> FloatArray:
+    """Benjamini & Yekutieli's adjusted p-values, in the order given: reject where adjusted <= q.
+
+    adjusted_(i) = min_{j >= i} min(1, p_(j) m H_m / j) with H_m = 1 + 1/2 + ... + 1/m. Ann. Stat. 29(4), 2001.
+    Controls the false discovery rate under any dependence. Raises BadInput for values outside 0..1.
+    """
+    p = _checked(p_values)
+    m = len(p)
+    ranks = np.arange(1, m + 1)
+    order = np.argsort(p, kind="stable")
+    stepped = p[order] * m * (1 / ranks).sum() / ranks
+    stepped = np.minimum.accumulate(stepped[::-1])[::-1]
+    return _restored(np.minimum(stepped, 1.0), order)
+
+
+def _checked(p_values: ArrayLike) -> FloatArray:
+    p = np.asarray(p_values, dtype=np.float64)
+    if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
+        raise BadInput("p-values are one row of numbers from 0 to 1")
+    return p
+
+
+def _restored(ordered: FloatArray, order: np.ndarray[tuple[int, ...], np.dtype[np.intp]]) -> FloatArray:
+    result = np.empty(len(ordered))
+    result[order] = ordered
+    return result

@@ -1,0 +1,106 @@
+"""Collapse equal rows: many units, few distinct patterns. Everything fast rests on this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """Distinct rows `[K, w]` and, for each unit, which of them it has `[U]`."""
+
+    rows: IntArray
+    of_unit: IntArray
+
+    @property
+    def count(self) -> IntArray:
+        """How many units have each row."""
+        return np.bincount(self.of_unit, minlength=len(self.rows)).astype(np.int64)
+
+
+def collapse(table: IntArray) -> Patterns:
+    """Distinct rows of an integer table `[U, w]` (values from -1), in ascending order."""
+    if not table.size:
+        return Patterns(table[:0], np.zeros(len(table), dtype=np.int64))
+    low = [int(column.min()) for column in table.T]
+    spans = [int(column.max()) - base + 1 for column, base in zip(table.T, low, strict=True)]
+    size = 1
+    for span in spans:
+        size *= span
+    if size >= 2**62:  # the mixed-radix key would overflow: sort whole rows, several times slower
+        rows, of_unit = np.unique(table, axis=0, return_inverse=True)
+        return Patterns(rows, of_unit.reshape(-1).astype(np.int64))
+    key = np.zeros(len(table), dtype=np.int64)
+    for column, base, span in zip(table.T, low, spans, strict=True):
+        key *= span
+        key += column - base
+    if size <= max(4 * len(table), 4096):  # a counting table is several times faster than a sort
+        present = np.bincount(key, minlength=size) > 0
+        distinct = np.flatnonzero(present)
+        rank = np.cumsum(present) - 1
+        of_unit = rank[key]
+    else:
+        distinct, of_unit = np.unique(key, return_inverse=True)
+    rows = np.empty((len(distinct), table.shape[1]), dtype=np.int64)
+    rest = distinct.copy()
+    for j in range(len(spans) - 1, -1, -1):
+        rows[:, j] = rest % spans[j] + low[j]
+        rest //= spans[j]
+    return Patterns(rows, of_unit.astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What the resampled things add to the sums that a statistic is computed from.
+
+    `rows[k]` is the contribution of one cluster, and `count[k]` the number of clusters with that very
+    contribution. A statistic is a function of `count @ rows`, so resampling clusters is drawing
+    the counts. Tallies with the same `key` count the same things in the same order.
+    """
+
+    rows: FloatArray
+    count: IntArray
+    key: bytes
+
+    @property
+    def n_clusters(self) -> int:
+        return int(self.count.sum())
+
+    @property
+    def total(self) -> FloatArray:
+        sums: FloatArray = self.count @ self.rows
+        return sums
+
+
+def tally(features: FloatArray, patterns: Patterns, used: BoolArray, ratings: Ratings) -> Tally:
+    """Sum the features `[K, p]` of the patterns over units, or over clusters where there are any.
+
+    Only units whose pattern is `used` `[K]` take part: a unit that a statistic cannot use must not
+    be drawn for it.
+    """
+    of_unit = patterns.of_unit
+    keep = used[of_unit]
+    if not ratings.clustered:
+        count = np.bincount(of_unit[keep], minlength=len(features)).astype(np.int64)
+        return Tally(features[used], count[used], b"units" + np.packbits(used).tobytes() + count.tobytes())
+    return tally_units(features, of_unit[keep], ratings.clusters[keep])
+
+
+def tally_units(features: FloatArray, of_unit: IntArray, clusters: IntArray) -> Tally:
+    """As `tally`, for units that all count: `features[of_unit[u]]` belongs to `clusters[u]`."""
+    n = int(clusters.max()) + 1 if len(clusters) else 0
+    present = np.bincount(clusters, minlength=n) > 0
+    rows = np.empty((n, features.shape[1]))
+    for j in range(features.shape[1]):
+        rows[:, j] = np.bincount(clusters, weights=features[of_unit, j], minlength=n)
+    each = np.ones(int(present.sum()), dtype=np.int64)
+    return Tally(rows[present], each, b"clusters" + np.packbits(present).tobytes())
+
+
+def n_present(clusters: IntArray) -> int:
+    """How many distinct cluster numbers there are."""
+    return int(np.count_nonzero(np.bincount(clusters))) if len(clusters) else 0

@@ -1,0 +1,214 @@
+"""How many questions and units to label, for an interval of a given width or for a decision.
+
+Variance of a mean over clusters of m units: sd^2 (1 + (m - 1) icc) / n (Kish 1965, Survey Sampling, section
+5.4). Coefficients are planned through their influence values, of which they are the mean to first
+order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, sqrt
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from judge.errors import BadInput
+from judge.stats.coefficients import disagreement
+from judge.stats.continuous import cluster_numbers, numbers
+from judge.stats.metrics import METRICS, domain_numbers, metric_key
+from judge.stats.patterns import collapse
+from judge.stats.ratings import FloatArray, IntArray, Ratings
+from judge.types import Measure
+
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class Design:
+    """What planning needs to know: value and spread of one unit, and how alike units of a question are.
+
+    `n_units` and `n_clusters` are what is labelled already (0 without a pilot).
+    """
+
+    value: float
+    sd: float
+    icc: float
+    n_units: int = 0
+    n_clusters: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Label `n_clusters` questions with `per_cluster` units each; `more_*` is what is still missing."""
+
+    per_cluster: int
+    n_clusters: int
+    n_units: int
+    more_clusters: int
+    more_units: int
+    design_effect: float
+
+
+def pilot(ratings: Ratings, name: str = "cohen_kappa", *, level: str = "nominal") -> Design:
+    """The design of one coefficient, from labels at hand: for a pair coefficient two annotators.
+
+    Unit values are jackknife pseudo-values; icc is the analysis-of-variance estimate, not below 0.
+    Raises BadInput when the coefficient is undefined here, or takes two annotators and gets more.
+    """
+    coefficient = METRICS[metric_key(name, level)]
+    if coefficient.pair and len(ratings.annotators) != 2:
+        raise BadInput(f"{name} is planned for two annotators, not {len(ratings.annotators)}: select them")
+    patterns = collapse(ratings.codes if coefficient.pair else ratings.counts)
+    values = domain_numbers(coefficient, ratings)
+    used = coefficient.used(patterns.rows)
+    rows = coefficient.features(patterns.rows, values)[used]
+    count = patterns.count[used]
+    n = int(count.sum())
+    total = count @ rows
+    point = float(coefficient.value(total[None, :], values)[0]) if n else np.nan
+    left_out = coefficient.value(total[None, :] - rows, values) if n else np.empty(0)
+    if n < 2 or not np.isfinite(point) or not np.isfinite(left_out).all():
+        raise BadInput(f"{name} is undefined on these {n} units, so there is nothing to plan from")
+    pseudo = np.full(len(patterns.rows), np.nan)
+    pseudo[used] = n * point - (n - 1) * left_out
+    mine = used[patterns.of_unit]
+    return _design(point, pseudo[patterns.of_unit][mine], ratings.clusters[mine])
+
+
+def pilot_mean(values: ArrayLike, *, clusters: ArrayLike | None = None) -> Design:
+    """The design of a per-unit mean, from values at hand, nan for none. Raises BadInput for under two."""
+    row = numbers(values, "values", dimensions=1)
+    groups, _ = cluster_numbers(clusters, len(row))
+    known = ~np.isnan(row)
+    if int(known.sum()) < 2:
+        raise BadInput("planning a mean takes at least two values")
+    return _design(float(row[known].mean()), row[known], groups[known])
+
+
+def expected_rate(rate: float, *, icc: float = 0.0) -> Design:
+    """The design of a share of units, without a pilot. Raises BadInput for a rate or icc outside 0..1."""
+    _check_icc(icc)
+    if not 0 < rate < 1:
+        raise BadInput(f"a rate to plan for lies between 0 and 1, not {rate}")
+    return Design(rate, sqrt(rate * (1 - rate)), icc)
+
+
+def expected_kappa(
+    kappa: float, shares: Sequence[float], *, weights: str | None = None, icc: float = 0.0
+) -> Design:
+    """The design of Cohen's kappa, without a pilot: both annotators use labels with these `shares`.
+
+    The cells are kappa share_i [i = j] + (1 - kappa) share_i share_j, and the variance the delta method's
+    (Fleiss, Cohen & Everitt 1969). Raises BadInput unless shares are positive and sum to 1, and 0 <= kappa < 1.
+    """
+    _check_icc(icc)
+    p = np.asarray(shares, dtype=np.float64)
+    if len(p) < 2 or (p <= 0).any() or abs(float(p.sum()) - 1) > 1e-6:
+        raise BadInput("shares are two or more positive numbers that sum to 1")
+    if not 0 <= kappa < 1:
+        raise BadInput(f"a kappa to plan for lies in 0..1, not {kappa}")
+    chance = np.outer(p, p)
+    cells = kappa * np.diag(p) + (1 - kappa) * chance
+    w = disagreement(len(p), weights)
+    observed, expected = float((w * cells).sum()), float((w * chance).sum())
+    margin = w @ p
+    influence = -(w - observed) / expected + observed / expected**2 * (
+        margin[:, None] + margin[None, :] - 2 * expected
+    )
+    return Design(1 - observed / expected, sqrt(float((cells * influence**2).sum())), icc)
+
+
+def plan_width(
+    design: Design, width: float, *, per_cluster: Sequence[int] = (1, 2, 3, 5, 10), confidence: float = 0.95
+) -> list[Plan]:
+    """Enough labels for an interval of this full width, for several numbers of units a question."""
+    if not width > 0:
+        raise BadInput(f"a width is above 0, not {width}")
+    z = _NORMAL.inv_cdf(1 - (1 - confidence) / 2)
+    return [_plan(design, (2 * z * design.sd / width) ** 2, m) for m in per_cluster]
+
+
+def plan_decision(
+    design: Design,
+    threshold: float,
+    *,
+    per_cluster: Sequence[int] = (1, 2, 3, 5, 10),
+    confidence: float = 0.95,
+    power: float = 0.8,
+) -> list[Plan]:
+    """Enough labels that the interval clears `threshold` with this probability, if the value stays.
+
+    Raises BadInput when the value is the threshold: no number of labels decides that.
+    """
+    distance = abs(design.value - threshold)
+    if distance < 1e-9:
+        raise BadInput(f"the value is the threshold {threshold}: no number of labels decides that")
+    z = _NORMAL.inv_cdf(1 - (1 - confidence) / 2) + _NORMAL.inv_cdf(power)
+    return [_plan(design, (z * design.sd / distance) ** 2, m) for m in per_cluster]
+
+
+def still_needed(measure: Measure, threshold: float, *, power: float = 0.8) -> tuple[int, int] | None:
+    """(clusters, units) to add until the interval of `measure` clears `threshold`, if the value stays.
+
+    From the interval at hand, whose width falls with the root of the number of clusters. None
+    where there is no interval, or the value is the threshold.
+    """
+    if measure.value is None or measure.low is None or measure.high is None or not measure.n_clusters:
+        return None
+    distance, half = abs(measure.value - threshold), (measure.high - measure.low) / 2
+    if distance < 1e-9 or half <= 0:
+        return None
+    z = _NORMAL.inv_cdf(1 - (1 - measure.confidence) / 2)
+    times = (half * (1 + _NORMAL.inv_cdf(power) / z) / distance) ** 2
+    more = max(0, ceil(measure.n_clusters * times) - measure.n_clusters)
+    return more, ceil(more * measure.n_units / measure.n_clusters)
+
+
+def _plan(design: Design, independent: float, m: int) -> Plan:
+    if m < 1:
+        raise BadInput(f"a question has at least one unit, not {m}")
+    effect = 1 + (m - 1) * design.icc
+    clusters = max(2, ceil(independent * effect / m))
+    return Plan(
+        m,
+        clusters,
+        clusters * m,
+        max(0, clusters - design.n_clusters),
+        max(0, clusters * m - design.n_units),
+        effect,
+    )
+
+
+def _design(value: float, unit_values: FloatArray, clusters: IntArray) -> Design:
+    sizes = np.bincount(clusters)
+    sizes = sizes[sizes > 0]
+    n, g = len(unit_values), len(sizes)
+    return Design(value, float(unit_values.std(ddof=1)), intraclass(unit_values, clusters), n, g)
+
+
+def intraclass(values: FloatArray, clusters: IntArray) -> float:
+    """One-way analysis-of-variance estimate of the intraclass correlation, cut to 0..1; 0 without groups.
+
+    (MSB - MSW) / (MSB + (m0 - 1) MSW). Donner & Koval 1980, Biometrics 36.
+    """
+    sizes = np.bincount(clusters).astype(np.float64)
+    present = sizes > 0
+    totals = np.bincount(clusters, weights=values)[present]
+    sizes = sizes[present]
+    n, g = len(values), len(sizes)
+    if g < 2 or n == g:
+        return 0.0
+    between = float((totals**2 / sizes).sum() - values.sum() ** 2 / n)
+    within = float((values**2).sum() - (totals**2 / sizes).sum())
+    msb, msw = between / (g - 1), within / (n - g)
+    m0 = (n - float((sizes**2).sum()) / n) / (g - 1)
+    total = msb + (m0 - 1) * msw
+    return min(1.0, max(0.0, (msb - msw) / total)) if total > 0 else 0.0
+
+
+def _check_icc(icc: float) -> None:
+    if not 0 <= icc <= 1:
+        raise BadInput(f"an intraclass correlation lies in 0..1, not {icc}")

@@ -1,0 +1,175 @@
+"""Do stated probabilities mean what they say: reliability bins, ECE, temperature scaling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from judge.errors import BadInput
+from judge.stats.bootstrap import How, Settings
+from judge.stats.continuous import cluster_numbers, mean, numbers
+from judge.stats.estimate import Estimate, about
+from judge.stats.patterns import n_present, tally_units
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.types import Measure
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Units whose top probability lies in (low, high]; `confidence` and `accuracy` are None when empty."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float | None
+    accuracy: float | None
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Reliability of the top label. `ece`, `brier` and `log_loss` are Measures."""
+
+    bins: tuple[Bin, ...]
+    ece: Measure
+    brier: Measure
+    log_loss: Measure
+
+
+def calibration(
+    probabilities: ArrayLike,
+    codes: ArrayLike,
+    *,
+    bins: int = 10,
+    clusters: ArrayLike | None = None,
+    field: str | None = None,
+    **how: Unpack[How],
+) -> Calibration:
+    """Calibration of `probabilities` `[units, labels]` against true `codes` `[units]`, -1 for unknown.
+
+    ECE = sum_b (n_b / n) |accuracy_b - confidence_b| over bins of equal width of the top probability
+    (Guo et al. 2017, arXiv 1706.04599, section 2); Brier = mean sum_k (p_k - [k = true])^2; log loss =
+    mean -ln p_true (None with a reason when some true label got probability 0). Rows that are nan,
+    or whose code is -1, are left out and lower the coverage. The ECE of a finite sample is biased
+    upwards; its interval inherits that.
+    Raises BadInput for rows that do not sum to 1 within 1e-3, codes out of range, bins < 1.
+    """
+    p, y = checked(probabilities, codes)
+    if bins < 1:
+        raise BadInput(f"calibration takes at least one bin, not {bins}")
+    settings = Settings(**how)
+    groups, clustered = cluster_numbers(clusters, len(p))
+    used = _usable(p, y)
+    p_used, y_used, groups_used = p[used], y[used], groups[used]
+    n = len(p_used)
+    top = p_used.argmax(axis=1) if n else np.empty(0, dtype=np.int64)
+    confidence = p_used[np.arange(n), top]
+    correct = (top == y_used).astype(np.float64)
+    which = np.clip(np.ceil(confidence * bins - 1e-9).astype(np.int64) - 1, 0, bins - 1)
+    one_hot = np.eye(bins)[which]
+    rows = np.column_stack([one_hot, one_hot * confidence[:, None], one_hot * correct[:, None]])
+    sums = tally_units(rows, np.arange(n), groups_used)
+
+    def value(drawn: FloatArray) -> FloatArray:
+        gap = np.abs(drawn[:, 2 * bins :] - drawn[:, bins : 2 * bins]).sum(axis=1)
+        error: FloatArray = gap / drawn[:, :bins].sum(axis=1)
+        return error
+
+    ece = Estimate(
+        about=about("ece", n, len(p), n_present(groups_used), field=field),
+        tally=sums,
+        value=value,
+        undefined=lambda: "no unit has both probabilities and a true label",
+        clustered=clustered,
+    ).measure(settings)
+    total = sums.total
+    brier, loss = np.full(len(p), np.nan), np.full(len(p), np.nan)
+    brier[used] = ((p_used - np.eye(p.shape[1])[y_used]) ** 2).sum(axis=1)
+    true = p_used[np.arange(n), y_used]
+    loss[used] = -np.log(np.where(true > 0, true, np.nan))
+    log_loss = mean(loss, measure="log_loss", clusters=clusters, field=field, **how)
+    impossible = int((true <= 0).sum())
+    if impossible:
+        reason = f"{impossible} units have a true label of probability 0: the log loss is infinite"
+        log_loss = Measure("log_loss", None, n, reason=reason, field=field, coverage=ece.coverage)
+    return Calibration(
+        tuple(_bin(i, bins, total) for i in range(bins)),
+        ece,
+        mean(brier, measure="brier", clusters=clusters, field=field, **how),
+        log_loss,
+    )
+
+
+def temperature(probabilities: ArrayLike, codes: ArrayLike) -> tuple[float | None, str | None]:
+    """The temperature T that makes `scaled(probabilities, T)` most likely, and a reason when there is none.
+
+    Minimises the log loss of softmax(ln p / T) (Guo et al. 2017, section 4.2); T > 1 means overconfident.
+    The derivative in 1/T increases, so bisection finds its root. None when it has no root
+    between 1/1000 and 1000: every true label is the most probable, or probabilities tell nothing.
+    """
+    p, y = checked(probabilities, codes)
+    used = _usable(p, y)
+    p, y = p[used], y[used]
+    if not len(p):
+        return None, "no unit has both probabilities and a true label"
+    logits = np.log(np.maximum(p, 1e-12))
+    chosen = logits[np.arange(len(p)), y]
+
+    def slope(inverse: float) -> float:
+        weights = _softmax(logits * inverse)
+        return float(((weights * logits).sum(axis=1) - chosen).mean())
+
+    low, high = np.log(1e-3), np.log(1e3)
+    if slope(float(np.exp(high))) <= 0:
+        return None, "every true label is the most probable one: the best temperature is 0"
+    if slope(float(np.exp(low))) >= 0:
+        return None, "the probabilities do not favour the true labels: the best temperature is infinite"
+    for _ in range(100):
+        middle = (low + high) / 2
+        if slope(float(np.exp(middle))) < 0:
+            low = middle
+        else:
+            high = middle
+    return float(np.exp(-(low + high) / 2)), None
+
+
+def scaled(probabilities: ArrayLike, temperature: float) -> FloatArray:
+    """softmax(ln p / T) row by row. Raises BadInput unless T > 0."""
+    if not temperature > 0:
+        raise BadInput(f"a temperature is above 0, not {temperature}")
+    p = numbers(probabilities, "probabilities", dimensions=2)
+    return _softmax(np.log(np.maximum(p, 1e-12)) / temperature)
+
+
+def _softmax(logits: FloatArray) -> FloatArray:
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    normal: FloatArray = weights / weights.sum(axis=1, keepdims=True)
+    return normal
+
+
+def checked(probabilities: ArrayLike, codes: ArrayLike) -> tuple[FloatArray, IntArray]:
+    """Probabilities `[units, labels]` and codes `[units]`, or BadInput."""
+    p = numbers(probabilities, "probabilities", dimensions=2)
+    y = np.asarray(codes)
+    if y.dtype.kind not in "iu" or y.shape != (len(p),):
+        raise BadInput(f"codes must be {len(p)} integers, not {y.dtype} of shape {y.shape}")
+    if ((y < -1) | (y >= p.shape[1])).any():
+        raise BadInput(f"codes must lie in 0..{p.shape[1] - 1}, or be -1 for unknown")
+    known = p[~np.isnan(p).any(axis=1)]
+    if (known < 0).any() or (np.abs(known.sum(axis=1) - 1) > 1e-3).any():
+        raise BadInput("probabilities must not be negative and must sum to 1 in each row")
+    return p, y.astype(np.int64)
+
+
+def _usable(p: FloatArray, y: IntArray) -> BoolArray:
+    usable: BoolArray = (y >= 0) & ~np.isnan(p.sum(axis=1))
+    return usable
+
+
+def _bin(i: int, bins: int, total: FloatArray) -> Bin:
+    n = int(total[i])
+    confidence = float(total[bins + i] / n) if n else None
+    accuracy = float(total[2 * bins + i] / n) if n else None
+    return Bin(i / bins, (i + 1) / bins, n, confidence, accuracy)

@@ -1,0 +1,98 @@
+"""Runs read back: listings, and the judgements of a run row by row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from judge.errors import UsageError
+from judge.prompts.load import Task, parse_task
+from judge.store.listing import dicts
+from judge.store.study import Store
+from judge.types import Json
+
+_JSON = ("options", "provider")
+
+
+def list_runs(store: Store) -> list[dict[str, Json]]:
+    """Every run with its counts by status (latest attempts), oldest first."""
+    rows = []
+    for row in dicts(store.conn, "SELECT * FROM runs ORDER BY started, run_id", []):
+        rows.append({**row, **{k: json.loads(row[k]) for k in _JSON}, **run_counts(store, row["run_id"])})
+    return rows
+
+
+def run_counts(store: Store, run_id: str) -> dict[str, Json]:
+    """Judgements of a run by status (latest attempts), with tokens and mean latency in seconds."""
+    latest = """
+        SELECT status, count(*) FROM latest_judgements WHERE run_id = ? GROUP BY status
+    """
+    statuses = dict(store.conn.execute(latest, [run_id]))
+    sums = store.conn.execute(
+        "SELECT coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0), coalesce(sum(cached_tokens), 0), "
+        "avg(latency) FROM judgements WHERE run_id = ?",
+        [run_id],
+    ).fetchone()
+    names = ("ok", "unparsed", "refused", "truncated", "failed")
+    return {
+        "units": sum(statuses.values()),
+        **{name: statuses.get(name, 0) for name in names},
+        "input_tokens": sums[0],
+        "output_tokens": sums[1],
+        "cached_tokens": sums[2],
+        "mean_latency": sums[3],
+    }
+
+
+def find_run(store: Store, name: str) -> dict[str, Json]:
+    """The run with this id or the only one whose id starts or ends so; `last` is the newest.
+
+    Raises UsageError when there is none, or several.
+    """
+    rows = list_runs(store)
+    if name == "last" and rows:
+        return rows[-1]
+    found = [r for r in rows if r["run_id"].startswith(name.upper()) or r["run_id"].endswith(name.upper())]
+    if len(found) != 1:
+        known = ", ".join(f"{r['run_id']} ({r['task']}, {r['model']})" for r in rows) or "no runs yet"
+        raise UsageError(
+            f"{'several runs are' if found else 'no run is'} called '{name}'; there are: {known}"
+        )
+    return found[0]
+
+
+def stored_task(store: Store, name: str) -> Task:
+    """The task as the study has it, whatever has become of its file."""
+    row = store.conn.execute("SELECT template FROM tasks WHERE task = ?", [name]).fetchone()
+    if row is None:
+        raise UsageError(f"the study has no task '{name}'")
+    return parse_task(row[0], f"{name}.md")
+
+
+def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str, Json]]:
+    """One row per judged unit and repeat, in study order: status, labels, distributions, raw reply."""
+    query = """
+        SELECT u.unit_id, u.item_id, u.question_id, u.passage_id, j.repeat, j.attempt, j.status, j.reason, j.reply,
+               j.input_tokens, j.output_tokens, j.latency, j.resolved_model, j.request_sha, j.judged_at,
+               (SELECT json_group_object(l.field, json_object('value', l.value, 'distribution', CASE WHEN l.distribution IS NULL THEN NULL ELSE json(l.distribution) END,
+                                                              'rationale', l.rationale))
+                FROM labels AS l WHERE l.annotator_id = j.run_id AND l.unit_id = j.unit_id AND l.layer = 'first'
+                AND l.repeat = j.repeat) AS labels
+        FROM latest_judgements AS j JOIN units AS u USING (unit_id) WHERE j.run_id = ? ORDER BY j.repeat, u.rowid
+    """
+    for row in dicts(store.conn, query, [run["run_id"]]):
+        labels = json.loads(row.pop("labels") or "{}") if row["status"] == "ok" else {}
+        row.pop("labels", None)
+        row["labels"] = {f: labels[f]["value"] if f in labels else None for f in task.fields}
+        row["distributions"] = {f: d["distribution"] for f, d in labels.items() if d["distribution"]}
+        row["rationale"] = next((d["rationale"] for d in labels.values() if d["rationale"]), None)
+        yield {"run": run["run_id"], "task": task.name, "model": run["model"], **row}
+
+
+def label_maps(store: Store) -> dict[str, dict[str, str]]:
+    """Every label that an import renamed: field -> {old: new}; reports print it."""
+    merged: dict[str, dict[str, str]] = {}
+    for (text,) in store.conn.execute("SELECT label_maps FROM imports ORDER BY imported_at"):
+        for field, words in json.loads(text).items():
+            merged.setdefault(field, {}).update(words)
+    return merged

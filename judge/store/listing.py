@@ -1,0 +1,68 @@
+"""Reading items back: what `judge items list|show` print."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+
+from judge.store.study import Store
+from judge.types import Json
+
+
+def list_datasets(store: Store) -> list[dict[str, Json]]:
+    """One row per data set: items, passages, gold labels and when it was imported last."""
+    query = """
+        SELECT i.dataset, count(*) AS items,
+               (SELECT count(*) FROM passages p JOIN items j USING (item_id) WHERE j.dataset = i.dataset)
+                   AS passages,
+               count(DISTINCT i.question_id) AS questions, max(m.imported_at) AS imported_at
+        FROM items i JOIN imports m USING (import_id) GROUP BY i.dataset ORDER BY i.dataset
+    """
+    return [dict(r) for r in dicts(store.conn, query, [])]
+
+
+def list_imports(store: Store) -> list[dict[str, Json]]:
+    """Every import with its files, maps, counts and skipped rows, oldest first."""
+    rows = dicts(store.conn, "SELECT * FROM imports ORDER BY imported_at, import_id", [])
+    names = ("files", "maps", "label_maps", "counts", "skipped")
+    return [{k: json.loads(v) if k in names else v for k, v in row.items()} for row in rows]
+
+
+def list_items(store: Store, dataset: str | None, limit: int) -> list[dict[str, Json]]:
+    """Items in import order with their number of passages."""
+    query = """
+        SELECT item_id, dataset, question_id, question, claim,
+               (SELECT count(*) FROM passages p WHERE p.item_id = i.item_id) AS passages
+        FROM items i WHERE ?1 IS NULL OR dataset = ?1 ORDER BY rowid LIMIT ?2
+    """
+    return list(dicts(store.conn, query, [dataset, limit]))
+
+
+def show_item(store: Store, item_id: str) -> dict[str, Json] | None:
+    """One item with its passages and every label on it, None when there is no such item."""
+    found = next(dicts(store.conn, "SELECT * FROM items WHERE item_id = ?", [item_id]), None)
+    if found is None:
+        return None
+    for name in ("reference_answers", "options", "meta"):
+        found[name] = None if found[name] is None else json.loads(found[name])
+    passages = list(
+        dicts(store.conn, "SELECT * FROM passages WHERE item_id = ? ORDER BY position", [item_id])
+    )
+    for passage in passages:
+        passage["meta"] = json.loads(passage["meta"])
+    labels = dicts(
+        store.conn,
+        "SELECT l.unit_id, l.field, l.annotator_id, l.value FROM labels l JOIN units u USING (unit_id) "
+        "WHERE u.item_id = ? ORDER BY u.rowid, l.field, l.annotator_id",
+        [item_id],
+    )
+    return {**found, "passages": passages, "labels": list(labels)}
+
+
+def dicts(conn: sqlite3.Connection, query: str, values: list[Json]) -> Iterator[dict[str, Json]]:
+    """Rows of a query as dictionaries, one at a time."""
+    cursor = conn.execute(query, values)
+    names = [c[0] for c in cursor.description]
+    for row in cursor:
+        yield dict(zip(names, row, strict=True))

@@ -1,0 +1,26 @@
+"""The registry: every format is found, complete and named in errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from judge.errors import UsageError
+from judge.importers import base
+
+FORMATS = ["claim-pairs", "csv", "garage", "jsonl", "mirage", "raguard", "scifact", "urag"]
+
+
+def test_names() -> None:
+    assert base.names() == FORMATS
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_each_says_what_it_is(name: str) -> None:
+    module = base.get(name)
+    assert (module.NAME, bool(module.HELP)) == (name, True)
+    assert getattr(module, "TOGETHER", False) == (name in ("mirage", "raguard", "scifact"))
+
+
+def test_unknown_format() -> None:
+    with pytest.raises(UsageError, match="no format 'xml'; there are: claim-pairs, csv,"):
+        base.get("xml")

@@ -1,0 +1,125 @@
+"""csv: the same rows through columns, JSON in cells, and tables that do not hold together."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from judge.errors import BadInput, UsageError
+from judge.types import AnnotatorKind, Passage, Vote
+from tests.importers.helpers import load, write
+from tests.real import require
+
+
+def test_columns_like_the_keys_of_jsonl(tmp_path: Path) -> None:
+    text = (
+        "id,claim,gold.claim_verdict,passages.text,passages.id,passages.gold.stance,passages.votes.stance,note\n"
+        '1,"a, b",True,"two\nlines",p1,support,"{""ann"": ""refute""}",n\n'
+        "2,c,,,,,,m\n"
+    )
+    loaded = load("csv", write(tmp_path / "d.csv", text), label_maps={"claim_verdict": {"True": "true"}})
+    assert not loaded.bads
+    first, second = loaded.items
+    assert (first.claim, first.votes, first.meta) == ("a, b", [Vote("claim_verdict", "true")], {})
+    assert first.passages == [
+        Passage(
+            "two\nlines",
+            source_id="p1",
+            meta={"note": "n"},
+            votes=[Vote("stance", "support"), Vote("stance", "refute", "ann", AnnotatorKind.HUMAN)],
+        )
+    ]
+    assert (second.votes, second.passages, second.meta) == ([], [], {"note": "m"})
+    assert [w.line for w in loaded.wheres] == [2, 4]
+
+
+def test_json_in_cells(tmp_path: Path) -> None:
+    text = (
+        "id,question,reference_answers,options,correct,passages,gold,meta\n"
+        '1,q,"[""a"", ""b""]","{""A"": ""x""}",A,"[""p"", {""text"": ""r"", ""id"": 2}]","{""f"": 0}","{""k"": 1}"\n'
+        "2,q,plain,,,a text,,\n"
+        "3,q,[1] sic,,,[see] this,,\n"
+    )
+    loaded = load("csv", write(tmp_path / "d.csv", text))
+    assert not loaded.bads
+    first, second, third = loaded.items
+    assert (first.reference_answers, first.options) == (["a", "b"], {"A": "x"})
+    assert (first.votes, first.meta) == ([Vote("f", "0")], {"k": 1})
+    assert first.passages == [Passage("p"), Passage("r", source_id="2")]
+    assert (second.reference_answers, second.passages) == (["plain"], [Passage("a text")])
+    assert (third.reference_answers, third.passages) == (["[1] sic"], [Passage("[see] this")])
+
+
+def test_maps_and_columns_with_spaces(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.csv", 'Claim ID,The claim,docs,empty\n1,c,"[{""body"": ""x""}]",\n')
+    maps = {"id": "Claim ID", "claim": "The claim", "passages": "docs", "passages.text": "body",
+            "question_date": "empty"}  # fmt: skip
+    (item,) = load("csv", path, maps=maps).items
+    assert (item.claim, item.passages, item.question_date) == ("c", [Passage("x")], None)
+    with pytest.raises(UsageError, match="no row has 'The clam'"):
+        load("csv", path, maps={**maps, "claim": "The clam"})
+
+
+def test_tabs_gzip_and_byte_order_mark(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.tsv.gz", gzip.compress("\ufeffid\tclaim\n1\ta, b\u2028c\n".encode()))
+    (item,) = load("csv", path).items
+    assert (item.dataset, item.claim) == ("d", "a, b\u2028c")
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "reason"),
+    [
+        (b'9,"c', (2, ""), "not CSV"),
+        (b'9,"c"x\n', (2, ""), "not CSV"),
+        (b"9,c,d\n1,c\n", (2, ""), "3 cells under 2 columns"),
+        (b"9\n1,c\n", (2, ""), "1 cells under 2 columns"),
+        (b"9,\xff\n1,c\n", (2, "claim"), "not UTF-8"),
+        (b'1,"two\nlines"\n9, \n', (4, "claim"), "empty text"),
+        (b",c\n1,c\n", (2, "id"), "missing"),
+    ],
+)
+def test_bad_rows(tmp_path: Path, body: bytes, place: tuple[int, str], reason: str) -> None:
+    loaded = load("csv", write(tmp_path / "d.csv", b"id,claim\n" + body))
+    assert loaded.places == [("d.csv", *place)]
+    assert reason in loaded.bads[0].reason
+    assert {i.source_id for i in loaded.items} <= {"1"}
+
+
+@pytest.mark.parametrize("column", ["options", "gold", "votes.f", "passages"])
+def test_broken_json_in_a_cell(tmp_path: Path, column: str) -> None:
+    path = write(tmp_path / "d.csv", f'id,claim,{column}\n1,c,"[{{""a"": "\n')
+    loaded = load("csv", path)
+    assert [(b.line, "not JSON" in b.reason) for b in loaded.bads] == [(2, True)]
+    assert loaded.bads[0].field == column.partition(".")[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "field"),
+    [(b"", 0, ""), (b"claim\nc\n", 1, "id"), (b"id,claim,claim\n1,c,c\n", 1, "claim")],
+    ids=["empty", "no-id", "twice"],
+)
+def test_tables_that_cannot_be_used(tmp_path: Path, content: bytes, line: int, field: str) -> None:
+    path = write(tmp_path / "d.csv", content)
+    with pytest.raises(BadInput) as caught:
+        load("csv", path)
+    assert (caught.value.path, caught.value.line, caught.value.field) == (str(path), line, field)
+
+
+def test_header_only(tmp_path: Path) -> None:
+    loaded = load("csv", write(tmp_path / "d.csv", "id,claim\n"))
+    assert (loaded.places, loaded.bads[0].reason) == ([("d.csv", 0, "")], "no rows under the header")
+
+
+def test_a_cell_over_pythons_limit(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.csv", "id,claim\n1," + "x" * 200_000 + "\n")
+    assert len(load("csv", path).items[0].claim or "") == 200_000
+
+
+def test_real_claims() -> None:
+    maps = {"id": "Claim ID", "claim": "Claim", "gold.claim_verdict": "Verdict"}
+    loaded = load("csv", require("shared-data") / "raguard" / "claims.csv", maps=maps,
+                  label_maps={"claim_verdict": {"True": "true", "False": "false"}})  # fmt: skip
+    assert not loaded.bads
+    assert loaded.gold("claim_verdict") == {"true": 1333, "false": 1315}

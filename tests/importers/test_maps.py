@@ -1,0 +1,193 @@
+"""--map and --map-label: flat rows, lists, votes, shadowed keys, typos."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.errors import UsageError
+from judge.importers._paths import MISSING, follow, without
+from judge.types import AnnotatorKind, Passage, Vote
+from tests.formats import write_jsonl
+from tests.importers.helpers import load
+from tests.real import require
+
+
+def one(tmp_path: Path, row: dict[str, Any], **maps: str) -> Any:
+    named = {k.replace("__", "."): v for k, v in maps.items()}
+    (item,) = load("jsonl", write_jsonl(tmp_path / "d.jsonl", [row]), maps=named).items
+    return item
+
+
+def test_flat_row_makes_one_passage_and_keeps_the_rest_with_it(tmp_path: Path) -> None:
+    row = {"id": 1, "claim": "c", "evidence": "e", "label": "support", "verdict": False, "rationale": []}
+    item = one(
+        tmp_path,
+        row,
+        passages__text="evidence",
+        passages__gold__stance="label",
+        gold__claim_verdict="verdict",
+    )
+    assert item.votes == [Vote("claim_verdict", "false")]
+    assert item.passages == [Passage("e", meta={"rationale": []}, votes=[Vote("stance", "support")])]
+    assert item.meta == {}
+
+
+def test_flat_text_under_passages(tmp_path: Path) -> None:
+    row = {"id": 1, "claim": "c", "evidence": "e", "label": 0, "where": {"url": "u", "on": "2020"}}
+    item = one(tmp_path, row, passages="evidence", passages__gold__g="label", passages__source="where.url")
+    assert item.passages == [Passage("e", source="u", meta={"where": {"on": "2020"}}, votes=[Vote("g", "0")])]
+
+
+def test_paths_are_relative_to_each_element(tmp_path: Path) -> None:
+    row = {
+        "id": 1,
+        "question": "q",
+        "docs": [{"body": {"text": "a"}, "rel": 2, "by": {"ann": 1}}, {"body": {"text": "b", "lang": "en"}}],
+    }
+    item = one(
+        tmp_path, row, passages="docs", passages__text="body.text", passages__gold__rel="rel",
+        passages__votes__rel="by",
+    )  # fmt: skip
+    assert item.passages == [
+        Passage("a", votes=[Vote("rel", "2"), Vote("rel", "1", "ann", AnnotatorKind.HUMAN)]),
+        Passage("b", meta={"body": {"lang": "en"}}),
+    ]
+    assert item.meta == {}
+
+
+def test_a_list_is_indexed(tmp_path: Path) -> None:
+    row = {"id": 1, "claim": "c", "documents": [{"text": "a"}, {"text": "b"}]}
+    item = one(tmp_path, row, passages__text="documents.1.text")
+    assert [p.text for p in item.passages] == ["b"]
+
+
+def test_a_key_with_dots_and_spaces_and_dotted_fields(tmp_path: Path) -> None:
+    row = {"Claim ID": 3, "my.claim": "c", "gold.raguard.role": "x", "passages.text": "p",
+           "passages.gold.stance": "s"}  # fmt: skip
+    item = one(tmp_path, row, id="Claim ID", claim="my.claim")
+    assert (item.source_id, item.claim, item.votes) == ("3", "c", [Vote("raguard.role", "x")])
+    assert item.passages == [Passage("p", votes=[Vote("stance", "s")])]
+    assert item.meta == {}
+
+
+def test_a_key_that_a_map_reads_is_not_read_as_ours(tmp_path: Path) -> None:
+    # RTE's rows have votes: {worker: label}, without a field, and their claim under another name.
+    row = {"id": 1, "claim": "other", "hypothesis": "h", "votes": {"w1": 0, "w2": 1}}
+    item = one(tmp_path, row, claim="hypothesis", votes__entailment="votes")
+    assert item.claim == "h"
+    assert [(v.annotator, v.value) for v in item.votes] == [("w1", "0"), ("w2", "1")]
+    assert item.meta == {"claim": "other"}
+
+
+def test_flat_row_with_a_label_but_no_text_is_bad(tmp_path: Path) -> None:
+    rows = [
+        {"id": 1, "claim": "c", "e": "t", "l": "x"},
+        {"id": 2, "claim": "c", "e": None, "l": "x"},
+        {"id": 3, "claim": "c", "e": None, "l": None},
+    ]
+    loaded = load("jsonl", write_jsonl(tmp_path / "d.jsonl", rows),
+                  maps={"passages.text": "e", "passages.gold.g": "l"})  # fmt: skip
+    assert loaded.places == [("d.jsonl", 2, "passages.text")]
+    assert [len(i.passages) for i in loaded.items] == [1, 0]
+
+
+def test_label_maps_and_the_note_about_idle_ones(tmp_path: Path) -> None:
+    row = {"id": 1, "gold": {"g": 0}, "passages": [{"text": "p", "votes": {"g": {"ann": "no", "bob": "x"}}}]}
+    path = write_jsonl(tmp_path / "d.jsonl", [row])
+    loaded = load(
+        "jsonl", path, label_maps={"g": {"0": "zero", "no": "zero", "typo": "one"}, "h": {"x": "y"}}
+    )
+    (item,) = loaded.items
+    assert [v.value for v in item.votes + item.passages[0].votes] == ["zero", "zero", "x"]
+    assert loaded.notes == [
+        "--map-label g:typo=... met no label 'typo' of g",
+        "--map-label h:x=... met no label 'x' of h",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("maps", "message"),
+    [
+        ({"claim": "clam"}, "no row has 'clam'; the first has: id, claim, passages"),
+        ({"passages.text": "body"}, "no row has 'body'"),
+        ({"gold.x": "a.b.c"}, "no row has 'a.b.c'"),
+        ({"clam": "claim"}, "'clam' is not a field; there are: id,"),
+        ({"passages.words": "x"}, "is not a field"),
+        ({"gold.": "x"}, "is not a field"),
+        ({"claim": ""}, "the path is empty"),
+    ],
+)
+def test_a_typo_in_a_map(tmp_path: Path, maps: dict[str, str], message: str) -> None:
+    path = write_jsonl(tmp_path / "d.jsonl", [{"id": 1, "claim": "c", "passages": [{"text": "p"}]}] * 2)
+    with pytest.raises(UsageError, match="--map") as caught:
+        load("jsonl", path, maps=maps)
+    assert message in str(caught.value)
+
+
+def test_a_path_that_is_null_everywhere_is_no_typo(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "d.jsonl", [{"id": 1, "claim": "c", "when": None}])
+    assert load("jsonl", path, maps={"question_date": "when"}).items[0].question_date is None
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("a", {"b": [10, {"c": 1}], "b.1": 2}),
+        ("a.b.0", 10),
+        ("a.b.1", 2),  # a whole key wins over its parts
+        ("a.b.1.c", 1),  # and the search goes on when it leads nowhere
+        ("a.b.2", MISSING),
+        ("a.x", MISSING),
+        ("a.b.-1", MISSING),
+        ("n", None),
+        ("n.x", MISSING),
+        ("s.k.0", 5),
+        ("t.k", MISSING),
+    ],
+)
+def test_follow(path: str, value: Any) -> None:
+    source = {"a": {"b": [10, {"c": 1}], "b.1": 2}, "n": None, "s": '{"k": [5]}', "t": "{k"}
+    assert follow(source, path) == value
+
+
+def test_without_leaves_the_original_alone() -> None:
+    source = {"a": {"b": 1, "c": {"d": 2}}, "e": [{"f": 1}]}
+    assert without(source, ["a.c.d", "e.0.f", "x"]) == {"a": {"b": 1}, "e": [{"f": 1}]}
+    assert source["a"] == {"b": 1, "c": {"d": 2}}
+
+
+REAL = [
+    ("scifact/pairs_dev.jsonl", {"passages.text": "evidence", "passages.gold.g": "label"}, {},
+     {"support": 138, "refute": 71, "neutral": 130}),
+    ("factcheckgpt/stance_pairs.jsonl", {"passages.text": "evidence", "passages.gold.g": "label"},
+     {"completely-support": "support", "partially-support": "support", "irrelevant": "neutral"},
+     {"support": 1087, "refute": 161, "neutral": 2057}),
+    ("factcheckgpt/role_pairs.jsonl", {"passages.text": "evidence", "passages.gold.g": "label"}, {},
+     {"supporting": 1183, "misleading": 58, "irrelevant": 1914}),
+    ("noveleval/pairs.jsonl", {"question": "query", "passages.text": "passage", "passages.gold.g": "label"},
+     {"0": "no"}, {"no": 290, "1": 40, "2": 90}),
+    ("raguard/pairs_sample.jsonl", {"passages.text": "evidence", "passages.gold.g": "label"}, {},
+     {"supporting": 108, "misleading": 24, "irrelevant": 210}),
+    ("ramdocs/documents.jsonl", {"passages.text": "evidence", "passages.gold.g": "label"}, {},
+     {"supporting": 1918, "misleading": 307, "irrelevant": 541}),
+    ("nomiracl_en/questions.jsonl", {"gold.g": "label"}, {}, {"answerable": 250, "unanswerable": 250}),
+    ("rte_crowd/votes.jsonl", {"claim": "hypothesis", "passages.text": "text", "passages.gold.g": "label",
+                               "passages.votes.g": "votes"}, {}, {"0": 400, "1": 400}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "maps", "labels", "counts"), REAL, ids=[r[0] for r in REAL])
+def test_the_real_flat_files(
+    name: str, maps: dict[str, str], labels: dict[str, str], counts: dict[str, int]
+) -> None:
+    # The counts are those of the data sets' SOURCE.md.
+    loaded = load("jsonl", require("shared-data") / name, maps=maps, label_maps={"g": labels})
+    assert not loaded.bads
+    assert not loaded.notes
+    assert loaded.gold("g") == counts
+    if name.startswith("rte_crowd"):
+        people = [v for i in loaded.items for v in i.passages[0].votes if v.kind is AnnotatorKind.HUMAN]
+        assert (len(people), len({v.annotator for v in people})) == (8000, 164)

@@ -1,0 +1,286 @@
+"""The anthropic provider against a real server on the loopback: requests, caching, replies, faults."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import traceback
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from judge.errors import (
+    KeyProblem,
+    ProviderError,
+    RateLimited,
+    Rejected,
+    ServerFault,
+    Unreachable,
+    UsageError,
+)
+from judge.providers.anthropic import Provider
+from judge.providers.base import Settings, get
+from judge.types import Message, Request, Usage
+from tests.loopback.anthropic_server import AnthropicServer
+from tests.loopback.faults import Fault
+from tests.loopback.process import ServerProcess
+
+pytest_plugins = ["tests.loopback.fixtures"]
+
+KEY = "sk-ant-test-0123456789abcdef"
+LABELS = ["support", "refute", "neutral"]
+SCHEMA = {
+    "type": "object",
+    "properties": {"stance": {"type": "string", "enum": LABELS}},
+    "required": ["stance"],
+    "additionalProperties": False,
+}
+SHAPE = 'Answer with one JSON object and nothing else: {"stance": "support" | "refute" | "neutral"}'
+SYSTEM = Message("system", f"You judge evidence.\n{SHAPE}")
+EXAMPLE = (Message("user", "Example claim"), Message("assistant", '{"stance": "refute"}'))
+MARK = {"type": "ephemeral"}
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
+
+
+@pytest.fixture
+async def provider(anthropic_server: AnthropicServer) -> AsyncIterator[Provider]:
+    """A provider that is open, with a time-out of a second."""
+    made = Provider("m", Settings(base_url=anthropic_server.url, timeout=1.0))
+    await made.open()
+    yield made
+    await made.close()
+
+
+def ask(text: str = "Claim: tea cures colds.", **changes: Any) -> Request:
+    turns = (SYSTEM, Message("user", text))
+    values = {"model": "anthropic/m", "messages": turns, "prefix": 1, "schema": SCHEMA, **changes}
+    return Request(**values)
+
+
+async def failing(provider: Provider) -> ProviderError:
+    """The error of one call, after making sure that no key shows in it or in its causes."""
+    with pytest.raises(ProviderError) as caught:
+        await provider.complete(ask())
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+    return caught.value
+
+
+async def test_opening_asks_for_the_model_and_costs_no_tokens(
+    anthropic_server: AnthropicServer, provider: Provider
+) -> None:
+    assert anthropic_server.requests == 0
+    assert provider.label_codes is False
+    assert provider.describe()["base_url"] == anthropic_server.url
+    assert KEY not in json.dumps(provider.describe()) + repr(provider)
+
+
+async def test_a_request_has_a_schema_and_no_sampling_parameters(
+    anthropic_server: AnthropicServer, provider: Provider
+) -> None:
+    reply = await provider.complete(ask(temperature=0.0, seed=7, max_tokens=99, codes="AB"))
+    (body,) = anthropic_server.bodies
+    assert body == {
+        "model": "m",
+        "system": [{"type": "text", "text": SYSTEM.content, "cache_control": MARK}],
+        "messages": [{"role": "user", "content": "Claim: tea cures colds."}],
+        "max_tokens": 99,
+        "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
+    }
+    assert json.loads(reply.text)["stance"] in LABELS
+    assert (reply.stop, reply.resolved_model, reply.request_id) == ("stop", "m-20260101", "req_1")
+    assert reply.tokens is None
+    (head,) = anthropic_server.heads
+    assert "anthropic-version: " in head
+    assert KEY in head
+
+
+async def test_the_last_block_of_the_prefix_is_marked_for_the_cache(
+    anthropic_server: AnthropicServer, provider: Provider
+) -> None:
+    own = Message("user", "own")
+    await provider.complete(ask(messages=(SYSTEM, *EXAMPLE, own), prefix=3))
+    await provider.complete(ask(messages=(SYSTEM, *EXAMPLE, own), prefix=0))
+    await provider.complete(ask(messages=(own,), prefix=0))
+    marked, unmarked, bare = anthropic_server.bodies
+    assert "cache_control" not in marked["system"][0]
+    assert marked["messages"][1]["content"] == [
+        {"type": "text", "text": EXAMPLE[1].content, "cache_control": MARK}
+    ]
+    assert marked["messages"][2] == {"role": "user", "content": "own"}
+    assert "cache_control" not in json.dumps(unmarked)
+    assert [m["content"] for m in unmarked["messages"]] == [*(m.content for m in EXAMPLE), "own"]
+    assert "system" not in bare
+    assert bare["messages"] == [{"role": "user", "content": "own"}]
+
+
+async def test_the_prefix_leads_with_the_same_bytes(
+    anthropic_server: AnthropicServer, provider: Provider
+) -> None:
+    for text in ("one", "another, longer one"):
+        await provider.complete(ask(messages=(SYSTEM, *EXAMPLE, Message("user", text)), prefix=3))
+    first, second = anthropic_server.raw
+    end = first.index(b'{"role": "user", "content": "one"}')
+    assert first[:end] == second[:end]
+    assert first[:end].count(b"cache_control") == 1
+    assert json.dumps(EXAMPLE[1].content).encode() in first[:end]
+
+
+async def test_a_server_without_structured_output_gets_the_plain_prompt(
+    anthropic_server: AnthropicServer, provider: Provider
+) -> None:
+    anthropic_server.structured = False
+    replies = await asyncio.gather(*(provider.complete(ask(f"Claim {i}")) for i in range(4)))
+    assert all(json.loads(r.text)["stance"] in LABELS for r in replies)
+    assert provider.describe()["format"] == "plain"
+    anthropic_server.reset_counts()
+    await provider.complete(ask())
+    assert anthropic_server.requests == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "stop"), [("refusal", "refusal"), ("length", "length"), ("window", "length")]
+)
+async def test_why_a_reply_stopped(
+    anthropic_server: AnthropicServer, provider: Provider, fault: str, stop: str
+) -> None:
+    anthropic_server.script(fault)
+    assert (await provider.complete(ask())).stop == stop
+
+
+async def test_usage_adds_up_the_cached_parts(anthropic_server: AnthropicServer, provider: Provider) -> None:
+    fresh = (len(SYSTEM.content) + len("x")) // 4
+    anthropic_server.cached = (1000, 0)
+    assert (await provider.complete(ask("x"))).usage == Usage(fresh + 1000, 6, 1000)
+    anthropic_server.cached = (0, 1000)
+    assert (await provider.complete(ask("x"))).usage == Usage(fresh + 1000, 6, 0)
+
+
+async def test_rate_headers_become_numbers_and_seconds(
+    anthropic_server: AnthropicServer, provider: Provider
+) -> None:
+    def later(seconds: float) -> str:
+        return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="seconds")
+
+    anthropic_server.extra_headers = {
+        "anthropic-ratelimit-requests-remaining": "49",
+        "anthropic-ratelimit-requests-reset": later(60).replace("+00:00", "Z"),
+        "anthropic-ratelimit-tokens-remaining": "39000",
+        "anthropic-ratelimit-tokens-reset": later(-5),
+    }
+    rate = (await provider.complete(ask())).rate
+    assert rate is not None
+    assert (rate.remaining_requests, rate.remaining_tokens) == (49, 39000)
+    assert rate.reset_requests == pytest.approx(60, abs=2)
+    assert rate.reset_tokens == 0.0
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "says"),
+    [
+        (Fault("401"), KeyProblem, "ANTHROPIC_API_KEY"),
+        (Fault("403"), KeyProblem, "ANTHROPIC_API_KEY"),
+        (Fault("quota"), KeyProblem, "no credit left"),
+        (Fault("429", headers={"retry-after": "3"}), RateLimited, "rate limit (HTTP 429)"),
+        (Fault("529", headers={"retry-after": "3"}), RateLimited, "overloaded (HTTP 529)"),
+        (Fault("500"), ServerFault, "HTTP 500: injected fault 500"),
+        (Fault("503"), ServerFault, "HTTP 503"),
+        (Fault("400"), Rejected, "HTTP 400"),
+        (Fault("404"), Rejected, "does not know model 'm'"),
+        (Fault("413"), Rejected, "HTTP 413"),
+        (Fault("reset"), Unreachable, "connection lost"),
+        (Fault("slow", seconds=5), Unreachable, "no answer within 1 s"),
+        (Fault("truncated"), ServerFault, "the answer is not JSON"),
+        (Fault("empty"), ServerFault, "the answer has no content"),
+    ],
+    ids=lambda value: value.kind if isinstance(value, Fault) else "",
+)
+async def test_a_fault_has_its_error_and_the_next_call_works(
+    anthropic_server: AnthropicServer, provider: Provider, fault: Fault, kind: type[ProviderError], says: str
+) -> None:
+    anthropic_server.script(fault)
+    error = await failing(provider)
+    assert type(error) is kind
+    assert says in str(error)
+    if isinstance(error, RateLimited):
+        assert error.retry_after == 3.0
+    assert anthropic_server.requests == 1, "the provider itself must not retry"
+    assert (await provider.complete(ask())).stop == "stop"
+
+
+async def test_a_refused_key_stops_the_opening(anthropic_server: AnthropicServer) -> None:
+    anthropic_server.key = "the-right-one"
+    provider = Provider("m", Settings(base_url=anthropic_server.url))
+    with pytest.raises(KeyProblem) as caught:
+        await provider.open()
+    await provider.close()
+    assert "invalid x-api-key [key]" in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+async def test_a_missing_key_is_named_for_the_vendor_and_allowed_elsewhere(
+    anthropic_server: AnthropicServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    with pytest.raises(KeyProblem, match="ANTHROPIC_API_KEY is not set"):
+        await Provider("m", Settings()).open()
+    anthropic_server.listing = False
+    # The address that compatible servers document often ends in /v1.
+    provider = Provider("m", Settings(base_url=anthropic_server.url + "/v1/"))
+    await provider.open()
+    await provider.complete(ask())
+    await provider.close()
+    head = anthropic_server.heads[0].lower()
+    assert "authorization" not in head and "x-api-key" not in head
+
+
+async def test_256_calls_are_really_open_at_once(
+    anthropic_server: AnthropicServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anthropic_server.delay = 0.5
+    provider = Provider("m", Settings(base_url=anthropic_server.url))
+    await asyncio.gather(*(provider.complete(ask(f"Claim {i}")) for i in range(256)))
+    await provider.close()
+    assert anthropic_server.max_concurrency == 256
+
+
+async def test_telemetry_hears_nothing(
+    anthropic_server: AnthropicServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from opentelemetry import trace
+
+    def heard(*_: object, **__: object) -> None:
+        raise AssertionError("a tracer was asked for")
+
+    monkeypatch.setattr(trace, "get_tracer", heard)
+    monkeypatch.setattr(trace, "get_tracer_provider", heard)
+    provider = Provider("m", Settings(base_url=anthropic_server.url))
+    await provider.open()
+    await provider.complete(ask())
+    await provider.close()
+
+
+async def test_models_and_the_registry(anthropic_server: AnthropicServer) -> None:
+    anthropic_server.models = ["b", "a"]
+    provider = get("anthropic/a", Settings(base_url=anthropic_server.url))
+    assert isinstance(provider, Provider)
+    assert await provider.models() == ["a", "b"]
+    await provider.close()
+    await provider.close()
+    with pytest.raises(UsageError, match="n_ctx"):
+        Provider("m", Settings(options={"n_ctx": "1"}))
+
+
+async def test_as_a_process() -> None:
+    with ServerProcess("anthropic", "--delay", "0.01") as server:
+        provider = Provider("m", Settings(base_url=server.url))
+        await provider.open()
+        assert json.loads((await provider.complete(ask())).text)["stance"] in LABELS
+        await provider.close()
+        assert server.stats()["requests"] == 1

@@ -1,0 +1,315 @@
+"""Every fault of a server becomes the right named error, with no key in anything it says."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from judge.errors import KeyProblem, ProviderError, RateLimited, Rejected, ServerFault, Unreachable
+from judge.providers.base import Settings
+from judge.providers.http import Answer, duration, retry_after
+from judge.providers.openai import Provider
+from judge.types import Message, Request
+from tests.loopback.faults import Fault, rule
+from tests.loopback.openai_server import OpenAIServer
+from tests.loopback.process import ServerProcess
+
+pytest_plugins = ["tests.loopback.fixtures"]
+
+KEY = "sk-test-0123456789abcdef"
+CALL = Request("openai/m", (Message("user", "Is tea hot?\nAnswer (A, B):"),), 0, codes="AB")
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+@pytest.fixture
+async def provider(openai_server: OpenAIServer) -> AsyncIterator[Provider]:
+    """A provider that is open, with a time-out of a second."""
+    made = Provider("m", Settings(base_url=openai_server.url, timeout=1.0))
+    await made.open()
+    openai_server.reset_counts()
+    yield made
+    await made.close()
+
+
+async def failing(provider: Provider) -> ProviderError:
+    """The error of one call, after making sure that no key shows in it or in its causes."""
+    with pytest.raises(ProviderError) as caught:
+        await provider.complete(CALL)
+    said = "".join(traceback.format_exception(caught.value))
+    assert KEY not in said
+    assert "sk-te" not in str(caught.value)
+    assert len(str(caught.value)) < 500
+    assert str(caught.value).isprintable()
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "says"),
+    [
+        (Fault("401"), KeyProblem, "OPENAI_API_KEY"),
+        (Fault("403"), KeyProblem, "OPENAI_API_KEY"),
+        (Fault("quota"), KeyProblem, "no quota left: You exceeded your current quota"),
+        (Fault("429"), RateLimited, "rate limit (HTTP 429): injected fault 429"),
+        (Fault("408"), ServerFault, "HTTP 408"),
+        (Fault("409"), ServerFault, "HTTP 409"),
+        (Fault("500"), ServerFault, "HTTP 500: injected fault 500"),
+        (Fault("502"), ServerFault, "HTTP 502"),
+        (Fault("503"), ServerFault, "HTTP 503"),
+        (Fault("400"), Rejected, "refused the request (HTTP 400)"),
+        (Fault("404"), Rejected, "does not know model 'm'"),
+        (Fault("413"), Rejected, "HTTP 413"),
+        (Fault("reset"), Unreachable, "connection lost"),
+        (Fault("cut"), Unreachable, "connection lost"),
+        (Fault("slow", seconds=5), Unreachable, "no answer within 1 s"),
+        (Fault("truncated"), ServerFault, "the answer is not JSON"),
+        (Fault("not_json"), ServerFault, "the answer is not JSON"),
+        (Fault("empty"), ServerFault, "the answer has no choices"),
+    ],
+    ids=lambda value: value.kind if isinstance(value, Fault) else "",
+)
+async def test_a_fault_has_its_error_and_the_next_call_works(
+    openai_server: OpenAIServer, provider: Provider, fault: Fault, kind: type[ProviderError], says: str
+) -> None:
+    openai_server.script(fault)
+    error = await failing(provider)
+    assert type(error) is kind
+    assert says in str(error)
+    assert openai_server.requests == 1, "the provider itself must not retry"
+    assert (await provider.complete(CALL)).text in "AB"
+
+
+def test_what_may_pass_later() -> None:
+    assert [k.retryable for k in (RateLimited, ServerFault, Unreachable)] == [True] * 3
+    assert [k.retryable for k in (KeyProblem, Rejected)] == [False] * 2
+
+
+@pytest.mark.parametrize("kind", ["429", "503"])
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "2"}, 2.0),
+        ({"Retry-After": "0.5"}, 0.5),
+        ({"retry-after": "9", "retry-after-ms": "1500"}, 1.5),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "inf"}, None),
+    ],
+)
+async def test_retry_after(
+    openai_server: OpenAIServer, provider: Provider, kind: str, headers: dict[str, str], seconds: float | None
+) -> None:
+    openai_server.script(Fault(kind, headers=headers))
+    error = await failing(provider)
+    assert isinstance(error, RateLimited | ServerFault)
+    assert error.retry_after == seconds
+
+
+def test_retry_after_as_a_date() -> None:
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    assert retry_after({"retry-after": later}) == pytest.approx(30, abs=2)
+    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("6s", 6), ("1m30s", 90), ("120ms", 0.12), ("1h2m3.5s", 3723.5), ("2d", 172800), ("0s", 0), ("7.5", 7.5)]
+    + [(bad, None) for bad in ("", "soon", "6x", "s6", "-1", "nan", "6s later")],
+)
+def test_durations(text: str, seconds: float | None) -> None:
+    found = duration(text)
+    assert found == (None if seconds is None else pytest.approx(seconds))
+
+
+@pytest.mark.parametrize("echo", [KEY, f"Bearer {KEY}", "sk-te**********cdef", "sk-proj-otherkey-1234"])
+async def test_a_key_that_the_server_repeats_is_cut_out(
+    openai_server: OpenAIServer, provider: Provider, echo: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    openai_server.script(Fault("401", message=f"Incorrect API key provided: {echo}. See the docs."))
+    error = await failing(provider)
+    assert "Incorrect API key provided: [key]" in str(error)
+    assert KEY not in caplog.text
+
+
+async def test_a_refused_key_stops_the_opening(openai_server: OpenAIServer) -> None:
+    openai_server.key = "sk-the-right-one"
+    provider = Provider("m", Settings(base_url=openai_server.url))
+    with pytest.raises(KeyProblem) as caught:
+        await provider.open()
+    await provider.close()
+    assert KEY not in str(caught.value)
+    assert "check OPENAI_API_KEY" in str(caught.value)
+
+
+@pytest.mark.parametrize("bad", ["sk-\nx", "sk-\x7f", "sk-é"])
+async def test_a_key_no_header_can_hold(monkeypatch: pytest.MonkeyPatch, bad: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", bad)
+    with pytest.raises(KeyProblem) as caught:
+        await Provider("m", Settings(base_url="http://127.0.0.1:9")).open()
+    assert bad not in str(caught.value)
+
+
+async def test_an_unknown_model_is_named_on_opening(openai_server: OpenAIServer) -> None:
+    openai_server.models = ["other"]
+    provider = Provider("m", Settings(base_url=openai_server.url))
+    with pytest.raises(Rejected, match="does not know model 'm'") as caught:
+        await provider.open()
+    await provider.close()
+    assert caught.value.status == 404
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("bad\x1b[31m\r\nthing\u202e\x00here", "bad [31m thing here"),
+        ("x" * 5000, "x" * 299 + "…"),
+    ],
+)
+async def test_messages_are_short_and_plain(
+    openai_server: OpenAIServer, provider: Provider, message: str, shown: str
+) -> None:
+    openai_server.script(Fault("400", message=message))
+    assert str(await failing(provider)).endswith(f": {shown}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"detail":[{"loc":["body"],"msg":"odd"}]}',
+        b'{"error":"odd"}',
+        b'{"message":"odd"}',
+        b'"odd"',
+        b"odd",
+    ],
+)
+async def test_every_shape_of_error_body_is_read(
+    openai_server: OpenAIServer, provider: Provider, body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = openai_server.faulty
+
+    def odd(*args: Any) -> Any:
+        out = good(*args)
+        out.body = body
+        return out
+
+    monkeypatch.setattr(openai_server, "faulty", odd)
+    openai_server.script("500")
+    assert "odd" in str(await failing(provider))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"null",
+        b"[]",
+        b'{"choices":[]}',
+        b'{"choices":[{}]}',
+        b'{"choices":[{"message":null}]}',
+        b'{"choices":{"0":1}}',
+        b'{"choices":[{"message":{"content":"A"},"logprobs":{"content":[1]}}]}',
+        b'{"error":{"message":"upstream is down","code":502}}',
+        b"[" * 100_000,
+    ],
+)
+async def test_an_answer_of_another_shape_is_a_server_fault(
+    openai_server: OpenAIServer, provider: Provider, body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = openai_server.answer
+
+    def odd(*args: Any) -> Any:
+        out = answer(*args)
+        out.body = body
+        return out
+
+    monkeypatch.setattr(openai_server, "answer", odd)
+    error = await failing(provider)
+    assert type(error) is ServerFault
+    if b"upstream" in body:
+        assert "upstream is down" in str(error)
+
+
+async def test_a_redirect_is_not_followed(openai_server: OpenAIServer, provider: Provider) -> None:
+    openai_server.error = lambda status, fault: _moved()  # type: ignore[method-assign]
+    openai_server.script("400")
+    error = await failing(provider)
+    assert isinstance(error, Rejected)
+    assert "redirect" in str(error)
+    assert openai_server.requests == 1
+
+
+def _moved() -> Any:
+    from tests.loopback.wire import Out
+
+    return Out(b"", 307, b"Location: http://127.0.0.1:9/elsewhere\r\n")
+
+
+async def test_nobody_listens(openai_server: OpenAIServer) -> None:
+    await openai_server.stop()
+    provider = Provider("m", Settings(base_url=openai_server.url))
+    with pytest.raises(Unreachable, match="cannot connect: Connection refused"):
+        await provider.open()
+    await provider.close()
+
+
+async def test_a_server_that_dies_and_comes_back(openai_server: OpenAIServer, provider: Provider) -> None:
+    await openai_server.stop()
+    assert isinstance(await failing(provider), Unreachable)
+    await openai_server.start()
+    assert (await provider.complete(CALL)).text in "AB"
+
+
+async def test_a_server_process_that_is_killed_and_comes_back() -> None:
+    with ServerProcess("openai", "--record") as server:
+        provider = Provider("m", Settings(base_url=server.url, timeout=5.0))
+        await provider.open()
+        first = await provider.complete(CALL)
+        assert server.bodies()[-1]["logprobs"] is True
+        server.kill()
+        assert isinstance(await failing(provider), Unreachable)
+        server.start()
+        again = await provider.complete(CALL)
+        await provider.close()
+        assert again.text == first.text
+        assert server.stats()["requests"] == 1
+
+
+async def test_a_server_process_with_a_pattern_of_faults() -> None:
+    with ServerProcess("openai", "--fault", "429:every=3,after=3,retry_after=0.2") as server:
+        provider = Provider("m", Settings(base_url=server.url))
+        await provider.open()
+        failed = []
+        for i in range(10):
+            # open() took two requests for its probes.
+            try:
+                await provider.complete(CALL)
+            except RateLimited as e:
+                assert e.retry_after == 0.2
+                failed.append(i + 3)
+        await provider.close()
+    assert failed == [6, 9, 12]
+
+
+def test_patterns_of_faults() -> None:
+    shared = rule("wrong_label:share=0.25")
+    hit = [t for t in map(str, range(400)) if shared.hits(1, t)]
+    assert 60 < len(hit) < 140
+    assert hit == [t for t in map(str, range(400)) if shared.hits(99, t)], "the same texts every time"
+    once = rule("500:times=1")
+    assert [once.hits(n, "a") for n in (1, 2)] == [True, False]
+    with pytest.raises(ValueError, match="no fault 'nonsense'"):
+        rule("nonsense")
+
+
+def test_errors_without_a_body() -> None:
+    assert retry_after(Answer(503, {}, b"").headers) is None
