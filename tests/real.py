@@ -7,6 +7,7 @@ environment variable CI is set, so that a green CI run has used every part.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +22,24 @@ def _shared_data() -> Path | None:
     return folder if (folder / "README.md").is_file() else None
 
 
-FINDERS: dict[str, Callable[[], Path | None]] = {"shared-data": _shared_data}
+def _uv() -> Path | None:
+    """The package manager, which builds the wheel and installs it."""
+    found = shutil.which("uv")
+    return Path(found) if found else None
+
+
+def _embedded_model() -> Path | None:
+    """The weights of the embedded model."""
+    from judge.providers.llamacpp import bundled_weights
+
+    return bundled_weights()
+
+
+FINDERS: dict[str, Callable[[], Path | None]] = {
+    "shared-data": _shared_data,
+    "uv": _uv,
+    "embedded-model": _embedded_model,
+}
 """Name of a part -> how to find it."""
 
 

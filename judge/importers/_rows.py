@@ -15,6 +15,7 @@ from judge.importers.base import Options
 from judge.types import Item, Passage, Vote
 
 _MUST_BE_JSON = re.compile(r"\s*[\[{]\s*[\"{]")
+_IDS = ("id", "question_id", "pair_id")
 _MAY_BE_JSON = re.compile(r"\s*[\[{]")
 
 
@@ -36,11 +37,13 @@ class RowReader:
         inner = {f.removeprefix("passages."): p for f, p in options.maps.items() if f not in own}
         names = (*ITEM_FIELDS, "passages", "meta")
         inner_names = (*PASSAGE_FIELDS, "meta")
-        taken = set(options.maps.values())
-        self._nested = _Level(own, names, shadow=set(own.values()), cells=cells)
+        # A map to an id borrows a value (question_id=claim); any other one gives a key another name.
+        renamed = {f: p for f, p in options.maps.items() if f.rpartition(".")[2] not in _IDS}
+        taken = set(renamed.values())
+        self._nested = _Level(own, names, shadow=taken & set(own.values()), cells=cells)
         self._row = _Level(own, names, shadow=taken, cells=cells)
         self._flat = _Level(inner, inner_names, shadow=taken, cells=cells, prefix="passages.")
-        self._element = _Level(inner, inner_names, shadow=set(inner.values()))
+        self._element = _Level(inner, inner_names, shadow=taken & set(inner.values()))
         self._levels = (self._nested, self._row, self._flat, self._element)
         self._path = path
         self._maps = options.maps

@@ -76,7 +76,7 @@ class Derive(_Strict):
     gold: Text | None = Field(
         None, description="gold field of the unit or its item; none: the answer decides"
     )
-    table: dict[str, Text] = Field(description="`answer|gold`, or `answer`, to value; no row, no label")
+    table: dict[str, Text] = Field(description="answer and gold joined by a bar (or the answer alone) to value; no row, no label")
     level: Literal["nominal", "ordinal"] = Field("nominal", description="level of the derived field")
     order: list[Text] | None = Field(
         None, description="the derived labels in order; default: as in the table"

@@ -191,3 +191,10 @@ def test_the_real_flat_files(
     if name.startswith("rte_crowd"):
         people = [v for i in loaded.items for v in i.passages[0].votes if v.kind is AnnotatorKind.HUMAN]
         assert (len(people), len({v.annotator for v in people})) == (8000, 164)
+
+
+def test_a_key_that_an_id_borrows_is_still_read_under_its_own_name(tmp_path: Path) -> None:
+    # Factcheck-GPT's rows cluster by their claim, which is also what is judged.
+    row = {"id": "1", "claim": "c", "evidence": "e"}
+    item = one(tmp_path, row, question_id="claim", passages__text="evidence")
+    assert (item.claim, item.question_id, item.passages[0].text) == ("c", "c", "e")

@@ -1,0 +1,18 @@
+"""The `annotate` command: one file per noun; heavy imports stay inside the commands (fast --help)."""
+
+from __future__ import annotations
+
+import click
+
+from judge.console import Command
+
+
+@click.group(
+    cls=Command,
+    name="annotate",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done, 1 error, 2 usage, 3 server, 5 below a threshold, 130 interrupted.",
+)
+@click.version_option(package_name="adjudge", message="adjudge %(version)s")
+def main() -> None:
+    """People check what the judge did: agreement, reports and plans on a study or on any table of labels."""

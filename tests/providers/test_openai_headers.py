@@ -1,0 +1,42 @@
+"""Times in headers, and the patterns that the loopback servers fail by."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from judge.providers.http import Answer, duration, retry_after
+from tests.loopback.faults import rule
+
+
+def test_retry_after_as_a_date() -> None:
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    assert retry_after({"retry-after": later}) == pytest.approx(30, abs=2)
+    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("6s", 6), ("1m30s", 90), ("120ms", 0.12), ("1h2m3.5s", 3723.5), ("2d", 172800), ("0s", 0), ("7.5", 7.5)]
+    + [(bad, None) for bad in ("", "soon", "6x", "s6", "-1", "nan", "6s later")],
+)
+def test_durations(text: str, seconds: float | None) -> None:
+    found = duration(text)
+    assert found == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_patterns_of_faults() -> None:
+    shared = rule("wrong_label:share=0.25")
+    hit = [t for t in map(str, range(400)) if shared.hits(1, t)]
+    assert 60 < len(hit) < 140
+    assert hit == [t for t in map(str, range(400)) if shared.hits(99, t)], "the same texts every time"
+    once = rule("500:times=1")
+    assert [once.hits(n, "a") for n in (1, 2)] == [True, False]
+    with pytest.raises(ValueError, match="no fault 'nonsense'"):
+        rule("nonsense")
+
+
+def test_errors_without_a_body() -> None:
+    assert retry_after(Answer(503, {}, b"").headers) is None

@@ -1,0 +1,90 @@
+"""Majority vote and Dawid-Skene."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judge.errors import BadInput
+from judge.stats import MISSING, Ratings, dawid_skene, dawid_skene_counts, majority
+
+VOTES = Ratings.from_codes(
+    np.array([[0, 0, 1], [1, 2, -1], [2, 2, 2], [-1, -1, -1], [0, 1, 2], [-1, 1, -1]]),
+    list("abc"),
+    list("xyz"),
+)
+
+
+@pytest.mark.parametrize(
+    ("tie", "expected"),
+    [("missing", [0, -1, 2, -1, -1, 1]), ("first", [0, 1, 2, -1, 0, 1]), ("last", [0, 2, 2, -1, 2, 1])],
+)
+def test_majority_follows_the_declared_tie_rule(tie: Any, expected: list[int]) -> None:
+    found = majority(VOTES, tie=tie)
+    assert found.codes.tolist() == expected
+    assert (found.n_tied, found.tie) == (2, tie)
+
+
+def test_random_ties_are_seeded_and_fair() -> None:
+    tied = Ratings.from_codes(np.tile([0, 2], (3000, 1)), list("abc"), ["x", "y"])
+    codes = majority(tied, tie="random", seed=4).codes
+    assert codes.tolist() == majority(tied, tie="random", seed=4).codes.tolist()
+    assert set(codes.tolist()) == {0, 2}
+    assert (codes == 0).mean() == pytest.approx(0.5, abs=0.04)
+
+
+def test_majority_of_some() -> None:
+    assert majority(VOTES, ["x"]).codes.tolist() == [0, 1, 2, MISSING, 0, MISSING]
+    with pytest.raises(BadInput, match="unknown tie rule 'coin'"):
+        majority(VOTES, tie="coin")  # type: ignore[arg-type]
+
+
+def simulated(n: int = 4000) -> tuple[np.ndarray, np.ndarray, Ratings]:
+    rng = np.random.default_rng(2)
+    skill = np.array(
+        [
+            [[0.9, 0.1], [0.2, 0.8]],
+            [[0.7, 0.3], [0.05, 0.95]],
+            [[0.6, 0.4], [0.4, 0.6]],
+            [[0.85, 0.15], [0.1, 0.9]],
+        ]
+    )
+    truth = (rng.random(n) < 0.3).astype(int)
+    codes = np.column_stack([(rng.random(n) < skill[a, truth, 1]).astype(int) for a in range(4)])
+    codes[rng.random(codes.shape) < 0.1] = MISSING
+    return truth, skill, Ratings.from_codes(codes, ["a", "b"], list("wxyz"))
+
+
+def test_dawid_skene_finds_what_was_put_in() -> None:
+    truth, skill, table = simulated()
+    found = dawid_skene(table)
+    assert found.converged
+    assert found.prevalence == pytest.approx([0.7, 0.3], abs=0.03)
+    assert np.abs(found.confusion - skill).max() < 0.06
+    labelled = found.codes >= 0
+    votes = majority(table, tie="first").codes
+    accuracy = (found.codes == truth)[labelled].mean()
+    assert accuracy > (votes == truth)[labelled].mean()
+    assert accuracy > 0.92
+
+
+def test_dawid_skene_on_collapsed_rows_is_the_same_as_on_all() -> None:
+    _, _, table = simulated(300)
+    one_hot = (table.codes[:, :, None] == np.arange(2)).astype(float)
+    every, collapsed = dawid_skene_counts(one_hot), dawid_skene(table)
+    assert collapsed.log_likelihood == pytest.approx(every.log_likelihood)
+    assert np.allclose(collapsed.posterior, every.posterior, equal_nan=True)
+    assert (np.isnan(every.posterior[:, 0]) == (table.codes < 0).all(axis=1)).all()
+
+
+def test_dawid_skene_never_loses_likelihood() -> None:
+    _, _, table = simulated(200)
+    path = [dawid_skene(table, iterations=i, tolerance=0).log_likelihood for i in range(1, 15)]
+    assert (np.diff(path) >= -1e-9).all()
+
+
+def test_dawid_skene_needs_a_label() -> None:
+    with pytest.raises(BadInput, match="at least one label"):
+        dawid_skene(Ratings.from_codes(np.full((3, 2), MISSING), ["a", "b"], ["x", "y"]))

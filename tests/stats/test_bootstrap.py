@@ -1,0 +1,190 @@
+"""The bootstrap: the law of its resamples, BCa, its fallbacks, its settings."""
+
+from __future__ import annotations
+
+import krippendorff
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
+
+from judge.errors import BadInput
+from judge.stats import METRICS, Ratings, mean, measures
+from judge.stats.bootstrap import How, Settings, bootstrap, resample
+from judge.stats.metrics import estimate
+from judge.stats.patterns import Tally, collapse
+
+RNG = np.random.default_rng(11)
+
+
+def table(n: int = 120, per_cluster: int = 1) -> Ratings:
+    truth = RNG.integers(0, 3, n)
+    codes = np.where(RNG.random((n, 3)) < 0.6, truth[:, None], RNG.integers(0, 3, (n, 3)))
+    codes[RNG.random(codes.shape) < 0.1] = -1
+    return Ratings.from_codes(codes, list("abc"), list("xyz"), clusters=np.arange(n) // per_cluster)
+
+
+@pytest.mark.parametrize("per_cluster", [1, 6])
+def test_resamples_follow_the_law_of_a_loop_over_the_package(per_cluster: int) -> None:
+    ratings = table(120, per_cluster)
+    one = estimate(METRICS["krippendorff_alpha:nominal"], ratings, collapse(ratings.counts))
+    drawn = one.value(resample([one.tally], Settings(replicates=4000, seed=3))[0])
+    rng = np.random.default_rng(4)
+    # The loop draws what we draw: clusters that have a unit with two labels.
+    counts = ratings.counts[ratings.counts.sum(axis=1) >= 2]
+    clusters = ratings.clusters[ratings.counts.sum(axis=1) >= 2]
+    groups = [counts[clusters == c] for c in np.unique(clusters)]
+    loop = []
+    for _ in range(1500):
+        sample = np.concatenate([groups[i] for i in rng.integers(0, len(groups), len(groups))])
+        loop.append(krippendorff.alpha(value_counts=sample, level_of_measurement="nominal"))
+    # The error of a mean of 1,500 is sd / 39, of a standard deviation about sd / 55.
+    assert drawn.mean() == pytest.approx(np.mean(loop), abs=4 * np.std(loop) / 39)
+    assert drawn.std() == pytest.approx(np.std(loop), rel=0.08)
+    assert stats.ks_2samp(drawn, loop).pvalue > 1e-3
+
+
+def test_kappa_resamples_follow_the_law_of_a_loop_over_units() -> None:
+    ratings = table(150).select(["x", "y"])
+    one = estimate(METRICS["cohen_kappa"], ratings, collapse(ratings.codes))
+    drawn = one.value(resample([one.tally], Settings(replicates=4000))[0])
+    both = ratings.codes[(ratings.codes >= 0).all(axis=1)]
+    rng = np.random.default_rng(5)
+    loop = [cohen_kappa_score(*both[rng.integers(0, len(both), len(both))].T) for _ in range(600)]
+    assert drawn.std() == pytest.approx(np.std(loop), rel=0.12)
+    assert stats.ks_2samp(drawn, loop).pvalue > 1e-3
+
+
+def test_both_ways_of_drawing_have_one_law() -> None:
+    # 5 distinct rows: multinomial; the same rows told apart by a hair: index draws.
+    values = RNG.integers(0, 5, 400).astype(float)
+    rows, count = np.unique(values, return_counts=True)
+    few = Tally(np.column_stack([rows, np.ones(5)]), count, b"")
+    many = Tally(np.column_stack([values, np.ones(400)]), np.ones(400, dtype=int), b"")
+    half = Tally(np.column_stack([np.repeat(rows, 20), np.ones(100)]), np.tile([1, 7], 50), b"")
+    for one in (few, many, half):
+        (sums,) = resample([one], Settings(replicates=5000))
+        assert (sums[:, 1] == one.n_clusters).all()
+        centre, spread = (
+            one.total[0],
+            np.sqrt(one.count @ (one.rows[:, 0] - one.total[0] / one.n_clusters) ** 2),
+        )
+        assert sums[:, 0].mean() == pytest.approx(centre, abs=4 * spread / np.sqrt(5000))
+        assert sums[:, 0].std() == pytest.approx(spread, rel=0.05)
+
+
+@pytest.mark.parametrize("n", [15, 60])
+def test_bca_of_a_skewed_mean_is_scipys(n: int) -> None:
+    values = np.random.default_rng(n).exponential(size=n)
+    ours = mean(values, replicates=40_000)
+    theirs = stats.bootstrap((values,), np.mean, n_resamples=40_000, method="BCa", rng=1).confidence_interval
+    percentile = mean(values, replicates=40_000, interval="percentile")
+    width = theirs.high - theirs.low
+    assert ours.low == pytest.approx(theirs.low, abs=0.02 * width)
+    assert ours.high == pytest.approx(theirs.high, abs=0.02 * width)
+    # The correction moves the interval of a skewed mean up by more than that.
+    assert ours.high - percentile.high > 0.03 * width
+
+
+def test_bca_formula() -> None:
+    # Efron & Tibshirani 1993, eq. 14.10-14.15, step by step on the same resamples.
+    values = np.array([1.0, 2.0, 2.5, 4.0, 9.0, 1.5, 3.0, 20.0])
+    one = Tally(np.column_stack([values, np.ones(8)]), np.ones(8, dtype=int), b"")
+
+    def average(sums: np.ndarray) -> np.ndarray:
+        return sums[:, 0] / sums[:, 1]
+
+    found = bootstrap(one, average, Settings(replicates=999, seed=8))
+    drawn = average(resample([one], Settings(replicates=999, seed=8))[0])
+    theta = values.mean()
+    z0 = stats.norm.ppf(((drawn < theta).sum() + (drawn == theta).sum() / 2) / 999)
+    jack = np.array([np.delete(values, i).mean() for i in range(8)])
+    d = jack.mean() - jack
+    a = (d**3).sum() / (6 * (d**2).sum() ** 1.5)
+    levels = [stats.norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z))) for z in stats.norm.ppf([0.025, 0.975])]
+    assert [found.low, found.high] == pytest.approx(np.quantile(drawn, levels).tolist())
+
+
+def test_percentile_is_the_quantile_of_the_resamples() -> None:
+    values = np.arange(20.0)
+    found = mean(values, interval="percentile", confidence=0.8)
+    one = Tally(np.column_stack([values, np.ones(20)]), np.ones(20, dtype=int), b"")
+    (sums,) = resample([one], Settings())
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(sums[:, 0] / 20, [0.1, 0.9])))
+    assert found.confidence == 0.8
+
+
+def test_many_undefined_resamples_leave_no_interval() -> None:
+    # One unit holds the second label: leaving it out leaves nothing to correct for chance.
+    codes = np.array([[0, 0]] * 60 + [[1, 1]])
+    found = measures(Ratings.from_codes(codes, ["a", "b"], ["x", "y"]), ["krippendorff_alpha"])[0]
+    assert found.value == 1.0
+    # About 37 % of the resamples miss that unit and have one label only.
+    assert any("of the resamples are undefined" in note for note in found.notes)
+    assert found.low is None
+
+
+def test_bca_falls_back_to_percentile_with_a_note() -> None:
+    def undefined_without_one(sums: np.ndarray) -> np.ndarray:
+        return np.where(sums.sum(axis=1) < 50, np.nan, sums[:, 0])
+
+    pair = Tally(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([20, 30]), b"")
+    fallen = bootstrap(pair, undefined_without_one, Settings())
+    assert "percentile interval: the BCa correction is undefined here" in fallen.notes
+    plain = bootstrap(pair, undefined_without_one, Settings(interval="percentile"))
+    assert (fallen.low, fallen.high) == (plain.low, plain.high)
+    assert plain.notes == ()
+
+
+def test_the_same_seed_gives_the_same_interval() -> None:
+    ratings = table(80, 4)
+    first = measures(ratings, ["krippendorff_alpha"], seed=1)[0]
+    assert measures(ratings, ["krippendorff_alpha"], seed=1)[0] == first
+    assert measures(ratings, ["krippendorff_alpha"], seed=2)[0] != first
+
+
+def test_an_interval_does_not_depend_on_what_else_is_asked() -> None:
+    ratings = table(80, 4)
+    alone = measures(ratings, ["krippendorff_alpha"])[0]
+    together = {m.measure: m for m in measures(ratings, ["percent", "krippendorff_alpha", "gwet_ac1"])}
+    assert together["krippendorff_alpha"].low == pytest.approx(alone.low, abs=1e-12)
+    assert together["krippendorff_alpha"].high == pytest.approx(alone.high, abs=1e-12)
+
+
+def test_more_confidence_is_wider_and_none_is_no_interval() -> None:
+    ratings = table()
+    narrow = measures(ratings, ["krippendorff_alpha"], confidence=0.8)[0]
+    wide = measures(ratings, ["krippendorff_alpha"], confidence=0.99)[0]
+    assert wide.low < narrow.low < narrow.value < narrow.high < wide.high
+    bare = measures(ratings, ["krippendorff_alpha"], interval=None)[0]
+    assert (bare.low, bare.high, bare.value) == (None, None, narrow.value)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"interval": "normal"}, "unknown interval 'normal'"),
+        ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
+        ({"confidence": 95}, "confidence must lie between 0 and 1"),
+        ({"replicates": 50}, "at least 100 replicates"),
+    ],
+)
+def test_settings_out_of_range_are_refused(how: How, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        measures(table(), **how)
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(BadInput, match="unknown measure 'kappa'; there are percent, cohen_kappa"):
+        measures(table(), ["kappa"])
+    with pytest.raises(BadInput, match="unknown level 'rank'"):
+        measures(table(), level="rank")
+
+
+def test_collapse_keeps_every_row() -> None:
+    for high in (2, 50, 10**9):  # counting table, sort of keys, sort of rows
+        rows = RNG.integers(-1, high, (300, 5 if high < 100 else 9))
+        found = collapse(rows)
+        assert (found.rows[found.of_unit] == rows).all()
+        assert found.rows.tolist() == np.unique(rows, axis=0).tolist()
+        assert found.count.sum() == 300

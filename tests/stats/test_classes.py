@@ -1,0 +1,96 @@
+"""Per label: confusion, precision, recall, F1, specific agreement, shares."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judge.errors import BadInput
+from judge.stats import Ratings, class_agreement, class_scores, confusion, label_shares
+from tests.stats.published import fleiss_1971, two_annotators
+
+# Rows: what the judge (x) said; columns: the reference (y).
+CELLS = ((30, 5, 0), (10, 40, 0), (0, 5, 0))
+
+
+def test_confusion_has_the_reference_in_rows_and_every_label() -> None:
+    found = confusion(two_annotators(CELLS), "x", "y")
+    assert found.matrix.tolist() == [[30, 10, 0], [5, 40, 5], [0, 0, 0]]
+    assert found.labels == ("a", "b", "c")
+    assert (found.n_units, found.n_asked) == (90, 90)
+
+
+def test_scores_by_hand() -> None:
+    found = {m.measure: m for m in class_scores(two_annotators(CELLS), "x", "y")}
+    assert found["accuracy"].value == pytest.approx(70 / 90)
+    assert found["precision:a"].value == pytest.approx(30 / 35)
+    assert found["recall:a"].value == pytest.approx(30 / 40)
+    assert found["f1:a"].value == pytest.approx(60 / 75)
+    # The judge said c five times and was wrong: precision 0 is a value. The reference never did: no recall.
+    assert found["precision:c"].value == 0.0
+    assert found["recall:c"].value is None
+    assert found["recall:c"].reason == "'y' never gave 'c'"
+    assert found["f1:c"].value == 0.0
+    assert found["macro_f1"].value == pytest.approx((60 / 75 + 80 / 100 + 0) / 3)
+    for measure in found.values():
+        if measure.value not in (None, 0.0):
+            assert measure.low < measure.value < measure.high
+
+
+def test_a_precision_that_never_failed_has_the_exact_bound() -> None:
+    found = {m.measure: m for m in class_scores(two_annotators(((20, 0), (7, 30))), "x", "y")}
+    # 20 units called a, none wrong: at most 1 - .025^(1/20) = .168 are.
+    assert found["precision:a"].value == 1.0
+    assert found["precision:a"].low == pytest.approx(0.025 ** (1 / 20))
+    assert found["precision:a"].high == 1.0
+    other = {m.measure: m for m in class_scores(two_annotators(((0, 20), (7, 30))), "x", "y")}
+    assert other["precision:a"].value == 0.0
+    assert other["precision:a"].high == pytest.approx(1 - 0.025 ** (1 / 20))
+
+
+def test_scores_widen_with_questions() -> None:
+    rng = np.random.default_rng(0)
+    right = np.repeat(rng.random(40) < 0.7, 10)
+    truth = rng.integers(0, 2, 400)
+    codes = np.column_stack([np.where(right, truth, 1 - truth), truth])
+    by_question = Ratings.from_codes(codes, ["a", "b"], ["x", "y"], clusters=np.arange(400) // 10)
+    by_unit = Ratings.from_codes(codes, ["a", "b"], ["x", "y"])
+    wide, narrow = (class_scores(t, "x", "y")[0] for t in (by_question, by_unit))
+    # All ten units of a question are right or wrong together: the root of ten.
+    assert (wide.high - wide.low) / (narrow.high - narrow.low) == pytest.approx(np.sqrt(10), rel=0.15)
+
+
+def test_specific_agreement_of_two_is_the_f1_of_their_matrix() -> None:
+    table = two_annotators(CELLS)
+    agreement = {m.measure: m.value for m in class_agreement(table, interval=None)}
+    # 2a / (2a + b + c), Cicchetti & Feinstein 1990.
+    assert agreement["class_agreement:a"] == pytest.approx(60 / (35 + 40))
+    assert agreement["class_agreement:b"] == pytest.approx(80 / (50 + 50))
+    assert agreement["class_agreement:c"] == 0.0
+
+
+def test_specific_agreement_of_many_averages_to_the_observed() -> None:
+    table = fleiss_1971()
+    found = class_agreement(table, interval=None)
+    shares = table.counts.sum(axis=0) / table.counts.sum()
+    # Weighted by how often each label was given, it is the observed agreement: Fleiss prints .556.
+    total = sum(m.value * share for m, share in zip(found, shares, strict=True) if m.value is not None)
+    assert total == pytest.approx(0.5556, abs=1e-4)
+    # Fleiss 1971, table 2: conditional probability of agreement on schizophrenia .600 (kappa .520), other .661.
+    assert found[2].value == pytest.approx(0.600, abs=5e-4)
+
+
+def test_a_label_that_nobody_gave_has_no_agreement() -> None:
+    found = class_agreement(Ratings.from_codes(np.array([[0, 0], [0, 1], [2, -1]]), list("abc"), ["x", "y"]))
+    assert found[2].value is None
+    assert found[2].reason == "nobody gave 'c' to a unit that two annotators labelled"
+
+
+def test_shares_of_labels() -> None:
+    table = Ratings.from_codes(np.array([[0, -1], [0, -1], [1, -1]]), ["a", "b"], ["x", "y"])
+    assert label_shares(table) == {"x": {"a": pytest.approx(2 / 3), "b": pytest.approx(1 / 3)}, "y": None}
+
+
+def test_an_unknown_annotator_is_refused() -> None:
+    with pytest.raises(BadInput, match="no annotator 'z'"):
+        class_scores(two_annotators(CELLS), "x", "z")

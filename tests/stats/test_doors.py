@@ -1,0 +1,41 @@
+"""What the package imports, and when."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import judge.stats
+
+FOLDER = Path(judge.stats.__file__).parent
+
+
+def imported(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text())
+    names = [a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names]
+    return set(names) | {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+
+
+@pytest.mark.parametrize(("library", "module"), [("krippendorff", "alpha.py"), ("sklearn", "classes.py")])
+def test_one_door_for_each_library(library: str, module: str) -> None:
+    users = [
+        p.name for p in FOLDER.glob("*.py") if any(name.split(".")[0] == library for name in imported(p))
+    ]
+    assert users == [module]
+
+
+def test_it_knows_no_study_and_no_task() -> None:
+    outside = {
+        name for p in FOLDER.glob("*.py") for name in imported(p) if name.startswith(("judge", "annotate"))
+    }
+    assert {name for name in outside if not name.startswith("judge.stats")} == {"judge.errors", "judge.types"}
+
+
+def test_slow_libraries_are_not_imported_with_it() -> None:
+    probe = "import sys, judge.stats; print([m for m in ('scipy', 'sklearn', 'pandas') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,143 @@
+"""What must not change a measure, over the dict of all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge.stats import METRICS, Ratings, measures
+from judge.types import Measure
+
+DOMAIN = ["1", "2", "4", "9"]
+# Coefficients that see only whether labels are equal.
+NOMINAL = [key for key, c in METRICS.items() if c.level in (None, "nominal") and c.weights is None]
+# Coefficients that count the sample itself, through n - 1 or a comparison without replacement.
+SMALL_SAMPLE = [key for key in METRICS if key.startswith("krippendorff")]
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Ratings:
+    rows = draw(st.lists(st.lists(st.integers(-1, 3), min_size=3, max_size=3), min_size=2, max_size=12))
+    groups = draw(st.lists(st.integers(0, 4), min_size=len(rows), max_size=len(rows)))
+    return Ratings.from_codes(np.array(rows), DOMAIN, list("abc"), clusters=groups)
+
+
+def of(ratings: Ratings, key: str, interval: bool = False) -> list[Measure]:
+    return measures(ratings, [key], interval="bca" if interval else None, replicates=100)
+
+
+def same(first: list[Measure], second: list[Measure]) -> None:
+    assert [m.value is None for m in first] == [m.value is None for m in second]
+    for one, two in zip(first, second, strict=True):
+        assert one.value == pytest.approx(two.value, abs=1e-12)
+        assert (one.n_units, one.n_clusters, one.coverage) == (two.n_units, two.n_clusters, two.coverage)
+
+
+def rebuilt(ratings: Ratings, codes: np.ndarray, clusters: np.ndarray, domain: list[str] = DOMAIN) -> Ratings:
+    return Ratings.from_codes(codes, domain, ratings.annotators, clusters=clusters)
+
+
+@pytest.mark.parametrize("key", METRICS)
+@settings(max_examples=25, deadline=None)
+@given(table=tables())
+def test_annotator_order(key: str, table: Ratings) -> None:
+    first = {frozenset(m.annotators or ()): m for m in of(table, key)}
+    second = {frozenset(m.annotators or ()): m for m in of(table.select(["c", "a", "b"]), key)}
+    assert first.keys() == second.keys()
+    same([first[k] for k in first], [second[k] for k in first])
+
+
+@pytest.mark.parametrize("key", METRICS)
+@settings(max_examples=25, deadline=None)
+@given(table=tables(), seed=st.integers(0, 99))
+def test_unit_order(key: str, table: Ratings, seed: int) -> None:
+    order = np.random.default_rng(seed).permutation(table.n_units)
+    same(of(table, key), of(rebuilt(table, table.codes[order], table.clusters[order]), key))
+
+
+@pytest.mark.parametrize("key", NOMINAL)
+@settings(max_examples=25, deadline=None)
+@given(table=tables(), order=st.permutations(range(4)))
+def test_label_renaming(key: str, table: Ratings, order: list[int]) -> None:
+    renamed = np.where(table.codes < 0, -1, np.array(order)[table.codes])
+    same(of(table, key), of(rebuilt(table, renamed, table.clusters), key))
+
+
+@pytest.mark.parametrize("key", [k for k, c in METRICS.items() if c.level != "ratio"])
+@settings(max_examples=25, deadline=None)
+@given(table=tables())
+def test_reversed_order_of_labels(key: str, table: Ratings) -> None:
+    # 1 2 4 9 read backwards keeps every distance when the numbers are mirrored as well: 10 - x.
+    mirrored = ["1", "6", "8", "9"]
+    turned = np.where(table.codes < 0, -1, 3 - table.codes)
+    same(of(table, key), of(rebuilt(table, turned, table.clusters, mirrored), key))
+
+
+@pytest.mark.parametrize("key", [k for k in METRICS if k not in SMALL_SAMPLE])
+@settings(max_examples=25, deadline=None)
+@given(table=tables())
+def test_duplicated_units(key: str, table: Ratings) -> None:
+    double = rebuilt(table, np.vstack([table.codes, table.codes]), np.concatenate([table.clusters] * 2))
+    for once, twice in zip(of(table, key), of(double, key), strict=True):
+        assert once.value == pytest.approx(twice.value, abs=1e-12)
+        assert twice.n_units == 2 * once.n_units
+
+
+@pytest.mark.parametrize("key", SMALL_SAMPLE)
+@settings(max_examples=25, deadline=None)
+@given(table=tables())
+def test_duplicated_units_move_alpha_by_its_small_sample_term_only(key: str, table: Ratings) -> None:
+    double = rebuilt(table, np.vstack([table.codes, table.codes]), np.concatenate([table.clusters] * 2))
+    (once,), (twice,) = of(table, key), of(double, key)
+    counts = table.counts[table.counts.sum(axis=1) >= 2]
+    n = counts.sum()
+    if once.value is None:
+        assert twice.value is None
+    else:
+        # De is a sum over n (n - 1) pairs; doubled it is 4 times the sum over 2n (2n - 1).
+        assert (1 - twice.value) == pytest.approx((1 - once.value) * (2 * n - 1) / (2 * n - 2), abs=1e-9)
+
+
+@pytest.mark.parametrize("key", METRICS)
+@settings(max_examples=15, deadline=None)
+@given(table=tables())
+def test_units_without_labels_change_only_the_coverage(key: str, table: Ratings) -> None:
+    more = np.vstack([table.codes, np.full((table.n_units, 3), -1)])
+    padded = rebuilt(table, more, np.concatenate([table.clusters, table.clusters]))
+    for without, with_ in zip(of(table, key), of(padded, key), strict=True):
+        assert without.value == pytest.approx(with_.value, abs=1e-12)
+        assert without.n_units == with_.n_units
+        assert without.coverage == pytest.approx(2 * (with_.coverage or 0.0))
+
+
+@pytest.mark.parametrize("key", METRICS)
+def test_perfect_agreement_is_one(key: str) -> None:
+    table = Ratings.from_codes(np.repeat(np.arange(4), 3)[:, None].repeat(3, axis=1), DOMAIN, list("abc"))
+    for found in of(table, key, interval=True):
+        assert found.value == pytest.approx(1.0)
+        assert found.low is not None
+        assert found.low < 1.0
+
+
+@pytest.mark.parametrize("key", METRICS)
+def test_random_labels_are_near_zero(key: str) -> None:
+    codes = np.random.default_rng(0).integers(0, 4, (20_000, 3))
+    for found in of(Ratings.from_codes(codes, DOMAIN, list("abc")), key):
+        # Without a correction for chance, one in four.
+        assert found.value == pytest.approx(0.25 if key == "percent" else 0.0, abs=0.02)
+
+
+@pytest.mark.parametrize("key", METRICS)
+def test_row_order_does_not_move_the_interval(key: str) -> None:
+    rng = np.random.default_rng(5)
+    rows = [
+        (f"u{u}", person, DOMAIN[rng.integers(0, 2 + u % 3)], f"q{u % 9}")
+        for u in range(60)
+        for person in "abc"
+    ]
+    shuffled = [rows[i] for i in rng.permutation(len(rows))]
+    first = of(Ratings.from_rows(rows, DOMAIN), key, interval=True)
+    assert all(m.low is not None and m.low < m.high for m in first if m.high is not None)
+    assert first == of(Ratings.from_rows(shuffled, DOMAIN), key, interval=True)

@@ -1,0 +1,242 @@
+"""One test for each way in which agreement software is known to mislead (statistics notes, "Traps")."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import krippendorff
+import numpy as np
+import pytest
+
+from judge.errors import BadInput
+from judge.stats import Ratings, measures, scores_alpha
+from judge.types import Measure
+from tests.stats.published import krippendorff_2011, two_annotators
+
+ALL = ["percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pabak"]
+CHANCE_FROM_DATA = ["cohen_kappa", "fleiss_kappa", "krippendorff_alpha"]
+
+
+def by_name(table: Ratings, names: list[str] | None = None, level: str = "nominal") -> dict[str, Measure]:
+    return {m.measure: m for m in measures(table, names or ALL, level=level, interval=None)}
+
+
+def pair(codes: list[list[int]], domain: str = "ab") -> Ratings:
+    return Ratings.from_codes(np.array(codes), list(domain), ["x", "y"])
+
+
+def test_the_default_level_is_nominal_not_interval() -> None:
+    table = krippendorff_2011()
+    (found,) = measures(table, ["krippendorff_alpha"], interval=None)
+    by_default = krippendorff.alpha(value_counts=table.counts)
+    assert found.level == "nominal"
+    assert found.value == pytest.approx(0.743421, abs=1e-6)
+    assert by_default == pytest.approx(0.849107, abs=1e-6)  # what the package gives unasked: interval
+
+
+def test_a_transposed_matrix_is_refused() -> None:
+    table = krippendorff_2011()
+    with pytest.raises(BadInput, match="units x annotators"):
+        Ratings.from_codes(table.codes.T, table.domain, table.annotators)
+
+
+def test_a_label_called_nan_is_a_label() -> None:
+    rows = [
+        ("1", "x", "nan"),
+        ("1", "y", "nan"),
+        ("2", "x", "b"),
+        ("2", "y", "nan"),
+        ("3", "x", "b"),
+        ("3", "y", "b"),
+    ]
+    found = by_name(Ratings.from_rows(rows, ["nan", "b"]))
+    assert found["percent"].value == pytest.approx(2 / 3)
+    # Three of each: De = (36 - 18) / 30 = .6, Do = 2 / 6: alpha = 1 - .3333 / .6 = .4444
+    assert found["krippendorff_alpha"].value == pytest.approx(4 / 9)
+    assert found["krippendorff_alpha"].n_units == 3
+
+
+def test_none_is_missing_and_no_category() -> None:
+    rows = [
+        ("1", "x", "a"),
+        ("1", "y", "a"),
+        ("2", "x", "b"),
+        ("2", "y", "b"),
+        ("3", "x", "a"),
+        ("3", "y", None),
+    ]
+    found = by_name(Ratings.from_rows(rows, ["a", "b"]))
+    assert found["percent"].value == 1.0
+    assert (found["percent"].n_units, found["percent"].coverage) == (2, pytest.approx(2 / 3))
+
+
+def test_a_boolean_is_no_label() -> None:
+    with pytest.raises(BadInput, match="True is a boolean"):
+        Ratings.from_rows([("1", "x", True)], ["True", "False"])
+
+
+def test_two_constant_annotators_have_no_kappa() -> None:
+    found = by_name(pair([[0, 0]] * 20))
+    for name in CHANCE_FROM_DATA:
+        assert found[name].value is None
+        assert found[name].reason == "every label is 'a': agreement and chance cannot be told apart"
+    assert found["percent"].value == 1.0
+    assert found["percent"].n_units == 20
+
+
+def test_two_annotators_constant_on_different_labels_have_no_kappa() -> None:
+    found = by_name(pair([[0, 1]] * 20))
+    assert found["cohen_kappa"].value is None
+    assert found["cohen_kappa"].reason is not None
+    assert found["percent"].value == 0.0
+
+
+def test_one_constant_annotator_has_no_kappa() -> None:
+    found = by_name(pair([[0, 0]] * 15 + [[0, 1]] * 5))
+    assert found["cohen_kappa"].value is None
+    assert (
+        found["cohen_kappa"].reason == "'x' gave only the label 'a': kappa would be 0 whatever the agreement"
+    )
+    # Fleiss and alpha pool the annotators, so they are defined.
+    assert found["krippendorff_alpha"].value is not None
+
+
+def test_an_unused_middle_category_keeps_its_place() -> None:
+    codes = [[0, 0]] * 30 + [[2, 2]] * 30 + [[0, 2]] * 10 + [[2, 0]] * 5 + [[1, 2]] * 5
+    three = by_name(pair(codes, "abc"), ["cohen_kappa:linear"])
+    wide = by_name(pair([[2 * a, 2 * b] for a, b in codes], "abcde"), ["cohen_kappa:linear"])
+    # Squeezing b and d out of (a, b, c, d, e) leaves (a, c, e): distances double, their ratios stay.
+    assert wide["cohen_kappa"].value == pytest.approx(three["cohen_kappa"].value)
+    squeezed = by_name(pair([[a, b] for a, b in codes if 1 not in (a, b)], "abc"), ["cohen_kappa:linear"])
+    dropped = by_name(pair([[a // 2, b // 2] for a, b in codes if 1 not in (a, b)]), ["cohen_kappa:linear"])
+    assert squeezed["cohen_kappa"].value == pytest.approx(dropped["cohen_kappa"].value)
+    moved = by_name(
+        pair([[3 if a == 2 else a, 3 if b == 2 else b] for a, b in codes], "abcd"), ["cohen_kappa:linear"]
+    )
+    assert moved["cohen_kappa"].value != pytest.approx(three["cohen_kappa"].value, abs=1e-3)
+
+
+def test_weights_follow_the_declared_order_not_the_alphabet() -> None:
+    rows = []
+    for i, (x, y) in enumerate(
+        [("low", "low"), ("low", "mid"), ("mid", "high"), ("high", "high"), ("low", "high")] * 8
+    ):
+        rows += [(f"u{i}", "x", x), (f"u{i}", "y", y)]
+    declared = by_name(Ratings.from_rows(rows, ["low", "mid", "high"]), ["cohen_kappa:quadratic"])
+    alphabet = by_name(Ratings.from_rows(rows, ["high", "low", "mid"]), ["cohen_kappa:quadratic"])
+    # Per five units, squared steps: 0 1 1 0 4 = 6; margins x (3 1 1), y (1 1 3): by chance
+    # (3*1*1 + 3*3*4 + 1*1*1 + 1*3*1 + 1*1*4 + 1*1*1) / 25 = 48/25 a unit: 1 - (6/5) / (48/25) = .375
+    assert declared["cohen_kappa"].value == pytest.approx(0.375)
+    assert alphabet["cohen_kappa"].value != pytest.approx(0.375, abs=0.05)
+
+
+def test_units_outside_the_overlap_are_counted_not_dropped_silently() -> None:
+    found = by_name(pair([[0, 0], [1, 1], [0, 1], [0, -1], [-1, 1], [-1, -1]]))
+    assert found["cohen_kappa"].n_units == 3
+    assert found["cohen_kappa"].coverage == pytest.approx(0.5)
+
+
+def test_no_overlap_is_said() -> None:
+    found = by_name(pair([[0, -1], [1, -1], [-1, 0]]))
+    assert all(m.value is None for m in found.values())
+    assert found["cohen_kappa"].reason == "no unit is labelled by both 'x' and 'y'"
+    assert found["krippendorff_alpha"].reason == "no unit is labelled by two annotators"
+    assert found["krippendorff_alpha"].n_units == 0
+
+
+def test_one_label_in_the_domain_is_said() -> None:
+    found = by_name(pair([[0, 0], [0, 0]], "a"))
+    assert found["krippendorff_alpha"].value is None
+    assert found["krippendorff_alpha"].reason == "the domain has the single label 'a'"
+    assert found["pabak"].value is None
+
+
+def test_nan_is_never_a_value() -> None:
+    for table in (pair([[0, 0]] * 4), pair([[0, -1]]), pair([[0, 1]] * 3), pair([[0, 0], [1, 1]])):
+        for found in measures(table, [*ALL, "gwet_ac2"]):
+            assert (found.value is None) == (found.reason is not None)
+            for number in (found.value, found.low, found.high, found.coverage):
+                assert number is None or np.isfinite(number)
+
+
+def test_fifteen_hundred_distinct_values_fit_in_memory() -> None:
+    rng = np.random.default_rng(0)
+    pool = np.round(np.sort(rng.choice(10**6, 1500, replace=False)) / 1000, 3)
+    near = np.clip(rng.integers(0, 1500, (500, 1)) + rng.integers(-40, 41, (500, 4)), 0, 1499)
+    tracemalloc.start()
+    found = scores_alpha(pool[near])
+    table = Ratings.from_codes(near, [repr(float(v)) for v in pool], list("abcd"))
+    (same,) = measures(table, ["krippendorff_alpha"], level="interval")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6  # the package would take 500 x 1,500 x 1,500 x 8 bytes = 9 GB, more than once
+    assert found.value == pytest.approx(same.value, abs=1e-12)
+    assert found.value == pytest.approx(krippendorff.alpha(pool[near[:40]].T), abs=0.05)
+    assert found.value > 0.98
+
+
+def test_ordinal_alpha_of_very_many_labels_is_refused() -> None:
+    codes = np.arange(200).reshape(100, 2)
+    table = Ratings.from_codes(codes, [str(i) for i in range(200)], ["x", "y"])
+    with pytest.raises(BadInput, match="ordinal alpha takes at most 64 labels, not 200"):
+        measures(table, ["krippendorff_alpha"], level="ordinal")
+
+
+def clustered(n_questions: int, per_question: int, seed: int = 1) -> Ratings:
+    """Two annotators who agree on 90 % of the units of easy questions and on 40 % of those of hard ones."""
+    rng = np.random.default_rng(seed)
+    n = n_questions * per_question
+    clusters = np.arange(n) // per_question
+    agree = rng.random(n) < np.where(clusters % 2 == 0, 0.9, 0.4)
+    first = rng.integers(0, 2, n)
+    codes = np.column_stack([first, np.where(agree, first, 1 - first)])
+    return Ratings.from_codes(codes, ["a", "b"], ["x", "y"], clusters=clusters)
+
+
+def test_questions_widen_the_interval() -> None:
+    table = clustered(40, 50)
+    alone = Ratings.from_codes(table.codes, table.domain, table.annotators)
+    (by_question,) = measures(table, ["cohen_kappa"])
+    (by_unit,) = measures(alone, ["cohen_kappa"])
+    assert by_question.value == by_unit.value
+    assert by_question.n_clusters == 40
+    width = [m.high - m.low for m in (by_question, by_unit) if m.high is not None and m.low is not None]
+    # Agreement of a question varies by .25 around its mean: design effect 1 + 49 * .25^2 / (.65 * .35) = 14.5, so
+    # the width grows by its root, 3.8.
+    assert 3 < width[0] / width[1] < 4.7
+
+
+def test_fewer_than_thirty_clusters_are_noted() -> None:
+    (few,) = measures(clustered(29, 10), ["cohen_kappa"])
+    (enough,) = measures(clustered(30, 10), ["cohen_kappa"])
+    assert any("only 29 clusters" in note for note in few.notes)
+    assert not any("clusters" in note for note in enough.notes)
+
+
+def test_fewer_than_fifty_units_are_noted() -> None:
+    (few,) = measures(two_annotators(((20, 5), (4, 20))), ["cohen_kappa"])
+    (enough,) = measures(two_annotators(((20, 5), (5, 20))), ["cohen_kappa"])
+    assert any("only 49 units" in note for note in few.notes)
+    assert enough.notes == ()
+
+
+def test_a_rare_class_is_noted() -> None:
+    (found,) = measures(two_annotators(((80, 5, 0), (5, 20, 0), (0, 2, 1))), ["cohen_kappa"])
+    assert found.notes == ("rare labels, on fewer than 10 units: 'c' (3)",)
+
+
+def test_one_cluster_has_no_interval() -> None:
+    (found,) = measures(clustered(1, 60), ["cohen_kappa"])
+    assert found.value is not None
+    assert (found.low, found.high) == (None, None)
+    assert "no interval: it takes at least two clusters" in found.notes
+
+
+def test_perfect_agreement_of_few_units_is_not_certain() -> None:
+    (five,) = measures(two_annotators(((3, 0), (0, 2))), ["cohen_kappa"])
+    (many,) = measures(two_annotators(((300, 0), (0, 200))), ["cohen_kappa"])
+    # None of n units differs: at most 1 - .025^(1/n) do, and kappa falls by that over the chance .48.
+    assert five.value == many.value == 1.0
+    assert five.low == pytest.approx(1 - (1 - 0.025 ** (1 / 5)) / 0.48)
+    assert many.low == pytest.approx(1 - (1 - 0.025 ** (1 / 500)) / 0.48)
+    assert many.low > 0.98
