@@ -6,6 +6,7 @@ and for two thousand resamples of it: `sums` is always `[B, p]` and the value `[
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -111,10 +112,10 @@ class Pabak(Percent):
 
 
 @dataclass(frozen=True)
-class _SharesByUnit:
+class _SharesByUnit(ABC):
     """Observed agreement over pairable units; label shares averaged over all labelled units.
 
-    With two labels or more on every unit these are Fleiss' shares; with missing labels this is
+    With the same number of labels on every unit these are Fleiss' shares; with missing labels this is
     Gwet's generalisation (Handbook of Inter-Rater Reliability, 4th ed., section 2.3 and 3.4).
     """
 
@@ -141,8 +142,9 @@ class _SharesByUnit:
         value: FloatArray = 1 - ratio(1 - observed, _no_noise(self.chance(sums, numbers)))
         return value
 
+    @abstractmethod
     def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
-        raise NotImplementedError
+        """The disagreement expected by chance, which is all that Fleiss and Gwet differ in."""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from math import ceil, sqrt
 from statistics import NormalDist
 
@@ -30,7 +30,8 @@ _NORMAL = NormalDist()
 class Design:
     """What planning needs to know: value and spread of one unit, and how alike units of a question are.
 
-    `n_units` and `n_clusters` are what is labelled already (0 without a pilot).
+    `n_units` and `n_clusters` are what is labelled already (0 without a pilot). `sd_at` gives the spread
+    at another value, where a model says so.
     """
 
     value: float
@@ -38,6 +39,7 @@ class Design:
     icc: float
     n_units: int = 0
     n_clusters: int = 0
+    sd_at: Callable[[float], float] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,11 @@ def expected_rate(rate: float, *, icc: float = 0.0) -> Design:
     _check_icc(icc)
     if not 0 < rate < 1:
         raise BadInput(f"a rate to plan for lies between 0 and 1, not {rate}")
-    return Design(rate, sqrt(rate * (1 - rate)), icc)
+
+    def sd(at: float) -> float:
+        return sqrt(at * (1 - at)) if 0 < at < 1 else sqrt(rate * (1 - rate))
+
+    return Design(rate, sd(rate), icc, sd_at=sd)
 
 
 def expected_kappa(
@@ -111,14 +117,19 @@ def expected_kappa(
     if not 0 <= kappa < 1:
         raise BadInput(f"a kappa to plan for lies in 0..1, not {kappa}")
     chance = np.outer(p, p)
-    cells = kappa * np.diag(p) + (1 - kappa) * chance
     w = disagreement(len(p), weights)
-    observed, expected = float((w * cells).sum()), float((w * chance).sum())
-    margin = w @ p
-    influence = -(w - observed) / expected + observed / expected**2 * (
-        margin[:, None] + margin[None, :] - 2 * expected
-    )
-    return Design(1 - observed / expected, sqrt(float((cells * influence**2).sum())), icc)
+    expected, margin = float((w * chance).sum()), w @ p
+
+    def sd(at: float) -> float:
+        mixed = min(1.0, max(0.0, at))
+        cells = mixed * np.diag(p) + (1 - mixed) * chance
+        observed = float((w * cells).sum())
+        influence = -(w - observed) / expected + observed / expected**2 * (
+            margin[:, None] + margin[None, :] - 2 * expected
+        )
+        return sqrt(float((cells * influence**2).sum()))
+
+    return Design(kappa, sd(kappa), icc, sd_at=sd)
 
 
 def plan_width(
@@ -141,28 +152,32 @@ def plan_decision(
 ) -> list[Plan]:
     """Enough labels that the interval clears `threshold` with this probability, if the value stays.
 
-    Raises BadInput when the value is the threshold: no number of labels decides that.
+    n = ((z_confidence sd_threshold + z_power sd) / (value - threshold))^2, with the spread at the threshold
+    where the design knows it: the interval is wider on the side of smaller values. Raises BadInput when the value is the threshold: no number of labels decides that.
     """
     distance = abs(design.value - threshold)
     if distance < 1e-9:
         raise BadInput(f"the value is the threshold {threshold}: no number of labels decides that")
-    z = _NORMAL.inv_cdf(1 - (1 - confidence) / 2) + _NORMAL.inv_cdf(power)
-    return [_plan(design, (z * design.sd / distance) ** 2, m) for m in per_cluster]
+    z, z_power = _NORMAL.inv_cdf(1 - (1 - confidence) / 2), _NORMAL.inv_cdf(power)
+    reach = z * (design.sd_at(threshold) if design.sd_at else design.sd) + z_power * design.sd
+    return [_plan(design, (reach / distance) ** 2, m) for m in per_cluster]
 
 
 def still_needed(measure: Measure, threshold: float, *, power: float = 0.8) -> tuple[int, int] | None:
     """(clusters, units) to add until the interval of `measure` clears `threshold`, if the value stays.
 
-    From the interval at hand, whose width falls with the root of the number of clusters. None
-    where there is no interval, or the value is the threshold.
+    From the interval at hand, on the side of the threshold; its reach falls with the root of the
+    number of clusters. None where there is no interval, or the value is the threshold.
     """
     if measure.value is None or measure.low is None or measure.high is None or not measure.n_clusters:
         return None
-    distance, half = abs(measure.value - threshold), (measure.high - measure.low) / 2
-    if distance < 1e-9 or half <= 0:
+    below = threshold < measure.value
+    distance = abs(measure.value - threshold)
+    reach = measure.value - measure.low if below else measure.high - measure.value
+    if distance < 1e-9 or reach <= 0:
         return None
     z = _NORMAL.inv_cdf(1 - (1 - measure.confidence) / 2)
-    times = (half * (1 + _NORMAL.inv_cdf(power) / z) / distance) ** 2
+    times = (reach * (1 + _NORMAL.inv_cdf(power) / z) / distance) ** 2
     more = max(0, ceil(measure.n_clusters * times) - measure.n_clusters)
     return more, ceil(more * measure.n_units / measure.n_clusters)
 

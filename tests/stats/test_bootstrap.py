@@ -77,7 +77,9 @@ def test_both_ways_of_drawing_have_one_law() -> None:
 def test_bca_of_a_skewed_mean_is_scipys(n: int) -> None:
     values = np.random.default_rng(n).exponential(size=n)
     ours = mean(values, replicates=40_000)
-    theirs = stats.bootstrap((values,), np.mean, n_resamples=40_000, method="BCa", rng=1).confidence_interval
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=40_000, method="BCa", random_state=1
+    ).confidence_interval
     percentile = mean(values, replicates=40_000, interval="percentile")
     width = theirs.high - theirs.low
     assert ours.low == pytest.approx(theirs.low, abs=0.02 * width)

@@ -76,7 +76,7 @@ def test_specific_agreement_of_many_averages_to_the_observed() -> None:
     # Weighted by how often each label was given, it is the observed agreement: Fleiss prints .556.
     total = sum(m.value * share for m, share in zip(found, shares, strict=True) if m.value is not None)
     assert total == pytest.approx(0.5556, abs=1e-4)
-    # Fleiss 1971, table 2: conditional probability of agreement on schizophrenia .600 (kappa .520), other .661.
+    # Fleiss 1971, p. 381: kappa .520 and share 30/180 for schizophrenia, so .1667 + .520 * .8333 = .600.
     assert found[2].value == pytest.approx(0.600, abs=5e-4)
 
 

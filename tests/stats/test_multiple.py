@@ -1,4 +1,4 @@
-"""Adjusted p-values against statsmodels' printed results and the definitions."""
+"""Adjusted p-values against scipy and the definitions."""
 
 from __future__ import annotations
 

@@ -1,0 +1,152 @@
+"""The alternative annotator test, against a plain reading of the paper's rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from judge.errors import BadInput
+from judge.stats import EPSILON, Ratings, alt_test
+
+LABELS = ["a", "b", "c"]
+
+
+def simulated(
+    n: int, noise: tuple[float, ...], judge_noise: float, seed: int = 0, missing: float = 0.0
+) -> Ratings:
+    """Annotators h0, h1, ... and a judge who see the truth and guess with the probability given."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, n)
+    columns = []
+    for chance in (*noise, judge_noise):
+        columns.append(np.where(rng.random(n) < chance, rng.integers(0, 3, n), truth))
+    codes = np.column_stack(columns)
+    codes[:, :-1][rng.random((n, len(noise))) < missing] = -1
+    return Ratings.from_codes(codes, LABELS, [*(f"h{i}" for i in range(len(noise))), "judge"])
+
+
+def by_the_paper(
+    table: Ratings, epsilon: float, least_others: int, squared: bool = False
+) -> dict[str, tuple[float, float]]:
+    """Section 3: for each annotator (advantage probability, p-value), one unit after the other."""
+    found = {}
+    for j, name in enumerate(table.annotators[:-1]):
+        judge_wins, differences = [], []
+        for row in table.codes:
+            others = [c for k, c in enumerate(row[:-1]) if k != j and c >= 0]
+            if row[j] < 0 or len(others) < least_others:
+                continue
+            if squared:
+                score = [-np.sqrt(np.mean([(label - o) ** 2 for o in others])) for label in (row[-1], row[j])]
+            else:
+                score = [np.mean([label == o for o in others]) for label in (row[-1], row[j])]
+            judge_wins.append(score[0] >= score[1])
+            differences.append(int(score[1] >= score[0]) - int(score[0] >= score[1]))
+        found[name] = (
+            np.mean(judge_wins),
+            stats.ttest_1samp(differences, epsilon, alternative="less").pvalue,
+        )
+    return found
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal"])
+@pytest.mark.parametrize("judge_noise", [0.1, 0.5, 0.9])
+def test_it_follows_the_paper(level: str, judge_noise: float) -> None:
+    table = simulated(140, (0.3, 0.4, 0.2, 0.6), judge_noise, seed=3, missing=0.2)
+    found = alt_test(table, "judge", epsilon=0.15, level=level, least_others=1)
+    expected = by_the_paper(table, 0.15, 1, squared=level == "ordinal")
+    assert [row.annotator for row in found.compared] == ["h0", "h1", "h2", "h3"]
+    for row in found.compared:
+        assert (row.judge_wins, row.p_value) == pytest.approx(expected[row.annotator], abs=1e-12)
+    adjusted = stats.false_discovery_control([p for _, p in expected.values()], method="by")
+    assert [row.adjusted for row in found.compared] == pytest.approx(adjusted.tolist())
+    assert found.winning_rate == np.mean(adjusted <= 0.05)
+    assert found.advantage == pytest.approx(np.mean([rho for rho, _ in expected.values()]))
+    assert found.passed == (np.mean(adjusted <= 0.05) >= 0.5)
+
+
+def test_a_good_judge_passes_and_a_guessing_one_does_not() -> None:
+    assert alt_test(simulated(120, (0.3, 0.3, 0.3), 0.1), "judge").passed
+    bad = alt_test(simulated(120, (0.1, 0.1, 0.1), 1.0), "judge")
+    assert bad.passed is False
+    assert bad.winning_rate == 0.0
+
+
+def test_epsilon_is_what_a_person_costs() -> None:
+    table = simulated(200, (0.2, 0.2, 0.2), 0.3, seed=1)
+    rates = [
+        alt_test(table, "judge", epsilon=EPSILON[kind]).winning_rate
+        for kind in ("crowd", "skilled", "expert")
+    ]
+    assert rates == sorted(rates)
+    p = [alt_test(table, "judge", epsilon=e).compared[0].p_value for e in (0.0, 0.1, 0.2)]
+    assert p[0] > p[1] > p[2]
+
+
+def test_under_thirty_units_wilcoxon_takes_over() -> None:
+    table = simulated(25, (0.4, 0.4, 0.4), 0.0, seed=2)
+    found = alt_test(table, "judge", epsilon=0.2)
+    assert {row.test for row in found.compared} == {"wilcoxon"}
+    codes = table.codes
+    others = codes[:, 1:3]
+    judge, person = ((others == codes[:, [k]]).mean(axis=1) for k in (3, 0))
+    d = (person >= judge).astype(float) - (judge >= person)
+    assert found.compared[0].p_value == pytest.approx(stats.wilcoxon(d - 0.2, alternative="less").pvalue)
+    assert {row.test for row in alt_test(simulated(30, (0.4,) * 3, 0.0), "judge").compared} == {"t"}
+
+
+def test_annotators_with_too_little_are_skipped_and_named() -> None:
+    table = simulated(60, (0.2, 0.2, 0.2, 0.2), 0.1)
+    codes = table.codes.copy()
+    codes[9:, 3] = -1
+    found = alt_test(Ratings.from_codes(codes, LABELS, table.annotators), "judge")
+    assert [row.annotator for row in found.compared] == ["h0", "h1", "h2"]
+    assert found.skipped == (("h3", "only 9 units with the judge and 2 others"),)
+
+
+def test_units_need_two_others() -> None:
+    # Three annotators, but never more than two on a unit.
+    codes = np.zeros((60, 4), dtype=int)
+    for i in range(60):
+        codes[i, i % 3] = -1
+    table = Ratings.from_codes(codes, LABELS, ["h0", "h1", "h2", "judge"])
+    found = alt_test(table, "judge")
+    assert found.passed is None
+    assert found.winning_rate is None
+    assert found.reason == "nobody shares 10 units with the judge and 2 other annotators"
+    assert len(found.skipped) == 3
+    assert alt_test(table, "judge", least_others=1).passed
+
+
+def test_questions_make_the_test_harder_to_pass() -> None:
+    table = simulated(50, (0.3, 0.3, 0.3), 0.3, seed=4)
+    codes = np.repeat(table.codes, 8, axis=0)
+    alone = Ratings.from_codes(codes, LABELS, table.annotators)
+    grouped = Ratings.from_codes(codes, LABELS, table.annotators, clusters=np.arange(400) // 8)
+    one, eight = alt_test(table, "judge"), alt_test(grouped, "judge")
+    # Copies of a unit add nothing: the cluster-robust test sees fifty units, the plain one four hundred.
+    for single, copied in zip(one.compared, eight.compared, strict=True):
+        assert copied.p_value == pytest.approx(single.p_value, abs=1e-12)
+        assert copied.n_clusters == 50
+        assert copied.n_units == 400
+    assert alt_test(alone, "judge").compared[0].p_value < one.compared[0].p_value
+
+
+def test_ties_everywhere_are_a_win() -> None:
+    codes = np.zeros((40, 4), dtype=int)
+    found = alt_test(Ratings.from_codes(codes, LABELS, ["h0", "h1", "h2", "judge"]), "judge")
+    assert found.winning_rate == 1.0
+    assert all(row.p_value == 0.0 and row.error == 0.0 for row in found.compared)
+
+
+def test_bad_calls_are_refused() -> None:
+    table = simulated(40, (0.2, 0.2), 0.1)
+    with pytest.raises(BadInput, match="no annotator 'robot'"):
+        alt_test(table, "robot")
+    with pytest.raises(BadInput, match="at least two annotators"):
+        alt_test(table, "judge", ["h0"])
+    with pytest.raises(BadInput, match="epsilon"):
+        alt_test(table, "judge", epsilon=2)
+    with pytest.raises(BadInput, match="nominal, ordinal and interval"):
+        alt_test(table, "judge", level="ratio")

@@ -1,0 +1,140 @@
+"""Conformal label sets: thresholds, scores, the repository's rules, the promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judge.errors import BadInput
+from judge.stats import label_sets, nonconformity, threshold
+
+
+@pytest.mark.parametrize(
+    ("n", "alpha", "rank"),
+    # k = ceil((n + 1)(1 - alpha)): 9 of 9 (10 * .9 = 9 exactly), 10 of 10, 18 of 19, 90 of 99, 6 of 10.
+    [(9, 0.1, 9), (10, 0.1, 10), (19, 0.1, 18), (99, 0.1, 90), (10, 0.5, 6)],
+)
+def test_the_exact_threshold_is_the_kth_smallest(n: int, alpha: float, rank: int) -> None:
+    scores = np.random.default_rng(n).permutation(np.arange(1, n + 1) / 100)
+    assert threshold(scores, alpha) == rank / 100
+
+
+@pytest.mark.parametrize("n", [1, 5, 8])
+def test_too_few_units_give_the_full_set(n: int) -> None:
+    # n < 1/.1 - 1 = 9
+    assert threshold(np.arange(n) / 10, 0.1) == float("inf")
+    p = np.tile([0.7, 0.2, 0.1], (n, 1))
+    found = label_sets(p, np.zeros(n, dtype=int), p, np.zeros(n, dtype=int))
+    assert found.sets.all()
+    assert found.size.value == 3.0
+
+
+def test_the_repositorys_quantile_is_one_rank_further_up() -> None:
+    scores = np.arange(1, 20) / 100
+    # ceil(20 * .9) / 19 = 18/19; numpy's position (19 - 1) * 18/19 = 17.05, "higher" 18 (from 0): the largest.
+    assert threshold(scores, 0.1) == 0.18
+    assert threshold(scores, 0.1, "urag_repo") == 0.19
+    # Where the exact rule gives the full set the repository stops at the largest score.
+    assert threshold(scores[:5], 0.1, "urag_repo") == 0.05
+
+
+def test_scores_by_hand() -> None:
+    p = np.array([[0.5, 0.2, 0.3]])
+    assert nonconformity(p, "lac") == pytest.approx(np.array([[0.5, 0.8, 0.7]]))
+    # At least as likely: .5; .5 + .3 + .2; .5 + .3
+    assert nonconformity(p, "aps") == pytest.approx(np.array([[0.5, 1.0, 0.8]]))
+    assert nonconformity(p, "aps", "urag_repo") == pytest.approx(np.array([[0.5, 1.0, 0.8]]))
+
+
+def test_labels_of_equal_probability_share_a_score() -> None:
+    p = np.array([[0.4, 0.4, 0.2]])
+    assert nonconformity(p, "aps") == pytest.approx(np.array([[0.8, 0.8, 1.0]]))
+    # The repository's reversed argsort puts the later one first.
+    assert sorted(nonconformity(p, "aps", "urag_repo")[0]) == pytest.approx([0.4, 0.8, 1.0])
+
+
+def halves(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, 4)) * 1.5
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    codes = (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    return p, codes
+
+
+@pytest.mark.parametrize("score", ["lac", "aps"])
+def test_sets_are_those_of_the_repositorys_loop(score: str) -> None:
+    cal_p, cal_y = halves(50, 1)
+    p, y = halves(200, 2)
+    found = label_sets(cal_p, cal_y, p, y, score=score, convention="urag_repo", alpha=0.3)
+    # LLM-Uncertainty-Bench, uncertainty_quantification_via_cp.py, which URAG builds on, in plain words.
+    scores = []
+    for row, truth in zip(cal_p, cal_y, strict=True):
+        order = np.argsort(row)[::-1]
+        scores.append(1 - row[truth] if score == "lac" else row[order].cumsum()[order.tolist().index(truth)])
+    limit = np.quantile(scores, np.ceil(51 * 0.7) / 50, method="higher")
+    for row, chosen in zip(p, found.sets, strict=True):
+        order = np.argsort(row)[::-1]
+        if score == "lac":
+            expected = {k for k in range(4) if 1 - row[k] <= limit}
+        else:
+            expected = {int(k) for k, mass in zip(order, row[order].cumsum(), strict=True) if mass <= limit}
+            expected = expected or {int(order[0])}
+        assert set(np.flatnonzero(chosen).tolist()) == expected
+
+
+def test_empty_sets() -> None:
+    cal_p, cal_y = halves(50, 1)
+    p = np.array([[0.26, 0.25, 0.25, 0.24], [0.97, 0.01, 0.01, 0.01]])
+    y = np.array([0, 0])
+    lac = label_sets(cal_p, cal_y, p, y, alpha=0.6)
+    assert lac.sets.sum(axis=1).tolist() == [0, 1]
+    assert lac.empty.value == 0.5
+    aps = {
+        c: label_sets(cal_p, cal_y, p, y, score="aps", alpha=0.9, convention=c)
+        for c in ("exact", "urag_repo")
+    }
+    assert aps["exact"].threshold < 0.97
+    assert not aps["exact"].sets[1].any()
+    assert aps["urag_repo"].sets[1].tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize("score", ["lac", "aps"])
+@pytest.mark.parametrize("alpha", [0.1, 0.25])
+def test_the_promise_is_kept(score: str, alpha: float) -> None:
+    covered = []
+    for seed in range(150):
+        p, y = halves(39 + 60, seed)
+        found = label_sets(p[:39], y[:39], p[39:], y[39:], score=score, alpha=alpha, interval=None)
+        covered.append(found.coverage.value)
+    # At least 1 - alpha, at most 1 - alpha + 1/40 for scores without ties; simulation error about .006.
+    assert 1 - alpha - 0.02 < np.mean(covered) < 1 - alpha + 0.025 + 0.02
+
+
+def test_coverage_and_size_of_each_label() -> None:
+    cal_p, cal_y = halves(100, 1)
+    p, y = halves(300, 2)
+    found = label_sets(cal_p, cal_y, p, y, clusters=np.arange(300) // 3)
+    inside = found.sets[np.arange(300), y]
+    assert found.coverage.value == pytest.approx(inside.mean())
+    assert found.size.value == pytest.approx(found.sets.sum() / 300)
+    assert found.coverage.n_clusters == 100
+    for k, (coverage, size) in enumerate(found.by_label):
+        assert coverage.value == pytest.approx(inside[y == k].mean())
+        assert size.value == pytest.approx(found.sets[y == k].sum(axis=1).mean())
+        assert coverage.n_units == (y == k).sum()
+
+
+def test_bad_calls_are_refused() -> None:
+    p, y = halves(20)
+    with pytest.raises(BadInput, match="alpha must lie"):
+        label_sets(p, y, p, y, alpha=0)
+    with pytest.raises(BadInput, match="at least one calibration unit"):
+        label_sets(p[:0], y[:0], p, y)
+    with pytest.raises(BadInput, match="for every test unit"):
+        label_sets(p, y, p, np.full(20, -1))
+    with pytest.raises(BadInput, match="4 labels in the calibration half, 3 in the test half"):
+        label_sets(p, y, p[:, :3] / p[:, :3].sum(axis=1, keepdims=True), np.zeros(20, dtype=int))
+    with pytest.raises(BadInput, match="unknown score 'raps'"):
+        label_sets(p, y, p, y, score="raps")  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="unknown convention"):
+        threshold([0.1], 0.1, "mapie")  # type: ignore[arg-type]

@@ -1,0 +1,92 @@
+"""Continuous scores and means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge.errors import BadInput
+from judge.stats import mean, scores_alpha
+
+SCORES = st.one_of(st.just(float("nan")), st.floats(-1e3, 1e3).map(lambda x: round(x, 2)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    rows=st.lists(st.lists(SCORES, min_size=3, max_size=3), min_size=1, max_size=12),
+    shift=st.sampled_from([0, 1e4]),
+)
+def test_interval_alpha_is_krippendorffs(rows: list[list[float]], shift: float) -> None:
+    table = np.array(rows)
+    found = scores_alpha(table + shift, interval=None)
+    paired = table[(~np.isnan(table)).sum(axis=1) >= 2]
+    if len(np.unique(paired[~np.isnan(paired)])) < 2:
+        assert found.value is None
+        assert found.reason
+        return
+    expected = krippendorff.alpha(reliability_data=table.T, level_of_measurement="interval")
+    # 1 - alpha can be large when agreement is worse than chance; the error is relative to it.
+    assert found.value == pytest.approx(expected, abs=1e-9 if shift else 1e-12, rel=1e-9)
+    assert found.n_units == len(paired)
+
+
+def test_it_is_shown_what_it_rests_on() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(60, 1)) + rng.normal(scale=0.5, size=(60, 3))
+    scores[:6] = np.nan
+    found = scores_alpha(scores, clusters=np.arange(60) // 2, annotators=("a", "b", "c"), field="quality")
+    assert (found.n_units, found.n_clusters, found.coverage) == (54, 27, 0.9)
+    assert (found.measure, found.level, found.field) == ("krippendorff_alpha", "interval", "quality")
+    # Variances 1 between and .25 within: .8
+    assert found.low < 0.8 < found.high
+    assert any("only 27 clusters" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("scores", "reason"),
+    [
+        ([[1.0, np.nan], [np.nan, 2.0]], "no unit is scored by two annotators"),
+        ([[3.3, 3.3], [3.3, 3.3]], "all scores are equal: agreement and chance cannot be told apart"),
+    ],
+)
+def test_undefined_is_said(scores: Any, reason: str) -> None:
+    found = scores_alpha(scores)
+    assert (found.value, found.low, found.reason) == (None, None, reason)
+
+
+@pytest.mark.parametrize("scores", [[["1", "2"]], [[1.0, None]], [[1.0, np.inf]], [1.0, 2.0]])
+def test_anything_but_numbers_is_refused(scores: Any) -> None:
+    with pytest.raises(BadInput, match="scores must"):
+        scores_alpha(scores)
+
+
+def test_mean_of_a_rate() -> None:
+    values = np.array([1.0] * 30 + [0.0] * 10 + [np.nan] * 10)
+    found = mean(values, measure="accuracy", field="answer")
+    assert (found.value, found.n_units, found.coverage) == (0.75, 40, 0.8)
+    # Wilson: .598 to .858
+    assert found.low == pytest.approx(0.598, abs=0.03)
+    assert found.high == pytest.approx(0.858, abs=0.03)
+
+
+def test_mean_without_values_or_variation() -> None:
+    assert mean(np.full(5, np.nan)).reason == "no unit has a value"
+    assert mean(np.empty(0)).reason == "no unit has a value"
+    # 20 of 20 right: 1 - .025^(1/20) may be wrong.
+    found = mean(np.ones(20))
+    assert (found.value, found.high) == (1.0, 1.0)
+    assert found.low == pytest.approx(0.025 ** (1 / 20))
+    assert mean(np.zeros(20)).high == pytest.approx(1 - 0.025 ** (1 / 20))
+    constant = mean(np.full(20, 3.7))
+    assert (constant.low, constant.high) == (pytest.approx(3.7), pytest.approx(3.7))
+    assert "the interval has no width: every resample gives this value" in constant.notes
+
+
+def test_clusters_must_fit() -> None:
+    with pytest.raises(BadInput, match="one value for each of 3 units"):
+        mean(np.ones(3), clusters=[1, 2])

@@ -1,0 +1,187 @@
+"""PPI++ and Rogan-Gladen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from judge.errors import BadInput
+from judge.stats import corrected_mean, rogan_gladen
+
+
+def sample(n: int = 40, rest: int = 400, noise: float = 0.6) -> tuple[np.ndarray, np.ndarray]:
+    """A judge that is .3 too high; people labelled the first n."""
+    rng = np.random.default_rng(7)
+    y = rng.normal(size=n + rest)
+    f = y + rng.normal(scale=noise, size=n + rest) + 0.3
+    y[n:] = np.nan
+    return f, y
+
+
+# ppi_py 0.2.3, ppi_mean_pointestimate and the half width of ppi_mean_ci(alpha=.05), on exactly this sample.
+@pytest.mark.parametrize(
+    ("lam", "value", "half", "used"),
+    [
+        (1.0, 0.06201903, (0.26200758 + 0.13796952) / 2, 1.0),
+        (0.5, -0.16658307, (0.32060074 - 0.01256539) / 2, 0.5),
+        (None, -0.16585653, (0.319756 - 0.01195705) / 2, 0.5015890931857138),
+    ],
+)
+def test_it_is_the_authors_package(lam: float | None, value: float, half: float, used: float) -> None:
+    f, y = sample()
+    found = corrected_mean(f, y, lam=lam)
+    assert found.lam == pytest.approx(used, abs=1e-12)
+    assert found.ppi.value == pytest.approx(value, abs=1e-8)
+    # The package divides by n and takes normal quantiles; ours are g / (g - 1) and t(39).
+    wider = np.sqrt(40 / 39) * stats.t.ppf(0.975, 39) / stats.norm.ppf(0.975)
+    assert (found.ppi.high - found.ppi.low) / 2 == pytest.approx(half * wider, rel=1e-4)
+
+
+def test_all_three_side_by_side() -> None:
+    f, y = sample()
+    found = corrected_mean(f, y)
+    assert found.judge_only.value == pytest.approx(f.mean())
+    assert found.human_only.value == pytest.approx(np.nanmean(y))
+    # With units of their own the human interval is Student's.
+    low, high = stats.t.interval(0.95, 39, np.nanmean(y), stats.sem(y[:40]))
+    assert (found.human_only.low, found.human_only.high) == pytest.approx((low, high))
+    assert found.ppi.high - found.ppi.low < high - low
+    assert (found.judge_only.n_units, found.human_only.n_units, found.ppi.n_units) == (440, 40, 440)
+
+
+def test_lambda_one_can_be_wider_than_no_judge() -> None:
+    f, y = sample(noise=3.0)
+    widths = {}
+    for name, lam in (("one", 1.0), ("tuned", None), ("none", 0.0)):
+        ppi = corrected_mean(f, y, lam=lam).ppi
+        widths[name] = ppi.high - ppi.low
+    assert widths["one"] > 1.5 * widths["none"]
+    assert widths["tuned"] <= widths["none"] * 1.02
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        (lambda f, y: (np.ones_like(f), y), "human only: the judge gives the same value everywhere"),
+        (lambda f, y: (-f, y), "human only: the judge's values do not rise with the human ones"),
+        (lambda f, y: (f[:40], y[:40]), "human only: every unit that is judged has a human label"),
+    ],
+)
+def test_it_falls_back_to_human_only(change: object, note: str) -> None:
+    found = corrected_mean(*change(*sample()))  # type: ignore[operator]
+    assert found.lam == 0.0
+    assert found.ppi.notes == (note,)
+    assert found.ppi.value == pytest.approx(found.human_only.value)
+    assert found.ppi.low == pytest.approx(found.human_only.low)
+
+
+def test_copies_of_units_in_a_question_add_nothing() -> None:
+    f, y = sample()
+    once = corrected_mean(f, y, lam=0.5)
+    copied = corrected_mean(np.repeat(f, 6), np.repeat(y, 6), clusters=np.arange(440).repeat(6), lam=0.5)
+    for name in ("judge_only", "human_only", "ppi"):
+        first, second = getattr(once, name), getattr(copied, name)
+        assert (second.value, second.low, second.high) == pytest.approx((first.value, first.low, first.high))
+        assert second.n_clusters == first.n_clusters
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_intervals_cover(clustered: bool) -> None:
+    rng = np.random.default_rng(1)
+    hits = {"judge_only": 0, "human_only": 0, "ppi": 0}
+    for _ in range(400):
+        # 60 questions of 4 units; a question moves its units together. 15 questions are labelled.
+        shared = rng.normal(scale=1.0 if clustered else 0.0, size=60).repeat(4)
+        y = shared + rng.normal(size=240)
+        f = 0.8 * y + rng.normal(scale=0.5, size=240) + 0.5
+        y[60:] = np.nan
+        found = corrected_mean(f, y, clusters=np.arange(240) // 4)
+        for name in hits:
+            measure = getattr(found, name)
+            hits[name] += measure.low <= 0.0 <= measure.high
+    # 400 intervals: the share has a standard error of .011.
+    assert 0.92 <= hits["human_only"] / 400 <= 0.98
+    assert 0.91 <= hits["ppi"] / 400 <= 0.98
+    assert hits["judge_only"] / 400 < 0.5  # the judge alone is .5 too high
+
+
+def test_one_labelled_question_is_not_enough() -> None:
+    f, y = sample(8, 80)
+    found = corrected_mean(f, y, clusters=np.arange(88) // 8)
+    assert found.ppi.value is None
+    assert found.ppi.reason == "fewer than two questions or units have both a judge's and a human label"
+    assert found.human_only.value is not None
+    assert found.human_only.low is None
+    nobody = corrected_mean(f, np.full(88, np.nan))
+    assert nobody.human_only.reason == "no unit has a value"
+    assert nobody.lam is None
+
+
+def test_bad_arrays_are_refused() -> None:
+    f, y = sample()
+    with pytest.raises(BadInput, match="440 judge values, 40 human values"):
+        corrected_mean(f, y[:40])
+    with pytest.raises(BadInput, match="lambda lies between 0 and 1"):
+        corrected_mean(f, y, lam=1.5)
+    with pytest.raises(BadInput, match="must be finite"):
+        corrected_mean(np.full(440, np.inf), y)
+    with pytest.raises(BadInput, match="must be numbers"):
+        corrected_mean(["yes"] * 440, y)
+
+
+def rates(
+    n: int, labelled: int, rate: float, sensitivity: float, specificity: float, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < rate).astype(float)
+    f = np.where(rng.random(n) < np.where(y == 1, sensitivity, 1 - specificity), 1.0, 0.0)
+    y[labelled:] = np.nan
+    return f, y
+
+
+def test_rogan_gladen_by_hand() -> None:
+    # On the people's 20: sensitivity 8/10, specificity 9/10. The judge says 1 on 60 of all 100: (.6 + .9 - 1) / .7
+    y = np.array([1.0] * 10 + [0.0] * 10 + [np.nan] * 80)
+    f = np.array([1.0] * 8 + [0.0] * 2 + [0.0] * 9 + [1.0] + [1.0] * 51 + [0.0] * 29)
+    found = rogan_gladen(f, y)
+    assert found.value == pytest.approx(0.5 / 0.7)
+    assert found.low < 0.5 / 0.7 < found.high
+    assert found.n_units == 100
+
+
+def test_rogan_gladen_undoes_the_bias() -> None:
+    f, y = rates(20_000, 4_000, 0.2, 0.85, 0.75)
+    found = rogan_gladen(f, y)
+    assert f.mean() == pytest.approx(0.37, abs=0.01)  # .2 * .85 + .8 * .25
+    assert found.value == pytest.approx(0.2, abs=0.02)
+    assert found.low < 0.2 < found.high
+
+
+def test_a_corrected_rate_is_cut_to_its_range() -> None:
+    y = np.array([1.0] * 10 + [0.0] * 10 + [np.nan] * 80)
+    f = np.array([1.0] * 10 + [0.0] * 5 + [1.0] * 5 + [0.0] * 80)
+    found = rogan_gladen(f, y)
+    # p = .15, specificity .5: (.15 + .5 - 1) / .5 = -.7
+    assert found.value == 0.0
+    assert "cut to 0..1 from -0.700" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("f", "y", "reason"),
+    [
+        ([1, 0, 1, 0], [1, 1, np.nan, np.nan], "no unit has the human label 0: the specificity is unknown"),
+        ([1, 0, 1, 0], [0, 0, np.nan, np.nan], "no unit has the human label 1: the sensitivity is unknown"),
+        ([1, 0, 1, 0], [1, 1, 0, 0], "sensitivity + specificity is not above 1"),
+        ([np.nan] * 4, [1, 1, 0, 0], "the judge labelled no unit"),
+    ],
+)
+def test_a_rate_that_cannot_be_corrected_is_said(f: list[float], y: list[float], reason: str) -> None:
+    found = rogan_gladen(np.array(f, dtype=float), np.array(y, dtype=float))
+    assert found.value is None
+    assert (found.reason or "").startswith(reason)
+
+
+def test_a_rate_takes_zeros_and_ones() -> None:
+    with pytest.raises(BadInput, match="human must be 0, 1 or nan"):
+        rogan_gladen(np.array([1.0]), np.array([0.5]))

@@ -1,0 +1,166 @@
+"""Planning: what it promises is what simulation gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judge.errors import BadInput
+from judge.stats import (
+    Design,
+    Ratings,
+    expected_kappa,
+    expected_rate,
+    measures,
+    pilot,
+    pilot_mean,
+    plan_decision,
+    plan_width,
+    still_needed,
+)
+from judge.stats.planning import intraclass
+from judge.types import Measure
+from tests.stats.published import COHEN, two_annotators
+
+
+def test_a_rate_by_hand() -> None:
+    # 1.96^2 * .25 / .05^2 = 384.1 units for .5 +- .05
+    (alone,) = plan_width(expected_rate(0.5), 0.1, per_cluster=[1])
+    assert (alone.n_clusters, alone.n_units, alone.design_effect) == (385, 385, 1.0)
+    # Ten passages a question with icc .2: design effect 2.8, 1,075.6 passages on 108 questions.
+    (ten,) = plan_width(expected_rate(0.5, icc=0.2), 0.1, per_cluster=[10])
+    assert (ten.n_clusters, ten.n_units) == (108, 1080)
+    assert ten.design_effect == pytest.approx(2.8)
+
+
+def test_a_decision_by_hand() -> None:
+    # (1.96 sqrt(.4 * .6) + .8416 sqrt(.5 * .5))^2 / .1^2 = 190.7
+    (plan,) = plan_decision(expected_rate(0.5), 0.4, per_cluster=[1])
+    assert plan.n_units == 191
+    # A pilot knows its own spread only: (1.96 + .8416)^2 * .25 / .1^2 = 196.2
+    (plan,) = plan_decision(Design(0.5, 0.5, 0.0), 0.4, per_cluster=[1])
+    assert plan.n_units == 197
+
+
+def test_kappa_variance_is_the_delta_methods() -> None:
+    # For two labels, share p, Fleiss, Cohen & Everitt's variance at kappa 0 is 1 / n: sd 1 whatever p.
+    for share in (0.5, 0.2, 0.05):
+        assert expected_kappa(0.0, [share, 1 - share]).sd == pytest.approx(1.0)
+    # Garner 1991: at p = .5 the standard error is sqrt((1 - kappa^2) / n).
+    assert expected_kappa(0.6, [0.5, 0.5]).sd == pytest.approx(0.8)
+    assert expected_kappa(0.6, [0.5, 0.3, 0.2], weights="linear").value == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("weights", [None, "quadratic"])
+def test_a_planned_kappa_has_the_width(weights: str | None) -> None:
+    shares = np.array([0.6, 0.3, 0.1])
+    design = expected_kappa(0.7, shares.tolist(), weights=weights)
+    (plan,) = plan_width(design, 0.12, per_cluster=[1])
+    cells = 0.7 * np.diag(shares) + 0.3 * np.outer(shares, shares)
+    rng = np.random.default_rng(0)
+    widths = []
+    name = "cohen_kappa" + (f":{weights}" if weights else "")
+    for _ in range(20):
+        drawn = rng.multinomial(plan.n_units, cells.ravel()).reshape(3, 3)
+        (found,) = measures(two_annotators(tuple(map(tuple, drawn.tolist()))), [name], replicates=1000)
+        widths.append(found.high - found.low)
+    assert np.mean(widths) == pytest.approx(0.12, rel=0.08)
+
+
+def grouped(questions: int, per_question: int, seed: int = 0) -> Ratings:
+    rng = np.random.default_rng(seed)
+    n = questions * per_question
+    error = np.repeat(rng.beta(0.6, 2.4, questions), per_question)  # mean .2, icc 1/(.6 + 2.4 + 1) = .25
+    truth = rng.integers(0, 2, n)
+    other = np.where(rng.random(n) < error, 1 - truth, truth)
+    clusters = np.arange(n) // per_question
+    return Ratings.from_codes(np.column_stack([truth, other]), ["a", "b"], ["x", "y"], clusters=clusters)
+
+
+def test_a_pilot_finds_how_alike_units_of_a_question_are() -> None:
+    table = grouped(500, 8)
+    design = pilot(table)
+    (found,) = measures(table, ["cohen_kappa"])
+    assert design.value == pytest.approx(found.value)
+    assert design.icc == pytest.approx(0.25, abs=0.04)
+    assert (design.n_units, design.n_clusters) == (4000, 500)
+    # Its own plan asks for the labels that it has.
+    (plan,) = plan_width(design, found.high - found.low, per_cluster=[8])
+    assert plan.n_clusters == pytest.approx(500, rel=0.12)
+
+
+def test_more_is_what_is_missing() -> None:
+    design = Design(value=0.5, sd=0.5, icc=0.0, n_units=100, n_clusters=50)
+    (plan,) = plan_width(design, 0.1, per_cluster=[2])
+    assert (plan.n_clusters, plan.more_clusters, plan.more_units) == (193, 143, 286)
+    (done,) = plan_width(design, 0.4, per_cluster=[2])
+    assert (done.more_clusters, done.more_units) == (0, 0)
+
+
+def test_a_pilot_of_all_annotators_or_of_means() -> None:
+    table = two_annotators(COHEN, 2)
+    design = pilot(table, "krippendorff_alpha")
+    (found,) = measures(table, ["krippendorff_alpha"])
+    (plan,) = plan_width(design, found.high - found.low, per_cluster=[1])
+    assert plan.n_units == pytest.approx(200, rel=0.1)
+    values = np.array([0.0, 1.0, 1.0, np.nan, 0.0])
+    assert pilot_mean(values) == Design(0.5, pytest.approx(np.std([0, 1, 1, 0], ddof=1)), 0.0, 4, 4)
+
+
+def test_intraclass_by_hand() -> None:
+    # Questions (1 2 3), (4 5 6): MSB = 3 * (1.5^2 + 1.5^2) = 13.5, MSW = 1, m0 = 3: 12.5 / 15.5
+    assert intraclass(np.arange(1.0, 7.0), np.array([0, 0, 0, 1, 1, 1])) == pytest.approx(12.5 / 15.5)
+    assert intraclass(np.arange(3.0), np.arange(3)) == 0.0
+    # Alternating within questions: negative, cut to 0.
+    assert intraclass(np.array([0.0, 1.0] * 5), np.arange(10) // 2) == 0.0
+
+
+def test_still_needed_from_an_interval() -> None:
+    found = Measure("cohen_kappa", 0.72, 120, n_clusters=60, low=0.62, high=0.78)
+    # .1 down to the bound at 60 clusters; to clear .667 by .053 with power .8: 60 (.1 * 2.8016 / 1.96 / .053)^2 = 436.5
+    assert still_needed(found, 0.667) == (377, 754)
+    # Upwards .06: 60 (.06 * 1.4294 / .08)^2 = 68.96
+    assert still_needed(found, 0.8) == (9, 18)
+    assert still_needed(found, 0.2) == (0, 0)
+    assert still_needed(found, 0.72) is None
+    assert still_needed(Measure("cohen_kappa", None, 0, reason="no units"), 0.5) is None
+
+
+@pytest.mark.parametrize("true_kappa", [0.8, 0.5])
+def test_a_planned_decision_has_its_power(true_kappa: float) -> None:
+    shares = [0.5, 0.5]
+    (plan,) = plan_decision(expected_kappa(true_kappa, shares), 0.667, per_cluster=[1], power=0.8)
+    cells = true_kappa * np.diag(shares) + (1 - true_kappa) * np.outer(shares, shares)
+    rng = np.random.default_rng(1)
+    decided = 0
+    for _ in range(150):
+        drawn = rng.multinomial(plan.n_units, cells.ravel()).reshape(2, 2)
+        (found,) = measures(
+            two_annotators(tuple(map(tuple, drawn.tolist()))), ["cohen_kappa"], replicates=400
+        )
+        decided += found.low > 0.667 or found.high < 0.667
+    # Binomial(150, .8): standard error .033
+    assert decided / 150 == pytest.approx(0.8, abs=0.1)
+
+
+def test_bad_calls_are_refused() -> None:
+    with pytest.raises(BadInput, match="a rate to plan for"):
+        expected_rate(1.0)
+    with pytest.raises(BadInput, match="shares are"):
+        expected_kappa(0.5, [0.5, 0.6])
+    with pytest.raises(BadInput, match="a kappa to plan for"):
+        expected_kappa(1.0, [0.5, 0.5])
+    with pytest.raises(BadInput, match="intraclass"):
+        expected_rate(0.5, icc=2)
+    with pytest.raises(BadInput, match="a width is above 0"):
+        plan_width(expected_rate(0.5), 0)
+    with pytest.raises(BadInput, match="no number of labels decides that"):
+        plan_decision(expected_rate(0.5), 0.5)
+    with pytest.raises(BadInput, match="at least one unit"):
+        plan_width(expected_rate(0.5), 0.1, per_cluster=[0])
+    with pytest.raises(BadInput, match="two annotators, not 3"):
+        pilot(Ratings.from_codes(np.zeros((3, 3), dtype=int), ["a", "b"], list("xyz")))
+    with pytest.raises(BadInput, match="nothing to plan from"):
+        pilot(two_annotators(((5, 0), (0, 0))))
+    with pytest.raises(BadInput, match="at least two values"):
+        pilot_mean([1.0])
