@@ -10,6 +10,7 @@ import io
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,44 +20,108 @@ import click
 from judge.errors import AdjudgeError, Exit, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
-_CONTROL = {c: f"\\x{c:02x}" for c in [*range(0x20), *range(0x7F, 0xA0)] if c not in (0x09, 0x0A)} | {
-    c: f"\\u{c:04x}" for c in (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
-}
+# What a terminal obeys, hides or cannot encode: C0 (but tab and line feed), DEL and C1; direction,
+# joining and invisible characters; line separators; half surrogate pairs; tags.
+_CONTROL = [
+    *(c for c in range(0x20) if c not in (0x09, 0x0A)),
+    *range(0x7F, 0xA0),
+    *(0x00AD, 0x061C, 0x180E),
+    *range(0x200B, 0x2010),
+    *range(0x2028, 0x202F),
+    *range(0x2060, 0x2070),
+    0xFEFF,
+    *range(0xFFF9, 0xFFFC),
+    *range(0xD800, 0xE000),
+    *range(0xE0000, 0xE0080),
+]
+
+
+def _escape(c: int) -> str:
+    return f"\\x{c:02x}" if c < 0x100 else f"\\u{c:04x}" if c < 0x10000 else f"\\U{c:08x}"
+
+
+_VISIBLE = {c: _escape(c) for c in _CONTROL}
+# The same characters as JSON writes them (C0 is escaped by json.dumps; tags are surrogate pairs).
+_IN_JSON = {c: json.dumps(chr(c))[1:-1] if c != 0x7F else "\\u007f" for c in _CONTROL if c >= 0x20}
+
+
+class _ReaderGone(Exception):
+    """The program that read our output (head, less) has closed it."""
 
 
 class Command(click.Group):
     """A group that ends with our exit codes and prints an expected error as one line."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """As click does, but a closed pipe is ours to handle."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except BrokenPipeError as e:
+            raise _ReaderGone from e
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does, but a closed pipe is ours to handle."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as e:
+            raise _ReaderGone from e
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the command; never returns normally."""
         kwargs["standalone_mode"] = False
         try:
             code = super().main(*args, **kwargs)
+            sys.stdout.flush()
+        except (_ReaderGone, BrokenPipeError):
+            _drop_stdout()
+            code = Exit.DONE
         except click.exceptions.Exit as e:
             code = e.exit_code
         except click.ClickException as e:
-            e.show()
+            shown = io.StringIO()
+            e.show(shown)
+            print(visible(shown.getvalue()), end="", file=sys.stderr)
             code = e.exit_code
-        except click.Abort:
-            code = Exit.INTERRUPTED
-        except KeyboardInterrupt:
+        except (click.Abort, KeyboardInterrupt):
             print(f"{self.name}: interrupted; run the same command again to go on", file=sys.stderr)
             code = Exit.INTERRUPTED
-        except AdjudgeError as e:
-            if os.environ.get("JUDGE_DEBUG") == "1":
-                raise
-            print(f"{self.name}: {visible(str(e))}", file=sys.stderr)
-            code = e.exit_code
-        except BrokenPipeError:
-            # The reader (head, less) has what it wanted; a second error at exit would be noise.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = Exit.DONE
+        except Exception as e:
+            code = self._report(e)
         sys.exit(int(code) if isinstance(code, int) else Exit.DONE)
+
+    def _report(self, error: Exception) -> Exit:
+        """One line about an error, after its traceback when that is asked for."""
+        if os.environ.get("JUDGE_DEBUG") == "1":
+            traceback.print_exc()
+        code, told = Exit.ERROR, f"unexpected {type(error).__name__}: {error} (JUDGE_DEBUG=1 shows where)"
+        if isinstance(error, AdjudgeError):
+            code, told = error.exit_code, str(error)
+        elif isinstance(error, OSError):
+            told = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
+            _drop_stdout()
+        print(f"{self.name}: {visible(' '.join(told.splitlines()))}", file=sys.stderr)
+        return code
+
+
+def _drop_stdout() -> None:
+    """Let Python's own flush at exit go nowhere: a second error about the same output is noise."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        return  # stdout is no file, so nothing of it can fail later
 
 
 def visible(text: str) -> str:
     """Text that a terminal shows and does not obey: control and direction characters as escapes."""
-    return text.translate(_CONTROL)
+    return text.translate(_VISIBLE)
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """JSON in readable Unicode, its control and direction characters as JSON escapes (nothing is lost).
+
+    NaN is a bug and raises.
+    """
+    return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False).translate(_IN_JSON)
 
 
 def note(text: str) -> None:
@@ -89,9 +154,8 @@ def json_option(function: F) -> F:
 
 
 def emit_json(schema: str, document: Mapping[str, Any]) -> None:
-    """One document; NaN is a bug and raises."""
-    body = {"schema": f"adjudge/{schema}/1", **document}
-    print(json.dumps(body, ensure_ascii=False, indent=2, allow_nan=False))
+    """One document."""
+    print(json_text({"schema": f"adjudge/{schema}/1", **document}, indent=2))
 
 
 def emit_rows(
@@ -117,7 +181,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     body = [[visible(_cell(v)).replace("\n", " ") for v in row] for row in rows]
     columns = list(zip(*rows, strict=True))
     align = ["right" if all(isinstance(v, int | float | None) for v in c) else "left" for c in columns]
-    return str(tabulate(body, list(head), tablefmt="simple", disable_numparse=True, colalign=align or None))
+    names = [visible(name) for name in head]
+    return str(tabulate(body, names, tablefmt="simple", disable_numparse=True, colalign=align or None))
 
 
 def _cell(value: Any) -> str:

@@ -46,7 +46,7 @@ async def label(
     limit: int,
 ) -> list[TaskResult]:
     """Run the three tasks one after the other on everything that has gold for them."""
-    from judge.store.runs import Selection
+    from judge.store.selection import Selection
 
     results = []
     for name in TASKS:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.prompts.load import Task
 from judge.prompts.spec import Question
 from judge.types import Answered, Json, LabelDistribution, Reply, Status
 
-_DECODER = json.JSONDecoder()
-_EDGE = " \t\r\n\"'`*_.:;,!()[]{}<>"
+_AROUND = " \t\r\n\"'`*_()[]{}<>"
+_AFTER = _AROUND + ".:;,!"  # a mark before the label may turn it round: !support
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,19 @@ def parse_json(task: Task, reply: Reply) -> Parsed:
     """Read a JSON reply (alone, in a code block, or after some prose)."""
     if reply.stop == "refusal":
         return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
-    found = [o for o in _objects(reply.text) if any(q.field in o for q in task.spec.questions)]
+    asked = {q.field for q in task.spec.questions}
+    found = [o for o in _objects(reply.text) if asked & o.keys()]
     verdicts: list[dict[str, str]] = []
     problems: list[str] = []
     for candidate in found:
         values, problem = _values(task, candidate)
         if problem:
             problems.append(problem)
-        elif values not in verdicts:
-            verdicts.append(values)
+            continue
+        inner = [v for v, bad in (_values(task, o) for o in _inside(candidate)) if not bad]
+        for verdict in (values, *inner):
+            if verdict not in verdicts:
+                verdicts.append(verdict)
     if reply.stop == "length":
         return Parsed(Status.TRUNCATED, reason="the reply was cut off at the token limit")
     if problems:
@@ -60,26 +64,54 @@ def parse_json(task: Task, reply: Reply) -> Parsed:
     return Parsed(Status.OK, labels)
 
 
-def _objects(text: str) -> list[dict[str, Json]]:
+class _Object(dict[str, Json]):
+    """A JSON object that knows which of its keys were given several different values."""
+
+    torn: frozenset[str] = frozenset()
+
+
+def _object(pairs: list[tuple[str, Json]]) -> _Object:
+    out = _Object(pairs)
+    out.torn = frozenset(key for key, value in pairs if value != out[key])
+    return out
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+
+
+def _objects(text: str) -> list[_Object]:
     """Every outermost JSON object in the text."""
     found, at = [], 0
     while (at := text.find("{", at)) >= 0:
         try:
             value, end = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError):
+        except RecursionError:
+            break  # nested beyond any answer, and so is what it holds
+        except ValueError:
             at += 1
             continue
-        if isinstance(value, dict):
-            found.append(value)
+        found.append(value)
         at = end
     return found
 
 
-def _values(task: Task, candidate: Mapping[str, Json]) -> tuple[dict[str, str], str | None]:
+def _inside(value: Json) -> Iterator[_Object]:
+    """Every object within an object or a list, however deep."""
+    left = [value]
+    while left:
+        outer = left.pop()
+        parts = outer.values() if isinstance(outer, dict) else outer
+        left += [part for part in parts if isinstance(part, dict | list)]
+        yield from (part for part in parts if isinstance(part, _Object))
+
+
+def _values(task: Task, candidate: _Object) -> tuple[dict[str, str], str | None]:
     values = {}
     for question in task.spec.questions:
         if question.field not in candidate:
             return {}, f"field '{question.field}' is missing"
+        if question.field in candidate.torn:
+            return {}, f"'{question.field}' has two different values in one object"
         value, problem = _value(question, candidate[question.field])
         if problem:
             return {}, problem
@@ -91,9 +123,14 @@ def _value(question: Question, raw: Json) -> tuple[str, str | None]:
     if question.level == "interval":
         if isinstance(raw, bool) or not isinstance(raw, int | float) or not abs(raw) < 1e300:
             return "", f"'{question.field}' is not a number: {raw!r:.80}"
-        return repr(raw), None
+        # One spelling for a number: 4 and 4.0 are the same answer.
+        return repr(int(raw)) if raw == int(raw) else repr(raw), None
     if isinstance(raw, bool):
         raw = "true" if raw else "false"
+    if question.many:
+        if not isinstance(raw, list) or not all(isinstance(v, str) for v in raw):
+            return "", f"'{question.field}' is not a list of strings: {raw!r:.80}"
+        return json.dumps([v for v in raw if v.strip()], ensure_ascii=False), None
     if not isinstance(raw, str):
         return "", f"'{question.field}' is not a string: {raw!r:.80}"
     if question.level == "text":
@@ -111,7 +148,7 @@ def _bare(task: Task, text: str) -> dict[str, str] | None:
         return None
     question = task.spec.questions[0]
     told = re.sub(rf"^\s*(answer|{re.escape(question.field)})\s*[:=]", "", text, flags=re.IGNORECASE)
-    value, problem = _value(question, told.strip(_EDGE))
+    value, problem = _value(question, told.lstrip(_AROUND).rstrip(_AFTER))
     return None if problem else {question.field: value}
 
 
@@ -133,7 +170,7 @@ def parse_code(
         return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
     if distribution is not None:
         return Parsed(Status.OK, (Answered(field, distribution.argmax(), distribution),))
-    text = reply.text.strip().strip(_EDGE)
+    text = reply.text.lstrip(_AROUND).rstrip(_AFTER)
     if len(text) == 1 and text in codes:
         return Parsed(Status.OK, (Answered(field, labels[codes.index(text)]),), no_distribution)
     bare = _bare(task, reply.text)

@@ -98,8 +98,44 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim that an answer makes."""
+
+    text: str
+    votes: tuple[Vote, ...] = ()
+
+
+@dataclass(slots=True)
+class Answer:
+    """What one system answered under one condition; `item`, `cited` and `context` are ids.
+
+    Without `cited` the markers in the text say what is cited; `context` is what the system was given
+    (None: not known). A mere label (a letter, true or false) is no `prose`: it has no sentences.
+    """
+
+    item: str
+    system: str
+    condition: str
+    text: str
+    cited: list[str] | None = None
+    context: list[str] | None = None
+    prose: bool = True
+    claims: list[Claim] = field(default_factory=list)
+    meta: dict[str, Json] = field(default_factory=dict)
+    votes: list[Vote] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """One answer and where it was read."""
+
+    answer: Answer
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
-    """One thing to label: an item, or a passage of it.
+    """One thing to label: an item, a passage of it, an answer to it, or a part of that.
 
     `inputs` is all a prompt can show. `gold` serves the task's derive tables and is never rendered.
     """

@@ -6,6 +6,7 @@ environment variable CI is set, so that a green CI run has used every part.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from collections.abc import Callable
@@ -35,10 +36,24 @@ def _embedded_model() -> Path | None:
     return bundled_weights()
 
 
+def _chromium() -> Path | None:
+    """A browser without a window (Debian: apt-get install chromium)."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    return Path(found) if found else None
+
+
+def _bm25s() -> Path | None:
+    """The retriever's library, an optional package."""
+    found = importlib.util.find_spec("bm25s")
+    return Path(found.origin) if found and found.origin else None
+
+
 FINDERS: dict[str, Callable[[], Path | None]] = {
     "shared-data": _shared_data,
     "uv": _uv,
     "embedded-model": _embedded_model,
+    "bm25s": _bm25s,
+    "chromium": _chromium,
 }
 """Name of a part -> how to find it."""
 

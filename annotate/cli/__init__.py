@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import click
 
+from annotate.cli.agreement import agreement
+from annotate.cli.annotators import annotators
+from annotate.cli.importing import import_
+from annotate.cli.packing import batches
+from annotate.cli.plan import plan
+from annotate.cli.report import report
+from annotate.cli.serve import serve
+from annotate.cli.sitting import adjudicate, open_
 from judge.console import Command
 
 
@@ -16,3 +24,7 @@ from judge.console import Command
 @click.version_option(package_name="adjudge", message="adjudge %(version)s")
 def main() -> None:
     """People check what the judge did: agreement, reports and plans on a study or on any table of labels."""
+
+
+for command in (agreement, annotators, batches, open_, adjudicate, serve, import_, plan, report):
+    main.add_command(command)

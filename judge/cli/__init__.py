@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import click
 
+from judge.cli.answers import answers
 from judge.cli.demo import demo
+from judge.cli.generate import generate
 from judge.cli.items import items
 from judge.cli.models import models
+from judge.cli.rankings import rankings, retrieve
 from judge.cli.run import run
 from judge.cli.runs import runs
 from judge.cli.tasks import tasks
@@ -25,5 +28,6 @@ def main() -> None:
     """Label passages and score answers in bulk with an LLM; everything is kept in one SQLite file."""
 
 
-for command in (demo, items, tasks, models, run, runs):
+answers.add_command(generate)
+for command in (demo, items, tasks, models, run, runs, answers, rankings, retrieve):
     main.add_command(command)

@@ -77,7 +77,7 @@ def import_(
     importer = base.get(format_name)
     if not paths:
         raise UsageError(f"judge items import {format_name} needs a PATH ({importer.HELP})")
-    options = base.Options(dataset, pairs(maps, "--map"), _label_maps(label_maps), note)
+    options = base.Options(dataset, pairs(maps, "--map"), read_label_maps(label_maps), note)
     reports = import_files(db, format_name, importer, paths, options, skip_bad)
     rows = []
     for files, report in reports:
@@ -98,7 +98,8 @@ def import_(
     return Exit.DONE
 
 
-def _label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
+def read_label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """`FIELD:OLD=NEW` options as field -> {old: new}. Raises UsageError."""
     out: dict[str, dict[str, str]] = {}
     for key, new in pairs(values, "--map-label").items():
         field, colon, old = key.partition(":")
@@ -133,7 +134,7 @@ def _domain_warnings(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]
 @items.command("list")
 @click.option("--dataset", help="Only this data set.")
 @click.option("--imports", is_flag=True, help="The imports instead, with their maps and skipped rows.")
-@click.option("-n", "limit", default=50, show_default=True, help="How many.")
+@click.option("-n", "limit", default=50, show_default=True, type=click.IntRange(1), help="How many.")
 @db_option
 @output_options
 def list_(dataset: str | None, imports: bool, limit: int, db: Path, as_json: bool, as_csv: bool) -> int:
@@ -172,7 +173,11 @@ def list_(dataset: str | None, imports: bool, limit: int, db: Path, as_json: boo
 @db_option
 @json_option
 def show(item_id: str, db: Path, as_json: bool) -> int:
-    """Show one item: its passages and every label on it."""
+    """Show one item: its passages and every label on it.
+
+    \b
+    judge items show pairs:1
+    """
     from judge.store import Store, listing
 
     with Store.open(db, create=False) as store:

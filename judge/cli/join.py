@@ -1,79 +1,211 @@
-"""The user's own file with label columns beside its rows."""
+"""The user's own file with label columns beside its rows; their own bytes come back as they were."""
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from judge.errors import BadInput, UsageError
+from judge.importers._fields import identifier
+from judge.importers._paths import MISSING, follow
+from judge.importers._rows import RowReader, dataset_name
+from judge.importers.base import Options
 from judge.prompts.load import Task
-from judge.store import Store, export
+from judge.store import Store, export, listing
+from judge.store.items import passage_id
+
+Units = Callable[[dict[str, Any]], tuple[str, set[str] | None]]
+"""A row of the user's file -> its item, and its own units (None: all of the item)."""
 
 
-def join_file(
-    store: Store, run: dict[str, Any], task: Task, path: Path, id_field: str | None, dataset: str | None
-) -> Iterator[dict[str, Any]]:
-    """Each row of a JSONL or CSV file with the run's labels.
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The file to join: its id column (None: as imported), its data set, what our columns start with."""
 
-    A row whose item has one judged unit gets `adjudge.FIELD` and `adjudge.status`; a row with
-    several gets `adjudge.units`, a list with unit, status and labels of each. Rows that the run has
-    not judged get None. Raises BadInput for a row without the id, UsageError when the data set or
-    the id column cannot be told.
+    path: Path
+    id_field: str | None = None
+    dataset: str | None = None
+    prefix: str = "adjudge"
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether the file is a table; else it is JSON lines."""
+        return self.path.suffix in (".csv", ".tsv")
+
+
+def join_file(store: Store, run: dict[str, Any], task: Task, join: Join) -> Iterator[str]:
+    """The file's own text, record by record, each with the run's labels at its end.
+
+    A row with one judged unit gets `adjudge.FIELD` and `adjudge.status`; a row with several gets
+    `adjudge.units`, a list with unit, status and labels of each; other rows get nothing in these
+    columns. Raises BadInput for a row that cannot be read or has no id, UsageError when the data set
+    cannot be told or our columns are in the file already.
     """
-    dataset = dataset or _only_dataset(store)
-    id_field = id_field or _mapped_id(store, dataset)
+    units = _units(store, join)
     judged: dict[str, list[dict[str, Any]]] = {}
     for row in export.judged(store, run, task):
         if row["repeat"] == 0:
             kept = {"unit": row["unit_id"], "status": row["status"], **row["labels"]}
             judged.setdefault(row["item_id"], []).append(kept)
-    for line, row in _rows(path):
-        if id_field not in row:
-            raise BadInput("no such column; name it with --id", path=str(path), line=line, field=id_field)
-        units = judged.get(f"{dataset}:{row[id_field]}", [])
-        extra: dict[str, Any] = {f"adjudge.{field}": None for field in task.fields}
-        extra["adjudge.status"] = units[0]["status"] if len(units) == 1 else None
-        if len(units) == 1:
-            extra |= {f"adjudge.{field}": units[0][field] for field in task.fields}
-        extra["adjudge.units"] = units if len(units) > 1 else None
-        yield {**row, **extra}
+
+    def labels(row: dict[str, Any]) -> dict[str, Any]:
+        item_id, own = units(row)
+        found = [u for u in judged.get(item_id, []) if own is None or u["unit"] in own]
+        one = found[0] if len(found) == 1 else {}
+        extra = {f"{join.prefix}.{name}": one.get(name) for name in (*task.fields, "status")}
+        return extra | {f"{join.prefix}.units": found if len(found) > 1 else None}
+
+    names = [f"{join.prefix}.{name}" for name in (*task.fields, "status", "units")]
+    return _table(join, labels, names) if join.is_csv else _lines(join, labels, names)
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    if path.suffix == ".csv":
-        import pandas as pd
-
-        # As text: ids such as 007 and empty cells must come back as they were.
-        line = 1
-        for chunk in pd.read_csv(path, dtype=str, keep_default_na=False, chunksize=10_000):
-            names = [str(name) for name in chunk.columns]
-            for values in chunk.itertuples(index=False, name=None):
-                line += 1
-                yield line, dict(zip(names, values, strict=True))
-        return
-    with path.open(encoding="utf-8") as file:
-        for line, text in enumerate(file, 1):
-            if not text.strip():
+def _lines(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names: list[str]) -> Iterator[str]:
+    with join.path.open(encoding="utf-8", newline="") as file:
+        for number, text in enumerate(_readable(file, join), 1):
+            body = text.rstrip()
+            bare = body.removeprefix("\ufeff").lstrip()
+            if not bare:
+                yield text
                 continue
             try:
-                row = json.loads(text)
-            except ValueError as e:
-                raise BadInput(f"not JSON: {e}", path=str(path), line=line) from e
+                row = json.loads(bare)
+            except (ValueError, RecursionError) as e:
+                raise BadInput(f"not JSON: {e}", path=str(join.path), line=number) from e
             if not isinstance(row, dict):
-                raise BadInput("not a JSON object", path=str(path), line=line)
-            yield line, row
+                raise BadInput("not a JSON object", path=str(join.path), line=number)
+            _refuse_clash(join, names, row)
+            extra = json.dumps(_at(join, number, labels, row), ensure_ascii=False)
+            yield body[:-1] + (", " if row else "") + extra[1:] + text[len(body) :]
+
+
+def _table(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names: list[str]) -> Iterator[str]:
+    delimiter = "\t" if join.path.suffix == ".tsv" else ","
+    read: list[str] = []
+
+    def tee(lines: Iterator[str]) -> Iterator[str]:
+        for text in lines:
+            read.append(text)
+            yield text.removeprefix("\ufeff") if len(read) == 1 and not header else text
+
+    header: list[str] = []
+    with join.path.open(encoding="utf-8", newline="") as file:
+        reader = csv.reader(tee(_readable(file, join)), delimiter=delimiter, strict=True)
+        while True:
+            number = reader.line_num + 1
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as e:
+                raise BadInput(f"not CSV: {e}", path=str(join.path), line=number) from e
+            text = "".join(read)
+            read.clear()
+            body = text.rstrip("\r\n")
+            if not cells:
+                yield text
+                continue
+            if not header:
+                header = cells
+                _refuse_clash(join, names, header)
+                added: list[Any] = list(names)
+            else:
+                if len(cells) != len(header):
+                    reason = f"{len(cells)} cells under {len(header)} columns"
+                    raise BadInput(reason, path=str(join.path), line=number)
+                row = {name: cell if cell != "" else None for name, cell in zip(header, cells, strict=True)}
+                added = list(_at(join, number, labels, row).values())
+            cells_out = io.StringIO()
+            csv.writer(cells_out, delimiter=delimiter, lineterminator="").writerow([_cell(v) for v in added])
+            yield body + delimiter + cells_out.getvalue() + text[len(body) :]
+
+
+def _readable(lines: Iterator[str], join: Join) -> Iterator[str]:
+    try:
+        yield from lines
+    except UnicodeDecodeError as e:
+        raise BadInput(
+            f"not UTF-8 text (byte {e.object[e.start]:#x}); unpack it first?", path=str(join.path)
+        ) from e
+
+
+def _at(
+    join: Join, number: int, labels: Callable[[dict[str, Any]], dict[str, Any]], row: dict[str, Any]
+) -> dict[str, Any]:
+    try:
+        return labels(row)
+    except BadInput as e:
+        reason = f"{e.reason}; name the id column with --id" if e.reason == "missing" else e.reason
+        raise BadInput(reason, path=str(join.path), line=number, field=e.field) from e
+
+
+def _refuse_clash(join: Join, names: list[str], there: Any) -> None:
+    if clash := [name for name in names if name in there]:
+        raise UsageError(
+            f"{join.path} has a column '{clash[0]}' already; --prefix NAME gives ours another name"
+        )
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
+def _units(store: Store, join: Join) -> Units:
+    """How a row's item and units are found: as the import of this very file, or of its data set, did it."""
+    with join.path.open("rb") as file:
+        sha = hashlib.file_digest(file, "sha256").hexdigest()
+    imports = listing.list_imports(store)
+    same = [i for i in imports if sha in i["files"].values() and join.dataset in (None, i["dataset"])]
+    if len({i["dataset"] for i in same}) > 1:
+        names = ", ".join(sorted(str(i["dataset"]) for i in same))
+        raise UsageError(f"--join needs --dataset: {join.path} was imported as {names}")
+    if same:
+        told, path = same[-1], Path(next(p for p, digest in same[-1]["files"].items() if digest == sha))
+        dataset = told["dataset"]
+    else:
+        dataset, path = join.dataset or _only_dataset(store), join.path
+        told = _import_of(store, dataset, imports)
+    maps = told["maps"] | ({"id": join.id_field} if join.id_field else {})
+    if told["format"] not in ("jsonl", "csv"):
+        name = dataset or _only_dataset(store)
+        return lambda row: (f"{name}:{_id(row, join.id_field or 'id')}", None)
+    reader = RowReader(path, Options(dataset, maps), cells=join.is_csv)
+
+    def units(row: dict[str, Any]) -> tuple[str, set[str] | None]:
+        try:
+            item = reader.item(row)
+        except BadInput as e:
+            if e.field == "id":
+                raise
+            # No row that an import would take, such as one of nothing but an id.
+            return f"{dataset or dataset_name(path)}:{_id(row, maps.get('id', 'id'))}", None
+        own = {item.item_id, *(passage_id(item, p) for p in item.passages)}
+        return item.item_id, own if item.passages else None
+
+    return units
+
+
+def _id(row: dict[str, Any], field: str) -> str:
+    value = follow(row, field)
+    return identifier(None if value is MISSING else value, field)
 
 
 def _only_dataset(store: Store) -> str:
-    names = [r[0] for r in store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")]
+    names = [d["dataset"] for d in listing.list_datasets(store)]
     if len(names) != 1:
         raise UsageError(f"--join needs --dataset: the study has {', '.join(names) or 'no items'}")
     return str(names[0])
 
 
-def _mapped_id(store: Store, dataset: str) -> str:
-    query = "SELECT m.maps FROM imports m JOIN items i USING (import_id) WHERE i.dataset = ? LIMIT 1"
-    row = store.conn.execute(query, [dataset]).fetchone()
-    return str(json.loads(row[0]).get("id", "id")) if row else "id"
+def _import_of(store: Store, dataset: str, imports: list[dict[str, Any]]) -> dict[str, Any]:
+    query = "SELECT import_id FROM items WHERE dataset = ? ORDER BY rowid LIMIT 1"
+    found = store.conn.execute(query, [dataset]).fetchone()
+    if found is None:
+        names = ", ".join(d["dataset"] for d in listing.list_datasets(store))
+        raise UsageError(f"--dataset {dataset}: the study has {names or 'no items'}")
+    return next(i for i in imports if i["import_id"] == found[0])

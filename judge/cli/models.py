@@ -104,7 +104,7 @@ async def _probe(model: str, provider: Provider) -> dict[str, Any]:
     return {
         "model": model,
         "resolved_model": reply.resolved_model,
-        **provider.describe(),
+        "provider": dict(provider.describe()),
         "answers": str(asker.mode),
         "label_probabilities": provider.label_codes,
         "seconds": round(time.monotonic() - started, 3),

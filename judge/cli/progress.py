@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from judge.runner.run import Live
+    from judge.runner import Live
 
 EVERY_SECONDS = 0.2
 

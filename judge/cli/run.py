@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -84,22 +83,23 @@ def run(task_name: str, model: str, **options: Any) -> int:
     from judge.providers import base
     from judge.store import Store
 
-    plan = _plan(task_name, model, options)
+    plan = make_plan(task_name, model, options)
     settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
     provider = base.get(model, settings)
     with Store.open(options["db"], create=False) as store:
         if options["dry_run"]:
-            return _dry_run(store, plan, provider, options["as_json"])
+            return dry_run(store, plan, provider, options["as_json"])
         with store.run_lock(f"{plan.task.name} {model}"):
             report = asyncio.run(execute(store, plan, provider))
     return _finish(plan, report, options)
 
 
-def _plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
+def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
+    """The plan that the command's options describe. Raises UsageError or TaskError."""
     from judge.prompts import load_task
     from judge.runner import Plan
     from judge.runner.requests import Sampling
-    from judge.store.runs import Selection
+    from judge.store.selection import Selection
 
     task = load_task(task_name, options["prompts"])
     return Plan(
@@ -123,25 +123,26 @@ def _plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
 async def execute(store: Store, plan: Plan, provider: Provider, quiet: bool = False) -> Report:
     """Open the provider, run the plan with a progress line, close the provider."""
     from judge.cli.progress import Progress
-    from judge.runner import run_task
+    from judge.runner import open_patiently, run_task
 
     progress = Progress(sys.stderr, quiet)
     try:
-        await provider.open()
+        await open_patiently(provider, plan.patience)
         return await run_task(store, plan, provider, progress)
     finally:
         progress.end()
         await provider.close()
 
 
-def _dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:
+def dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:
+    """Show what the plan would send; nothing is sent."""
     from judge.runner.requests import Asker, estimate_tokens
-    from judge.store import runs
+    from judge.store import selection
 
     asker = Asker(plan.task, plan.model, provider, plan.sampling)
-    units, left_out = runs.select(store, plan.task, plan.selection)
+    units, left_out = selection.select(store, plan.task, plan.selection)
     tokens, first = 0, None
-    for unit in runs.pending(store, plan.task, run_id=""):
+    for unit in selection.pending(store, plan.task, run_id=""):
         request, _ = asker.request(unit, 0)
         first = first or request
         tokens += estimate_tokens(request)
@@ -206,16 +207,20 @@ def _finish(plan: Plan, report: Report, options: dict[str, Any]) -> int:
         )
     for name, n in report.derived.items():
         if name.endswith(":none"):
-            note(f"note: {n} answers gave no '{name.removesuffix(':none')}': no gold to derive it from")
-    return _exit_code(report)
+            derived = name.removesuffix(":none")
+            note(f"note: {n} answers gave no '{derived}': no gold for it, or no row in the task's table")
+    return exit_code(report)
 
 
-def _exit_code(report: Report) -> int:
+def exit_code(report: Report) -> int:
+    """The exit code of a run, after what people should know; raises the error that ended it."""
     nothing = report.labelled == 0 and isinstance(report.last_failure, ProviderError)
     error = report.error or (report.last_failure if nothing else None)
     if report.interrupted or error is not None:
         note(f"stopped with {report.pending} units to go; to resume: {_resume_line()}")
     if report.interrupted:
+        if error is not None:
+            note(f"judge: {error}")
         return Exit.INTERRUPTED
     if error is not None:
         raise error
@@ -230,4 +235,4 @@ def _resume_line() -> str:
     # A base URL may carry a password; such a line is not repeated on the screen.
     if any("@" in a for a in sys.argv if "//" in a):
         return "the same command"
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return shlex.join(["judge", *sys.argv[1:]])

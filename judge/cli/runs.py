@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-import json
+import io
+import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,18 @@ from typing import IO, Any
 
 import click
 
-from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, table, visible
-from judge.errors import Exit
+from judge.console import (
+    db_option,
+    emit_json,
+    emit_rows,
+    json_option,
+    json_text,
+    note,
+    output_options,
+    table,
+    visible,
+)
+from judge.errors import Exit, UsageError
 
 
 @click.group()
@@ -50,7 +61,12 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> int:
 @db_option
 @json_option
 def show(run_name: str, db: Path, as_json: bool) -> int:
-    """Show one run (default: the last): counts, labels, and agreement with gold where there is gold."""
+    """Show one run (default: the last): counts, labels, and agreement with gold where there is gold.
+
+    \b
+    judge runs show
+    judge runs show 01K9ZX3M
+    """
     from judge.scores.gold import compare
     from judge.store import Store, export
 
@@ -58,7 +74,7 @@ def show(run_name: str, db: Path, as_json: bool) -> int:
         run = export.find_run(store, run_name)
         task = export.stored_task(store, run["task"])
         results = compare(store, task, run["run_id"])
-        maps = export.label_maps(store)
+        maps = {f: words for f, words in export.label_maps(store).items() if f in task.fields}
     if as_json:
         emit_json("run_show", {**run, "label_maps": maps, "fields": [r.as_json() for r in results]})
         return Exit.DONE
@@ -98,7 +114,9 @@ def measure_table(measures: list[Any]) -> str:
         value = "undefined" if m.value is None else f"{m.value:.3f}"
         rows.append([name, value, interval, m.n_units, m.n_clusters, m.coverage])
     head = ["measure", "value", "95 % interval", "units", "questions", "coverage"]
-    undefined = [f"{m.measure} is undefined: {m.reason}" for m in measures if m.reason]
+    undefined = [
+        f"{row[0]} is undefined: {m.reason}" for row, m in zip(rows, measures, strict=True) if m.reason
+    ]
     notes = list(dict.fromkeys(note for m in measures for note in m.notes))
     return "\n".join([table(head, rows), *(f"- {n}" for n in undefined + notes)])
 
@@ -114,12 +132,15 @@ def measure_table(measures: list[Any]) -> str:
 @click.option(
     "--join",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Your own file (JSONL or CSV): its rows come back with label columns.",
+    help="Your own file (JSONL, CSV or TSV): its rows come back with label columns.",
 )
 @click.option(
     "--id", "id_field", help="The id column of the --join file; default: as mapped on import, else id."
 )
 @click.option("--dataset", help="The data set of the --join file, when the study has several.")
+@click.option(
+    "--prefix", default="adjudge", show_default=True, help="What our columns of the --join file start with."
+)
 @db_option
 def export(
     run_name: str,
@@ -128,6 +149,7 @@ def export(
     join: Path | None,
     id_field: str | None,
     dataset: str | None,
+    prefix: str,
     db: Path,
 ) -> int:
     """Write the labels of a run (default: the last) as JSONL or CSV.
@@ -135,55 +157,78 @@ def export(
     \b
     judge runs export last -o labels.csv
     judge runs export last --join mine.jsonl -o mine_labelled.jsonl
+
+    A joined file keeps its own format and its own bytes; label columns are added at the end of its rows.
     """
-    from judge.cli import join as joining
+    from judge.cli.join import Join, join_file
     from judge.store import Store
     from judge.store import export as reading
 
-    suffix = (output or join or Path("x.jsonl")).suffix
-    form = form or ("csv" if suffix == ".csv" else "jsonl")
+    joined = Join(join, id_field, dataset, prefix) if join is not None else None
+    if joined is not None:
+        if form is not None and (form == "csv") != joined.is_csv:
+            raise UsageError(f"--format {form}: a joined file keeps its own format")
+        if output is not None and output.exists() and output.samefile(joined.path):
+            raise UsageError(f"-o {output}: that is the joined file itself; name another")
+    form = form or ("csv" if output is not None and output.suffix == ".csv" else "jsonl")
     with Store.open(db, create=False) as store:
         run = reading.find_run(store, run_name)
         task = reading.stored_task(store, run["task"])
-        if join is None:
-            rows: Iterator[dict[str, Any]] = reading.judged(store, run, task)
-            if form == "csv":
-                rows = (_flat(r, task.fields) for r in rows)
+        if joined is not None:
+            pieces = join_file(store, run, task, joined)
         else:
-            rows = joining.join_file(store, run, task, join, id_field, dataset)
-        if output is None:
-            count = _write(sys.stdout, rows, form)
-        else:
-            partial = output.with_name(output.name + ".part")
-            with partial.open("w", encoding="utf-8", newline="") as file:
-                count = _write(file, rows, form)
-            partial.replace(output)
-    note(f"{count} rows" + (f" in {output}" if output else ""))
+            pieces = _formatted(reading.judged(store, run, task), form, task.fields)
+        count = _write(output, pieces)
+    header = joined.is_csv if joined is not None else form == "csv"
+    note(f"{count - header} rows" + (f" in {output}" if output else ""))
     return Exit.DONE
 
 
-def _flat(row: dict[str, Any], fields: list[str]) -> dict[str, Any]:
-    flat = {k: v for k, v in row.items() if k not in ("labels", "distributions")}
+def _formatted(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> Iterator[str]:
+    from judge.store.export import COLUMNS
+
+    if form == "jsonl":
+        yield from (json_text(row) + "\n" for row in rows)
+        return
+    head = [*COLUMNS, *(name for f in fields for name in (f, f"{f}.distribution"))]
+    for cells in itertools.chain([head], (_cells(row, fields) for row in rows)):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(cells)
+        yield line.getvalue()
+
+
+def _cells(row: dict[str, Any], fields: list[str]) -> list[Any]:
+    from judge.store.export import COLUMNS
+
+    cells = [row[name] for name in COLUMNS]
     for field in fields:
-        flat[field] = row["labels"][field]
-        flat[f"{field}.distribution"] = json.dumps(row["distributions"].get(field), ensure_ascii=False)
-    return flat
+        masses = row["distributions"].get(field)
+        cells += [row["labels"][field], None if masses is None else json_text(masses)]
+    return cells
 
 
-def _write(file: IO[str], rows: Iterator[dict[str, Any]], form: str) -> int:
-    written = 0
-    writer: csv.DictWriter[str] | None = None
-    for row in rows:
-        written += 1
-        if form == "jsonl":
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            continue
-        if writer is None:
-            writer = csv.DictWriter(file, list(row), lineterminator="\n", extrasaction="ignore")
-            writer.writeheader()
-        writer.writerow({k: _cell(v) for k, v in row.items()})
-    return written
+def _write(output: Path | None, pieces: Iterator[str]) -> int:
+    """Write to stdout, into a device or pipe, or to a file that appears when it is complete."""
+    if output is None:
+        return _put(sys.stdout, pieces)
+    if output.exists() and not output.is_file():
+        with output.open("w", encoding="utf-8", newline="") as file:
+            return _put(file, pieces)
+    output = output.resolve()
+    partial = output.with_name(output.name + ".part")
+    try:
+        with partial.open("w", encoding="utf-8", newline="") as file:
+            count = _put(file, pieces)
+        partial.replace(output)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    return count
 
 
-def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+def _put(file: IO[str], pieces: Iterator[str]) -> int:
+    count = 0
+    for piece in pieces:
+        file.write(piece)
+        count += 1
+    return count

@@ -51,7 +51,11 @@ def list_(prompts: Path | None, as_json: bool, as_csv: bool) -> int:
 @prompts_option
 @json_option
 def show(task_name: str, prompts: Path | None, as_json: bool) -> int:
-    """Show a task: its file, or as JSON its front matter, template and answer schema."""
+    """Show a task: its file, or as JSON its front matter, template and answer schema.
+
+    \b
+    judge tasks show stance
+    """
     from judge.prompts import load_task
     from judge.prompts.load import answer_schema
 
@@ -75,7 +79,11 @@ def show(task_name: str, prompts: Path | None, as_json: bool) -> int:
 @prompts_option
 @json_option
 def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
-    """Check task files: keys, labels, template variables, few-shot examples. All of them by default."""
+    """Check task files: keys, labels, template variables, few-shot examples. All of them by default.
+
+    \b
+    judge tasks check ./mytask.v1.md
+    """
     from judge.prompts import find_tasks, load_task
 
     rows: list[dict[str, Any]] = []
@@ -96,7 +104,13 @@ def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
 @tasks.command("render")
 @click.argument("task_name", metavar="TASK")
 @click.option("--unit", "unit_id", help="This unit of the study; default: the first that has the inputs.")
-@click.option("--answers", type=click.Choice(["json", "codes"]), default="json", show_default=True)
+@click.option(
+    "--answers",
+    type=click.Choice(["json", "codes"]),
+    default="json",
+    show_default=True,
+    help="As JSON, or as one letter.",
+)
 @click.option(
     "--label-order", default="declared", show_default=True, help="declared, reversed or shuffled:SEED."
 )
@@ -112,16 +126,21 @@ def render(
     db: Path,
     as_json: bool,
 ) -> int:
-    """Print the messages that a model would get for a unit of the study."""
+    """Print the messages that a model would get for a unit of the study.
+
+    \b
+    judge tasks render stance
+    judge tasks render stance --unit pairs:1/a --answers codes
+    """
     from judge.prompts import Mode, Renderer, load_task
     from judge.runner.requests import label_orders
-    from judge.store import Store, runs
+    from judge.store import Store, selection
 
     task = load_task(task_name, prompts)
     with Store.open(db, create=False) as store:
         where = None if unit_id is None else "unit_id = " + _quoted(unit_id)
-        runs.select(store, task, runs.Selection(where, limit=1))
-        unit = next(runs.pending(store, task, run_id=""), None)
+        selection.select(store, task, selection.Selection(where, limit=1))
+        unit = next(selection.pending(store, task, run_id=""), None)
     if unit is None:
         raise UsageError(f"{db}: no unit for {task.name}" + (f" called '{unit_id}'" if unit_id else ""))
     if answers == "codes" and not task.one_choice:

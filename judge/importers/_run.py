@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from judge.errors import BadInput, UsageError
-from judge.importers.base import Importer, Options
+from judge.importers.base import Bad, Importer, Options
 from judge.store import Store
-from judge.store.items import ImportInfo, ImportReport, add_items
+from judge.store.imports import ImportInfo, ImportReport
+from judge.store.items import add_items
+
+T = TypeVar("T")
 
 
 def import_files(
@@ -41,6 +46,30 @@ def import_files(
             rows = importer.read(group, options, bad)
             reports.append(([str(p) for p in group], add_items(store, rows, info, skipped, bad)))
     return reports
+
+
+def import_with(
+    store: Store,
+    path: Path,
+    info: ImportInfo,
+    skip_bad: bool,
+    read: Callable[[Bad], Iterator[T]],
+    add: Callable[[Store, Iterable[T], ImportInfo, list[BadInput], Bad], ImportReport],
+) -> ImportReport:
+    """Import one file of answers or rankings: what `read` yields, by `add`, in one transaction.
+
+    Raises UsageError for a path that is no file, BadInput for the first bad row unless `skip_bad`.
+    """
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file")
+    skipped: list[BadInput] = []
+
+    def bad(error: BadInput) -> None:
+        if not skip_bad:
+            raise error
+        skipped.append(error)
+
+    return add(store, read(bad), replace(info, files={str(path): _sha256(path)}), skipped, bad)
 
 
 def _sha256(path: Path) -> str:

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from jinja2 import TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.errors import TaskError
-from judge.prompts.load import Task
+from judge.prompts.load import UNIT_MARK, Task
 from judge.prompts.render import CODES, Mode, Renderer
 
 _CONSTANT_NAMES = {"title", "questions"}
 _CUE = "answer_cue"
+_BLOCKS = (nodes.FilterBlock, nodes.AssignBlock, nodes.Macro, nodes.CallBlock)
+"""Statements that take what is output inside them and may output something else."""
 
 
 def check_template(task: Task, where: str) -> None:
     """Compile and try both halves. Raises TaskError naming the variable or line that is wrong."""
     env = ImmutableSandboxedEnvironment()
-    head_lines = task.text[: task.text.index(task.constant or task.unit)].count("\n")
+    body = task.text.index("\n---\n", 3) + 5
     trees = {}
+    starts = {"constant": body, "unit": task.text.index(UNIT_MARK, body) + len(UNIT_MARK)}
     for half, source in (("constant", task.constant), ("unit", task.unit)):
         try:
             trees[half] = env.parse(source)
         except TemplateSyntaxError as e:
-            offset = task.text[: task.text.index(source)].count("\n") if source else head_lines
-            raise TaskError(f"{where}: template, line {offset + (e.lineno or 1)}: {e.message}") from e
+            before = task.text[: task.text.index(source, starts[half])].count("\n")
+            raise TaskError(f"{where}: template, line {before + (e.lineno or 1)}: {e.message}") from e
     inputs = set(task.input_names)
     for name in sorted(meta.find_undeclared_variables(trees["constant"])):
         if name in inputs or name == _CUE:
@@ -45,6 +50,13 @@ def check_template(task: Task, where: str) -> None:
 
 def _refuse_unfencing(tree: nodes.Template, inputs: set[str], where: str) -> None:
     """An input may be output as it is or tested; anything else would let it out of its fence."""
+    for block in tree.find_all(_BLOCKS):
+        inside = {n.name for n in block.find_all(nodes.Name)}
+        if used := sorted(inside & inputs):
+            raise TaskError(
+                f"{where}: template, line {block.lineno}: '{used[0]}' stands in a block that may change it; "
+                "filters, macros and assignments would take it out of its fence"
+            )
     allowed: set[int] = set()
     for output in tree.find_all(nodes.Output):
         allowed |= {id(n) for n in output.nodes if isinstance(n, nodes.Name)}
@@ -70,13 +82,13 @@ def _tested(node: nodes.Node) -> list[nodes.Name]:
 
 
 def _try(task: Task, where: str) -> None:
-    """Render once with all inputs and once with the optional ones missing."""
-    full: dict[str, object] = {name: f"sample {name}" for name in task.input_names}
-    bare = {name: value for name, value in full.items() if name in task.required_inputs}
+    """Render once with every choice of the optional inputs; one that is missing and shown raises."""
     renderer = Renderer(task, Mode.CODES if task.one_choice else Mode.JSON)
-    for inputs in (full, bare):
-        shown = renderer.render(inputs).messages[-1].content
-        if "None" in shown:
-            raise TaskError(
-                f"{where}: template: an optional input is shown as 'None'; put it in an {{% if %}}"
-            )
+    optional = task.spec.optional_inputs
+    for count in range(len(optional) + 1):
+        for given in combinations(optional, count):
+            names = [*task.required_inputs, *given]
+            try:
+                renderer.render({name: f"sample {name}" for name in names})
+            except TaskError as e:
+                raise TaskError(f"{e} (with nothing but {', '.join(names)} given)") from e

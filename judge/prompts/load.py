@@ -14,6 +14,7 @@ import yaml
 from pydantic import ValidationError
 
 from judge.errors import TaskError, UsageError
+from judge.prompts.inputs import gold_input
 from judge.prompts.spec import Question, TaskSpec
 from judge.resources import resource_dir
 from judge.types import Json
@@ -66,12 +67,22 @@ class Task:
     @property
     def required_inputs(self) -> list[str]:
         """Inputs a unit must have to be asked about."""
-        return list(self.spec.inputs)
+        return [*self.spec.inputs, *self.gold_inputs]
 
     @property
     def input_names(self) -> list[str]:
         """All inputs, the optional ones last."""
-        return [*self.spec.inputs, *self.spec.optional_inputs]
+        return [*self.required_inputs, *self.spec.optional_inputs]
+
+    @property
+    def gold_inputs(self) -> dict[str, str]:
+        """Inputs that are gold -> their gold field; only a task for people has any."""
+        return {gold_input(field): field for field in self.spec.shows_gold}
+
+    @property
+    def people_only(self) -> bool:
+        """The task shows gold: people may do it, knowing that it is not blind; no model is asked."""
+        return bool(self.spec.shows_gold)
 
     @property
     def one_choice(self) -> bool:
@@ -83,6 +94,19 @@ class Task:
         )
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML without the right to say a key twice: the first value would be lost in silence."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key in (k for k, _ in node.value if isinstance(k, yaml.ScalarNode)):
+            if key.value in seen:
+                problem = f"the key '{key.value}' stands twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
 def parse_task(text: str, file_name: str, path: str = "") -> Task:
     """Read the text of a task file. Raises TaskError naming file and field."""
     where = path or file_name
@@ -91,11 +115,12 @@ def parse_task(text: str, file_name: str, path: str = "") -> Task:
         raise TaskError(f"{where}: a task file is called NAME.vN.md (lower case, for example stance.v1.md)")
     head, body = _split(text, where)
     try:
-        front = yaml.safe_load(head)
+        front = yaml.load(head, _Loader)
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)
         line = f", line {mark.line + 2}" if mark else ""
-        raise TaskError(f"{where}: the front matter is not YAML{line}: {getattr(e, 'problem', e)}") from e
+        problem = " ".join(str(getattr(e, "problem", None) or e).split())
+        raise TaskError(f"{where}: the front matter is not YAML{line}: {problem}") from e
     if not isinstance(front, dict):
         raise TaskError(f"{where}: the front matter must be a mapping with title, unit, inputs, questions")
     try:
@@ -174,9 +199,9 @@ def load_task(name: str, folder: Path | None = None) -> Task:
         versions = [n for n in found if n == name or n.rpartition(".v")[0] == name]
         if not versions:
             raise UsageError(f"no task '{name}'; there are: {', '.join(found)}")
-        path = found[versions[-1]]
+        path = found[max(versions, key=lambda n: _order(found[n]))]
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = path.read_bytes().decode("utf-8-sig")
     except OSError as e:
         raise UsageError(f"{path}: {e.strerror}") from e
     except UnicodeDecodeError as e:
@@ -193,6 +218,8 @@ def answer_schema(task: Task, domains: dict[str, Sequence[str]] | None = None) -
         if question.labels:
             values = (domains or {}).get(question.field) or [label.value for label in question.labels]
             properties[question.field] = {"type": "string", "enum": list(values)}
+        elif question.many:
+            properties[question.field] = {"type": "array", "items": {"type": "string"}}
         else:
             properties[question.field] = {"type": "number" if question.level == "interval" else "string"}
     if task.spec.rationale == "after":

@@ -12,15 +12,14 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from judge.prompts.inputs import ANSWER_INPUTS, INPUTS, ITEM_INPUTS, LIST_INPUTS, NEVER_INPUTS
 from judge.prompts.spec import (
-    ITEM_INPUTS,
-    NEVER_INPUTS,
-    PASSAGE_INPUTS,
     Citation,
     Derive,
     Example,
     Label,
     Question,
+    Relevant,
     TaskSpec,
 )
 
@@ -41,7 +40,16 @@ input stands in an `{{% if name %}}`. Filters, loops and assignments on inputs a
 text out of its fence. `{{{{ answer_cue }}}}` is the last line: it reminds the model of the format. Above the line,
 `{{{{ title }}}}` and `questions` are there; what to answer and how is added by itself.
 
-Inputs of an item: {item}. Of a passage: {passage}.
+Every unit has the inputs of its item: {item}. Beside them:
+
+| unit | is | inputs |
+|---|---|---|
+{kinds}
+
+{lists} are several passages: `{{{{ context }}}}` comes out as one fenced block for each, `[[context:3 code]]`, where
+`3` is its marker, the one that `[3]` in an answer cites. `context` is what the answer's system was given (all
+passages of the item where that is not known; of an item only in `judge answers generate`), `passages` are all of
+the item's. `baseline_answer` is the item's answer by the system `human`.
 Never an input: {never}.
 """
 
@@ -50,6 +58,7 @@ _MODELS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("questions", Question),
     ("labels", Label),
     ("derive", Derive),
+    ("relevant", Relevant),
     ("examples", Example),
     ("citation", Citation),
 )
@@ -57,7 +66,9 @@ _MODELS: tuple[tuple[str, type[BaseModel]], ...] = (
 
 def page() -> str:
     """The page as Markdown."""
-    head = _HEAD.format(item=_names(ITEM_INPUTS), passage=_names(PASSAGE_INPUTS), never=_names(NEVER_INPUTS))
+    head = _HEAD.format(
+        item=_names(ITEM_INPUTS), kinds=_kinds(), lists=_names(LIST_INPUTS), never=_names(NEVER_INPUTS)
+    )
     parts = [head]
     for title, model in _MODELS:
         parts.append(
@@ -68,6 +79,27 @@ def page() -> str:
             kind = _type(field.annotation)
             parts[-1] += f"\n| `{field.alias or name}` | {kind} | {default} | {field.description} |"
     return "\n\n".join(p.strip() for p in parts) + "\n"
+
+
+_ARE = {
+    "passage": "one passage of an item",
+    "item": "a question or claim",
+    "answer": "what a system answered",
+    "sentence": "one sentence of an answer",
+    "citation": "one sentence with one passage that it cites",
+    "claim": "one claim that an answer makes",
+    "pair": "an original claim and its counter claim",
+}
+
+
+def _kinds() -> str:
+    rows = []
+    for kind, inputs in INPUTS.items():
+        own = [f"`{i}`" for i in inputs if i not in ITEM_INPUTS]
+        if kind not in ("answer",) and set(ANSWER_INPUTS) <= set(inputs):
+            own = ["as an answer", *(o for o in own if o.strip("`") not in ANSWER_INPUTS)]
+        rows.append(f"| `{kind}` | {_ARE[kind]} | {', '.join(own)} |")
+    return "\n".join(rows)
 
 
 def _names(names: tuple[str, ...]) -> str:

@@ -13,13 +13,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError
+from jinja2 import StrictUndefined, TemplateError, UndefinedError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.errors import TaskError
 from judge.prompts.fence import DATA_NOTICE, Untrusted, fence, fence_code, untrusted
+from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task, answer_schema
 from judge.types import Json, Message
 
@@ -52,10 +54,20 @@ class _Fenced:
 
     def __init__(self, key: str) -> None:
         self._key = key
+        # The sentences of an answer, and the answers of several systems, share their passages.
+        self._kept = lru_cache(maxsize=512)(self._block_of)
 
     def __call__(self, value: Any) -> Any:
-        if not isinstance(value, Untrusted):
-            return value
+        if value is None:
+            raise UndefinedError("an input that is missing would be shown; put it in an {% if %}")
+        if isinstance(value, Passages):
+            return "\n".join(self._kept(passage.name, str(passage)) for passage in value)
+        return self._block(value) if isinstance(value, Untrusted) else value
+
+    def _block_of(self, name: str, text: str) -> str:
+        return self._block(untrusted(name, text))
+
+    def _block(self, value: Untrusted) -> str:
         told = f"{self._key}\0{value.name}\0".encode() + str.encode(value, "utf-8", "surrogatepass")
         return fence(value, fence_code(hashlib.sha256(told).digest()))
 
@@ -100,8 +112,7 @@ class Renderer:
         return Prompt(messages, len(self.prefix), self.schema, self.codes)
 
     def _user(self, inputs: Mapping[str, Json]) -> str:
-        values = {name: as_text(inputs.get(name)) for name in self.task.input_names}
-        shown = {name: None if value is None else untrusted(name, value) for name, value in values.items()}
+        shown = {name: _shown(name, inputs.get(name)) for name in self.task.input_names}
         try:
             return self._unit.render(shown, answer_cue=self._cue()).strip()
         except (TemplateError, TypeError, ValueError) as e:
@@ -121,7 +132,10 @@ class Renderer:
         """What a model would reply for these labels in this mode."""
         if self.mode is Mode.CODES:
             return CODES[self.labels.index(values[self.task.spec.questions[0].field])]
-        out: dict[str, Json] = {q.field: values[q.field] for q in self.task.spec.questions}
+        out: dict[str, Json] = {
+            q.field: json.loads(values[q.field]) if q.level == "interval" or q.many else values[q.field]
+            for q in self.task.spec.questions
+        }
         if self.task.spec.rationale == "before":
             out = {"rationale": rationale, **out}
         elif self.task.spec.rationale == "after":
@@ -134,7 +148,8 @@ class Renderer:
             meanings = {label.value: label.meaning for label in question.labels}
             lines.append(question.ask or f"What is the {question.field}?")
             for code, value in zip(CODES, self.orders[question.field], strict=False):
-                head = f"{code} = {value}" if self.mode is Mode.CODES else f"- {json.dumps(value)}"
+                shown = json.dumps(value, ensure_ascii=False)
+                head = f"{code} = {value}" if self.mode is Mode.CODES else f"- {shown}"
                 lines.append(f"{head}: {meanings[value]}" if meanings[value] else head)
         if self.mode is Mode.CODES:
             lines.append("Answer with exactly one of these letters and nothing else.")
@@ -149,15 +164,38 @@ class Renderer:
         for question in self.task.spec.questions:
             values = " | ".join(json.dumps(v, ensure_ascii=False) for v in self.orders[question.field])
             free = "number" if question.level == "interval" else "text"
+            if question.many:
+                free = '["text", ...]'
             parts.append(f'"{question.field}": {values or free}')
         if self.task.spec.rationale == "after":
             parts.append('"rationale": "one or two sentences"')
         return "{" + ", ".join(parts) + "}"
 
     def _cue(self) -> str:
-        if self.mode is Mode.CODES:
-            return f"Answer ({', '.join(CODES[: len(self.labels)])}):"
-        return "Answer (JSON):"
+        return "Answer:" if self.mode is Mode.CODES else "Answer (JSON):"
+
+
+class Passages(tuple[Untrusted, ...]):
+    """Several passages; a template can only show them each inside a fence of its own."""
+
+    __slots__ = ()
+
+
+def _shown(name: str, value: Json) -> Untrusted | Passages | None:
+    if name not in LIST_INPUTS:
+        text = as_text(value)
+        return None if text is None else untrusted(name, text)
+    entries = [value] if isinstance(value, str) else list(value or ())
+    blocks = [_passage(name, entry, number) for number, entry in enumerate(entries, 1)]
+    return Passages(blocks) if blocks else None
+
+
+def _passage(name: str, entry: Json, number: int) -> Untrusted:
+    """One passage of a list: its text, below its title and date where it has them."""
+    if isinstance(entry, str):
+        return untrusted(f"{name}:{number}", entry)
+    head = [f"{word}: {entry[key]}" for key, word in (("title", "Title"), ("date", "Date")) if entry.get(key)]
+    return untrusted(f"{name}:{entry['marker']}", "\n".join([*head, entry["text"]]))
 
 
 def as_text(value: Json) -> str | None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import math
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-ITEM_INPUTS = ("question", "question_date", "claim", "reference_answers", "options")
-PASSAGE_INPUTS = ("passage", "passage_title", "passage_date", "passage_source")
-NEVER_INPUTS = ("correct", "gold", "meta", "votes", "polarity", "pair_id", "labels")
-RESERVED_FIELDS = ("rationale",)
+from judge.prompts.inputs import INPUTS, NEVER_INPUTS, gold_input
+
+RESERVED_FIELDS = (
+    "rationale", "run", "task", "model", "unit", "units", "unit_id", "item_id", "question_id", "passage_id",
+    "repeat", "attempt", "status", "reason", "reply", "input_tokens", "output_tokens", "latency",
+    "resolved_model", "request_sha", "judged_at",
+)  # fmt: skip
+"""The columns that an export has beside the labels."""
 
 
 def _text(value: Any) -> Any:
@@ -17,10 +24,26 @@ def _text(value: Any) -> Any:
         raise ValueError("YAML reads yes/no/true/false/on/off as booleans: quote it")
     if isinstance(value, int | float):
         raise ValueError(f"YAML reads {value} as a number: quote it")
+    if isinstance(value, date):
+        raise ValueError(f"YAML reads {value} as a date: quote it")
+    if value is None:
+        raise ValueError("YAML reads null, ~ and an empty value as nothing: quote it")
     return value
 
 
+def _shown(value: Any) -> Any:
+    """An example's input: text, a list of texts, or options by letter."""
+    if isinstance(value, list):
+        return [_text(v) for v in value]
+    if isinstance(value, dict):
+        return {_text(k): _text(v) for k, v in value.items()}
+    return _text(value)
+
+
 Text = Annotated[str, BeforeValidator(_text), Field(min_length=1)]
+Words = Annotated[str, BeforeValidator(_text)]
+FieldName = Annotated[str, BeforeValidator(_text), Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")]
+Shown = Annotated[str | list[str] | dict[str, str], BeforeValidator(_shown)]
 
 
 class _Strict(BaseModel):
@@ -32,7 +55,15 @@ class Label(_Strict):
 
     value: Text = Field(description="what is stored and compared; a string")
     key: Text | None = Field(None, description="the key people press, one character, unique in the task")
-    meaning: str = Field("", description="one sentence for the judge and for people")
+    meaning: Words = Field("", description="one sentence for the judge and for people")
+
+    @field_validator("value")
+    @classmethod
+    def _one_line(cls, value: str) -> str:
+        # Answers are compared without the space around them, and listings show a label in one line.
+        if value != value.strip() or not value.isprintable():
+            raise ValueError(f"a label is one line of visible text without space around it, not {value!r}")
+        return value
 
     @field_validator("key")
     @classmethod
@@ -45,13 +76,14 @@ class Label(_Strict):
 class Question(_Strict):
     """One question asked of every unit."""
 
-    field: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")] = Field(
-        description="name of the label in the study: lower case, digits, _ and ."
-    )
-    ask: str = Field("", description="the question in words, shown with the labels")
+    field: FieldName = Field(description="name of the label in the study: lower case, digits, _ and .")
+    ask: Words = Field("", description="the question in words, shown with the labels")
     labels: list[Label] = Field(default_factory=list, description="the domain, in order")
     level: Literal["nominal", "ordinal", "interval", "text"] = Field(
         "nominal", description="ordinal takes the order of `labels`; interval and text have no labels"
+    )
+    many: bool = Field(
+        False, description="a text question that asks for a list; stored as one JSON array of strings"
     )
 
     @model_validator(mode="after")
@@ -62,6 +94,8 @@ class Question(_Strict):
             raise ValueError(f"field '{self.field}' is {self.level} and needs two or more labels")
         if self.level in ("interval", "text") and values:
             raise ValueError(f"field '{self.field}' is {self.level} and takes no labels")
+        if self.many and self.level != "text":
+            raise ValueError(f"field '{self.field}' is {self.level}: only a text question takes 'many'")
         if len(set(folded)) < len(folded):
             raise ValueError(f"field '{self.field}' has the same label twice (case does not count)")
         if self.field in RESERVED_FIELDS:
@@ -76,7 +110,10 @@ class Derive(_Strict):
     gold: Text | None = Field(
         None, description="gold field of the unit or its item; none: the answer decides"
     )
-    table: dict[str, Text] = Field(description="answer and gold joined by a bar (or the answer alone) to value; no row, no label")
+    table: dict[Text, Text] = Field(
+        min_length=1,
+        description="answer and gold joined by a bar (or the answer alone) to value; no row, no label",
+    )
     level: Literal["nominal", "ordinal"] = Field("nominal", description="level of the derived field")
     order: list[Text] | None = Field(
         None, description="the derived labels in order; default: as in the table"
@@ -90,9 +127,9 @@ class Derive(_Strict):
 class Example(_Strict):
     """A few-shot example; the item it was taken from is excluded from scoring."""
 
-    inputs: dict[str, Any] = Field(description="a value for every input that is not optional")
+    inputs: dict[str, Shown] = Field(description="a value for every input that is not optional")
     answers: dict[str, Text] = Field(description="a value for every field")
-    rationale: str = Field("", description="shown when the task asks for a rationale")
+    rationale: Words = Field("", description="shown when the task asks for a rationale")
     item_id: Text | None = Field(None, description="the item it was taken from, if a study can hold it")
 
 
@@ -101,39 +138,53 @@ class Citation(_Strict):
 
     paper: Text = Field(description="title or short name")
     year: int = Field(description="year of publication")
-    url: str = Field("", description="where to read it")
-    where: str = Field("", description="section or table")
+    url: Words = Field("", description="where to read it")
+    where: Words = Field("", description="section or table")
+
+
+class Relevant(_Strict):
+    """Passages chosen by a gold label that is itself not shown."""
+
+    field: FieldName = Field(description="gold field of the item's passages")
+    values: list[Text] = Field(min_length=1, description="labels that make a passage relevant")
 
 
 class TaskSpec(_Strict):
     """The front matter of `prompts/NAME.vN.md`."""
 
     title: Text = Field(description="one line for listings")
-    unit: Literal["passage", "item"] = Field(description="what is labelled")
+    unit: Literal["passage", "item", "answer", "sentence", "citation", "claim", "pair"] = Field(
+        description="what is labelled"
+    )
     inputs: list[Text] = Field(
         min_length=1, description="what templates, screens and exports see; units without one are left out"
     )
     optional_inputs: list[Text] = Field(
         default_factory=list, description="inputs that a unit may lack; the template tests them with {% if %}"
     )
+    relevant: Relevant | None = Field(None, description="which passages the input `relevant_passages` holds")
+    shows_gold: list[FieldName] = Field(
+        default_factory=list,
+        description="gold fields that people see as inputs: the task is then for people only, and not blind",
+    )
     questions: list[Question] = Field(min_length=1, description="one or several per unit")
-    derive: dict[str, Derive] = Field(default_factory=dict, description="derived field -> rule")
+    derive: dict[FieldName, Derive] = Field(default_factory=dict, description="derived field -> rule")
     examples: list[Example] = Field(default_factory=list, description="few-shot examples, in order")
     rationale: Literal["none", "before", "after"] = Field(
         "none", description="free text beside the labels; `before` conditions the labels on it"
     )
     citation: Citation | None = Field(None, description="where the labels are defined")
-    guidelines: str = Field("", description="Markdown for people")
+    guidelines: Words = Field("", description="Markdown for people")
 
     @field_validator("inputs", "optional_inputs")
     @classmethod
     def _inputs_known(cls, inputs: list[str]) -> list[str]:
-        allowed = ITEM_INPUTS + PASSAGE_INPUTS
+        known = list(dict.fromkeys(name for names in INPUTS.values() for name in names))
         for name in inputs:
             if name in NEVER_INPUTS:
                 raise ValueError(f"'{name}' can never be an input: a judge must not see gold or meta")
-            if name not in allowed:
-                raise ValueError(f"unknown input '{name}'; there are: {', '.join(allowed)}")
+            if name not in known:
+                raise ValueError(f"unknown input '{name}'; there are: {', '.join(known)}")
         return inputs
 
     @model_validator(mode="after")
@@ -153,17 +204,28 @@ class TaskSpec(_Strict):
                 if label.key in keys:
                     raise ValueError(f"key '{label.key}' stands for both {keys[label.key]} and {here}")
                 keys[label.key] = here
-        if self.unit == "item" and any(i in PASSAGE_INPUTS for i in names):
-            raise ValueError("a task on items cannot take a passage as input")
+        self._check_inputs(names, fields)
         for name, rule in self.derive.items():
             self._check_rule(name, rule, fields)
         for number, example in enumerate(self.examples, 1):
             self._check_example(number, example)
         return self
 
+    def _check_inputs(self, names: list[str], fields: list[str]) -> None:
+        for name in names:
+            if name not in INPUTS[self.unit]:
+                raise ValueError(f"a task on units of kind '{self.unit}' cannot take '{name}' as input")
+        if ("relevant_passages" in names) != (self.relevant is not None):
+            raise ValueError("'relevant_passages' and the key 'relevant' (field, values) go together")
+        for gold in self.shows_gold:
+            if gold in fields:
+                raise ValueError(f"shows_gold: '{gold}' is what this task asks for")
+            if gold_input(gold) in (*names, *NEVER_INPUTS):
+                raise ValueError(f"shows_gold: '{gold_input(gold)}' is the name of an input")
+
     def _check_rule(self, name: str, rule: Derive, fields: list[str]) -> None:
-        if name in fields:
-            raise ValueError(f"derive '{name}' has the name of a question")
+        if name in fields or name in RESERVED_FIELDS:
+            raise ValueError(f"derive '{name}' has the name of a question, or a reserved one")
         if rule.source not in fields:
             raise ValueError(f"derive '{name}': 'from: {rule.source}' is no field of this task")
         if rule.gold in fields:
@@ -178,7 +240,7 @@ class TaskSpec(_Strict):
                     f"derive '{name}': table key '{key}' must be "
                     + ("'answer|gold'" if rule.gold else "an answer alone, as no gold is named")
                 )
-        if rule.order and set(rule.order) != set(rule.table.values()):
+        if rule.order and sorted(rule.order) != sorted(set(rule.table.values())):
             raise ValueError(f"derive '{name}': 'order' must list exactly the values of the table")
 
     def _check_example(self, number: int, example: Example) -> None:
@@ -192,5 +254,27 @@ class TaskSpec(_Strict):
                 raise ValueError(f"example {number}: no answer for '{question.field}'")
             if question.labels and value not in {label.value for label in question.labels}:
                 raise ValueError(f"example {number}: '{value}' is no label of '{question.field}'")
+            if question.level == "interval" and not _is_number(value):
+                raise ValueError(f"example {number}: '{value}' is no number for '{question.field}'")
+            if question.many and not _is_list(value):
+                raise ValueError(f"example {number}: '{question.field}' takes a JSON array of strings")
         if extra := set(example.answers) - {q.field for q in self.questions}:
             raise ValueError(f"example {number}: '{min(extra)}' is no field of this task")
+        if self.rationale != "none" and not example.rationale.strip():
+            raise ValueError(f"example {number}: no rationale, although the task asks for one")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_list(text: str) -> bool:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(value, list) and all(isinstance(v, str) for v in value)

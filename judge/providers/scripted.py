@@ -87,6 +87,8 @@ def _number(request: Request) -> int:
 
 
 def _value(spec: Mapping[str, Json], number: int) -> Json:
+    if spec.get("type") == "array":
+        return [f"scripted text {(number + n) % 1000}" for n in range(number % 3 + 1)]
     if "enum" in spec:
         return spec["enum"][number % len(spec["enum"])]
     return number % 5 if spec.get("type") == "number" else f"scripted text {number % 1000}"

@@ -59,27 +59,39 @@ def label_orders(task: Task, order: str) -> dict[str, list[str]]:
 
 
 class Asker:
-    """Turns units into requests and replies into labels, for one task, model and sampling."""
+    """Turns units into requests and replies into labels, for one task, model and sampling.
+
+    `options` is what makes the run: with other ones it is another run of the task and model.
+    """
 
     def __init__(self, task: Task, model: str, provider: Provider, sampling: Sampling) -> None:
+        if task.people_only:
+            raise UsageError(
+                f"{task.name} shows gold ({', '.join(task.spec.shows_gold)}): it is for people and not blind; "
+                "no model is asked"
+            )
         self.task, self.model, self.sampling = task, model, sampling
         self.mode = choose_mode(task, provider.label_codes, sampling.answers)
         self.renderer = Renderer(task, self.mode, label_orders(task, sampling.label_order))
-        base_url = provider.describe().get("base_url")
+        facts = provider.describe()
+        base_url = facts.get("base_url")
         self.base_url = base_url if isinstance(base_url, str) else None
-        self._parameters = canonical(
-            {
-                "max_tokens": sampling.max_output_tokens,
-                "seed": sampling.seed,
-                "temperature": sampling.temperature,
-            }
-        )
+        self.options = {**sampling.as_options(), "base_url": self.base_url, "mode": str(self.mode)}
+        parameters: dict[str, Json] = {
+            "max_tokens": sampling.max_output_tokens,
+            "seed": sampling.seed,
+            "temperature": sampling.temperature,
+        }
+        if facts.get("options"):
+            # The provider's own (how hard to think, say) change the answers as much as a temperature.
+            self.options["options"] = parameters["options"] = facts["options"]
+        self._parameters = canonical(parameters)
         self._prefix = canonical([[m.role, m.content] for m in self.renderer.prefix])
         schema = self.renderer.schema
         self._schema = None if schema is None else canonical(schema)
-        # Sorted keys around the messages, so that only the unit's own part is encoded per request.
+        # Sorted keys around the messages, so that only the unit's own part is hashed per request.
         codes, url = canonical(self.renderer.codes), canonical(self.base_url)
-        self._hash_head = f'{{"base_url":{url},"codes":{codes},"messages":{self._prefix[:-1]},'
+        self._hash_head = _sha256(f'{{"base_url":{url},"codes":{codes},"messages":{self._prefix[:-1]},')
         self._hash_tail = f'],"model":{canonical(model)},"parameters":{self._parameters},"repeat":'
         self._hash_end = f',"schema":{self._schema or "null"}}}'
 
@@ -102,14 +114,15 @@ class Asker:
     def record(self, request: Request) -> RequestRecord:
         """The request as stored, under its hash."""
         own = canonical([[m.role, m.content] for m in request.messages[request.prefix :]])
-        body = f"{self._hash_head}{own[1:-1]}{self._hash_tail}{request.repeat}{self._hash_end}"
+        whole = self._hash_head.copy()
+        whole.update(_bytes(f"{own[1:-1]}{self._hash_tail}{request.repeat}{self._hash_end}"))
         return RequestRecord(
-            request_sha=_sha(body),
+            request_sha=whole.hexdigest(),
             model=self.model,
             base_url=self.base_url,
             prefix=self._prefix,
             schema=self._schema,
-            unit_sha=_sha(own),
+            unit_sha=_sha256(own).hexdigest(),
             parameters=self._parameters,
             repeat=request.repeat,
         )
@@ -156,5 +169,9 @@ def estimate_tokens(request: Request) -> int:
     return sum(len(m.content) for m in request.messages) // CHARACTERS_PER_TOKEN + 16
 
 
-def _sha(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def _sha256(text: str) -> hashlib._Hash:
+    return hashlib.sha256(_bytes(text))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""When to try again: exponential back-off with full jitter, capped in number."""
+"""When to try again: exponential back-off with jitter, capped in number."""
 
 from __future__ import annotations
 
@@ -10,22 +10,31 @@ from judge.errors import ProviderError, RateLimited, ServerFault
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """The retry policy. `base` and `longest` are in seconds; tries count from the first call.
+    """The retry policy. Times are in seconds; tries count from the first call.
 
-    Rate limits have their own, larger number of tries: the gate already spaces those calls.
+    The wait after the n-th try is drawn from the upper half of `base` doubled n - 1 times, at most
+    `longest`, and is never shorter than what the server asked for. Rate limits have their own,
+    larger number of tries: the gate already spaces those calls. A server that asks for more than
+    `most_told` is not waited for; a later run is.
     """
 
     tries: int = 6
     rate_limit_tries: int = 12
     base: float = 0.5
     longest: float = 30.0
+    most_told: float = 900.0
     draw: random.Random = field(default_factory=random.Random)
 
     def wait(self, error: ProviderError, tries: int) -> float | None:
         """Seconds to wait after the failed try number `tries`, None when it is time to give up."""
         most = self.rate_limit_tries if isinstance(error, RateLimited) else self.tries
-        if not error.retryable or tries >= most:
+        told = told_to_wait(error)
+        if not error.retryable or tries >= most or told > self.most_told:
             return None
         backoff = self.draw.uniform(0.5, 1.0) * min(self.longest, self.base * 2.0 ** (tries - 1))
-        told = error.retry_after if isinstance(error, RateLimited | ServerFault) else None
-        return max(backoff, told or 0.0)
+        return max(backoff, told)
+
+
+def told_to_wait(error: ProviderError) -> float:
+    """Seconds that the server asked to be left alone, 0 when it did not say."""
+    return (error.retry_after or 0.0) if isinstance(error, RateLimited | ServerFault) else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 from judge.errors import AdjudgeError, WriteFailed
@@ -15,31 +15,39 @@ from judge.store.study import Store
 GATHER_SECONDS = 0.015
 """How long the first queued reply waits for company; its commit starts within 20 ms."""
 
+Attempts = Sequence[Entry]
+"""What is known of one unit at once (a reply and its repair): in one commit, all or nothing."""
+
 
 class Writer:
-    """Commits queued entries on a connection of its own.
+    """Commits queued attempts on a connection of its own.
 
-    `acknowledged` runs in the event loop with the entries of each finished commit; `failed` runs
-    there once, with the error, when a commit fails: nothing of that batch, nor of a later one, is
-    acknowledged.
+    `acknowledged` runs in the event loop with what each finished commit held; `failed` runs there
+    once, with the error, when a commit fails: nothing of that batch, nor of a later one, is
+    acknowledged. `unsaved` counts what is queued and not acknowledged.
     """
 
     def __init__(
         self,
         store: Store,
-        acknowledged: Callable[[list[Entry]], None],
+        acknowledged: Callable[[list[Attempts]], None],
         failed: Callable[[AdjudgeError], None],
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        self.unsaved = 0
         self._store = store
         self._loop = asyncio.get_running_loop()
-        self._acknowledged, self._failed = acknowledged, failed
-        self._queue: SimpleQueue[Entry | None] = SimpleQueue()
+        self._on_acknowledged, self._on_failed = acknowledged, failed
+        self._clock, self._sleep = clock, sleep
+        self._queue: SimpleQueue[tuple[float, Attempts] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="adjudge-writer", daemon=True)
         self._thread.start()
 
-    def put(self, entry: Entry) -> None:
-        """Queue one entry."""
-        self._queue.put(entry)
+    def put(self, attempts: Attempts) -> None:
+        """Queue what is to be committed together."""
+        self.unsaved += 1
+        self._queue.put((self._clock(), attempts))
 
     async def close(self) -> None:
         """Commit what is queued and end the thread."""
@@ -53,33 +61,38 @@ class Writer:
             with self._store.clone() as store:
                 self._commit_all(store)
         except AdjudgeError as e:
-            self._tell(self._failed, e)
+            self._tell(self._on_failed, e)
         except Exception as e:
-            self._tell(self._failed, WriteFailed(f"{self._store.path}: {type(e).__name__}: {e}"))
+            self._tell(self._on_failed, WriteFailed(f"{self._store.path}: {type(e).__name__}: {e}"))
 
     def _commit_all(self, store: Store) -> None:
         seen: set[str] = set()
-        open_ended = True
-        while open_ended:
-            first = self._queue.get()
-            if first is None:
-                return
+        while (first := self._queue.get()) is not None:
             # One sleep instead of a timed get per reply: the loop's thread is not woken for each.
-            time.sleep(GATHER_SECONDS)
-            batch, open_ended = self._drain([first])
+            # Time that a reply spent waiting for the commit before this one counts.
+            waited = self._clock() - first[0]
+            if waited < GATHER_SECONDS:
+                self._sleep(GATHER_SECONDS - waited)
+            batch, closing = self._drain([first[1]])
             with store.transaction() as conn:
-                add_judgements(conn, batch, seen)
+                add_judgements(conn, [entry for attempts in batch for entry in attempts], seen)
             self._tell(self._acknowledged, batch)
+            if closing:
+                return
 
-    def _drain(self, batch: list[Entry]) -> tuple[list[Entry], bool]:
+    def _drain(self, batch: list[Attempts]) -> tuple[list[Attempts], bool]:
         while True:
             try:
-                entry = self._queue.get_nowait()
+                queued = self._queue.get_nowait()
             except Empty:
-                return batch, True
-            if entry is None:
                 return batch, False
-            batch.append(entry)
+            if queued is None:
+                return batch, True
+            batch.append(queued[1])
+
+    def _acknowledged(self, batch: list[Attempts]) -> None:
+        self.unsaved -= len(batch)
+        self._on_acknowledged(batch)
 
     def _tell(self, callback: Callable[..., None], *values: object) -> None:
         if not self._loop.is_closed():

@@ -70,7 +70,7 @@ def _compare_field(
     rows: list[tuple[str, str, str | None, str]] = []
     outside: Counter[str] = Counter()
     for unit_id, question_id, gold, value in _paired(store, run_id, field_name):
-        if gold not in domain:
+        if domain and gold not in domain:
             outside[gold] += 1
             continue
         result.n_gold += 1

@@ -122,7 +122,8 @@ def bootstrap(tally: Tally, value: Value, settings: Settings, sums: FloatArray |
     undefined = 1 - float(finite.mean())
     if undefined > MOST_UNDEFINED:
         return Interval(None, None, (f"no interval: {undefined:.0%} of the resamples are undefined",))
-    notes = [f"{undefined:.1%} of the resamples are undefined and left out"] if undefined else []
+    share = f"{undefined:.1%}" if undefined >= 0.001 else "under 0.1%"
+    notes = [f"{share} of the resamples are undefined and left out"] if undefined else []
     drawn = drawn[finite]
     tail = (1 - settings.confidence) / 2
     levels = (tail, 1 - tail)

@@ -45,6 +45,9 @@ ORDERED = (
     "krippendorff_alpha",
     "gwet_ac2",
 )
+NUMBERS = ("percent", "krippendorff_alpha")
+"""On interval and ratio levels weights by position among the labels would mean nothing."""
+_USUAL = {"nominal": NOMINAL, "ordinal": ORDERED, "interval": NUMBERS, "ratio": NUMBERS}
 RARE = 10
 # Ordinal alpha keeps one sum per pair of labels; beyond this many labels they are scores.
 MOST_ORDINAL_LABELS = 64
@@ -76,7 +79,7 @@ def measures(
     if level not in LEVELS:
         raise BadInput(f"unknown level '{level}'; there are {', '.join(LEVELS)}")
     settings = Settings(**how)
-    keys = [metric_key(name, level) for name in names or (NOMINAL if level == "nominal" else ORDERED)]
+    keys = [metric_key(name, level) for name in names or _USUAL[level]]
     asked: list[Estimate] = []
     counts = collapse(ratings.counts) if any(not METRICS[key].pair for key in keys) else None
     pairs = [

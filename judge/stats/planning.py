@@ -44,7 +44,10 @@ class Design:
 
 @dataclass(frozen=True)
 class Plan:
-    """Label `n_clusters` questions with `per_cluster` units each; `more_*` is what is still missing."""
+    """Label `n_clusters` questions with `per_cluster` units each, from nothing.
+
+    `more_*` is what is still missing beside a pilot, in questions of that size again.
+    """
 
     per_cluster: int
     n_clusters: int
@@ -185,16 +188,15 @@ def still_needed(measure: Measure, threshold: float, *, power: float = 0.8) -> t
 def _plan(design: Design, independent: float, m: int) -> Plan:
     if m < 1:
         raise BadInput(f"a question has at least one unit, not {m}")
+    if design.sd == 0:
+        raise BadInput("the pilot shows no spread at all: label more of it, or plan from assumptions")
     effect = 1 + (m - 1) * design.icc
     clusters = max(2, ceil(independent * effect / m))
-    return Plan(
-        m,
-        clusters,
-        clusters * m,
-        max(0, clusters - design.n_clusters),
-        max(0, clusters * m - design.n_units),
-        effect,
-    )
+    # What the pilot is worth in independent units; its questions may hold another number of units.
+    per_pilot = design.n_units / design.n_clusters if design.n_clusters else 1.0
+    have = design.n_units / (1 + (per_pilot - 1) * design.icc)
+    more = ceil(max(0.0, independent - have) * effect / m)
+    return Plan(m, clusters, clusters * m, more, more * m, effect)
 
 
 def _design(value: float, unit_values: FloatArray, clusters: IntArray) -> Design:

@@ -2,7 +2,8 @@
 
 store = Store.open(path)          one connection, migrated
 items.add_items(store, ...)       what importers read
-runs.start_run(...), runs.pending(...), runs.add_judgements(...)
+selection.select(...), selection.pending(...)
+runs.start_run(...), runs.add_judgements(...)
 labels.rows(...)                  the one relation that agreement and scores read
 """
 

@@ -12,6 +12,12 @@ from judge.store.study import Store
 from judge.types import Json
 
 _JSON = ("options", "provider")
+_STORED = (
+    "unit_id", "item_id", "question_id", "passage_id", "repeat", "attempt", "status", "reason", "reply",
+    "input_tokens", "output_tokens", "latency", "resolved_model", "request_sha", "judged_at",
+)  # fmt: skip
+COLUMNS = ("run", "task", "model", *_STORED, "rationale")
+"""What a row of `judged` has beside `labels` and `distributions`."""
 
 
 def list_runs(store: Store) -> list[dict[str, Json]]:
@@ -74,8 +80,8 @@ def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str,
     query = """
         SELECT u.unit_id, u.item_id, u.question_id, u.passage_id, j.repeat, j.attempt, j.status, j.reason, j.reply,
                j.input_tokens, j.output_tokens, j.latency, j.resolved_model, j.request_sha, j.judged_at,
-               (SELECT json_group_object(l.field, json_object('value', l.value, 'distribution', CASE WHEN l.distribution IS NULL THEN NULL ELSE json(l.distribution) END,
-                                                              'rationale', l.rationale))
+               (SELECT json_group_object(l.field, json_object('value', l.value, 'distribution',
+                                                              json(l.distribution), 'rationale', l.rationale))
                 FROM labels AS l WHERE l.annotator_id = j.run_id AND l.unit_id = j.unit_id AND l.layer = 'first'
                 AND l.repeat = j.repeat) AS labels
         FROM latest_judgements AS j JOIN units AS u USING (unit_id) WHERE j.run_id = ? ORDER BY j.repeat, u.rowid

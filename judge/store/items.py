@@ -6,37 +6,25 @@ import hashlib
 import sqlite3
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 
 from ulid import ULID
 
 from judge.errors import BadInput
-from judge.store.study import Store, canonical, dumps, now
-from judge.types import Item, Json, Passage, Row, Vote, Where
+from judge.store.imports import ImportInfo, ImportReport, Votes, add_rows, at, check_storable
+from judge.store.study import Store, canonical, dumps
+from judge.types import Item, Json, Passage, Row, Where
 
-
-@dataclass(frozen=True, slots=True)
-class ImportInfo:
-    """What is stored of an import beside its rows."""
-
-    format: str
-    files: Mapping[str, str]
-    """Path as typed -> sha256 of the file."""
-    dataset: str | None = None
-    maps: Mapping[str, str] = field(default_factory=dict)
-    label_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class ImportReport:
-    """What an import did: `counts` has items, passages, labels (new) and unchanged (items seen again)."""
-
-    import_id: str
-    counts: Counter[str]
-    datasets: list[str]
-    label_counts: dict[str, Counter[str]]
-    skipped: list[BadInput]
+_KINDS = {"items": "item", "passages": "passage"}
+# An original claim and a counter claim of the same pair are a unit, once both are there.
+_PAIR_UNITS = """
+    INSERT INTO units (unit_id, kind, item_id, question_id, span)
+    SELECT o.item_id || '~' || c.item_id, 'pair', o.item_id, o.question_id, json_object('counter', c.item_id)
+    FROM items AS i JOIN items AS o ON o.dataset = i.dataset AND o.pair_id = i.pair_id
+    JOIN items AS c ON c.dataset = i.dataset AND c.pair_id = i.pair_id
+    WHERE i.item_id = ? AND o.polarity = 'original' AND c.polarity = 'counter'
+      AND i.item_id IN (o.item_id, c.item_id)
+"""
 
 
 def add_items(
@@ -49,38 +37,9 @@ def add_items(
     """Store everything `rows` yields in one transaction.
 
     A row that was imported before and is the same changes nothing. A row whose text changed under
-    the same id, or whose gold label differs from the stored one, goes to `bad`; when that raises,
-    nothing of the import is kept. `skipped` is the list that `bad` fills when it does not raise.
+    the same id, or whose gold label differs from the stored one, goes to `bad`; see `add_rows`.
     """
-    adder = _Adder(store.conn, str(ULID()))
-    with store.transaction() as conn:
-        conn.execute(
-            "INSERT INTO imports VALUES (?, ?, ?, ?, ?, ?, '{}', '[]', ?)",
-            [
-                adder.import_id,
-                info.format,
-                info.dataset,
-                dumps(dict(info.files)),
-                dumps(dict(info.maps)),
-                dumps({k: dict(v) for k, v in info.label_maps.items()}),
-                now(),
-            ],
-        )
-        for row in rows:
-            try:
-                adder.add(row)
-            except BadInput as e:
-                bad(e)
-        counts = adder.counts
-        if counts["items"] + counts["passages"] + counts["labels"] == 0:
-            # Importing the same file again leaves no trace, so that it changes nothing at all.
-            conn.execute("DELETE FROM imports WHERE import_id = ?", [adder.import_id])
-        else:
-            conn.execute(
-                "UPDATE imports SET counts = ?, skipped = ? WHERE import_id = ?",
-                [dumps(counts), dumps([str(s) for s in skipped]), adder.import_id],
-            )
-    return ImportReport(adder.import_id, counts, sorted(adder.datasets), adder.label_counts, skipped)
+    return add_rows(store, _Adder(store.conn, str(ULID())), rows, info, skipped, bad)
 
 
 class _Adder:
@@ -91,24 +50,27 @@ class _Adder:
         self.counts: Counter[str] = Counter(items=0, passages=0, labels=0, unchanged=0)
         self.label_counts: dict[str, Counter[str]] = {}
         self.datasets: set[str] = set()
-        self._annotators: set[str] = set()
+        self.votes = Votes(conn, self.counts, self.label_counts)
 
     def add(self, row: Row) -> None:
         """Check the whole row first, write it after: a bad row leaves nothing behind."""
         item, where = row.item, row.where
+        check_storable(item, where)
+        if item.polarity not in (None, "original", "counter"):
+            raise at(where, f"'{item.polarity}' is neither original nor counter", "polarity")
         passages = [(passage_id(item, p), p) for p in item.passages]
-        new_item = self._is_new("items", "item_id", item.item_id, item_sha(item), where)
+        new_item = self._is_new("items", item.item_id, item.item_id, item_sha(item), where)
         new_passages: dict[str, Passage] = {}
         for pid, passage in passages:
             if pid in new_passages:
                 if passage_sha(new_passages[pid]) != passage_sha(passage):
-                    raise _at(
-                        where, f"two passages of this row have the id '{passage.source_id}'", "passages"
-                    )
-            elif self._is_new("passages", "passage_id", pid, passage_sha(passage), where):
+                    raise at(where, f"two passages of this row have the id '{passage.source_id}'", "passages")
+            elif self._is_new("passages", pid, item.item_id, passage_sha(passage), where):
                 new_passages[pid] = passage
-        labelled = [(item.item_id, item.votes)] + [(pid, p.votes) for pid, p in passages]
-        labels = [(u, v) for u, votes in labelled for v in votes if self._is_new_label(u, v, where)]
+        labels = self.votes.new(
+            [(item.item_id, v) for v in item.votes] + [(pid, v) for pid, p in passages for v in p.votes],
+            where,
+        )
         self.datasets.add(item.dataset)
         if new_item:
             self._insert_item(item)
@@ -116,37 +78,33 @@ class _Adder:
         for pid, passage in new_passages.items():
             self._insert_passage(pid, passage, item, position)
             position += 1
-        for unit_id, vote in labels:
-            self._insert_label(unit_id, vote)
+        for (unit_id, _, _), vote in labels.items():
+            self.votes.insert(unit_id, vote)
         if not (new_item or new_passages or labels):
             self.counts["unchanged"] += 1
 
-    def _is_new(self, table: str, key: str, value: str, sha: str, where: Where) -> bool:
-        found = self.conn.execute(f"SELECT content_sha FROM {table} WHERE {key} = ?", [value]).fetchone()
-        if found is None:
+    def _is_new(self, table: str, unit_id: str, item_id: str, sha: str, where: Where) -> bool:
+        """Whether the item or passage is to be added. Raises BadInput when its id stands for another one."""
+        unit = self.conn.execute("SELECT kind, item_id FROM units WHERE unit_id = ?", [unit_id]).fetchone()
+        if unit is None:
             return True
-        if found[0] != sha:
-            raise _at(
+        kind = _KINDS[table]
+        if tuple(unit) != (kind, item_id):
+            raise at(
                 where,
-                f"'{value}' is in the study with other content; nothing is replaced: import the changed "
-                "rows under new ids, or as another data set (--dataset)",
+                f"the {kind} '{unit_id}' would have the id that a {unit[0]} of '{unit[1]}' has; "
+                "ids are joined with '/', so give one of them another id",
                 "id",
             )
-        return False
-
-    def _is_new_label(self, unit_id: str, vote: Vote, where: Where) -> bool:
         found = self.conn.execute(
-            "SELECT value FROM labels WHERE annotator_id = ? AND field = ? AND unit_id = ? "
-            "AND layer = 'first' AND repeat = 0",
-            [vote.annotator, vote.field, unit_id],
+            f"SELECT content_sha FROM {table} WHERE {kind}_id = ?", [unit_id]
         ).fetchone()
-        if found is None:
-            return True
-        if found[0] != vote.value:
-            raise _at(
+        if found[0] != sha:
+            raise at(
                 where,
-                f"{vote.annotator} has labelled '{unit_id}' {found[0]!r} before, and {vote.value!r} here",
-                vote.field,
+                f"'{unit_id}' is in the study with other content; nothing is replaced: import the changed "
+                "rows under new ids, or as another data set (--dataset)",
+                "id",
             )
         return False
 
@@ -171,9 +129,11 @@ class _Adder:
             ],
         )
         self.conn.execute(
-            "INSERT INTO units VALUES (?, 'item', ?, ?, NULL)",
+            "INSERT INTO units (unit_id, kind, item_id, question_id) VALUES (?, 'item', ?, ?)",
             [item.item_id, item.item_id, question_id(item)],
         )
+        if item.pair_id is not None:
+            self.conn.execute(_PAIR_UNITS, [item.item_id])
         self.counts["items"] += 1
 
     def _insert_passage(self, pid: str, passage: Passage, item: Item, position: int) -> None:
@@ -193,32 +153,16 @@ class _Adder:
             ],
         )
         self.conn.execute(
-            "INSERT INTO units VALUES (?, 'passage', ?, ?, ?)", [pid, item.item_id, question_id(item), pid]
+            "INSERT INTO units (unit_id, kind, item_id, question_id, passage_id) "
+            "VALUES (?, 'passage', ?, ?, ?)",
+            [pid, item.item_id, question_id(item), pid],
         )
         self.counts["passages"] += 1
-
-    def _insert_label(self, unit_id: str, vote: Vote) -> None:
-        if vote.annotator not in self._annotators:
-            self.conn.execute(
-                "INSERT OR IGNORE INTO annotators VALUES (?, ?, '{}')", [vote.annotator, str(vote.kind)]
-            )
-            self._annotators.add(vote.annotator)
-        self.conn.execute(
-            "INSERT OR IGNORE INTO labels (unit_id, field, annotator_id, value, rationale) "
-            "VALUES (?, ?, ?, ?, ?)",
-            [unit_id, vote.field, vote.annotator, vote.value, vote.rationale],
-        )
-        self.counts["labels"] += 1
-        self.label_counts.setdefault(vote.field, Counter())[vote.value] += 1
 
     def _next_position(self, item_id: str) -> int:
         query = "SELECT coalesce(max(position) + 1, 0) FROM passages WHERE item_id = ?"
         position: int = self.conn.execute(query, [item_id]).fetchone()[0]
         return position
-
-
-def _at(where: Where, reason: str, field_name: str) -> BadInput:
-    return BadInput(reason, path=where.path, line=where.line, field=field_name)
 
 
 def question_id(item: Item) -> str:

@@ -60,6 +60,59 @@ def show_item(store: Store, item_id: str) -> dict[str, Json] | None:
     return {**found, "passages": passages, "labels": list(labels)}
 
 
+def list_systems(store: Store) -> list[dict[str, Json]]:
+    """One row per system and condition: answers, sentences, citations, and empty answers."""
+    query = """
+        SELECT system, condition, count(*) AS answers, sum(trim(text) = '') AS empty,
+               (SELECT count(*) FROM units u JOIN answers b USING (answer_id)
+                WHERE b.system = a.system AND b.condition = a.condition AND u.kind = 'sentence') AS sentences,
+               (SELECT count(*) FROM units u JOIN answers b USING (answer_id)
+                WHERE b.system = a.system AND b.condition = a.condition AND u.kind = 'citation') AS citations
+        FROM answers a GROUP BY system, condition ORDER BY min(a.rowid)
+    """
+    return list(dicts(store.conn, query, []))
+
+
+def list_answers(
+    store: Store, system: str | None, condition: str | None, limit: int
+) -> list[dict[str, Json]]:
+    """Answers in import order."""
+    query = """
+        SELECT answer_id, item_id, system, condition, text, cited, context, origin FROM answers
+        WHERE (?1 IS NULL OR system = ?1) AND (?2 IS NULL OR condition = ?2) ORDER BY rowid LIMIT ?3
+    """
+    rows = []
+    for row in dicts(store.conn, query, [system, condition, limit]):
+        context = None if row["context"] is None else json.loads(row["context"])
+        rows.append({**row, "cited": json.loads(row["cited"]), "context": context})
+    return rows
+
+
+def show_answer(store: Store, answer_id: str) -> dict[str, Json] | None:
+    """One answer with its sentences, claims, and every label on it or them; None when there is none."""
+    found = next(dicts(store.conn, "SELECT * FROM answers WHERE answer_id = ?", [answer_id]), None)
+    if found is None:
+        return None
+    for name in ("cited", "context", "meta"):
+        found[name] = None if found[name] is None else json.loads(found[name])
+    parts = "SELECT unit_id, kind, span FROM units WHERE answer_id = ? AND kind IN ('sentence', 'claim') ORDER BY rowid"
+    sentences, claims = [], []
+    for row in dicts(store.conn, parts, [answer_id]):
+        span = json.loads(row["span"])
+        if row["kind"] == "claim":
+            claims.append({"unit_id": row["unit_id"], "text": span["claim"]})
+        else:
+            text = found["text"][span["start"] : span["end"]]
+            sentences.append({"unit_id": row["unit_id"], "text": text, **span})
+    labels = dicts(
+        store.conn,
+        "SELECT l.unit_id, l.field, l.annotator_id, l.value FROM labels l JOIN units u USING (unit_id) "
+        "WHERE u.answer_id = ? ORDER BY u.rowid, l.field, l.annotator_id",
+        [answer_id],
+    )
+    return {**found, "sentences": sentences, "claims": claims, "labels": list(labels)}
+
+
 def dicts(conn: sqlite3.Connection, query: str, values: list[Json]) -> Iterator[dict[str, Json]]:
     """Rows of a query as dictionaries, one at a time."""
     cursor = conn.execute(query, values)

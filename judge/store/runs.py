@@ -1,22 +1,19 @@
-"""Runs: which units are still to be judged, and judgements in, several to a commit."""
+"""Runs: the one of a task, model and options, and judgements in, several to a commit."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import sqlite3
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ulid import ULID
 
-from judge.errors import TaskError, UsageError
+from judge.errors import TaskError
 from judge.prompts.load import Task
 from judge.store.study import Store, canonical, dumps, now
-from judge.types import GOLD, Answered, Json, Judgement, LabelDistribution, Status, Unit
-
-PAGE = 1000
+from judge.types import Answered, Json, Judgement, LabelDistribution, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +28,6 @@ class RequestRecord:
     unit_sha: str
     parameters: str
     repeat: int
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which units a run is asked for: SQL condition on `unit_texts`, first `limit`, or a seeded sample."""
-
-    where: str | None = None
-    limit: int | None = None
-    sample_seed: int | None = None
 
 
 def keep_task(conn: sqlite3.Connection, task: Task) -> None:
@@ -104,142 +92,47 @@ def close_run(store: Store, run_id: str, *, finished: bool) -> None:
         )
 
 
-def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
-    """Fix the units of a run in a temporary table of this connection, in order.
-
-    Returns (units selected, units of the kind that lack an input or are examples). Raises
-    UsageError when the condition is not SQL over the columns of `unit_texts`.
-    """
-    conn = store.conn
-    conn.create_function("adjudge_shuffle", 2, _shuffle, deterministic=True)
-    wanted = f"({selection.where})" if selection.where else "1"
-    examples = [e.item_id for e in task.spec.examples if e.item_id]
-    usable = " AND ".join(
-        [f"{name} IS NOT NULL AND {name} <> ''" for name in task.required_inputs]
-        + [f"item_id NOT IN ({','.join('?' * len(examples))})"]
-    )
-    order = (
-        "n" if selection.sample_seed is None else f"adjudge_shuffle({int(selection.sample_seed)}, unit_id)"
-    )
-    kind = task.spec.unit
-    conn.execute("DROP TABLE IF EXISTS temp.selection")
-    conn.execute("CREATE TEMP TABLE selection (place INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
-    try:
-        conn.execute(
-            "INSERT INTO temp.selection (n) SELECT n FROM unit_texts "
-            f"WHERE kind = ? AND {usable} AND {wanted} ORDER BY {order} LIMIT ?",
-            [kind, *examples, -1 if selection.limit is None else selection.limit],
-        )
-        of_kind = conn.execute(
-            f"SELECT count(*) FROM unit_texts WHERE kind = ? AND {wanted}", [kind]
-        ).fetchone()
-        fit = conn.execute(
-            f"SELECT count(*) FROM unit_texts WHERE kind = ? AND {usable} AND {wanted}", [kind, *examples]
-        ).fetchone()
-    except sqlite3.OperationalError as e:
-        columns = [c[1] for c in conn.execute("PRAGMA table_info(unit_texts)")]
-        raise UsageError(f"--where {selection.where!r}: {e}; the columns are: {', '.join(columns)}") from e
-    selected = conn.execute("SELECT count(*) FROM temp.selection").fetchone()[0]
-    return selected, of_kind[0] - fit[0]
-
-
-def _shuffle(seed: int, unit_id: str) -> bytes:
-    return hashlib.sha256(f"{seed}:{unit_id}".encode()).digest()[:8]
-
-
-_LATEST = """
-    SELECT j.status FROM judgements AS j
-    WHERE j.run_id = :run AND j.unit_id = u.unit_id AND j.repeat = :repeat ORDER BY j.attempt DESC LIMIT 1
-"""
-
-
-def selected_statuses(store: Store, run_id: str, repeat: int = 0) -> Counter[str]:
-    """How many of the selected units ended how; units without a judgement are under `pending`."""
-    query = f"""
-        SELECT coalesce(({_LATEST}), 'pending') AS status, count(*)
-        FROM temp.selection AS s JOIN units AS u ON u.rowid = s.n GROUP BY 1
-    """
-    return Counter(dict(store.conn.execute(query, {"run": run_id, "repeat": repeat})))
-
-
-def pending(
-    store: Store, task: Task, run_id: str, repeat: int = 0, retry: Collection[str] = ()
-) -> Iterator[Unit]:
-    """The selected units that this run has not judged, page by page, in selection order.
-
-    A unit counts as judged when its latest attempt has a status that is neither `failed` nor in
-    `retry`. Memory stays at one page whatever the study's size.
-    """
-    again = ["pending", "failed", *retry]
-    place = 0
-    while True:
-        page = store.conn.execute(
-            f"""
-            SELECT s.place, s.n, ({_LATEST}) AS status,
-                   (SELECT count(*) FROM judgements AS j
-                    WHERE j.run_id = :run AND j.unit_id = u.unit_id AND j.repeat = :repeat) AS attempts
-            FROM temp.selection AS s JOIN units AS u ON u.rowid = s.n
-            WHERE s.place > :place ORDER BY s.place LIMIT {PAGE}
-            """,
-            {"run": run_id, "repeat": repeat, "place": place},
-        ).fetchall()
-        if not page:
-            return
-        place = page[-1][0]
-        wanted = {n: attempts for _, n, status, attempts in page if (status or "pending") in again}
-        yield from _units(store.conn, task, wanted)
-
-
-def _units(conn: sqlite3.Connection, task: Task, wanted: Mapping[int, int]) -> Iterator[Unit]:
-    names = task.input_names
-    golds = sorted({rule.gold for rule in task.spec.derive.values() if rule.gold})
-    gold_columns = "".join(
-        ", (SELECT l.value FROM labels AS l WHERE l.annotator_id = ? AND l.field = ? "
-        "AND l.unit_id IN (t.unit_id, t.item_id) AND l.layer = 'first' "
-        "ORDER BY l.unit_id = t.unit_id DESC LIMIT 1)"
-        for _ in golds
-    )
-    query = (
-        f"SELECT t.n, t.unit_id, {', '.join('t.' + name for name in names)}{gold_columns} "
-        f"FROM unit_texts AS t WHERE t.n IN ({','.join(str(int(n)) for n in wanted)})"
-    )
-    values = [v for gold in golds for v in (GOLD, gold)]
-    rows = {row[0]: row for row in conn.execute(query, values)}
-    for n, attempts in wanted.items():
-        row = rows[n]
-        inputs = {
-            name: json.loads(v) if v is not None and name in ("reference_answers", "options") else v
-            for name, v in zip(names, row[2:], strict=False)
-        }
-        gold_values = zip(golds, row[2 + len(names) :], strict=True)
-        yield Unit(row[1], inputs, {g: v for g, v in gold_values if v is not None}, attempts)
-
-
 @dataclass(frozen=True, slots=True)
 class Known:
     """What an identical request has brought before."""
 
-    reply: str
+    status: Status
+    reason: str | None
+    reply: str | None
     resolved_model: str | None
     labels: tuple[Answered, ...]
 
 
-def find_known(conn: sqlite3.Connection, request_sha: str) -> Known | None:
-    """Reply and asked labels of a judgement that this very request has brought, None without one."""
+def known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
+    """Those of these requests that some judgement rests on."""
+    marks = ",".join("?" * len(shas))
+    query = f"SELECT DISTINCT request_sha FROM judgements WHERE request_sha IN ({marks})"
+    return {row[0] for row in conn.execute(query, shas)}
+
+
+def find_known(conn: sqlite3.Connection, request_sha: str, *, labelled: bool = False) -> Known | None:
+    """How a unit stands that this very request was sent for, after a repair if there was one.
+
+    None when it was never sent or never answered; `labelled` accepts only an answer with labels.
+    """
     row = conn.execute(
-        "SELECT reply, resolved_model, run_id, unit_id, repeat FROM judgements "
-        "WHERE request_sha = ? AND status = 'ok' LIMIT 1",
+        """
+        SELECT k.status, k.reason, k.reply, k.resolved_model, k.run_id, k.unit_id, k.repeat
+        FROM judgements AS j JOIN latest_judgements AS k USING (run_id, unit_id, repeat)
+        WHERE j.request_sha = ? AND k.status <> 'failed' ORDER BY k.status = 'ok' DESC LIMIT 1
+        """,
         [request_sha],
     ).fetchone()
-    if row is None:
+    if row is None or (labelled and row[0] != Status.OK):
         return None
+    status, reason, reply, resolved_model, *of_unit = row
     found = conn.execute(
         "SELECT field, value, distribution, rationale FROM labels WHERE annotator_id = ? AND unit_id = ? "
         "AND repeat = ? AND layer = 'first' AND derived_from IS NULL",
-        row[2:],
+        of_unit,
     )
     labels = tuple(Answered(field, value, _distribution(d), why) for field, value, d, why in found)
-    return Known(row[0], row[1], labels)
+    return Known(Status(status), reason, reply, resolved_model, labels if status == Status.OK else ())
 
 
 def _distribution(stored: str | None) -> LabelDistribution | None:
@@ -252,16 +145,11 @@ def _distribution(stored: str | None) -> LabelDistribution | None:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One judgement with the request it rests on, ready to be written.
-
-    `reused` marks the answer of an identical request; `final` is False for an attempt that another
-    attempt (a repair) follows.
-    """
+    """One judgement with the request it rests on; `reused` marks the answer of an identical request."""
 
     judgement: Judgement
     request: RequestRecord | None
     reused: bool = False
-    final: bool = True
 
 
 def add_judgements(conn: sqlite3.Connection, entries: Sequence[Entry], seen: set[str]) -> None:
@@ -301,8 +189,8 @@ def _judgement_row(entry: Entry, stamp: str) -> tuple[Json, ...]:
         j.repeat,
         j.attempt,
         str(j.status),
-        j.reply,
-        j.reason,
+        _storable(j.reply),
+        _storable(j.reason),
         j.usage.input_tokens,
         j.usage.output_tokens,
         j.usage.cached_tokens,
@@ -321,7 +209,13 @@ def _label_rows(judgements: Iterable[Judgement]) -> Iterator[tuple[Json, ...]]:
         for a in j.labels:
             d = a.distribution
             stored = None if d is None else dumps({**d.probabilities, "unassigned": d.unassigned})
-            yield (j.unit_id, a.field, j.run_id, j.repeat, a.value, stored, a.rationale, a.derived_from)
+            value, why = _storable(a.value), _storable(a.rationale)
+            yield (j.unit_id, a.field, j.run_id, j.repeat, value, stored, why, a.derived_from)
+
+
+def _storable(text: str | None) -> str | None:
+    """A model's text without half surrogate pairs (JSON escapes can hold them), which SQLite refuses."""
+    return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 _SHAS: dict[str, str] = {}

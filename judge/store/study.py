@@ -26,8 +26,8 @@ def now() -> str:
 
 
 def dumps(value: Json) -> str:
-    """JSON as stored: readable Unicode, no spaces, keys as given."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """JSON as stored: readable Unicode, no spaces, keys as given. Raises ValueError for NaN."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def canonical(value: Json) -> str:
@@ -119,17 +119,15 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(conn: sqlite3.Connection, path: Path) -> None:
-    applied = migrations.applied(conn)
-    if not applied:
-        foreign = conn.execute("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 1").fetchone()
-        if foreign:
-            raise StudyError(f"{path}: an SQLite file, but no study (it has a table '{foreign[0]}')")
+    # One look at the tables: another process may be making this very study at the same time.
+    tables = [row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    if tables and not migrations.applied(conn):
+        raise StudyError(f"{path}: an SQLite file, but no study (it has a table '{tables[0]}')")
+    if newer := migrations.unknown(conn):
+        raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade to read it")
     conn.execute("PRAGMA journal_mode = WAL")
-    if migrations.is_current(conn):
-        return
-    if unknown := [name for name in applied if name not in migrations.known()]:
-        raise StudyError(f"{path}: made by a newer adjudge ({unknown[0]}); upgrade to read it")
-    migrations.migrate(conn)
+    if not migrations.is_current(conn):
+        migrations.migrate(conn)
 
 
 @contextmanager
@@ -148,7 +146,7 @@ def explained(path: Path) -> Iterator[None]:
                 f"{path}: another program has held the study for {BUSY_SECONDS:.0f} s; try again"
             ) from e
         if "readonly" in text or "unable to open" in text:
-            raise StudyError(f"{path}: {text}") from e
+            raise StudyError(f"{path}: {text}; a study and its folder must be writable") from e
         raise
     except sqlite3.DatabaseError as e:
         if "not a database" in str(e) or "malformed" in str(e):

@@ -1,0 +1,5 @@
+"""`python -m annotate`."""
+
+from annotate.cli import main
+
+main(prog_name="annotate")

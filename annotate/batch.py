@@ -1,0 +1,288 @@
+"""Batches: drawn once, seeded, with the weights that lead from the sample back to the study."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+from annotate.desk import BatchInfo, batch_info
+from annotate.sample import Candidate, Drawn, assign, draw, draw_questions, draw_queue, sequence, shuffled
+from annotate.store import ensure_human
+from judge.errors import BadInput, UsageError
+from judge.prompts.load import Task
+from judge.store import Store
+from judge.store.export import find_run, stored_task
+from judge.store.runs import keep_task
+from judge.store.study import dumps, now
+from judge.types import GOLD, Json
+
+BINS = ((0.5, "below 0.5"), (0.8, "0.5 to 0.8"), (0.95, "0.8 to 0.95"), (math.inf, "0.95 and more"))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What `annotate batches new` is asked for."""
+
+    name: str
+    annotators: Sequence[str]
+    n: int | None = None
+    by: str | None = None
+    """label, dataset or confidence: what the strata are."""
+    seed: int = 0
+    overlap: int | None = None
+    repeats: float = 0.0
+    training: int = 0
+    attention: float = 0.0
+    by_question: int | None = None
+    proportional: bool = False
+    queue: bool = False
+    reveal: bool = False
+    run: str | None = None
+    where: str | None = None
+    pass_mark: float = 0.8
+
+
+@dataclass(slots=True)
+class Made:
+    """A new batch in numbers."""
+
+    batch: str
+    task: str
+    frame: int
+    strata: dict[str, dict[str, Json]] = field(default_factory=dict)
+    units: int = 0
+    questions: int = 0
+    training: int = 0
+    attention: int = 0
+    positions: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def new_batch(store: Store, task: Task, plan: Plan) -> Made:
+    """Draw a batch and hand it out, in one transaction. Raises UsageError or BadInput, keeping nothing."""
+    people = list(dict.fromkeys(plan.annotators))
+    overlap = plan.overlap or len(people)
+    _check(plan, people, overlap)
+    run = _run(store, task, plan)
+    made = Made(plan.name, task.name, 0)
+    with store.transaction() as conn:
+        if conn.execute("SELECT 1 FROM batches WHERE batch = ?", [plan.name]).fetchone():
+            raise UsageError(f"there is a batch '{plan.name}' already; take another name")
+        keep_task(conn, task)
+        ensure_human(conn, people)
+        _refuse_unshown(store, task)
+        candidates = _candidates(store, task, plan, run)
+        made.frame = len(candidates)
+        known = _known(store, task, {c.unit_id for c in candidates}, plan)
+        training = shuffled(known, plan.seed, "training")[: plan.training]
+        if len(training) < plan.training:
+            raise BadInput(
+                f"--training gold:{plan.training}: only {len(training)} units that can be drawn have a gold label of "
+                f"{', '.join(q.field for q in task.spec.questions)}"
+            )
+        attention_n = round((plan.n or plan.by_question or 0) * plan.attention)
+        left = [u for u in known if u not in set(training)]
+        attention = shuffled(left, plan.seed, "attention")[:attention_n]
+        if len(attention) < attention_n:
+            raise BadInput(
+                f"--attention: {attention_n} units with a gold label are needed, {len(attention)} are left"
+            )
+        apart = {*training, *attention}
+        drawn = _draw([c for c in candidates if c.unit_id not in apart], plan)
+        conn.execute(
+            "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, NULL, ?, NULL)",
+            [
+                plan.name,
+                task.name,
+                "queue" if plan.queue else "validation",
+                plan.seed,
+                dumps(
+                    {
+                        **asdict(plan),
+                        "annotators": people,
+                        "overlap": overlap,
+                        "run": run,
+                        "frame": made.frame,
+                    }
+                ),
+                run if plan.reveal else None,
+                now(),
+            ],
+        )
+        conn.executemany(
+            "INSERT INTO batch_units VALUES (?, ?, ?, ?, ?, ?)",
+            [(plan.name, d.unit_id, "sample", d.stratum, d.probability, d.weight) for d in drawn]
+            + [(plan.name, u, "training", None, None, None) for u in training]
+            + [(plan.name, u, "attention", None, None, None) for u in attention],
+        )
+        shares = assign(drawn, people, overlap, plan.seed, together=plan.by_question is not None)
+        for person in people:
+            places = sequence(
+                shares[person],
+                person,
+                plan.seed,
+                training=training,
+                attention=attention,
+                repeats=plan.repeats,
+            )
+            conn.executemany(
+                "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) VALUES (?, ?, ?, ?, ?, ?)",
+                [(plan.name, person, i, p.unit_id, p.role, p.repeat) for i, p in enumerate(places, 1)],
+            )
+            made.positions[person] = len(places)
+    made.units, made.training, made.attention = len(drawn), len(training), len(attention)
+    made.questions = len({d.question_id for d in drawn})
+    made.strata = _strata(drawn, candidates)
+    return made
+
+
+def _check(plan: Plan, people: Sequence[str], overlap: int) -> None:
+    if not people:
+        raise UsageError("--annotators: name at least one, as in --annotators alice,bob")
+    if not 1 <= overlap <= len(people):
+        raise UsageError(f"--overlap {overlap}: there are {len(people)} annotators")
+    if plan.n is None and plan.by_question is None:
+        raise UsageError("say how many: -n UNITS, --by-question QUESTIONS, or both")
+    if (plan.n is not None and plan.n < 1) or (plan.by_question is not None and plan.by_question < 1):
+        raise UsageError("-n and --by-question must be 1 or more")
+    if plan.by_question and plan.by in ("label", "confidence"):
+        raise UsageError(
+            f"--by-question keeps questions whole, and their units differ by {plan.by}: use --by dataset"
+        )
+    if plan.queue and (plan.by or plan.by_question):
+        raise UsageError(
+            "--queue takes the units the judge is least sure of; --by and --by-question do not apply"
+        )
+    if plan.reveal and plan.repeats:
+        raise UsageError(
+            "--reveal with --repeats: who has seen the judge's label does not label that unit blind again"
+        )
+    if not plan.name.strip() or not plan.name.isprintable() or "/" in plan.name:
+        raise UsageError(f"'{plan.name}' cannot be the name of a batch")
+
+
+def _run(store: Store, task: Task, plan: Plan) -> str | None:
+    """The judge run that strata, queue or reveal need."""
+    if not (plan.by in ("label", "confidence") or plan.queue or plan.reveal or plan.run):
+        return None
+    if plan.run:
+        found = find_run(store, plan.run)
+        if not set(stored_task(store, found["task"]).fields) & {q.field for q in task.spec.questions}:
+            raise UsageError(f"run {found['run_id']} ({found['task']}) did not answer what {task.name} asks")
+        return str(found["run_id"])
+    row = store.conn.execute(
+        "SELECT run_id FROM runs WHERE task = ? ORDER BY started DESC, run_id DESC LIMIT 1", [task.name]
+    ).fetchone()
+    if row is None:
+        what = "--reveal" if plan.reveal else "--queue" if plan.queue else f"--by {plan.by}"
+        raise UsageError(f"{what} needs a judge run of {task.name}: judge run {task.task_id} -m MODEL")
+    return str(row[0])
+
+
+def _refuse_unshown(store: Store, task: Task) -> None:
+    columns = {row[1] for row in store.conn.execute("PRAGMA table_info(unit_texts)")}
+    for name in task.input_names:
+        if name not in columns:
+            raise UsageError(f"task {task.name} shows '{name}', which only a judge's prompt can show so far")
+
+
+def _candidates(store: Store, task: Task, plan: Plan, run: str | None) -> list[Candidate]:
+    """Every unit with all inputs that no batch on the same questions holds yet, in study order."""
+    fields = {q.field for q in task.spec.questions}
+    rows = store.conn.execute("SELECT batch, task FROM batches").fetchall()
+    taken = [b for b, name in rows if fields & {q.field for q in stored_task(store, name).spec.questions}]
+    examples = [e.item_id for e in task.spec.examples if e.item_id]
+    usable = " AND ".join(f't."{n}" IS NOT NULL AND t."{n}" <> \'\'' for n in task.required_inputs)
+    first = task.spec.questions[0].field
+    judged = "NULL, NULL"
+    if run:
+        label = (
+            "(SELECT l.{} FROM labels AS l WHERE l.annotator_id = :run AND l.field = :field "
+            "AND l.unit_id = t.unit_id AND l.layer = 'first' AND l.repeat = 0)"
+        )
+        judged = f"{label.format('value')}, {label.format('distribution')}"
+    query = f"""
+        SELECT t.unit_id, t.question_id, t.dataset, {judged} FROM unit_texts AS t
+        WHERE t.kind = :kind AND {usable} AND ({plan.where or "1"}
+        ) AND t.item_id NOT IN (SELECT value FROM json_each(:examples))
+        AND t.unit_id NOT IN (SELECT b.unit_id FROM batch_units AS b WHERE b.batch IN (SELECT value FROM json_each(:taken)))
+        ORDER BY t.n
+    """
+    values = {
+        "run": run,
+        "field": first,
+        "kind": task.spec.unit,
+        "examples": dumps(examples),
+        "taken": dumps(taken),
+    }
+    try:
+        found = store.conn.execute(query, values).fetchall()
+    except sqlite3.Error as e:
+        if plan.where is None:
+            raise
+        raise UsageError(f"--where {plan.where!r}: {e}") from e
+    out = []
+    for unit, question, dataset, value, distribution in found:
+        confidence = None
+        if distribution:
+            masses = json.loads(distribution)
+            confidence = max((m for k, m in masses.items() if k != "unassigned"), default=None)
+        stratum = {"label": value, "dataset": dataset, "confidence": _bin(confidence)}.get(
+            plan.by or "", "all"
+        )
+        out.append(Candidate(unit, question, stratum or "no label", confidence))
+    return out
+
+
+def _bin(confidence: float | None) -> str:
+    if confidence is None:
+        return "no distribution"
+    return next(name for limit, name in BINS if confidence < limit)
+
+
+def _draw(candidates: Sequence[Candidate], plan: Plan) -> list[Drawn]:
+    if plan.queue:
+        if not any(c.confidence is not None for c in candidates):
+            raise UsageError(
+                "--queue needs a run with stored distributions (a model that gives log-probabilities)"
+            )
+        return draw_queue(candidates, plan.n or 0)
+    if plan.by_question:
+        return draw_questions(candidates, plan.by_question, plan.seed, n=plan.n)
+    return draw(candidates, plan.n or 0, plan.seed, proportional=plan.proportional)
+
+
+def _known(store: Store, task: Task, units: set[str], plan: Plan) -> list[str]:
+    """Units with a gold label inside the domain for every question."""
+    if not plan.training and not plan.attention:
+        return []
+    kept = units
+    for question in task.spec.questions:
+        domain = task.domain(question.field)
+        query = "SELECT unit_id, value FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first'"
+        rows = store.conn.execute(query, [GOLD, question.field])
+        kept = kept & {unit for unit, value in rows if not domain or value in domain}
+    return sorted(kept)
+
+
+def _strata(drawn: Sequence[Drawn], candidates: Sequence[Candidate]) -> dict[str, dict[str, Json]]:
+    out: dict[str, dict[str, Json]] = {}
+    for c in candidates:
+        out.setdefault(c.stratum, {"frame": 0, "drawn": 0, "weight": None})["frame"] += 1
+    for d in drawn:
+        out[d.stratum]["drawn"] += 1
+        out[d.stratum]["weight"] = None if d.weight is None else round(d.weight, 4)
+    return dict(sorted(out.items()))
+
+
+def close_batch(store: Store, name: str) -> BatchInfo:
+    """Close a batch: no event is taken any more. Raises UsageError when it is closed already."""
+    info = batch_info(store, name)
+    if info.closed:
+        raise UsageError(f"batch '{name}' was closed on {info.closed[:10]}")
+    with store.transaction() as conn:
+        conn.execute("UPDATE batches SET closed = ? WHERE batch = ?", [now(), name])
+    return info

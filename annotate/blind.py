@@ -1,0 +1,290 @@
+"""The connection of a person at work: SQLite itself refuses what that person must not see.
+
+`Blind(store, seat, task)` takes a connection of its own and leaves it with temporary views filtered to
+one seat (batch and annotator) and an authorizer that lets statements reach the study through those
+views only. Judgements, gold, `meta`, other people's labels, ATTACH, PRAGMA and new schema are denied.
+
+    my_units   positions, how each stands, own answers       my_texts    the task's inputs, nothing else
+    my_standing  INSERT: how a position of one's own stands from now on
+    my_events  own events (INSERT: one more)                 my_labels, my_clearing   INSERT: own labels, or none
+    my_judge   the judge, for units locked after commit      my_key      the key of locked training units
+    my_sources adjudication only: the labels to decide between, without names
+
+A view may be read only under a name that is random and known to nobody outside this module: SQLite
+tells the authorizer the name of the innermost view, and a common table expression could borrow it.
+The honest limit: whoever owns the file can open it with another program. `annotate batches pack`
+is the separation that holds.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from annotate._blind_sql import derivations, quote
+from annotate._blind_sql import rank as rank_of
+from annotate.store import ADJUDICATED
+from judge.errors import StudyError
+from judge.prompts.load import Task
+from judge.store import Store
+from judge.store.study import explained
+
+BUSY_MS = 3000
+_FIRST_WORD = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE)\b", re.IGNORECASE)
+_HIDDEN_COLUMNS = {"meta", "correct", "polarity", "pair_id", "import_id", "content_sha"}
+_TEXT_TABLES = {"items", "passages", "units", "answers", "json_each"}
+_ITEM_INPUTS = {"question", "question_date", "claim", "reference_answers", "options"}
+_WRITES = {sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE}
+STANDING = (
+    "status",
+    "answers",
+    "revised",
+    "spans",
+    "flag",
+    "note",
+    "locked",
+    "active_ms",
+    "idle_ms",
+    "updated",
+)
+_HARMLESS = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_TRANSACTION,
+    sqlite3.SQLITE_SAVEPOINT,
+    sqlite3.SQLITE_RECURSIVE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Whose queue of which batch; `person` sits there (differs from `annotator` when adjudicating)."""
+
+    batch: str
+    annotator: str
+    person: str
+    session: str
+    show_own: bool = True
+
+
+class Blind:
+    """What a screen can do with a study: `rows` and `write`, on the views above."""
+
+    __slots__ = ("__conn", "__path")
+
+    def __init__(self, store: Store, seat: Seat, task: Task) -> None:
+        clone = store.clone()
+        conn = clone.conn
+        conn.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+        conn.execute("PRAGMA temp_store = MEMORY")
+        inside, public = _make_views(conn, seat, task)
+        conn.set_authorizer(_authorizer(inside, public, set(task.input_names)))
+        self.__conn, self.__path = conn, store.path
+
+    def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows of one SELECT. Raises StudyError for anything that is not allowed."""
+        with explained(self.__path), _denied():
+            return self.__conn.execute(_checked(sql), values).fetchall()
+
+    def write(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> None:
+        """One INSERT, UPDATE or DELETE on the views, inside `transaction`."""
+        with explained(self.__path), _denied():
+            self.__conn.execute(_checked(sql), values)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing, committed to the disk on leaving. Raises WriteFailed or StudyError."""
+        with explained(self.__path), _denied():
+            self.__conn.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.__conn.execute("COMMIT")
+            except BaseException:
+                if self.__conn.in_transaction:
+                    self.__conn.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.__conn.close()
+
+
+def _checked(sql: str) -> str:
+    # WITH could borrow a view's name and EXPLAIN would print it; nothing here needs either.
+    if not _FIRST_WORD.match(sql):
+        raise StudyError("not allowed in a blind session: one SELECT, INSERT, UPDATE or DELETE at a time")
+    return sql
+
+
+@contextmanager
+def _denied() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.IntegrityError as e:
+        raise StudyError(str(e)) from e
+    except sqlite3.DatabaseError as e:
+        text = str(e)
+        if "prohibited" in text or "not authorized" in text or "authoriz" in text:
+            raise StudyError(f"not allowed in a blind session: {text.split(' ')[0]}") from e
+        raise
+
+
+def _authorizer(inside: set[str], public: set[str], inputs: set[str]) -> Any:
+    """The callback: what each compiled statement may touch, by action, table and innermost view."""
+    ok, deny, null = sqlite3.SQLITE_OK, sqlite3.SQLITE_DENY, sqlite3.SQLITE_IGNORE
+
+    def allow(action: int, a: str | None, b: str | None, db: str | None, source: str | None) -> int:
+        if action in _HARMLESS:
+            return ok
+        if action == sqlite3.SQLITE_FUNCTION:
+            return deny if b in ("load_extension", "fts3_tokenizer", "writefile", "readfile") else ok
+        if source in inside:
+            return ok if action == sqlite3.SQLITE_READ or action in _WRITES else deny
+        if action == sqlite3.SQLITE_READ:
+            if source is None:
+                return ok if a in public else deny
+            if source in public:
+                return ok if a in inside or a in public else deny
+            if source == "unit_texts" and a in _TEXT_TABLES:
+                hidden = b in _HIDDEN_COLUMNS or (a == "items" and b in _ITEM_INPUTS - inputs)
+                return null if hidden else ok
+            if source == "events_closed":
+                return ok if a in ("batches", "events") and b in ("closed", "batch") else deny
+            return deny
+        if action in _WRITES and source is None:
+            return ok if a in public else deny
+        return deny
+
+    return allow
+
+
+def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[str], set[str]]:
+    """Create the views and their triggers. Returns (names with access to the tables, names to use)."""
+    inside: set[str] = set()
+    batch, who = quote(seat.batch), quote(seat.annotator)
+    mine = f"a.batch = {batch} AND a.annotator_id = {who}"
+    if not seat.show_own:
+        mine += (
+            f" AND NOT EXISTS (SELECT 1 FROM main.assignments AS o WHERE o.batch = {batch} "
+            f"AND o.unit_id = a.unit_id AND o.annotator_id = {quote(seat.person)})"
+        )
+    columns = {row[1] for row in conn.execute("PRAGMA table_info(unit_texts)")}
+    names = [name for name in task.input_names if name in columns]
+    texts = ", ".join(f't."{name}"' for name in names)
+    fields = ", ".join(quote(q.field) for q in task.spec.questions)
+
+    def secret() -> str:
+        inside.add(name := f"s{secrets.token_hex(16)}")
+        return name
+
+    def view(public: str, body: str) -> str:
+        name = secret()
+        conn.execute(f"CREATE TEMP VIEW {name} AS {body}")
+        conn.execute(f"CREATE TEMP VIEW {public} AS SELECT * FROM {name}")
+        return public
+
+    def trigger(event: str, public: str, body: str) -> None:
+        conn.execute(f"CREATE TEMP TRIGGER {secret()} INSTEAD OF {event} ON {public} BEGIN {body}; END")
+
+    role = "CASE WHEN a.role IN ('training', 'adjudication') THEN a.role ELSE 'unit' END AS role"
+    view(
+        "my_units",
+        f"SELECT a.position, a.unit_id, {role}, a.status, a.answers, a.revised, a.spans, a.flag, a.note, "
+        f"a.locked, a.active_ms, a.idle_ms, a.updated FROM main.assignments AS a WHERE {mine}",
+    )
+    # An UPDATE of a view would read the whole view first; an INSERT of what is new reads nothing.
+    view("my_standing", f"SELECT 0 AS position, {', '.join(f'NULL AS {c}' for c in STANDING)}")
+    trigger(
+        "INSERT",
+        "my_standing",
+        f"UPDATE assignments SET {', '.join(f'{c} = NEW.{c}' for c in STANDING if c != 'locked')}, "
+        "locked = max(locked, NEW.locked) "
+        f"WHERE batch = {batch} AND annotator_id = {who} AND position = NEW.position",
+    )
+    view(
+        "my_texts",
+        f"SELECT a.position, t.unit_id, t.question_id, {texts} FROM main.assignments AS a "
+        f"JOIN main.unit_texts AS t ON t.unit_id = a.unit_id WHERE {mine}",
+    )
+    view(
+        "my_passages",
+        "SELECT p.passage_id, p.title, p.date, p.source, p.text, p.item_id FROM main.passages AS p "
+        "WHERE EXISTS (SELECT 1 FROM main.units AS u JOIN main.assignments AS a ON a.unit_id = u.unit_id "
+        f"WHERE u.item_id = p.item_id AND {mine})",
+    )
+    view(
+        "my_events",
+        "SELECT a.seq, a.event_id, a.position, a.kind, a.field, a.value, a.reason, a.undoes, a.active_ms, "
+        f"a.idle_ms, a.at FROM main.events AS a WHERE a.batch = {batch} AND a.annotator_id = {who}",
+    )
+    trigger(
+        "INSERT",
+        "my_events",
+        "INSERT INTO events (event_id, batch, annotator_id, position, kind, field, value, reason, undoes, "
+        f"active_ms, idle_ms, session_id, at) VALUES (NEW.event_id, {batch}, {who}, NEW.position, NEW.kind, "
+        f"NEW.field, NEW.value, NEW.reason, NEW.undoes, NEW.active_ms, NEW.idle_ms, {quote(seat.session)}, NEW.at)",
+    )
+    kept = "a.role IN ('sample', 'repeat', 'adjudication')"
+    view(
+        "my_labels",
+        "SELECT 0 AS position, '' AS field, '' AS layer, '' AS value, '' AS rationale, '' AS derived_from",
+    )
+    trigger(
+        "INSERT",
+        "my_labels",
+        "INSERT INTO labels (unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from) "
+        f"SELECT a.unit_id, NEW.field, {who}, NEW.layer, a.repeat, NEW.value, NEW.rationale, NEW.derived_from "
+        f"FROM main.assignments AS a WHERE a.batch = {batch} AND a.annotator_id = {who} "
+        f"AND a.position = NEW.position AND {kept}{derivations(task, batch, who, kept)}",
+    )
+    # A view has no rows to delete, so clearing a unit is written as an insert into my_clearing.
+    view("my_clearing", "SELECT 0 AS position")
+    task_fields = ", ".join(quote(f) for f in task.fields)
+    trigger(
+        "INSERT",
+        "my_clearing",
+        f"DELETE FROM labels WHERE annotator_id = {who} AND field IN ({task_fields}) AND (unit_id, repeat) IN "
+        f"(SELECT a.unit_id, a.repeat FROM main.assignments AS a WHERE a.batch = {batch} AND a.annotator_id = {who} "
+        f"AND a.position = NEW.position AND {kept})",
+    )
+    view(
+        "my_key",
+        "SELECT a.position, l.field, l.value FROM main.assignments AS a JOIN main.labels AS l ON l.unit_id = a.unit_id "
+        f"WHERE {mine} AND a.locked = 1 AND a.role = 'training' AND l.annotator_id = 'gold' "
+        f"AND l.layer = 'first' AND l.field IN ({fields})",
+    )
+    view(
+        "my_judge",
+        "SELECT a.position, l.field, l.value, l.distribution, l.rationale FROM main.assignments AS a "
+        "JOIN main.batches AS b ON b.batch = a.batch "
+        "JOIN main.labels AS l ON l.unit_id = a.unit_id AND l.annotator_id = b.reveal_run "
+        f"WHERE {mine} AND a.locked = 1 AND a.role = 'sample' AND l.layer = 'first' AND l.repeat = 0 "
+        f"AND l.field IN ({fields})",
+    )
+    public = {
+        "my_units",
+        "my_standing",
+        "my_texts",
+        "my_passages",
+        "my_events",
+        "my_labels",
+        "my_clearing",
+        "my_key",
+        "my_judge",
+    }
+    if seat.annotator == ADJUDICATED:
+        # Numbered by a hash, so that the same letter is not the same person on every unit.
+        rank = f"row_number() OVER (PARTITION BY a.position ORDER BY adjudge_rank({batch} || a.position || o.annotator_id))"
+        conn.create_function("adjudge_rank", 1, rank_of, deterministic=True)
+        view(
+            "my_sources",
+            f"SELECT a.position, {rank} AS number, o.answers, o.note, o.flag FROM main.assignments AS a "
+            f"JOIN main.assignments AS o ON o.batch = a.batch AND o.unit_id = a.unit_id "
+            f"WHERE {mine} AND o.role = 'sample' AND o.status = 'done'",
+        )
+        public.add("my_sources")
+    return inside, public

@@ -1,0 +1,161 @@
+"""What `annotate agreement` adds when asked: the alt-test, and Dawid & Skene's latent labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from annotate.agreement import Field
+from annotate.cli._show import MOST_SHOWN, brief, table
+from judge.console import visible
+from judge.errors import UsageError
+from judge.stats import AltTest, DawidSkene, alt_test, dawid_skene, measures
+from judge.stats.bootstrap import How
+from judge.types import Json, Measure
+
+LATENT = "dawid_skene"
+
+
+class Extras:
+    """The alt-test of each judge and the latent labels of one field, where `given` asks for them."""
+
+    def __init__(self, found: Field, given: Mapping[str, Any], how: How) -> None:
+        """Raises UsageError where there is not enough to compute them from."""
+        self.found = found
+        self.names = found.people + found.judges
+        self.alt_tests = _alt_tests(found, given["epsilon"]) if given["alt_test"] else []
+        self.latent: DawidSkene | None = None
+        self.against: list[Measure] = []
+        if given["dawid_skene"]:
+            self._find_latent(how)
+
+    def _find_latent(self, how: How) -> None:
+        found = self.found
+        if found.sheet.scores is not None:
+            raise UsageError(f"--dawid-skene takes labels; '{found.sheet.field}' has numbers")
+        if len(self.names) < 2:
+            raise UsageError("--dawid-skene takes two people or judges")
+        self.latent = dawid_skene(found.ratings.select(self.names))
+        if found.references:
+            pair = found.ratings.select(found.references[:1]).with_annotator(LATENT, self.latent.codes)
+            level, name = found.sheet.level, found.sheet.field
+            self.against = measures(pair, ["percent", "cohen_kappa"], level=level, field=name, **how)
+
+    def texts(self) -> list[str]:
+        """One text for each thing computed."""
+        parts = [_alt_test_text(one) for one in self.alt_tests]
+        if self.latent is not None:
+            parts.append(self._latent_text(self.latent))
+        return parts
+
+    def as_json(self) -> dict[str, Json]:
+        """`alt_tests` and `dawid_skene`, null when not asked for."""
+        return {
+            "alt_tests": [_alt_test_json(one) for one in self.alt_tests],
+            "dawid_skene": None if self.latent is None else self._latent_json(self.latent),
+        }
+
+    def _counts(self) -> list[int]:
+        return [int((self.found.ratings.column(name) >= 0).sum()) for name in self.names]
+
+    def _latent_json(self, latent: DawidSkene) -> dict[str, Json]:
+        rows = zip(self.names, self._counts(), accuracies(latent), latent.confusion.tolist(), strict=True)
+        return {
+            "labels": list(self.found.ratings.domain),
+            "prevalence": latent.prevalence.tolist(),
+            "annotators": [
+                {"annotator": name, "n_labels": n, "accuracy": accuracy, "confusion": _no_nan(matrix)}
+                for name, n, accuracy, matrix in rows
+            ],
+            "against_reference": [m.as_json() for m in self.against],
+            "iterations": latent.iterations,
+            "converged": latent.converged,
+        }
+
+    def _latent_text(self, latent: DawidSkene) -> str:
+        labels = self.found.ratings.domain
+        stopped = "" if latent.converged else ", not converged"
+        lines = [f"Dawid-Skene: the latent true labels ({latent.iterations} iterations{stopped})"]
+        shares = list(zip(labels, latent.prevalence.tolist(), strict=True))
+        lines.append(table(["true label", "prevalence"], shares))
+        right = np.einsum("ajj->aj", latent.confusion)
+        rows: list[list[Any]] = [
+            [name, n, accuracy, *(None if math.isnan(v) else v for v in of_label)]
+            for name, n, accuracy, of_label in zip(
+                self.names, self._counts(), accuracies(latent), right.tolist(), strict=True
+            )
+        ]
+        title = "annotator"
+        if len(rows) > 3 * MOST_SHOWN:
+            title = f"annotator ({MOST_SHOWN} of {len(rows)} with most labels)"
+            rows = sorted(rows, key=lambda row: -int(row[1]))[:MOST_SHOWN]
+        lines.append(table([title, "labels", "accuracy", *(f"right on {label}" for label in labels)], rows))
+        if self.against:
+            told = ", ".join(f"{m.measure} {brief(m)}" for m in self.against)
+            lines.append(visible(f"latent labels with {self.found.references[0]}: {told}"))
+        return "\n\n".join(lines)
+
+
+def accuracies(latent: DawidSkene) -> list[float | None]:
+    """Each annotator's probability of the true label: sum_j prevalence_j confusion[a, j, j]."""
+    right = np.einsum("ajj->aj", latent.confusion)
+    known = ~np.isnan(right)
+    weight = np.where(known, latent.prevalence, 0.0)
+    total = weight.sum(axis=1)
+    value = (np.where(known, right, 0.0) * weight).sum(axis=1)
+    return [float(v / t) if t > 0 else None for v, t in zip(value, total, strict=True)]
+
+
+def _alt_tests(found: Field, epsilon: float) -> list[AltTest]:
+    if len(found.people) < 2 or not found.judges:
+        raise UsageError("--alt-test takes a judge (--judge NAME, or a run) and two people, better three")
+    if found.are_scores:
+        raise UsageError(f"--alt-test takes labels; '{found.sheet.field}' has continuous numbers")
+    level = "interval" if found.sheet.level == "ratio" else found.sheet.level
+    others = min(2, len(found.people) - 1)
+    return [
+        alt_test(found.ratings, judge, found.people, epsilon=epsilon, level=level, least_others=others)
+        for judge in found.judges
+    ]
+
+
+def _alt_test_text(found: AltTest) -> str:
+    head = ["annotator", "units", "judge wins", "annotator wins", "test", "p (adjusted)", "judge won"]
+    rows: Sequence[Sequence[Any]] = [
+        [
+            *(c.annotator, c.n_units, c.judge_wins, c.annotator_wins, c.test),
+            *(f"{c.adjusted:.4f}", "yes" if c.won else "no"),
+        ]
+        for c in found.compared
+    ]
+    lines = [visible(f"alt-test of {found.judge} (epsilon {found.epsilon:g}, q {found.q:g})")]
+    if 0 < len(rows) <= 3 * MOST_SHOWN:
+        lines.append(table(head, rows))
+    if found.winning_rate is None or found.advantage is None:
+        lines.append(f"not decided: {found.reason}")
+    else:
+        lines.append(
+            f"winning rate {found.winning_rate:.3f} over {len(found.compared)} annotators, advantage probability "
+            f"{found.advantage:.3f}: {'passed' if found.passed else 'not passed'} (0.5 passes)"
+        )
+    if found.skipped:
+        told = "; ".join(f"{name}: {why}" for name, why in found.skipped[:3])
+        more = " ..." if len(found.skipped) > 3 else ""
+        lines.append(visible(f"not tested: {len(found.skipped)} ({told}{more})"))
+    return "\n".join(lines)
+
+
+def _alt_test_json(test: AltTest) -> dict[str, Json]:
+    return {
+        **asdict(test),
+        "compared": [asdict(one) for one in test.compared],
+        "skipped": [{"annotator": name, "reason": why} for name, why in test.skipped],
+    }
+
+
+def _no_nan(matrix: list[list[float]]) -> list[list[float | None]]:
+    return [[None if math.isnan(v) else v for v in row] for row in matrix]

@@ -1,0 +1,189 @@
+"""An Agreement as text for a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from annotate.agreement import MAJORITY, Agreement, Block, Many
+from judge import console
+from judge.console import visible
+from judge.types import AnnotatorKind, Measure
+
+if TYPE_CHECKING:
+    from judge.stats import Confusion
+
+MOST_SHOWN = 12
+MOST_REASONS = 10
+SUMMARY = ("min", "q25", "median", "q75", "max", "mean", "weighted_mean")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A table whose heads, which here are labels and names of people's files, are safe to print too."""
+    return console.table([visible(title).replace("\n", " ") for title in head], rows)
+
+
+def text(result: Agreement) -> str:
+    """Everything of one field, section by section; notes and reasons once, at the end."""
+    parts = [_head(result)]
+    parts += [f"{_title(block)}\n{_group(block)}" for block in result.groups]
+    for block in result.pairs:
+        parts.append(_many(block) if isinstance(block, Many) else f"{visible(block.title)}\n{_pairs(block)}")
+    if result.classes:
+        parts.append(f"label by label\n{_classes(result.classes)}")
+    if result.shares:
+        parts.append(f"shares of the labels\n{_shares(result)}")
+    parts += [confusion_text(one) for one in result.confusions]
+    if remarks := list(_remarks(result)):
+        parts.append("\n".join(f"- {visible(remark)}" for remark in remarks))
+    return "\n\n".join(parts)
+
+
+def name_of(measure: Measure) -> str:
+    """The measure with its weights: cohen_kappa (quadratic)."""
+    return measure.measure + (f" ({measure.weights})" if measure.weights else "")
+
+
+def brief(measure: Measure) -> str:
+    """Value and interval in one cell."""
+    if measure.value is None:
+        return "undefined"
+    span = "" if measure.low is None else f" ({measure.low:.3f} … {measure.high:.3f})"
+    return f"{measure.value:.3f}{span}"
+
+
+def _head(result: Agreement) -> str:
+    sheet = result.found.sheet
+    ratings = sheet.ratings
+    labels = (
+        f"{len(ratings.domain):,} different numbers" if result.found.are_scores else ", ".join(ratings.domain)
+    )
+    questions = f", {ratings.n_clusters:,} questions" if ratings.clustered else ""
+    lines = [f"{sheet.field} ({sheet.level}): {labels}", f"{ratings.n_units:,} units{questions}"]
+    for kind in AnnotatorKind:
+        names = sheet.of_kind(kind)
+        if not names:
+            continue
+        told = ", ".join(names[:MOST_SHOWN]) + (" ..." if len(names) > MOST_SHOWN else "")
+        lines.append(f"{kind} ({len(names)}): {told}")
+    return visible("\n".join(lines))
+
+
+def _title(block: Block) -> str:
+    return visible(f"{block.title} ({len(block.annotators)})")
+
+
+def _group(block: Block) -> str:
+    clustered = any(m.n_clusters not in (None, m.n_units) for m in block.measures)
+    rows = []
+    for m in block.measures:
+        interval = "" if m.low is None else f"{m.low:.3f} … {m.high:.3f}"
+        value = "undefined" if m.value is None else f"{m.value:.3f}"
+        counts = [m.n_units, m.n_clusters] if clustered else [m.n_units]
+        rows.append([name_of(m), value, interval, *counts, m.coverage])
+    confidence = f"{100 * block.measures[0].confidence:g} % interval" if block.measures else "interval"
+    counted = ["units", "questions"] if clustered else ["units"]
+    return table(["measure", "value", confidence, *counted, "coverage"], rows)
+
+
+def _pairs(block: Block) -> str:
+    every = [
+        (pair, list(found)) for pair, found in groupby(block.measures, key=lambda m: m.annotators or ("", ""))
+    ]
+    firsts = {pair[0] for pair, _ in every}
+    head = (["with"] if len(firsts) == 1 else ["one", "other"]) + ["units", "coverage"]
+    rows: list[list[Any]] = []
+    for pair, found in every:
+        names = list(pair[1:]) if len(firsts) == 1 else list(pair)
+        rows.append([*names, found[0].n_units, found[0].coverage, *(brief(m) for m in found)])
+    return table([*head, *(name_of(m) for m in every[0][1])], rows)
+
+
+def _many(many: Many) -> str:
+    rows = []
+    for key in many.pairs.values:
+        row = many.pairs.summary(key)
+        name = row["measure"] + (f" ({row['weights']})" if row["weights"] else "")
+        rows.append([name, row["n_defined"], *(row[column] for column in SUMMARY)])
+    shared = many.pairs.n_units
+    told = f"{many.title}: {many.pairs.n_pairs:,} pairs, {len(shared):,} of them with units in common"
+    if len(shared):
+        told += f" (median {int(np.median(shared))})"
+    head = ["measure", "pairs defined", *SUMMARY[:-1], "mean by units"]
+    return f"{visible(told)}\n{table(head, rows)}"
+
+
+def _classes(blocks: Sequence[Block]) -> str:
+    tables = []
+    for block in blocks:
+        rows = [[m.measure.replace("class_agreement:", ""), brief(m), m.n_units] for m in block.measures]
+        kind = "agreement" if block.measures[0].measure.startswith("class_agreement") else "score"
+        tables.append(f"{visible(block.title)}\n" + table(["label", kind, "units"], rows))
+    return "\n\n".join(tables)
+
+
+def _shares(result: Agreement) -> str:
+    ratings, sheet = result.found.ratings, result.found.sheet
+    labels = list(ratings.domain)
+    given = {name: int((ratings.column(name) >= 0).sum()) for name in ratings.annotators}
+    names = list(ratings.annotators)
+    rows: list[list[Any]] = []
+    if len(result.found.people) > MOST_SHOWN:
+        names = [name for name in names if name not in result.found.people]
+        shares = np.array(
+            [[s[label] for label in labels] for n, s in result.shares.items() if s and n not in names]
+        )
+        for title, row in zip(
+            ("least of any person", "median", "most"), np.quantile(shares, [0, 0.5, 1], axis=0), strict=True
+        ):
+            rows.append([title, None, *row.tolist()])
+        counts = ratings.select(result.found.people).counts.sum(axis=0)
+        rows.append(["all people", int(counts.sum()), *(counts / counts.sum()).tolist()])
+    for name in names:
+        found = result.shares[name]
+        rows.append([name, given[name], *(found[label] if found else None for label in labels)])
+        if name == MAJORITY and name not in sheet.kinds:
+            rows[-1][0] = "majority of the people"
+    return table(["annotator", "labels", *labels], rows)
+
+
+def confusion_text(found: Confusion) -> str:
+    """The matrix with its margins, rows for the reference."""
+    rows = [
+        [label, *row.tolist(), int(row.sum())] for label, row in zip(found.labels, found.matrix, strict=True)
+    ]
+    rows.append(["total", *found.matrix.sum(axis=0).tolist(), found.n_units])
+    head = visible(f"confusion: rows {found.reference}, columns {found.predicted}")
+    without = found.n_asked - found.n_units
+    told = f" ({without} units lack the label of one and are left out)" if without else ""
+    return f"{head}{told}\n{table(['', *found.labels, 'total'], rows)}"
+
+
+def _remarks(result: Agreement) -> Iterator[str]:
+    reasons = dict.fromkeys(
+        f"{name_of(m)}{_of(m)} is undefined: {m.reason}" for m in result.measures if m.reason
+    )
+    yield from list(reasons)[:MOST_REASONS]
+    if len(reasons) > MOST_REASONS:
+        yield f"and {len(reasons) - MOST_REASONS} more are undefined (--json has every reason)"
+    yield from dict.fromkeys([*result.found.notes, *result.notes])
+    yield from _once(n for m in result.measures for n in m.notes)
+
+
+def _once(notes: Iterable[str]) -> Iterator[str]:
+    """Each note once; of those that differ in their numbers only, the one with the smallest."""
+    alike: dict[str, dict[str, None]] = {}
+    for note in notes:
+        alike.setdefault(re.sub(r"[0-9]+", "#", note), {})[note] = None
+    for group in alike.values():
+        least = min(group, key=lambda note: [int(n) for n in re.findall(r"[0-9]+", note)])
+        yield least if len(group) == 1 else f"{least} (the least of {len(group)} such numbers)"
+
+
+def _of(measure: Measure) -> str:
+    names = measure.annotators or ()
+    return f" of {' and '.join(names)}" if 0 < len(names) <= 3 else ""

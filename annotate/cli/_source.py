@@ -1,0 +1,152 @@
+"""Where labels come from, for every command that measures: a field of the study, or any table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from judge.console import db_option, note
+from judge.errors import AdjudgeError, BadInput, UsageError
+
+if TYPE_CHECKING:
+    from annotate.sheet import Sheet
+    from judge.store import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+LEVELS = ("nominal", "ordinal", "interval", "ratio")
+STUDY = ("field", "task", "runs")
+TABLE = ("unit", "annotator", "label", "cluster", "judges")
+
+
+def source_options(function: F) -> F:
+    """TABLE and the options that say which labels; `sheets` reads them."""
+    options = [
+        click.argument("table", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False)),
+        db_option,
+        click.option(
+            "--field", help="Study: the field, as in stance. Default: all that two annotators have."
+        ),
+        click.option("--task", help="Study: the fields of this task (stance, stance.v1)."),
+        click.option(
+            "--run", "runs", multiple=True, help="Study: this judge run (id, end of it, last); repeatable."
+        ),
+        click.option("--unit", help="Table: the column with the unit's id."),
+        click.option("--annotator", help="Long table: the column that names the annotator."),
+        click.option("--label", help="Long table: the column with the label."),
+        click.option(
+            "--annotators",
+            metavar="A,B,...",
+            help="Wide table: the columns with labels, one an annotator. Study: only these annotators.",
+        ),
+        click.option("--cluster", help="Table: the column with the question, which intervals resample."),
+        click.option(
+            "--judge", "judges", multiple=True, help="Table: this annotator is a judge; repeatable."
+        ),
+        click.option("--level", type=click.Choice(LEVELS), help="Default: the task's, or nominal."),
+        click.option(
+            "--order", metavar="LOW,...,HIGH", help="The labels, in order; declares also unused ones."
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def sheets(given: Mapping[str, Any]) -> list[Sheet]:
+    """The labels that the options of `source_options` ask for, one Sheet a field.
+
+    Raises UsageError for options that do not go together, BadInput where there is nothing to compare.
+    """
+    table: Path | None = given["table"]
+    wrong = [name for name in (STUDY if table else TABLE) if given[name]]
+    if wrong:
+        name = {"runs": "run", "judges": "judge"}.get(wrong[0], wrong[0])
+        what = f"a study, not for the table {table}" if table else "a table; name one, as in labels.csv"
+        raise UsageError(f"--{name} is for {what}")
+    order = _names(given["order"])
+    annotators = _names(given["annotators"])
+    if table is None:
+        from judge.store import Store
+
+        with Store.open(given["db"], create=False) as store:
+            return _study(store, given, annotators, order)
+    from annotate.tables import Layout, read_table
+
+    if given["unit"] is None:
+        raise UsageError(f"{table}: --unit names the column with the unit's id")
+    layout = Layout(
+        given["unit"], given["annotator"], given["label"], tuple(annotators or ()), given["cluster"]
+    )
+    level = given["level"] or "nominal"
+    return [read_table(table, layout, level=level, order=order, judges=given["judges"])]
+
+
+def check_measures(names: Iterable[str]) -> None:
+    """Raises UsageError for a name that is no coefficient of judge.stats."""
+    from judge.stats import METRICS
+
+    known = sorted({*METRICS, "krippendorff_alpha", "gwet_ac2"})
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--measure {name}: there are {', '.join(known)}")
+
+
+def _names(value: str | None) -> list[str] | None:
+    return None if value is None else [name.strip() for name in value.split(",")]
+
+
+def _study(
+    store: Store, given: Mapping[str, Any], annotators: list[str] | None, order: list[str] | None
+) -> list[Sheet]:
+    from annotate.study import fields_of, load_field
+
+    wanted: list[tuple[str, str | None]]
+    field, task = given["field"], given["task"]
+    if field:
+        wanted = [(field, task)]
+    else:
+        every = fields_of(store)
+        if task:
+            of_task = _fields_of_task(store, task)
+            wanted = [(f, task) for f in of_task if any(f == row.field for row in every)]
+        else:
+            wanted = [(row.field, row.task) for row in every]
+    found: list[Sheet] = []
+    refused: list[AdjudgeError] = []
+    for name, of in wanted:
+        try:
+            found.append(
+                load_field(
+                    store,
+                    name,
+                    task=of,
+                    runs=given["runs"],
+                    annotators=annotators,
+                    level=given["level"],
+                    order=order,
+                    distributions=False,
+                )
+            )
+        except (BadInput, UsageError) as e:
+            refused.append(e)
+    if refused and (field or not found):
+        raise refused[0]
+    for error in refused:
+        note(f"note: left out: {error}")
+    enough = [sheet for sheet in found if len(sheet.ratings.annotators) >= 2]
+    if not enough:
+        told = ", ".join(f"{s.field} ({', '.join(s.ratings.annotators)})" for s in found) or "none yet"
+        raise BadInput(f"{store.path}: no field that two annotators labelled; there are: {told}")
+    return enough
+
+
+def _fields_of_task(store: Store, name: str) -> list[str]:
+    from judge.prompts import load_task
+    from judge.store.export import stored_task
+
+    query = "SELECT task FROM tasks WHERE task = ?1 OR task_id = ?1 ORDER BY version DESC LIMIT 1"
+    found = store.conn.execute(query, [name]).fetchone()
+    return (stored_task(store, found[0]) if found else load_task(name)).fields

@@ -1,0 +1,169 @@
+"""--fail-under MEASURE[:A,B]=X: limits that a measure must not fall below."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Unpack
+
+from annotate.agreement import Field
+from judge.errors import BelowThreshold, UsageError
+from judge.stats import METRICS, class_scores
+from judge.stats.bootstrap import How
+from judge.types import Json, Measure
+
+On = Literal["value", "lower"]
+ALL, PEOPLE = "all", "people"
+SCORES = ("accuracy", "macro_f1")
+# Names without their weights or level; the full ones are tried first.
+NAMES = sorted({*METRICS, *SCORES, "krippendorff_alpha", "gwet_ac2"}, key=len, reverse=True)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One --fail-under as typed: `who` is "A,B", "all", "people" or empty for judge and reference."""
+
+    typed: str
+    measure: str
+    who: str
+    least: float
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A measure against its limit; `seen` is the number compared, None where there is none."""
+
+    limit: Limit
+    on: On
+    found: Measure
+    seen: float | None
+    passed: bool
+    why: str
+
+    def as_json(self) -> dict[str, Json]:
+        """The measure, with the limit it was held against."""
+        return {
+            "threshold": self.limit.typed,
+            "on": self.on,
+            "limit": self.limit.least,
+            "compared": self.seen,
+            "passed": self.passed,
+            "why": self.why,
+            **self.found.as_json(),
+        }
+
+
+def parse(values: Sequence[str]) -> list[Limit]:
+    """The limits asked for. Raises UsageError for what is not MEASURE[:A,B]=X."""
+    limits = []
+    for typed in values:
+        left, equals, number = typed.rpartition("=")
+        try:
+            least = float(number)
+        except ValueError:
+            least = math.nan
+        if not equals or not math.isfinite(least):
+            raise UsageError(f"--fail-under {typed}: write it as MEASURE=0.6 or MEASURE:A,B=0.6")
+        name = next((n for n in NAMES if left == n or left.startswith(n + ":")), None)
+        if name is None:
+            known = ", ".join(sorted(NAMES))
+            raise UsageError(f"--fail-under {typed}: no measure of this name; there are {known}")
+        limits.append(Limit(typed, name, left[len(name) + 1 :], least))
+    return limits
+
+
+def check(
+    fields: Sequence[Field], limits: Sequence[Limit], on: On, **how: Unpack[How]
+) -> tuple[list[Checked], list[str]]:
+    """Every limit on every field it speaks of: once, or for each judge where no pair is named.
+
+    Also returns why a field was passed over, as when A,B did not label it. Raises UsageError where a
+    limit speaks of no field at all.
+    """
+    checked: list[Checked] = []
+    passed_over: list[str] = []
+    for limit in limits:
+        of_judges = [f for f in fields if f.judges] if not limit.who else []
+        refused: list[UsageError] = []
+        for found in of_judges or fields:
+            try:
+                checked += [
+                    _checked(limit, on, _measure(found, limit, who, how)) for who in _who(found, limit)
+                ]
+            except UsageError as e:
+                refused.append(e)
+        if len(refused) == len(of_judges or fields):
+            raise refused[0]
+        passed_over += [str(e) for e in refused]
+    return checked, passed_over
+
+
+def fail(checked: Sequence[Checked]) -> None:
+    """Raises BelowThreshold that names everything that is too low or undefined."""
+    low = [one.why for one in checked if not one.passed]
+    if low:
+        raise BelowThreshold("below the threshold: " + "; ".join(low))
+
+
+def _who(found: Field, limit: Limit) -> list[list[str]]:
+    everyone = list(found.sheet.ratings.annotators)
+    if limit.who == ALL and ALL not in everyone:
+        return [everyone]
+    if limit.who == PEOPLE and PEOPLE not in everyone:
+        return [found.people]
+    if limit.who:
+        return [pair_of(found, limit.who, f"--fail-under {limit.typed}")]
+    if found.judges and found.reference is not None:
+        return [[judge, found.reference] for judge in found.judges if judge != found.reference]
+    if found.judges:
+        raise UsageError(
+            f"--fail-under {limit.typed}: on '{found.sheet.field}' nobody is held against the judge"
+        )
+    return [everyone]
+
+
+def pair_of(found: Field, who: str, typed: str) -> list[str]:
+    """The two annotators that "A,B" names; a run also goes by the end of its name. Raises UsageError."""
+    names = list(found.ratings.annotators)
+    parts = who.split(",")
+    for i in range(1, len(parts)):  # names may hold commas
+        pair = [_named(names, ",".join(side).strip()) for side in (parts[:i], parts[i:])]
+        if None not in pair and pair[0] != pair[1]:
+            return [name for name in pair if name is not None]
+    told = ", ".join(names[:20]) + (" ..." if len(names) > 20 else "")
+    raise UsageError(f"{typed}: '{who}' is no pair A,B of annotators; there are {told}")
+
+
+def _named(names: Sequence[str], wanted: str) -> str | None:
+    ends = [name for name in names if name.endswith(f" · {wanted.upper()}")]
+    return wanted if wanted in names else ends[0] if len(ends) == 1 else None
+
+
+def _measure(found: Field, limit: Limit, names: list[str], how: How) -> Measure:
+    if limit.measure in SCORES or (limit.measure in METRICS and METRICS[limit.measure].pair):
+        if len(names) != 2:
+            raise UsageError(f"--fail-under {limit.typed}: {limit.measure} is of two annotators; name A,B")
+    elif len(names) < 2:
+        raise UsageError(f"--fail-under {limit.typed}: it takes two annotators")
+    if limit.measure in SCORES:
+        scores = class_scores(found.table(names), names[0], names[1], field=found.sheet.field, **how)
+        return next(m for m in scores if m.measure == limit.measure)
+    return found.measure(names, found.keys([limit.measure], len(names) == 2), **how)[0]
+
+
+def _checked(limit: Limit, on: On, found: Measure) -> Checked:
+    names = found.annotators or ()
+    who = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
+    what = f"{found.measure} of {who} on '{found.field}'"
+    seen = found.value if on == "value" else found.low
+    if found.value is None:
+        return Checked(limit, on, found, None, False, f"{what} is undefined: {found.reason}")
+    if seen is None:
+        why = "; ".join(found.notes) or "no interval"
+        return Checked(limit, on, found, None, False, f"{what} has no lower bound: {why}")
+    bound = "" if on == "value" else "lower bound of "
+    sign = ">=" if seen >= limit.least else "<"
+    return Checked(
+        limit, on, found, seen, seen >= limit.least, f"{bound}{what} is {seen:.4f} {sign} {limit.least:g}"
+    )

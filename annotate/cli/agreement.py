@@ -1,0 +1,184 @@
+"""annotate agreement: who agrees with whom, on a study or on any table."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from annotate.cli._source import check_measures, sheets, source_options
+from judge.console import emit_json, emit_rows, note, output_options
+from judge.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from annotate.agreement import Agreement
+    from judge.stats.bootstrap import How
+    from judge.types import Json
+
+COLUMNS = (
+    *("field", "measure", "weights", "level", "annotators", "value", "low", "high", "confidence"),
+    *("n_units", "n_clusters", "coverage", "reason"),
+)
+
+
+@click.command()
+@source_options
+@click.option(
+    "--measure",
+    "names",
+    multiple=True,
+    help="Only these: percent, cohen_kappa[:linear|:quadratic], fleiss_kappa, krippendorff_alpha, gwet_ac1, "
+    "gwet_ac2[:linear], pabak; repeatable.",
+)
+@click.option("--no-pairwise", is_flag=True, help="Leave out the pairs of single annotators.")
+@click.option(
+    "--reference",
+    metavar="NAME",
+    help="What judges are held against: adjudicated, gold, majority (of the people) or an annotator. "
+    "Default: the first of these that there is.",
+)
+@click.option("--per-class", is_flag=True, help="Precision, recall and F1 of each judge, label by label.")
+@click.option(
+    "--dawid-skene", is_flag=True, help="Latent labels: prevalences, and each annotator's accuracy."
+)
+@click.option("--alt-test", is_flag=True, help="May the judge stand in for an annotator? (arXiv 2501.10970)")
+@click.option(
+    "--epsilon", default=0.2, show_default=True, help="Alt-test: 0.2 experts, 0.15 skilled, 0.1 crowd."
+)
+@click.option(
+    "--interval",
+    type=click.Choice(["bca", "percentile", "none"]),
+    default="bca",
+    show_default=True,
+    help="Bootstrap intervals; questions are resampled where there are any.",
+)
+@click.option("--confidence", default=0.95, show_default=True)
+@click.option("--replicates", default=2000, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+@click.option(
+    "--fail-under",
+    multiple=True,
+    metavar="MEASURE[:A,B]=X",
+    help="Exit 5 when it is below X or undefined; without A,B: each judge with the reference. Also :people, :all.",
+)
+@click.option(
+    "--on",
+    type=click.Choice(["value", "lower"]),
+    default="value",
+    show_default=True,
+    help="--fail-under looks at the value, or at the interval's lower bound.",
+)
+@output_options
+def agreement(**given: Any) -> int:
+    """How far annotators agree: people, judges, gold; on the study, or on any TABLE (CSV, TSV, JSONL).
+
+    \b
+    annotate agreement --field stance
+    annotate agreement votes.csv --unit unit --annotator who --label label --cluster question --judge gpt
+    annotate agreement wide.csv --unit id --annotators ann,bob,cyd --level ordinal --order low,mid,high
+    annotate agreement --task stance --run last --fail-under cohen_kappa=0.6 --on lower
+
+    Cells are text: "nan" is a label, an empty cell is a missing one. Annotators of a table called gold or
+    adjudicated are references. An undefined value comes with its reason.
+    """
+    from annotate.agreement import analyse
+    from annotate.cli import _thresholds as thresholds
+    from annotate.cli._extras import Extras
+
+    how: How = {
+        "interval": None if given["interval"] == "none" else given["interval"],
+        "confidence": given["confidence"],
+        "replicates": given["replicates"],
+        "seed": given["seed"],
+    }
+    check_measures(given["names"])
+    limits = thresholds.parse(given["fail_under"])
+    if given["on"] == "lower" and how["interval"] is None:
+        raise UsageError("--on lower needs intervals: leave out --interval none")
+    results = [
+        analyse(
+            sheet,
+            reference=given["reference"],
+            names=given["names"] or None,
+            pairwise=not given["no_pairwise"],
+            per_class=given["per_class"],
+            **how,
+        )
+        for sheet in sheets(given)
+    ]
+    extras = [Extras(result.found, given, how) for result in results]
+    checked, passed_over = thresholds.check([r.found for r in results], limits, given["on"], **how)
+    if given["as_json"]:
+        emit_json(
+            "agreement",
+            {
+                "source": str(given["table"] or given["db"]),
+                "measures": [m.as_json() for r in results for m in r.measures],
+                "fields": [{**_field(r), **e.as_json()} for r, e in zip(results, extras, strict=True)],
+                "thresholds": [c.as_json() for c in checked],
+            },
+        )
+    elif given["as_csv"]:
+        emit_rows(
+            "agreement", [_flat(m.as_json()) for r in results for m in r.measures], COLUMNS, False, True
+        )
+    else:
+        from annotate.cli import _show as show
+
+        parts = [part for r, e in zip(results, extras, strict=True) for part in (show.text(r), *e.texts())]
+        print("\n\n".join(parts))
+    sys.stdout.flush()
+    for line in passed_over:
+        note(f"note: {line}")
+    for one in checked:
+        if one.passed:
+            note(f"passed: {one.why}")
+    thresholds.fail(checked)
+    return Exit.DONE
+
+
+def _field(result: Agreement) -> dict[str, Json]:
+    sheet, found = result.found.sheet, result.found
+    ratings = found.ratings
+    task = getattr(sheet, "task", None)
+    return {
+        "field": sheet.field,
+        "task": None if task is None else task.name,
+        "level": sheet.level,
+        "labels": None if found.are_scores else list(ratings.domain),
+        "n_units": ratings.n_units,
+        "n_clusters": ratings.n_clusters,
+        "annotators": [
+            {
+                "annotator": name,
+                "kind": str(sheet.kinds.get(name, name)),
+                "n_labels": int((ratings.column(name) >= 0).sum()),
+                "shares": result.shares.get(name),
+            }
+            for name in ratings.annotators
+        ],
+        "reference": found.reference,
+        "groups": [{"title": block.title, "annotators": list(block.annotators)} for block in result.groups],
+        "pair_summaries": [
+            {"title": many.title, **many.pairs.summary(key)}
+            for many in result.many
+            for key in many.pairs.values
+        ],
+        "confusions": [
+            {
+                "reference": one.reference,
+                "predicted": one.predicted,
+                "labels": list(one.labels),
+                "matrix": one.matrix.tolist(),
+                "n_asked": one.n_asked,
+            }
+            for one in result.confusions
+        ],
+        "notes": list(dict.fromkeys([*found.notes, *result.notes])),
+    }
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    whole = {k: repr(v) if isinstance(v, float) else v for k, v in row.items()}
+    return {**whole, "annotators": " | ".join(row["annotators"] or [])}

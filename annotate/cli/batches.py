@@ -1,0 +1,264 @@
+"""annotate batches: draw, watch, hand out and close batches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, table, visible
+from judge.errors import Exit, UsageError
+
+COLUMNS = ["unit", "question", "field", "annotator", "label", "layer", "repeat", "role", "blind", "seconds",
+           "flag", "note", "stratum", "weight"]  # fmt: skip
+
+
+class Share(click.ParamType[float]):
+    """A share: 5% or 0.05."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read one."""
+        if isinstance(value, float):
+            return value
+        try:
+            text = str(value).strip()
+            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            share = -1.0
+        if not 0 <= share <= 1:
+            self.fail(f"'{value}' is no share: write 5% or 0.05", param, ctx)
+        return share
+
+
+@click.group()
+def batches() -> None:
+    """Samples of units for people: new, list, show, labels, guidelines, close, pack, merge."""
+
+
+@batches.command("new")
+@click.argument("name")
+@click.argument("task_name", metavar="TASK")
+@click.option("-n", "n", type=click.IntRange(min=1), help="How many units.")
+@click.option(
+    "--by",
+    type=click.Choice(["label", "dataset", "confidence"]),
+    help="Stratify by the judge's label, its confidence, or data set.",
+)
+@click.option(
+    "--proportional", is_flag=True, help="Strata in proportion to their size, not equally many of each."
+)
+@click.option(
+    "--by-question",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Draw N questions and keep each together; with -n, n/N units of each.",
+)
+@click.option(
+    "--queue",
+    is_flag=True,
+    help="The units the judge is least sure of: for training a judge, no random sample.",
+)
+@click.option("--where", metavar="SQL", help="Only units for which this holds (columns of unit_texts).")
+@click.option("--annotators", required=True, metavar="A,B,C", help="Who labels.")
+@click.option("--overlap", type=click.IntRange(min=1), help="How many people label each unit; default: all.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same batch.")
+@click.option("--repeats", type=Share(), default="0", help="Share of units shown twice, unmarked: 5%.")
+@click.option("--training", metavar="gold:N", help="N units with a gold label first, with feedback.")
+@click.option(
+    "--pass-mark",
+    type=Share(),
+    default="80%",
+    show_default=True,
+    help="Share of training units to get right.",
+)
+@click.option(
+    "--attention", type=Share(), default="0", help="Share of units with a known answer, unmarked: 3%."
+)
+@click.option(
+    "--reveal", is_flag=True, help="Show the judge after each commit: keep or revise, kept as a second layer."
+)
+@click.option("--run", help="The judge run for --by, --queue and --reveal; default: the newest of the task.")
+@click.option(
+    "--prompts",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="A folder with task files of your own.",
+)
+@db_option
+@json_option
+def new(
+    name: str,
+    task_name: str,
+    annotators: str,
+    training: str | None,
+    prompts: Path | None,
+    db: Path,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Draw the batch NAME of units for TASK and hand it out.
+
+    \b
+    annotate batches new pilot stance -n 500 --by label --seed 17 --annotators alice,bob,carol --overlap 3
+    annotate batches new mirage mirage_support --by-question 100 -n 500 --annotators a,b,c
+
+    Units of an earlier batch on the same questions are never drawn again, so that a validation sample
+    stays apart from queues. Weights (frame units per drawn unit) are stored and exported.
+    """
+    from annotate.batch import Plan, new_batch
+    from annotate.store import open_study
+    from judge.prompts import load_task
+
+    people = [a.strip() for a in annotators.split(",") if a.strip()]
+    task = load_task(task_name, prompts)
+    with open_study(db) as store:
+        made = new_batch(store, task, Plan(name, people, training=_training(training), **options))
+    if as_json:
+        emit_json("batch-new", {s: getattr(made, s) for s in made.__slots__ if s != "notes"})
+        return Exit.DONE
+    note(
+        f"batch '{name}' on {made.task}: {made.units} of {made.frame} units ({made.questions} questions), "
+        f"{made.training} for training, {made.attention} attention"
+    )
+    rows = [[stratum, *numbers.values()] for stratum, numbers in made.strata.items()]
+    print(table(["stratum", "frame", "drawn", "weight"], rows))
+    for person, count in made.positions.items():
+        note(f"{person}: {count} to do: annotate open {name} --as {person}")
+    return Exit.DONE
+
+
+def _training(text: str | None) -> int:
+    if text is None:
+        return 0
+    source, _, count = text.partition(":")
+    if source != "gold" or not count.isdecimal():
+        raise UsageError(f"--training {text}: write it as gold:20")
+    return int(count)
+
+
+@batches.command("list")
+@db_option
+@output_options
+def list_(db: Path, as_json: bool, as_csv: bool) -> int:
+    """List the batches."""
+    from annotate.progress import list_batches
+    from annotate.store import open_study
+
+    with open_study(db) as store:
+        rows = list_batches(store)
+    if not (as_json or as_csv):
+        rows = [
+            {**r, "annotators": ", ".join(r["annotators"]), "closed": (r["closed"] or "")[:10]} for r in rows
+        ]
+    columns = ["batch", "task", "purpose", "units", "annotators", "positions", "done", "closed"]
+    emit_rows("batches", rows, columns, as_json, as_csv)
+    return Exit.DONE
+
+
+@batches.command("show")
+@click.argument("name")
+@db_option
+@json_option
+def show(name: str, db: Path, as_json: bool) -> int:
+    """Progress, pace and checks of each annotator, and agreement so far. No label is shown."""
+    from annotate.progress import show_batch
+    from annotate.store import open_study
+
+    with open_study(db) as store:
+        document = show_batch(store, name)
+    if as_json:
+        emit_json("batch", document)
+        return Exit.DONE
+    state = f"closed {document['closed'][:10]}" if document["closed"] else "open"
+    print(visible(f"{name}: {document['task']}, {state}"))
+    print()
+    people = document["annotators"]
+    rows = [
+        [
+            p["annotator"], f"{p['done']}/{p['units']}", p["skipped"], p["flagged"], p["units_per_hour"],
+            p["median_seconds"], round(p["active_seconds"] / 60, 1), round(p["idle_seconds"] / 60, 1),
+            _part(p, "training_right", "training_answered") + ("" if p["training_passed"] is not False else " failed"),
+            _part(p, "attention_right", "attention_answered"), _part(p, "repeats_same", "repeats_answered"),
+        ]
+        for p in people
+    ]  # fmt: skip
+    head = ["annotator", "done", "skipped", "flagged", "per hour", "median s", "active min", "idle min", "training",
+            "attention", "repeats"]  # fmt: skip
+    print(table(head, rows))
+    print()
+    print(
+        table(
+            ["stratum", "units", "weight"],
+            [[s["stratum"], s["units"], s["weight_low"]] for s in document["strata"]],
+        )
+    )
+    adjudication = document["adjudication"]
+    if adjudication["units"]:
+        print(f"\nadjudicated: {adjudication['decided']} of {adjudication['units']}")
+    if document["measures"]:
+        print("\nAgreement so far (blind labels)")
+        cells = [
+            [
+                m["field"],
+                m["measure"],
+                ", ".join(m["annotators"] or []) or "all",
+                m["value"],
+                m["n_units"],
+                m["reason"],
+            ]
+            for m in document["measures"]
+        ]
+        print(table(["field", "measure", "who", "value", "units", "why not"], cells))
+    return Exit.DONE
+
+
+def _part(person: dict[str, Any], right: str, of: str) -> str:
+    return f"{person[right]}/{person[of]}" if person[of] else ""
+
+
+@batches.command("labels")
+@click.argument("name")
+@db_option
+@output_options
+def labels(name: str, db: Path, as_json: bool, as_csv: bool) -> int:
+    """Every label of a batch: who, what, blind or not, seconds, weight."""
+    from annotate.progress import label_table
+    from annotate.store import open_study
+
+    with open_study(db) as store:
+        rows = list(label_table(store, name))
+    columns = (
+        COLUMNS if as_csv else ["unit", "annotator", "field", "label", "layer", "role", "blind", "seconds"]
+    )
+    emit_rows("batch-labels", rows, columns, as_json, as_csv)
+    return Exit.DONE
+
+
+@batches.command("guidelines")
+@click.argument("name")
+@db_option
+def guidelines(name: str, db: Path) -> int:
+    """The batch's questions, labels and guidelines, as Markdown."""
+    from annotate.desk import batch_info
+    from annotate.guidelines import markdown
+    from annotate.store import open_study
+
+    with open_study(db) as store:
+        print(visible(markdown(batch_info(store, name).task)))
+    return Exit.DONE
+
+
+@batches.command("close")
+@click.argument("name")
+@db_option
+def close(name: str, db: Path) -> int:
+    """Close a batch: nobody can label in it any more."""
+    from annotate.batch import close_batch
+    from annotate.store import open_study
+
+    with open_study(db) as store:
+        close_batch(store, name)
+    note(f"batch '{name}' is closed; annotate batches labels {name} --csv prints its labels")
+    return Exit.DONE

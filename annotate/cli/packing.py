@@ -1,0 +1,55 @@
+"""annotate batches pack and merge: a batch on several machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from annotate.cli.batches import batches
+from judge.console import db_option, emit_json, json_option, note
+from judge.errors import Exit
+
+__all__ = ["batches", "merge", "pack"]
+
+
+@batches.command("pack")
+@click.argument("name")
+@click.option("--for", "person", required=True, metavar="NAME", help="Whose units.")
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Default: BATCH-NAME.db")
+@db_option
+def pack(name: str, person: str, out: Path | None, db: Path) -> int:
+    """Write a small study with only one annotator's blind units, for another machine.
+
+    There: annotate open BATCH --as NAME -d FILE. Back here: annotate batches merge FILE.
+    """
+    from annotate.pack import pack as write
+    from annotate.store import open_study
+
+    path = out or Path(f"{name}-{person}.db")
+    with open_study(db) as store:
+        count = write(store, name, person, path)
+    note(f"{path}: {count} units; send it to {person}: annotate open {name} --as {person} -d {path.name}")
+    return Exit.DONE
+
+
+@batches.command("merge")
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+@db_option
+@json_option
+def merge(path: Path, db: Path, as_json: bool) -> int:
+    """Bring the labels of a packed study back. Merging again changes nothing.
+
+    A unit that was answered differently in both places is named and left as it is here (exit 1).
+    """
+    from annotate.pack import merge as read
+    from annotate.store import open_study
+
+    with open_study(db) as store:
+        done = read(store, path)
+    if as_json:
+        emit_json("batch-merge", {name: getattr(done, name) for name in done.__slots__})
+    note(f"batch '{done.batch}': {done.events} new events of {done.annotator}, {done.units} units done")
+    for conflict in done.conflicts:
+        note(f"conflict, not merged: {conflict}")
+    return Exit.ERROR if done.conflicts else Exit.DONE

@@ -1,0 +1,227 @@
+"""annotate plan: how many questions and units to label."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from annotate.cli._source import check_measures, sheets, source_options
+from judge.console import emit_json, json_option, table, visible
+from judge.errors import BadInput, Exit, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judge.stats import Design, Plan
+    from judge.types import Json
+
+
+@click.command()
+@source_options
+@click.option(
+    "--measure",
+    "name",
+    default="cohen_kappa",
+    show_default=True,
+    help="What to plan for: cohen_kappa[:linear|:quadratic], percent, krippendorff_alpha ...",
+)
+@click.option("--pair", metavar="A,B", help="Whose labels are the pilot. Default: judge and reference.")
+@click.option("--reference", metavar="NAME", help="As in annotate agreement.")
+@click.option("--width", type=float, help="The interval shall be this wide, from end to end.")
+@click.option("--threshold", type=float, help="The interval shall lie on one side of this, as in 0.667.")
+@click.option("--power", default=0.8, show_default=True, help="Chance that it does, if the value stays.")
+@click.option("--confidence", default=0.95, show_default=True)
+@click.option("--expect", type=float, help="No pilot: the value you expect.")
+@click.option("--shares", metavar="S,S,...", help="No pilot, kappa: the shares of the labels, summing to 1.")
+@click.option("--per-question", metavar="M,M,...", help="Units of a question to label. Default: 1,2,3,5,10.")
+@click.option(
+    "--icc",
+    type=float,
+    help="How alike the units of a question are, 0 to 1. Default: the pilot's; without a pilot 0.",
+)
+@json_option
+def plan(**given: Any) -> int:
+    """How many questions and units to label, for an interval of a given width or for a decided verdict.
+
+    \b
+    annotate plan --expect 0.7 --shares 0.4,0.3,0.3 --width 0.2 --per-question 5 --icc 0.1
+    annotate plan --field stance --run last --threshold 0.667
+    annotate plan votes.csv --unit unit --annotator who --label label --judge gpt --width 0.1
+
+    From a pilot (a field of the study, or a TABLE as in annotate agreement), or from what you expect
+    (--expect). It prints what it assumes.
+    """
+    if given["width"] is None and given["threshold"] is None:
+        raise UsageError("plan for what? --width 0.2 (an interval) or --threshold 0.667 (a decision)")
+    if not 0 < given["confidence"] < 1 or not 0 < given["power"] < 1:
+        raise UsageError("--confidence and --power lie between 0 and 1")
+    design, names, assumed = _expected(given) if given["expect"] is not None else _pilot(given)
+    if given["icc"] is not None:
+        if not 0 <= given["icc"] <= 1:
+            raise UsageError(f"--icc {given['icc']}: an intraclass correlation lies in 0..1")
+        design = replace(design, icc=given["icc"])
+        assumed.append(f"units of one question are alike as you say: icc {given['icc']:g}")
+    if design.sd < 1e-9:
+        raise BadInput(
+            f"the pilot shows no spread ({given['name']} {design.value:.3f} on {design.n_units} units), so nothing "
+            "can be planned from it: say what you expect (--expect)"
+        )
+    goals = _plans(design, given)
+    if given["as_json"]:
+        emit_json(
+            "plan",
+            {
+                "source": None if given["expect"] is not None else str(given["table"] or given["db"]),
+                "measure": given["name"],
+                "annotators": names,
+                "design": {
+                    "value": design.value,
+                    "sd": design.sd,
+                    "icc": design.icc,
+                    "n_units": design.n_units,
+                    "n_clusters": design.n_clusters,
+                },
+                "confidence": given["confidence"],
+                "power": given["power"],
+                "assumed": assumed,
+                "rows": [row for _, rows in goals for row in rows],
+            },
+        )
+        return Exit.DONE
+    for title, rows in goals:
+        print(f"{title}\n{_table(rows, design)}\n")
+    print("\n".join(f"- {visible(line)}" for line in assumed))
+    return Exit.DONE
+
+
+def _expected(given: dict[str, Any]) -> tuple[Design, list[str] | None, list[str]]:
+    """The design from --expect and --shares, and what that takes for granted."""
+    from judge.stats import expected_kappa, expected_rate
+
+    if given["table"] or given["field"] or given["task"] or given["runs"] or given["pair"]:
+        raise UsageError(
+            "--expect plans without a pilot: leave out the table, --field, --task, --run and --pair"
+        )
+    name, _, weights = str(given["name"]).partition(":")
+    icc = given["icc"] or 0.0
+    assumed = [f"the value will be the one you expect, {given['expect']:g}"]
+    if given["icc"] is None:
+        assumed.append("units of one question are independent (icc 0); passages seldom are: see --icc")
+    if name == "cohen_kappa" and weights in ("", "linear", "quadratic"):
+        shares = _numbers(given["shares"], "--shares")
+        if not shares:
+            raise UsageError("kappa depends on how often each label occurs: add --shares, as in 0.4,0.3,0.3")
+        assumed.append(f"both annotators use the labels with shares {', '.join(f'{s:g}' for s in shares)}")
+        return expected_kappa(given["expect"], shares, weights=weights or None, icc=icc), None, assumed
+    if name in ("percent", "accuracy", "share") and not weights:
+        if given["shares"]:
+            raise UsageError(f"--shares is for kappa, not for {name}")
+        return expected_rate(given["expect"], icc=icc), None, assumed
+    raise UsageError(
+        f"--expect plans for cohen_kappa, percent, accuracy or a share; {given['name']} takes a pilot"
+    )
+
+
+def _pilot(given: dict[str, Any]) -> tuple[Design, list[str] | None, list[str]]:
+    """The design from labels at hand, whose they are, and what that takes for granted."""
+    from annotate.agreement import Field
+    from judge.stats import METRICS, pilot
+
+    if given["shares"]:
+        raise UsageError("--shares goes with --expect; a pilot has its own")
+    check_measures([given["name"]])
+    found = sheets(given)
+    if len(found) != 1:
+        raise UsageError(f"name one --field; there are {', '.join(sheet.field for sheet in found)}")
+    field = Field(found[0], given["reference"])
+    if field.are_scores:
+        raise BadInput(f"'{found[0].field}' has continuous numbers: planning takes labels, or --expect")
+    (key,) = field.keys([given["name"]], True)
+    names = _names(field, given["pair"], METRICS[key].pair)
+    ratings = field.table(names)
+    design = pilot(ratings, key, level=found[0].level)
+    who = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
+    of_questions = f" of {design.n_clusters:,} questions" if ratings.clustered else ""
+    assumed = [
+        f"pilot: {given['name']} {design.value:.3f} of {who} on {design.n_units:,} units{of_questions}; "
+        "new ones will be like these",
+    ]
+    if given["icc"] is None and ratings.clustered:
+        assumed.append(f"units of one question are as alike as in the pilot: icc {design.icc:.3f}")
+    elif given["icc"] is None:
+        assumed.append(
+            "every unit of the pilot is a question of its own: it cannot tell how alike units of one are"
+        )
+    return design, names, assumed
+
+
+def _names(field: Any, pair: str | None, takes_two: bool) -> list[str]:
+    from annotate.cli._thresholds import pair_of
+
+    if pair is not None:
+        return pair_of(field, pair, f"--pair {pair}")
+    judge = next(iter(field.judges), None)
+    if judge is not None and field.reference not in (None, judge):
+        return [judge, field.reference]
+    everyone = list(field.sheet.ratings.annotators)
+    if takes_two and len(everyone) != 2:
+        raise UsageError(f"whose agreement? --pair A,B, of {', '.join(everyone[:20])}")
+    return field.people if len(field.people) >= 2 and not takes_two else everyone
+
+
+def _numbers(text: str | None, option: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")] if text else []
+    except ValueError:
+        raise UsageError(f"{option} {text}: write numbers with commas between them") from None
+
+
+def _plans(design: Design, given: dict[str, Any]) -> list[tuple[str, list[dict[str, Json]]]]:
+    from judge.stats import plan_decision, plan_width
+
+    alone = design.n_units > 0 and design.n_clusters == design.n_units and given["icc"] is None
+    sizes = _numbers(given["per_question"], "--per-question") or ([1] if alone else [1, 2, 3, 5, 10])
+    if any(size != int(size) or size < 1 for size in sizes):
+        raise UsageError(f"--per-question {given['per_question']}: whole numbers from 1")
+    per_question = [int(size) for size in sizes]
+    confidence, name = given["confidence"], given["name"]
+    goals = []
+    if given["width"] is not None:
+        plans = plan_width(design, given["width"], per_cluster=per_question, confidence=confidence)
+        title = f"{name}: a {100 * confidence:g} % interval of width {given['width']:g}"
+        goals.append((title, [_row(one, {"width": given["width"]}) for one in plans]))
+    if given["threshold"] is not None:
+        decided = plan_decision(
+            design, given["threshold"], per_cluster=per_question, confidence=confidence, power=given["power"]
+        )
+        side = "above" if design.value > given["threshold"] else "below"
+        title = (
+            f"{name}: a {100 * confidence:g} % interval {side} {given['threshold']:g}, with a chance of "
+            f"{100 * given['power']:g} %"
+        )
+        goals.append((title, [_row(one, {"threshold": given["threshold"]}) for one in decided]))
+    return goals
+
+
+def _row(one: Plan, goal: dict[str, float]) -> dict[str, Json]:
+    return {
+        "width": None,
+        "threshold": None,
+        **goal,
+        "per_question": one.per_cluster,
+        "n_clusters": one.n_clusters,
+        "n_units": one.n_units,
+        "more_clusters": one.more_clusters,
+        "more_units": one.more_units,
+        "design_effect": one.design_effect,
+    }
+
+
+def _table(rows: Sequence[dict[str, Json]], design: Design) -> str:
+    columns = {"per_question": "units a question", "n_clusters": "questions", "n_units": "units"}
+    if design.n_units:
+        columns |= {"more_clusters": "more questions", "more_units": "more units"}
+    columns["design_effect"] = "design effect"
+    return table(list(columns.values()), [[row[key] for key in columns] for row in rows])

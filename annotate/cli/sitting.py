@@ -1,0 +1,95 @@
+"""annotate open and adjudicate: a person at work in the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from judge.console import db_option, note
+from judge.errors import Exit, UsageError
+
+keymap_option = click.option(
+    "--keymap",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Your keys (TOML; default: adjudge/keymap.toml in the configuration folder, if it is there).",
+)
+theme_option = click.option(
+    "--theme", help="Colours: textual-dark, textual-light, nord, gruvbox … (see the menu)."
+)
+
+
+@click.command("open")
+@click.argument("name")
+@click.option("--as", "person", required=True, metavar="NAME", help="Who you are.")
+@keymap_option
+@theme_option
+@db_option
+def open_(name: str, person: str, keymap: Path | None, theme: str | None, db: Path) -> int:
+    """Label the batch NAME in this terminal: one key per label, nothing to save.
+
+    Go on where you stopped with the same command. ? shows guidelines and keys, Ctrl+Q quits.
+    """
+    return _sit(name, person, keymap, theme, db, adjudicate=False, allow_own=False)
+
+
+@click.command("adjudicate")
+@click.argument("name")
+@click.option("--as", "person", required=True, metavar="NAME", help="Who decides.")
+@click.option("--allow-own", is_flag=True, help="Also units you labelled yourself.")
+@keymap_option
+@theme_option
+@db_option
+def adjudicate(
+    name: str, person: str, allow_own: bool, keymap: Path | None, theme: str | None, db: Path
+) -> int:
+    """Decide the units of the batch NAME on which people disagree.
+
+    Their labels and notes are shown as A, B, C in another order on every unit. + writes the reason.
+    """
+    return _sit(name, person, keymap, theme, db, adjudicate=True, allow_own=allow_own)
+
+
+def _sit(
+    name: str,
+    person: str,
+    keymap: Path | None,
+    theme: str | None,
+    db: Path,
+    *,
+    adjudicate: bool,
+    allow_own: bool,
+) -> int:
+    from annotate.adjudication import fill_queue
+    from annotate.desk import Desk, batch_info, end_session
+    from annotate.store import open_study
+    from annotate.tui.app import run_app
+    from annotate.tui.keymap import load_keymap
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("this needs a terminal; annotate serve opens it in a browser")
+    with open_study(db) as store:
+        task = batch_info(store, name).task
+        keys = load_keymap(keymap or _own_keymap(), task)
+        if adjudicate and not fill_queue(store, name, person, allow_own=allow_own):
+            note(f"batch '{name}': there is nothing to adjudicate so far")
+            return Exit.DONE
+        with Desk.open(store, name, person, adjudicate=adjudicate, allow_own=allow_own) as desk:
+            try:
+                run_app(desk, keymap=keys, theme=theme)
+            finally:
+                counts = desk.counts()
+                end_session(db, desk.seat.session)
+    command = "adjudicate" if adjudicate else "open"
+    note(f"{counts['done']} of {desk.total} done, {counts['skipped']} skipped; everything is stored")
+    if counts["open"]:
+        note(f"go on with: annotate {command} {name} --as {person} -d {db}")
+    return Exit.DONE
+
+
+def _own_keymap() -> Path | None:
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    path = folder / "adjudge" / "keymap.toml"
+    return path if path.is_file() else None

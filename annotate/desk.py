@@ -1,0 +1,258 @@
+"""One person at work on one batch: read a unit, commit an event, undo, find the next one.
+
+desk = Desk.open(store, "pilot", "alice")     one per batch and annotator, on this machine
+desk.load(position)                           what a screen shows
+desk.label(position, "stance", "support")     committed when it returns
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ulid import ULID
+
+from annotate.blind import STANDING, Blind, Seat
+from annotate.events import FIRST_LAYER, UNDOABLE, Kind, State, Status, label_rows
+from annotate.queue import BatchInfo, Line, Passage, Queue, Sheet, Spent, batch_info
+from annotate.store import ADJUDICATED, ensure_human
+from judge.errors import StudyError, UsageError
+from judge.store import Store
+from judge.store.study import dumps, now
+
+__all__ = ["BatchInfo", "Desk", "Line", "Passage", "Sheet", "Spent", "batch_info", "end_session"]
+NO_TIME = Spent()
+
+
+class Desk(Queue):
+    """One seat of a batch. Every method that changes something has committed it when it returns."""
+
+    def __init__(self, info: BatchInfo, seat: Seat, blind: Blind, release: Any = None) -> None:
+        super().__init__(info, blind)
+        self.seat, self._release = seat, release
+
+    @classmethod
+    def open(
+        cls, store: Store, batch: str, person: str, *, adjudicate: bool = False, allow_own: bool = False
+    ) -> Desk:
+        """Sit down. Raises UsageError for a batch or person that is not there, StudyError when the
+        batch is closed or the same seat is taken by another terminal."""
+        info = batch_info(store, batch)
+        if info.closed:
+            raise StudyError(
+                f"batch '{batch}' was closed on {info.closed[:10]}: its labels stand as they are"
+            )
+        annotator = ADJUDICATED if adjudicate else person
+        if adjudicate:
+            with store.transaction() as conn:
+                ensure_human(conn, [person])
+        else:
+            _check_assigned(store, batch, person)
+        lock = store.run_lock(f"annotate {batch} {annotator}")
+        try:
+            lock.__enter__()
+        except StudyError as e:
+            who = "adjudicating" if adjudicate else f"labelling as {person}"
+            raise StudyError(
+                f"batch '{batch}': another terminal is {who} at this moment; go on there, or close it first"
+            ) from e
+        try:
+            session = str(ULID())
+            with store.transaction() as conn:
+                conn.execute(
+                    "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, NULL)",
+                    [session, batch, annotator, person, version("adjudge"), now()],
+                )
+            seat = Seat(batch, annotator, person, session, show_own=not adjudicate or allow_own)
+            desk = cls(info, seat, Blind(store, seat, info.task), lock)
+        except BaseException:
+            lock.__exit__(None, None, None)
+            raise
+        return desk
+
+    def close(self) -> None:
+        """Stand up."""
+        self._blind.close()
+        if self._release is not None:
+            self._release.__exit__(None, None, None)
+            self._release = None
+
+    def __enter__(self) -> Desk:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def label(self, position: int, field: str, value: str, spent: Spent = NO_TIME) -> State:
+        """Answer one question. Raises StudyError when the unit's first labels are locked."""
+        return self._commit(position, spent, [(Kind.LABEL, field, value, None)])
+
+    def skip(self, position: int, spent: Spent = NO_TIME) -> State:
+        """Leave a unit out for now."""
+        return self._commit(position, spent, [(Kind.SKIP, None, None, None)])
+
+    def flag(self, position: int, reason: str | None, spent: Spent = NO_TIME) -> State:
+        """Flag a unit with a reason, or take the flag away."""
+        return self._commit(position, spent, [(Kind.FLAG, None, reason or None, None)])
+
+    def note(self, position: int, text: str | None, spent: Spent = NO_TIME) -> State:
+        """Keep a note on a unit, or remove it."""
+        return self._commit(position, spent, [(Kind.NOTE, None, text or None, None)])
+
+    def spans(self, position: int, spans: Sequence[tuple[str, int, int]], spent: Spent = NO_TIME) -> State:
+        """Keep the evidence: (input, start, end) in code points."""
+        return self._commit(position, spent, [(Kind.SPAN, None, dumps([list(s) for s in spans]), None)])
+
+    def lock(self, position: int, what: str) -> State:
+        """From here on the first labels stand, and `judge` or `key` answers. Needs a finished unit."""
+        state = self.state(position)
+        if state.locked:
+            return state
+        if state.status(self.fields) is not Status.DONE:
+            raise StudyError("answer every question first")
+        return self._commit(position, Spent(), [(Kind.SHOWN, None, what, None)])
+
+    def revise(
+        self, position: int, field: str, value: str, reason: str | None, spent: Spent = NO_TIME
+    ) -> State:
+        """After the judge was shown: the same label keeps, another one revises."""
+        first = self.state(position).answers.get(field)
+        kind = Kind.KEEP if value == first else Kind.REVISE
+        return self._commit(position, spent, [(kind, field, value, reason or None)])
+
+    def undo(self) -> int | None:
+        """Take the latest event back that can be; returns its position, None when there is none."""
+        kinds = ",".join(f"'{k}'" for k in UNDOABLE)
+        first = ",".join(f"'{k}'" for k in FIRST_LAYER)
+        query = (
+            f"SELECT e.event_id, e.position FROM my_events AS e WHERE e.kind IN ({kinds}) "
+            "AND NOT EXISTS (SELECT 1 FROM my_events AS x WHERE x.undoes = e.event_id) "
+            f"AND NOT (e.kind IN ({first}) AND EXISTS "
+            "(SELECT 1 FROM my_units AS u WHERE u.position = e.position AND u.locked = 1)) "
+            "ORDER BY e.seq DESC LIMIT 1"
+        )
+        rows = self._blind.rows(query)
+        if not rows:
+            return None
+        event_id, position = rows[0]
+        with self._transaction():
+            self._append(position, Kind.UNDO, None, None, None, event_id, Spent())
+            self._settle(position)
+        return int(position)
+
+    def _commit(
+        self, position: int, spent: Spent, events: Sequence[tuple[Kind, str | None, str | None, str | None]]
+    ) -> State:
+        with self._transaction():
+            state = self.state(position)
+            for kind, field, value, reason in events:
+                if kind in FIRST_LAYER and state.locked:
+                    raise StudyError("the answer has been shown: your first label of this unit stands")
+                if kind in (Kind.KEEP, Kind.REVISE) and not state.locked:
+                    raise StudyError("nothing has been shown for this unit")
+                if kind == Kind.LABEL:
+                    self._check(field, value)
+                self._append(position, kind, field, value, reason, None, spent)
+                spent = Spent()
+            return self._settle(position)
+
+    def settle_all(self) -> None:
+        """Write again what follows from the events of every unit that has any."""
+        with self._transaction():
+            for (position,) in self._blind.rows("SELECT DISTINCT position FROM my_events ORDER BY position"):
+                self._settle(position)
+
+    def _check(self, field: str | None, value: str | None) -> None:
+        if field not in self.fields:
+            raise UsageError(f"task {self.task.name} has no question '{field}'")
+        domain = self.task.domain(field)
+        if domain and value not in domain:
+            raise UsageError(f"'{value}' is no label of '{field}': {', '.join(domain)}")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        tally = self._tally.copy()
+        try:
+            with self._blind.transaction():
+                yield
+        except BaseException:
+            self._tally = tally
+            raise
+
+    def _append(
+        self,
+        position: int,
+        kind: Kind,
+        field: str | None,
+        value: str | None,
+        reason: str | None,
+        undoes: str | None,
+        spent: Spent,
+    ) -> None:
+        self._blind.write(
+            "INSERT INTO my_events (event_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                str(ULID()),
+                position,
+                str(kind),
+                field,
+                value,
+                reason,
+                undoes,
+                spent.active_ms,
+                spent.idle_ms,
+                now(),
+            ],
+        )
+
+    def _settle(self, position: int) -> State:
+        """Write what follows from a unit's events: its row in assignments and its labels."""
+        state = self.state(position)
+        before = self._blind.rows("SELECT status, active_ms FROM my_units WHERE position = ?", [position])[0]
+        self._blind.write(
+            f"INSERT INTO my_standing (position, {', '.join(STANDING)}) VALUES (?{', ?' * len(STANDING)})",
+            [
+                position,
+                str(state.status(self.fields)),
+                dumps(state.answers),
+                dumps({f: r._asdict() for f, r in state.revised.items()}),
+                dumps([list(s) for s in state.spans]),
+                state.flag,
+                state.note,
+                int(state.locked),
+                state.active_ms,
+                state.idle_ms,
+                now(),
+            ],
+        )
+        self._count(before, state)
+        self._blind.write("INSERT INTO my_clearing (position) VALUES (?)", [position])
+        reason = state.note if self.seat.annotator == ADJUDICATED else None
+        for row in label_rows(state, self.task):
+            self._blind.write(
+                "INSERT INTO my_labels (position, field, layer, value, rationale, derived_from) VALUES (?, ?, ?, ?, ?, ?)",
+                [position, row.field, row.layer, row.value, row.rationale or reason, row.derived_from],
+            )
+        return state
+
+
+def _check_assigned(store: Store, batch: str, person: str) -> None:
+    query = "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication'"
+    names = sorted(r[0] for r in store.conn.execute(query, [batch]))
+    if person not in names:
+        raise UsageError(f"batch '{batch}' is not for '{person}'; its annotators are: {', '.join(names)}")
+
+
+def end_session(path: Path, session: str) -> None:
+    """Note when a session ended; a session that was killed has no end."""
+    from annotate.store import open_study
+
+    with suppress(StudyError), open_study(path) as store, store.transaction() as conn:
+        conn.execute("UPDATE sessions SET ended = ? WHERE session_id = ?", [now(), session])

@@ -1,0 +1,142 @@
+"""What happened to one unit, folded into how it stands.
+
+The event log is the truth; everything else about a unit is this fold, so it can be made again.
+Undo is an event too: it names the event that no longer counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from judge.prompts.load import Task
+
+
+class Kind(StrEnum):
+    """What a person, or the program for them, did."""
+
+    LABEL = "label"
+    SKIP = "skip"
+    FLAG = "flag"
+    NOTE = "note"
+    SPAN = "span"
+    SHOWN = "shown"
+    """The judge or the training key was shown: the first labels stand from here on."""
+    KEEP = "keep"
+    REVISE = "revise"
+    UNDO = "undo"
+
+
+class Status(StrEnum):
+    """How a unit stands."""
+
+    OPEN = "open"
+    DONE = "done"
+    SKIPPED = "skipped"
+
+
+FIRST_LAYER = (Kind.LABEL, Kind.SKIP)
+UNDOABLE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.KEEP, Kind.REVISE)
+
+
+class Event(NamedTuple):
+    """One row of the log, without what folding does not need."""
+
+    event_id: str
+    kind: str
+    field: str | None
+    value: str | None
+    reason: str | None
+    undoes: str | None
+    active_ms: int = 0
+    idle_ms: int = 0
+
+
+class Revision(NamedTuple):
+    """A label after the judge was seen; `kept` when it is the first one again."""
+
+    value: str
+    reason: str | None
+    kept: bool
+
+
+@dataclass(slots=True)
+class State:
+    """How one unit stands for one annotator."""
+
+    answers: dict[str, str] = field(default_factory=dict)
+    revised: dict[str, Revision] = field(default_factory=dict)
+    spans: list[tuple[str, int, int]] = field(default_factory=list)
+    skipped: bool = False
+    flag: str | None = None
+    note: str | None = None
+    locked: bool = False
+    active_ms: int = 0
+    idle_ms: int = 0
+
+    def status(self, fields: Sequence[str]) -> Status:
+        """Skipped, done when every field has an answer, else open."""
+        if self.skipped:
+            return Status.SKIPPED
+        return Status.DONE if all(f in self.answers for f in fields) else Status.OPEN
+
+    def next_field(self, fields: Sequence[str]) -> str | None:
+        """The first field without an answer."""
+        return next((f for f in fields if f not in self.answers), None)
+
+
+def fold(events: Iterable[Event]) -> State:
+    """How a unit stands after its events, in their order."""
+    rows = list(events)
+    undone = {e.undoes for e in rows if e.kind == Kind.UNDO}
+    state = State()
+    for e in rows:
+        state.active_ms += e.active_ms
+        state.idle_ms += e.idle_ms
+        if e.event_id not in undone:
+            _apply(state, e)
+    return state
+
+
+def _apply(state: State, e: Event) -> None:
+    if e.kind == Kind.LABEL and e.field is not None and e.value is not None:
+        state.answers[e.field] = e.value
+        state.skipped = False
+    elif e.kind == Kind.SKIP:
+        state.skipped = True
+    elif e.kind == Kind.FLAG:
+        state.flag = e.value
+    elif e.kind == Kind.NOTE:
+        state.note = e.value
+    elif e.kind == Kind.SPAN:
+        state.spans = [(str(f), int(a), int(b)) for f, a, b in json.loads(e.value or "[]")]
+    elif e.kind == Kind.SHOWN:
+        state.locked = True
+    elif e.kind in (Kind.KEEP, Kind.REVISE) and e.field is not None and e.value is not None:
+        state.revised[e.field] = Revision(e.value, e.reason, e.kind == Kind.KEEP)
+
+
+class LabelRow(NamedTuple):
+    """One row for the study's `labels`."""
+
+    field: str
+    layer: str
+    value: str
+    rationale: str | None = None
+    derived_from: str | None = None
+
+
+def label_rows(state: State, task: Task) -> list[LabelRow]:
+    """The labels that follow from a state, with those that need no gold to be derived."""
+    if state.skipped:
+        return []
+    rows = [LabelRow(f, "first", v) for f, v in state.answers.items()]
+    rows += [LabelRow(f, "revised", r.value, r.reason) for f, r in state.revised.items()]
+    for row in list(rows):
+        for name, rule in task.spec.derive.items():
+            if rule.source == row.field and not rule.gold and row.value in rule.table:
+                rows.append(LabelRow(name, row.layer, rule.table[row.value], None, row.field))
+    return rows

@@ -1,0 +1,38 @@
+"""A task in words for people: its questions, labels with their keys, and its guidelines."""
+
+from __future__ import annotations
+
+from judge.prompts.load import Task
+from judge.prompts.spec import Question
+
+
+def label_keys(task: Task) -> dict[str, dict[str, str]]:
+    """field -> {key: label}: the task's own keys; digits for labels that have none.
+
+    Each question has its own digits; a key of the task is never given away.
+    """
+    taken = {label.key for q in task.spec.questions for label in q.labels if label.key}
+    spare = [c for c in "123456789" + "abcdefghijklmnopqrstuvwxyz" if c not in taken]
+    return {q.field: _keys(q, list(spare)) for q in task.spec.questions}
+
+
+def _keys(question: Question, spare: list[str]) -> dict[str, str]:
+    return {label.key or spare.pop(0): label.value for label in question.labels}
+
+
+def markdown(task: Task) -> str:
+    """Title, questions with keys and meanings, guidelines and citation."""
+    parts = [f"# {task.spec.title}"]
+    keys = label_keys(task)
+    for question in task.spec.questions:
+        parts.append(f"## {question.ask or question.field}")
+        meaning = {label.value: label.meaning for label in question.labels}
+        lines = [f"- `{key}` **{value}**: {meaning[value]}" for key, value in keys[question.field].items()]
+        kind = "a number" if question.level == "interval" else "free text"
+        parts.append("\n".join(lines) or f"Answer with {kind}.")
+    if task.spec.guidelines.strip():
+        parts.append(f"## Guidelines\n\n{task.spec.guidelines.strip()}")
+    if task.spec.citation:
+        c = task.spec.citation
+        parts.append(f"*{c.paper} ({c.year}){', ' + c.where if c.where else ''}*")
+    return "\n\n".join(parts)

@@ -1,0 +1,156 @@
+"""The schema of the human half, as sqlite-utils migrations (set `annotate`). Never edit one that has shipped.
+
+events        what people did, append-only: triggers refuse changes, and rows for a closed batch
+assignments   who labels what, in which order, and how it stands: a fold of that unit's events
+batches, batch_units, sessions
+batch_labels  view: one row a batch, annotator, unit and field, with layer, value and seconds
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from judge.errors import StudyError
+
+NAMES = ("m001_batches",)
+SET = "annotate"
+
+
+def ensure(conn: sqlite3.Connection, path: object) -> None:
+    """Bring the tables of this set up to date in one transaction. Raises StudyError for a newer file."""
+    found = applied(conn)
+    if newer := [name for name in found if name not in NAMES]:
+        raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade to read it")
+    if found == list(NAMES):
+        return
+    from sqlite_utils import Database, Migrations
+
+    migrations = Migrations(SET)
+    for name in NAMES:
+        migrations(name=name)(globals()[f"_{name}"])
+    db = Database(conn)
+    conn.execute("BEGIN IMMEDIATE")
+    try:
+        migrations.apply(db)
+        conn.execute("COMMIT")
+    except BaseException:
+        if conn.in_transaction:
+            conn.execute("ROLLBACK")
+        raise
+
+
+def applied(conn: sqlite3.Connection) -> list[str]:
+    """Names of the migrations of this set that the file has, in order."""
+    query = "SELECT name FROM _sqlite_migrations WHERE migration_set = ? ORDER BY rowid"
+    return [row[0] for row in conn.execute(query, [SET])]
+
+
+def _m001_batches(db: Any) -> None:
+    for statement in _BATCHES.split("\n\n"):
+        if statement.strip():
+            db.execute(statement)
+
+
+_BATCHES = """
+CREATE TABLE batches (
+    batch TEXT PRIMARY KEY,
+    task TEXT NOT NULL REFERENCES tasks(task),
+    purpose TEXT NOT NULL CHECK (purpose IN ('validation', 'queue')),
+    seed INTEGER NOT NULL,
+    options TEXT NOT NULL CHECK (json_valid(options)),
+    reveal_run TEXT REFERENCES runs(run_id),
+    packed_for TEXT,
+    created TEXT NOT NULL,
+    closed TEXT
+);
+
+CREATE TABLE batch_units (
+    batch TEXT NOT NULL REFERENCES batches(batch),
+    unit_id TEXT NOT NULL REFERENCES units(unit_id),
+    role TEXT NOT NULL CHECK (role IN ('sample', 'training', 'attention')),
+    stratum TEXT,
+    probability REAL,
+    weight REAL,
+    PRIMARY KEY (batch, unit_id)
+) WITHOUT ROWID;
+
+CREATE TABLE assignments (
+    batch TEXT NOT NULL REFERENCES batches(batch),
+    annotator_id TEXT NOT NULL REFERENCES annotators(annotator_id),
+    position INTEGER NOT NULL,
+    unit_id TEXT NOT NULL REFERENCES units(unit_id),
+    role TEXT NOT NULL CHECK (role IN ('sample', 'repeat', 'training', 'attention', 'adjudication')),
+    repeat INTEGER NOT NULL DEFAULT 0,
+    status TEXT NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'done', 'skipped')),
+    answers TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(answers)),
+    revised TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(revised)),
+    spans TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(spans)),
+    flag TEXT,
+    note TEXT,
+    locked INTEGER NOT NULL DEFAULT 0,
+    active_ms INTEGER NOT NULL DEFAULT 0,
+    idle_ms INTEGER NOT NULL DEFAULT 0,
+    updated TEXT,
+    PRIMARY KEY (batch, annotator_id, position)
+) WITHOUT ROWID;
+
+CREATE INDEX idx_assignments_status ON assignments(batch, annotator_id, status, position);
+
+CREATE INDEX idx_assignments_unit ON assignments(batch, unit_id);
+
+CREATE TABLE sessions (
+    session_id TEXT PRIMARY KEY,
+    batch TEXT NOT NULL REFERENCES batches(batch),
+    annotator_id TEXT NOT NULL REFERENCES annotators(annotator_id),
+    person TEXT NOT NULL,
+    version TEXT NOT NULL,
+    started TEXT NOT NULL,
+    ended TEXT
+);
+
+CREATE TABLE events (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    event_id TEXT NOT NULL UNIQUE,
+    batch TEXT NOT NULL REFERENCES batches(batch),
+    annotator_id TEXT NOT NULL REFERENCES annotators(annotator_id),
+    position INTEGER NOT NULL,
+    kind TEXT NOT NULL
+        CHECK (kind IN ('label', 'skip', 'flag', 'note', 'span', 'shown', 'keep', 'revise', 'undo')),
+    field TEXT,
+    value TEXT,
+    reason TEXT,
+    undoes TEXT REFERENCES events(event_id),
+    active_ms INTEGER NOT NULL DEFAULT 0,
+    idle_ms INTEGER NOT NULL DEFAULT 0,
+    session_id TEXT NOT NULL REFERENCES sessions(session_id),
+    at TEXT NOT NULL
+);
+
+CREATE INDEX idx_events_unit ON events(batch, annotator_id, position, seq);
+
+CREATE INDEX idx_events_order ON events(batch, annotator_id, seq);
+
+CREATE UNIQUE INDEX idx_events_undone ON events(undoes) WHERE undoes IS NOT NULL;
+
+CREATE TRIGGER events_keep BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+
+CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+
+CREATE TRIGGER events_closed BEFORE INSERT ON events
+    WHEN (SELECT closed FROM batches WHERE batch = NEW.batch) IS NOT NULL
+    BEGIN SELECT RAISE(ABORT, 'the batch is closed'); END;
+
+CREATE VIEW batch_labels AS
+    SELECT a.batch, a.annotator_id AS annotator, a.position, a.unit_id AS unit, u.question_id AS question,
+           a.role, a.repeat, j.key AS field, j.value AS label, 'first' AS layer,
+           a.active_ms / 1000.0 AS seconds, a.flag, a.note
+    FROM assignments AS a JOIN units AS u USING (unit_id), json_each(a.answers) AS j
+    WHERE a.status <> 'skipped'
+    UNION ALL
+    SELECT a.batch, a.annotator_id, a.position, a.unit_id, u.question_id,
+           a.role, a.repeat, j.key, json_extract(j.value, '$.value'), 'revised',
+           a.active_ms / 1000.0, a.flag, a.note
+    FROM assignments AS a JOIN units AS u USING (unit_id), json_each(a.revised) AS j
+    WHERE a.status <> 'skipped'
+"""

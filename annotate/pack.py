@@ -1,0 +1,221 @@
+"""A batch for another machine: a small study with one person's blind units, and its labels brought back.
+
+The packed file holds what the task's screen shows and nothing else: no judgement, no gold, no `meta`, nobody
+else's label, no hint which units are repeats or have a known answer. So training gives no feedback there;
+it is scored when the file is merged.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from annotate.desk import Desk, batch_info
+from annotate.events import Event, fold
+from annotate.store import open_study
+from judge.errors import BadInput, UsageError
+from judge.prompts.load import Task
+from judge.store import Store
+from judge.store.runs import keep_task
+from judge.store.study import dumps, now
+
+_ITEM = ("question", "question_date", "claim", "reference_answers", "options")
+_LISTS = {"passages", "context", "cited_passages", "other_cited_passages", "relevant_passages"}
+
+
+def pack(store: Store, batch: str, person: str, path: Path) -> int:
+    """Write the study for one person; returns how many units it holds. Raises UsageError for a file that exists."""
+    info = batch_info(store, batch)
+    if info.packed_for:
+        raise UsageError(f"batch '{batch}' is a packed one already")
+    rows = store.conn.execute(
+        "SELECT position, unit_id, CASE role WHEN 'training' THEN role ELSE 'sample' END, repeat FROM assignments "
+        "WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication' ORDER BY position",
+        [batch, person],
+    ).fetchall()
+    if not rows:
+        raise UsageError(f"batch '{batch}' has no units for '{person}'")
+    if path.exists():
+        raise UsageError(f"{path}: exists already; take another name")
+    Store.open(path).close()
+    with open_study(path) as packed:
+        with packed.transaction() as conn:
+            keep_task(conn, info.task)
+            conn.execute(
+                "INSERT INTO imports VALUES ('pack', 'pack', NULL, '{}', '{}', '{}', '{}', '[]', ?)", [now()]
+            )
+            conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [person])
+            _copy_units(store.conn, conn, info.task, {unit for _, unit, _, _ in rows})
+            options = dumps({"pass_mark": info.options.get("pass_mark", 0.8)})
+            conn.execute(
+                "INSERT INTO batches VALUES (?, ?, 'validation', 0, ?, NULL, ?, ?, NULL)",
+                [batch, info.task.name, options, person, now()],
+            )
+            conn.executemany(
+                "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) VALUES (?, ?, ?, ?, ?, ?)",
+                [(batch, person, *row) for row in rows],
+            )
+            _copy_events(store.conn, conn, batch, person)
+        _settle(packed, batch, person)
+        packed.conn.execute("PRAGMA journal_mode = DELETE")
+        packed.conn.execute("VACUUM")
+    return len(rows)
+
+
+def _copy_units(source: sqlite3.Connection, target: sqlite3.Connection, task: Task, units: set[str]) -> None:
+    """The units with their items, passages and answers, emptied of everything that no screen shows."""
+    names = set(task.input_names)
+    marks = dumps(sorted(units))
+    of_units = "(SELECT value FROM json_each(?))"
+    items = {r[0] for r in source.execute(f"SELECT item_id FROM units WHERE unit_id IN {of_units}", [marks])}
+    blank = {
+        "meta": "{}",
+        "import_id": "pack",
+        "content_sha": "",
+        "correct": None,
+        "polarity": None,
+        "pair_id": None,
+    }
+    blank |= {
+        name: None
+        for name in _ITEM
+        if name not in names and not (name == "claim" and "counter_claim" in names)
+    }
+    item_list = dumps(sorted(items))
+    _copy(source, target, "items", f"item_id IN {of_units}", item_list, blank)
+    passages = f"passage_id IN (SELECT passage_id FROM units WHERE unit_id IN {of_units})"
+    if names & _LISTS:
+        passages, marks_of = f"item_id IN {of_units}", item_list
+    else:
+        marks_of = marks
+    _copy(source, target, "passages", passages, marks_of, blank)
+    tables = {r[0] for r in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if "answers" in tables and task.spec.unit in ("answer", "sentence", "citation", "claim"):
+        answers = f"answer_id IN (SELECT answer_id FROM units WHERE unit_id IN {of_units})"
+        _copy(source, target, "answers", answers, marks, blank)
+    _copy(source, target, "units", f"unit_id IN {of_units}", marks, {})
+
+
+def _copy(
+    source: sqlite3.Connection,
+    target: sqlite3.Connection,
+    table: str,
+    where: str,
+    value: str,
+    blank: dict[str, str | None],
+) -> None:
+    cursor = source.execute(f"SELECT * FROM {table} WHERE {where} ORDER BY rowid", [value])
+    names = [c[0] for c in cursor.description]
+    rows = [[blank.get(n, v) for n, v in zip(names, row, strict=True)] for row in cursor]
+    marks = ", ".join("?" * len(names))
+    target.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", rows)
+
+
+def _copy_events(source: sqlite3.Connection, target: sqlite3.Connection, batch: str, person: str) -> int:
+    """Sessions and events of one person that the target does not have; returns how many events were new."""
+    for row in source.execute("SELECT * FROM sessions WHERE batch = ? AND annotator_id = ?", [batch, person]):
+        target.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    columns = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, session_id, at"
+    query = f"SELECT {columns} FROM events WHERE batch = ? AND annotator_id = ? ORDER BY seq"
+    known = {r[0] for r in target.execute("SELECT event_id FROM events WHERE batch = ?", [batch])}
+    rows = [row for row in source.execute(query, [batch, person]) if row[0] not in known]
+    target.executemany(f"INSERT INTO events ({columns}) VALUES ({', '.join('?' * 13)})", rows)
+    return len(rows)
+
+
+def _settle(store: Store, batch: str, person: str) -> None:
+    with Desk.open(store, batch, person) as desk:
+        desk.settle_all()
+
+
+@dataclass(slots=True)
+class Merged:
+    """What a merge did. `conflicts` name units answered differently in both places; nothing of them came in."""
+
+    batch: str
+    annotator: str
+    events: int = 0
+    units: int = 0
+    conflicts: list[str] = field(default_factory=list)
+
+
+def merge(store: Store, path: Path) -> Merged:
+    """Bring the labels of a packed study back; doing it again changes nothing.
+
+    Raises BadInput when the file is no packed study, or of another batch or task.
+    """
+    with open_study(path) as packed:
+        found = packed.conn.execute("SELECT batch, packed_for FROM batches").fetchall()
+        if len(found) != 1 or not found[0][1]:
+            raise BadInput("no packed batch (annotate batches pack writes one)", path=str(path))
+        batch, person = found[0]
+        theirs, ours = batch_info(packed, batch), batch_info(store, batch)
+        if theirs.task.sha256 != ours.task.sha256:
+            raise BadInput(f"packed with another text of task {theirs.task.name}", path=str(path))
+        _check_positions(packed.conn, store.conn, batch, person, path)
+        done = Merged(batch, person)
+        with Desk.open(store, batch, person) as desk:
+            refused = _conflicts(packed.conn, store.conn, batch, person, done)
+            with store.transaction() as conn:
+                packed.conn.execute("CREATE TEMP TABLE refused (position INTEGER PRIMARY KEY)")
+                packed.conn.executemany("INSERT INTO refused VALUES (?)", [(p,) for p in refused])
+                done.events = _copy_new(packed.conn, conn, batch, person)
+            desk.settle_all()
+    query = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done'"
+    done.units = store.conn.execute(query, [batch, person]).fetchone()[0]
+    return done
+
+
+def _copy_new(packed: sqlite3.Connection, conn: sqlite3.Connection, batch: str, person: str) -> int:
+    packed.execute(
+        "CREATE TEMP VIEW events AS SELECT * FROM main.events WHERE position NOT IN (SELECT position FROM refused)"
+    )
+    return _copy_events(packed, conn, batch, person)
+
+
+def _check_positions(
+    packed: sqlite3.Connection, ours: sqlite3.Connection, batch: str, person: str, path: Path
+) -> None:
+    query = "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication'"
+    if packed.execute(query, [batch, person]).fetchall() != ours.execute(query, [batch, person]).fetchall():
+        raise BadInput(f"packed from another batch called '{batch}': its units differ", path=str(path))
+
+
+def _conflicts(
+    packed: sqlite3.Connection, ours: sqlite3.Connection, batch: str, person: str, done: Merged
+) -> list[int]:
+    """Positions that both sides went on with after packing, and answered differently."""
+    there, here = _events(packed, batch, person), _events(ours, batch, person)
+    refused = []
+    for position, events in there.items():
+        mine = here.get(position, [])
+        new = {e.event_id for e in events} - {e.event_id for e in mine}
+        own = {e.event_id for e in mine} - {e.event_id for e in events}
+        if not new or not own:
+            continue
+        said, stands = fold(events), fold(mine)
+        clash = {e.undoes for e in events if e.undoes and e.event_id in new} & {
+            e.undoes for e in mine if e.undoes
+        }
+        if said.answers != stands.answers or said.skipped != stands.skipped or clash:
+            refused.append(position)
+            done.conflicts.append(
+                f"unit {position}: here {_said(stands.answers)}, in the file {_said(said.answers)}"
+            )
+    return refused
+
+
+def _said(answers: dict[str, str]) -> str:
+    return ", ".join(answers.values()) or "open"
+
+
+def _events(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, list[Event]]:
+    out: dict[int, list[Event]] = {}
+    query = (
+        "SELECT position, event_id, kind, field, value, reason, undoes, active_ms, idle_ms FROM events "
+        "WHERE batch = ? AND annotator_id = ? ORDER BY seq"
+    )
+    for position, *event in conn.execute(query, [batch, person]):
+        out.setdefault(position, []).append(Event(*event))
+    return out

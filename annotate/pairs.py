@@ -1,0 +1,97 @@
+"""Agreement of every two of many annotators at once: 164 workers make 13,366 pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from judge.stats import METRICS, Ratings
+from judge.stats.metrics import domain_numbers, metric_key
+from judge.stats.ratings import FloatArray, IntArray
+from judge.types import Json
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Row i speaks of annotators `first[i]` and `second[i]`, who share `n_units[i]` units (at least one).
+
+    `values` has a coefficient's values by its key of METRICS, nan where it is undefined. `n_pairs` counts
+    all pairs, also those without a shared unit.
+    """
+
+    annotators: tuple[str, ...]
+    first: IntArray
+    second: IntArray
+    n_units: IntArray
+    values: Mapping[str, FloatArray]
+    n_pairs: int
+
+    def summary(self, key: str) -> dict[str, Json]:
+        """How the values lie: quartiles over pairs, mean over pairs, and mean weighted by shared units."""
+        values = self.values[key]
+        known = np.isfinite(values)
+        found = values[known]
+        row: dict[str, Json] = {
+            "measure": METRICS[key].measure,
+            "level": METRICS[key].level,
+            "weights": METRICS[key].weights,
+            "n_pairs": self.n_pairs,
+            "n_sharing": len(values),
+            "n_defined": len(found),
+        }
+        quartiles = np.quantile(found, [0, 0.25, 0.5, 0.75, 1]).tolist() if len(found) else [None] * 5
+        row.update(zip(("min", "q25", "median", "q75", "max"), quartiles, strict=True))
+        row["mean"] = float(found.mean()) if len(found) else None
+        row["weighted_mean"] = float(np.average(found, weights=self.n_units[known])) if len(found) else None
+        return row
+
+
+def all_pairs(
+    ratings: Ratings, keys: Sequence[str], *, level: str, first: Sequence[str], second: Sequence[str]
+) -> Pairs:
+    """Every annotator of `first` with every one of `second`, each pair once and nobody with himself.
+
+    Point values on the units that both labelled, without intervals: one sparse product gives all
+    confusion matrices, and the coefficients of judge.stats read their values off those.
+    """
+    from scipy import sparse  # the import takes a while
+
+    q, names = len(ratings.domain), ratings.annotators
+    rated = ratings.codes >= 0
+    unit, annotator = np.nonzero(rated)
+    column = annotator * q + ratings.codes[rated]
+    shape = (ratings.n_units, len(names) * q)
+    given = sparse.csr_array((np.ones(len(unit), dtype=np.int64), (unit, column)), shape=shape)
+    cells = (given.T @ given).tocoo()
+    left, k = np.divmod(cells.row.astype(np.int64), q)
+    right, j = np.divmod(cells.col.astype(np.int64), q)
+    wanted = _wanted(names, first, second)
+    keep = wanted[left, right]
+    pair, of_pair = np.unique(left[keep] * len(names) + right[keep], return_inverse=True)
+    matrices = sparse.csr_array(
+        (cells.data[keep], (of_pair, k[keep] * q + j[keep])), shape=(len(pair), q * q), dtype=np.float64
+    )
+    codes = np.stack(np.divmod(np.arange(q * q), q), axis=1)
+    counts = np.eye(q, dtype=np.int64)[codes].sum(axis=1)
+    values = {}
+    for key in [metric_key(name, level) for name in keys]:
+        coefficient = METRICS[key]
+        numbers = domain_numbers(coefficient, ratings)
+        features = coefficient.features(codes if coefficient.pair else counts, numbers)
+        sums: FloatArray = np.asarray(matrices @ features)
+        values[key] = coefficient.value(sums, numbers)
+    a, b = np.divmod(pair, len(names))
+    n_units = np.asarray(matrices.sum(axis=1)).astype(np.int64)
+    return Pairs(names, a, b, n_units, values, int(wanted.sum()))
+
+
+def _wanted(names: Sequence[str], first: Sequence[str], second: Sequence[str]) -> np.ndarray[tuple[int, int]]:
+    place = {name: i for i, name in enumerate(names)}
+    wanted = np.zeros((len(names), len(names)), dtype=np.bool_)
+    rows, columns = [place[n] for n in first], [place[n] for n in second]
+    wanted[np.ix_(rows, columns)] = True
+    np.fill_diagonal(wanted, False)
+    # Where both lists hold both annotators the pair is there twice: keep the one in table order.
+    return wanted & ~np.tril(wanted & wanted.T)

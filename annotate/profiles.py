@@ -1,0 +1,68 @@
+"""Who annotated: what a report says about each person, kept in the study."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from annotate.study import shown_names
+from judge.errors import UsageError
+from judge.store import Store
+from judge.store.listing import dicts
+from judge.store.study import dumps
+from judge.types import AnnotatorKind, Json
+
+KEYS = ("qualification", "training", "paid", "consent", "note")
+"""What can be said about a person, each in words."""
+PEOPLE = (AnnotatorKind.HUMAN, AnnotatorKind.ADJUDICATED)
+_RESERVED = ("gold", "adjudicated", "majority", "people", "all")
+
+
+def set_profile(store: Store, name: str, values: Mapping[str, str]) -> dict[str, Json]:
+    """Change these keys of a person's profile, and return all of it; an empty value removes a key.
+
+    A new name becomes a person of the study. Raises UsageError for a judge, for gold, and for a name that
+    would be read as something else.
+    """
+    with store.transaction() as conn:
+        query = "SELECT kind, profile FROM annotators WHERE annotator_id = ?"
+        found = conn.execute(query, [name]).fetchone()
+        if found is None:
+            if name in _RESERVED or name != name.strip() or not name.isprintable() or not name or "," in name:
+                raise UsageError(f"'{name}' cannot be a person's name here")
+            conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [name])
+        elif found[0] not in PEOPLE:
+            raise UsageError(f"'{name}' is {found[0]}, not a person: it has no profile to set")
+        profile: dict[str, Json] = {**json.loads(found[1] if found else "{}"), **values}
+        profile = {key: value for key, value in profile.items() if value != ""}
+        conn.execute("UPDATE annotators SET profile = ? WHERE annotator_id = ?", [dumps(profile), name])
+    return profile
+
+
+def list_annotators(store: Store) -> list[dict[str, Json]]:
+    """Everybody in the study: kind, number of labels, their fields, profile. People first.
+
+    `shown` is the readable name of a judge run, and the name itself for everybody else.
+    """
+    runs = store.conn.execute("SELECT run_id, model, task FROM runs").fetchall()
+    shown = shown_names(runs)
+    fields: dict[str, dict[str, int]] = {}
+    for name, field, n in store.conn.execute(
+        "SELECT annotator_id, field, count(*) FROM labels GROUP BY annotator_id, field ORDER BY 1, 2"
+    ):
+        fields.setdefault(name, {})[field] = n
+    rows = []
+    for row in dicts(store.conn, "SELECT annotator_id, kind, profile FROM annotators ORDER BY 1", []):
+        name, mine = row["annotator_id"], fields.get(row["annotator_id"], {})
+        rows.append(
+            {
+                "annotator": name,
+                "shown": shown.get(name, name),
+                "kind": row["kind"],
+                "labels": sum(mine.values()),
+                "fields": list(mine),
+                "profile": json.loads(row["profile"]),
+            }
+        )
+    kinds = [str(kind) for kind in AnnotatorKind]
+    return sorted(rows, key=lambda row: kinds.index(row["kind"]))

@@ -1,0 +1,204 @@
+"""What a lead sees of a batch: progress, pace, checks, and agreement so far without anybody's labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from annotate.desk import BatchInfo, batch_info
+from judge.prompts.load import Task
+from judge.stats import Ratings, measures
+from judge.store import Store
+from judge.store.listing import dicts
+from judge.types import Json, Measure
+
+
+def list_batches(store: Store) -> list[dict[str, Json]]:
+    """One row a batch, oldest first."""
+    query = """
+        SELECT b.batch, b.task, b.purpose, b.created, b.closed, b.packed_for,
+               (SELECT count(*) FROM batch_units AS u WHERE u.batch = b.batch AND u.role = 'sample') AS units,
+               (SELECT group_concat(DISTINCT a.annotator_id) FROM assignments AS a
+                WHERE a.batch = b.batch AND a.role <> 'adjudication') AS annotators,
+               (SELECT count(*) FROM assignments AS a WHERE a.batch = b.batch AND a.role <> 'adjudication') AS positions,
+               (SELECT count(*) FROM assignments AS a
+                WHERE a.batch = b.batch AND a.role <> 'adjudication' AND a.status = 'done') AS done
+        FROM batches AS b ORDER BY b.created, b.batch
+    """
+    rows = []
+    for row in dicts(store.conn, query, []):
+        row["annotators"] = sorted((row["annotators"] or "").split(",")) if row["annotators"] else []
+        rows.append(row)
+    return rows
+
+
+def show_batch(store: Store, name: str) -> dict[str, Json]:
+    """A batch in numbers: annotators with progress, pace and checks; strata; agreement so far."""
+    info = batch_info(store, name)
+    return {
+        "batch": name,
+        "task": info.task.name,
+        "options": info.options,
+        "reveal": info.reveal,
+        "closed": info.closed,
+        "strata": list(dicts(store.conn, _STRATA, [name])),
+        "annotators": [_person(store, info, who) for who in _people(store, name)],
+        "adjudication": _adjudication(store, name),
+        "measures": [_wordless(m) for m in agreement(store, info)],
+    }
+
+
+_STRATA = """
+    SELECT stratum, count(*) AS units, min(weight) AS weight_low, max(weight) AS weight_high
+    FROM batch_units WHERE batch = ? AND role = 'sample' GROUP BY stratum ORDER BY stratum
+"""
+
+
+def _wordless(measure: Measure) -> dict[str, Json]:
+    """A measure without its words, which name labels: whoever watches a batch may label in it."""
+    reason = "not defined on the labels so far" if measure.reason else None
+    return {**measure.as_json(), "reason": reason, "notes": []}
+
+
+def _people(store: Store, name: str) -> list[str]:
+    query = (
+        "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication' ORDER BY 1"
+    )
+    return [r[0] for r in store.conn.execute(query, [name])]
+
+
+def _person(store: Store, info: BatchInfo, who: str) -> dict[str, Json]:
+    key = [info.batch, who]
+    row = store.conn.execute(
+        """
+        SELECT count(*), sum(status = 'done'), sum(status = 'skipped'), sum(status = 'open'),
+               sum(flag IS NOT NULL), sum(note IS NOT NULL), sum(active_ms), sum(idle_ms),
+               sum(CASE WHEN status = 'done' THEN active_ms END), max(updated)
+        FROM assignments WHERE batch = ? AND annotator_id = ?
+        """,
+        key,
+    ).fetchone()
+    total, done, skipped, left, flagged, noted, active, idle, done_ms, updated = row
+    times = [
+        r[0]
+        for r in store.conn.execute(
+            "SELECT active_ms FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done' ORDER BY 1",
+            key,
+        )
+    ]
+    pace = done / (done_ms / 3_600_000) if done and done_ms else None
+    right, answered = _known(store, info, who, "training")
+    caught, checked = _known(store, info, who, "attention")
+    same, again = _repeats(store, info, who)
+    mark = float(info.options.get("pass_mark", 0.8))
+    wanted = int(info.options.get("training", 0) or 0)
+    finished = wanted and answered >= wanted
+    return {
+        "annotator": who,
+        "units": total,
+        "done": done,
+        "skipped": skipped,
+        "open": left,
+        "flagged": flagged,
+        "noted": noted,
+        "active_seconds": active / 1000,
+        "idle_seconds": idle / 1000,
+        "median_seconds": times[len(times) // 2] / 1000 if times else None,
+        "units_per_hour": None if pace is None else round(pace, 1),
+        "training_right": right,
+        "training_answered": answered,
+        "training_passed": None if not finished else right / answered >= mark,
+        "attention_right": caught,
+        "attention_answered": checked,
+        "repeats_same": same,
+        "repeats_answered": again,
+        "last_event": updated,
+    }
+
+
+def _known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[int, int]:
+    """(right, answered) of the units of a role with a known answer: a unit is right when every field is."""
+    gold: dict[str, dict[str, str]] = {}
+    fields = [q.field for q in info.task.spec.questions]
+    rows = store.conn.execute(
+        "SELECT l.unit_id, l.field, l.value FROM labels AS l JOIN batch_units AS b ON b.unit_id = l.unit_id "
+        "WHERE b.batch = ? AND b.role = ? AND l.annotator_id = 'gold' AND l.layer = 'first'",
+        [info.batch, role],
+    )
+    for unit, field, value in rows:
+        if field in fields:
+            gold.setdefault(unit, {})[field] = value
+    right = answered = 0
+    query = "SELECT unit_id, answers FROM assignments WHERE batch = ? AND annotator_id = ? AND role = ? AND status = 'done'"
+    for unit, text in store.conn.execute(query, [info.batch, who, role]):
+        if unit in gold:
+            answered += 1
+            answers = json.loads(text)
+            right += all(answers.get(f) == v for f, v in gold[unit].items())
+    return right, answered
+
+
+def _repeats(store: Store, info: BatchInfo, who: str) -> tuple[int, int]:
+    """(answered alike, answered twice) of the hidden repeats."""
+    rows = store.conn.execute(
+        """
+        SELECT a.answers, r.answers FROM assignments AS r JOIN assignments AS a
+        ON a.batch = r.batch AND a.annotator_id = r.annotator_id AND a.unit_id = r.unit_id AND a.role = 'sample'
+        WHERE r.batch = ? AND r.annotator_id = ? AND r.role = 'repeat' AND r.status = 'done' AND a.status = 'done'
+        """,
+        [info.batch, who],
+    ).fetchall()
+    return sum(json.loads(a) == json.loads(b) for a, b in rows), len(rows)
+
+
+def _adjudication(store: Store, name: str) -> dict[str, Json]:
+    row = store.conn.execute(
+        "SELECT count(*), coalesce(sum(status = 'done'), 0) FROM assignments WHERE batch = ? AND role = 'adjudication'",
+        [name],
+    ).fetchone()
+    return {"units": row[0], "decided": row[1]}
+
+
+def agreement(store: Store, info: BatchInfo) -> list[Measure]:
+    """Percent agreement and alpha over the units that two or more people of the batch have labelled."""
+    out: list[Measure] = []
+    for question in info.task.spec.questions:
+        if question.level in ("interval", "text"):
+            continue
+        rows = store.conn.execute(
+            "SELECT unit, annotator, label, question FROM batch_labels WHERE batch = ? AND field = ? "
+            "AND layer = 'first' AND role = 'sample'",
+            [info.batch, question.field],
+        ).fetchall()
+        seen: dict[str, int] = {}
+        for unit, *_ in rows:
+            seen[unit] = seen.get(unit, 0) + 1
+        kept = [tuple(r) for r in rows if seen[r[0]] > 1]
+        if kept:
+            table = Ratings.from_rows(kept, info.task.domain(question.field))
+            names = ["percent", "krippendorff_alpha"]
+            out += measures(table, names, level=question.level, field=question.field)
+    return out
+
+
+def label_table(store: Store, name: str) -> Iterator[dict[str, Json]]:
+    """Every label of a batch, as `annotate batches labels` prints it.
+
+    `blind` is true for labels given before anything was shown, that is for the layer `first`.
+    """
+    info = batch_info(store, name)
+    query = """
+        SELECT l.unit, l.question, l.annotator, l.role, l.repeat, l.field, l.label, l.layer,
+               l.layer = 'first' AS blind, l.seconds, l.flag, l.note, b.stratum, b.weight
+        FROM batch_labels AS l LEFT JOIN batch_units AS b ON b.batch = l.batch AND b.unit_id = l.unit
+        WHERE l.batch = ? ORDER BY l.annotator, l.position, l.field, l.layer
+    """
+    for row in dicts(store.conn, query, [name]):
+        row["blind"] = bool(row["blind"]) and row["annotator"] != "adjudicated" and not _shows_gold(info.task)
+        yield row
+
+
+def _shows_gold(task: Task) -> bool:
+    value: Any = getattr(task.spec, "shows_gold", [])
+    return bool(value)

@@ -1,0 +1,234 @@
+"""A person's queue as that person may see it: units, how they stand, what was shown, the way through.
+
+Reads only, through the blind connection; `Desk` adds what commits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from annotate.blind import Blind
+from annotate.events import Event, State, Status, fold
+from judge.errors import UsageError
+from judge.prompts.load import Task
+from judge.store import Store
+from judge.store.export import stored_task
+
+LISTS = {"reference_answers", "options", "passages", "context", "cited_passages", "other_cited_passages"}
+
+
+class Spent(NamedTuple):
+    """Milliseconds since the event before, at work and away."""
+
+    active_ms: int = 0
+    idle_ms: int = 0
+
+
+@dataclass(slots=True)
+class Sheet:
+    """One unit as a screen shows it. `role` is unit, training or adjudication."""
+
+    position: int
+    unit_id: str
+    role: str
+    inputs: dict[str, Any]
+    state: State
+
+
+class Passage(NamedTuple):
+    """A passage named by an input that is a list of passages."""
+
+    passage_id: str
+    title: str | None
+    date: str | None
+    source: str | None
+    text: str
+
+
+class Line(NamedTuple):
+    """One row of the review list."""
+
+    position: int
+    status: str
+    answers: dict[str, str]
+    flag: str | None
+    note: str | None
+    text: str
+
+
+class BatchInfo(NamedTuple):
+    """What the row of a batch says."""
+
+    batch: str
+    task: Task
+    options: dict[str, Any]
+    reveal: bool
+    closed: str | None
+    packed_for: str | None
+
+
+def batch_info(store: Store, name: str) -> BatchInfo:
+    """The batch called `name`. Raises UsageError listing those that exist."""
+    query = "SELECT task, options, reveal_run, closed, packed_for FROM batches WHERE batch = ?"
+    row = store.conn.execute(query, [name]).fetchone()
+    if row is None:
+        names = [r[0] for r in store.conn.execute("SELECT batch FROM batches ORDER BY created")]
+        raise UsageError(
+            f"no batch '{name}'; there are: {', '.join(names) or 'none yet (annotate batches new)'}"
+        )
+    return BatchInfo(name, stored_task(store, row[0]), json.loads(row[1]), row[2] is not None, row[3], row[4])
+
+
+class Queue:
+    """Reads one seat's queue."""
+
+    def __init__(self, info: BatchInfo, blind: Blind) -> None:
+        self.info, self.task = info, info.task
+        self.fields = [q.field for q in info.task.spec.questions]
+        self._blind = blind
+        self._tally = self._read_tally()
+        self.total = sum(self._tally[str(s)] for s in Status)
+
+    def load(self, position: int) -> Sheet:
+        """One unit. Raises UsageError when there is no such position."""
+        rows = self._blind.rows("SELECT unit_id, role FROM my_units WHERE position = ?", [position])
+        if not rows:
+            raise UsageError(f"there is no unit {position}; the last one is {self.total}")
+        names = list(self.task.input_names)
+        columns = ", ".join(f'"{n}"' for n in names)
+        values = self._blind.rows(f"SELECT {columns} FROM my_texts WHERE position = ?", [position])[0]
+        inputs = {
+            n: json.loads(v) if v is not None and n in LISTS else v
+            for n, v in zip(names, values, strict=True)
+        }
+        return Sheet(position, rows[0][0], rows[0][1], inputs, self.state(position))
+
+    def state(self, position: int) -> State:
+        """How a unit stands, from its events."""
+        return fold(self._events(position))
+
+    def _events(self, position: int) -> list[Event]:
+        query = (
+            "SELECT event_id, kind, field, value, reason, undoes, active_ms, idle_ms FROM my_events "
+            "WHERE position = ? ORDER BY seq"
+        )
+        return [Event(*row) for row in self._blind.rows(query, [position])]
+
+    def passages(self, ids: Sequence[str]) -> list[Passage]:
+        """The passages with these ids, in this order."""
+        marks = ",".join("?" * len(ids))
+        query = f"SELECT passage_id, title, date, source, text FROM my_passages WHERE passage_id IN ({marks})"
+        found = {row[0]: Passage(*row) for row in self._blind.rows(query, list(ids))}
+        return [found[i] for i in ids if i in found]
+
+    def counts(self) -> dict[str, int]:
+        """Units by status."""
+        return {str(s): self._tally[str(s)] for s in Status}
+
+    def times(self) -> tuple[int, int]:
+        """(active ms spent on units that are done, how many these are): the pace."""
+        return self._tally["ms"], self._tally[str(Status.DONE)]
+
+    def _read_tally(self) -> Counter[str]:
+        rows = self._blind.rows("SELECT status, count(*), sum(active_ms) FROM my_units GROUP BY status")
+        tally = Counter({status: n for status, n, _ in rows})
+        tally["ms"] = sum(ms for status, _, ms in rows if status == Status.DONE)
+        return tally
+
+    def _count(self, before: tuple[str, int], state: State) -> None:
+        # Counted along, because a batch of 100,000 units takes too long to count on every key.
+        after = state.status(self.fields)
+        self._tally[before[0]] -= 1
+        self._tally[str(after)] += 1
+        self._tally["ms"] -= before[1] if before[0] == Status.DONE else 0
+        self._tally["ms"] += state.active_ms if after is Status.DONE else 0
+
+    def next_open(self, after: int = 0) -> int | None:
+        """The first open unit behind `after`, else the first of all; None when nothing is open."""
+        query = "SELECT min(position) FROM my_units WHERE status = 'open' AND position > ?"
+        for start in (after, 0):
+            found = self._blind.rows(query, [start])[0][0]
+            if found is not None:
+                return int(found)
+        return None
+
+    def neighbour(self, position: int, step: int) -> int | None:
+        """The unit before or behind, None at the ends."""
+        what, sign = ("min", ">") if step > 0 else ("max", "<")
+        found = self._blind.rows(
+            f"SELECT {what}(position) FROM my_units WHERE position {sign} ?", [position]
+        )[0][0]
+        return None if found is None else int(found)
+
+    def listing(
+        self, only: str = "all", search: str = "", *, offset: int = 0, limit: int = 100
+    ) -> list[Line]:
+        """A page of the own queue; `only` is all, open, done, skipped, flagged or noted."""
+        where, values = self._where(only, search)
+        text = "coalesce(" + ", ".join(f'substr(t."{n}", 1, 200)' for n in self._text_columns()) + ", '')"
+        query = (
+            f"SELECT u.position, u.status, u.answers, u.flag, u.note, {text} FROM my_units AS u "
+            f"JOIN my_texts AS t ON t.position = u.position WHERE {where} "
+            f"ORDER BY u.position LIMIT {int(limit)} OFFSET {int(offset)}"
+        )
+        return [Line(p, s, json.loads(a), f, n, t) for p, s, a, f, n, t in self._blind.rows(query, values)]
+
+    def count(self, only: str = "all", search: str = "") -> int:
+        """How many units `listing` has."""
+        where, values = self._where(only, search)
+        joined = " JOIN my_texts AS t ON t.position = u.position" if search else ""
+        return int(
+            self._blind.rows(f"SELECT count(*) FROM my_units AS u{joined} WHERE {where}", values)[0][0]
+        )
+
+    def _where(self, only: str, search: str) -> tuple[str, list[str]]:
+        conditions = {
+            "all": "1",
+            "flagged": "u.flag IS NOT NULL",
+            "noted": "u.note IS NOT NULL",
+            **{str(s): f"u.status = '{s}'" for s in Status},
+        }
+        where, values = conditions[only], []
+        if search:
+            like = "%" + search.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+            columns = [f"t.\"{n}\" LIKE ? ESCAPE '\\'" for n in self._text_columns()] + [
+                "u.note LIKE ? ESCAPE '\\'"
+            ]
+            where, values = f"({' OR '.join(columns)})", [like] * len(columns)
+        return where, values
+
+    def _text_columns(self) -> list[str]:
+        names = [n for n in self.task.input_names if n not in LISTS]
+        order = ["sentence", "answer_claim", "passage", "answer", "claim", "question"]
+        return sorted(names, key=lambda n: order.index(n) if n in order else len(order))
+
+    def key(self, position: int) -> dict[str, str]:
+        """The right answers of a training unit; empty before it was committed and locked."""
+        return dict(self._blind.rows("SELECT field, value FROM my_key WHERE position = ?", [position]))
+
+    def judge(self, position: int) -> dict[str, dict[str, Any]]:
+        """What the judge said, by field; empty before the own labels were committed and locked."""
+        query = "SELECT field, value, distribution, rationale FROM my_judge WHERE position = ?"
+        return {
+            f: {"value": v, "distribution": json.loads(d) if d else None, "rationale": r}
+            for f, v, d, r in self._blind.rows(query, [position])
+        }
+
+    def sources(self, position: int) -> list[tuple[str, dict[str, str], str | None]]:
+        """When adjudicating: (A / B / C, answers, note) of those who labelled the unit."""
+        query = "SELECT number, answers, note FROM my_sources WHERE position = ? ORDER BY number"
+        return [(chr(64 + n), json.loads(a), note) for n, a, note in self._blind.rows(query, [position])]
+
+    def training(self) -> tuple[int, int, int]:
+        """(training units, those answered, those of them with every known answer right)."""
+        rows = self._blind.rows("SELECT position, answers, locked FROM my_units WHERE role = 'training'")
+        keys: dict[int, dict[str, str]] = {}
+        for position, field, value in self._blind.rows("SELECT position, field, value FROM my_key"):
+            keys.setdefault(position, {})[field] = value
+        locked = [(p, json.loads(a)) for p, a, is_locked in rows if is_locked]
+        right = sum(all(a.get(f) == v for f, v in keys.get(p, {}).items()) for p, a in locked if p in keys)
+        return len(rows), len(locked), right

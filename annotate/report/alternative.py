@@ -1,0 +1,145 @@
+"""The alternative annotator test, and Dawid and Skene's latent classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table
+from annotate.report.subject import Subject
+from judge.stats import MISSING, AltTest, dawid_skene, measures
+
+SHOWN = 12
+
+
+def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
+    """The table behind the verdict, where three people or more decide it."""
+    title = "Alternative annotator test"
+    if not tests:
+        why = "it takes a judge and three people who labelled the same units; "
+        return Section("alternative", title, absent=f"{why}there are {len(subject.people)} people")
+    blocks: list[Block] = []
+    for i, (judge, test) in enumerate(tests.items(), 1):
+        if test.winning_rate is None or test.advantage is None:
+            blocks.append(Paragraph(f"{judge}: not tested, {test.reason}."))
+        else:
+            blocks.append(Paragraph(_in_words(judge, test)))
+            blocks.append(_table(judge, test, i))
+        if test.skipped:
+            reasons = "; ".join(f"{name} ({why})" for name, why in test.skipped[:3])
+            more = f"; and {len(test.skipped) - 3} more" if len(test.skipped) > 3 else ""
+            blocks.append(Paragraph(f"Left out of the test of {judge}: {reasons}{more}.", "note"))
+    return Section("alternative", title, blocks, ["altest", "yekutieli"])
+
+
+def _in_words(judge: str, test: AltTest) -> str:
+    won = sum(row.won for row in test.compared)
+    return (
+        f"{judge} wins against {won} of {len(test.compared)} people tested: winning rate {test.winning_rate:.3f} "
+        f"({'passed' if test.passed else 'not passed'}; 0.5 passes), advantage probability {test.advantage:.3f}. "
+        f"Epsilon is {test.epsilon:g}, the false discovery rate {test.q:g}."
+    )
+
+
+def _table(judge: str, test: AltTest, i: int) -> Table:
+    rows: list[list[Cell]] = [
+        [
+            row.annotator,
+            row.judge_wins,
+            row.annotator_wins,
+            row.p_value,
+            row.adjusted,
+            {"t": "t", "wilcoxon": "Wilcoxon"}[row.test],
+            "yes" if row.won else "no",
+            row.n_units,
+            row.n_clusters,
+        ]
+        for row in sorted(test.compared, key=lambda row: (-row.n_units, row.annotator))
+    ]
+    columns = [Column("person left out"), Column("judge at least as close", "share")]
+    columns += [Column("person at least as close", "share"), Column("p", "p"), Column("p, adjusted", "p")]
+    columns += [
+        Column("test"),
+        Column("judge wins"),
+        Column("units", "number"),
+        Column("questions", "number"),
+    ]
+    note = "Closeness to the other people: shares of units; ties count for both, so a row can sum to more than 100 %."
+    caption = f"{judge} against each person, by closeness to the others"
+    return Table(f"alternative_{i}", caption, columns, rows, (note,), fold=SHOWN)
+
+
+def latent(subject: Subject) -> Section:
+    """Prevalences, everybody's estimated accuracy, and the judge against the estimated classes."""
+    title = "Dawid and Skene: estimated classes"
+    if len(subject.people) < 3 or subject.numeric:
+        why = "the labels are numbers" if subject.numeric else "it takes three people or more"
+        return Section("latent", title, absent=f"{why}; there are {len(subject.people)} people")
+    table = subject.among_people
+    found = dawid_skene(table)
+    domain = subject.found.domain
+    classes: list[list[Cell]] = [
+        [label, float(p), int((found.codes == k).sum())]
+        for k, (label, p) in enumerate(zip(domain, found.prevalence, strict=True))
+    ]
+    columns = [Column("label"), Column("estimated prevalence", "share"), Column("units", "number")]
+    end = "converged" if found.converged else "stopped before it converged"
+    text = (
+        f"{len(subject.people)} people on {table.n_units:,} units; the EM algorithm {end} after {found.iterations} steps, "
+        f"log-likelihood {found.log_likelihood:.1f}. People are taken as independent given the true class."
+    )
+    blocks: list[Block] = [
+        Paragraph(text),
+        Table("prevalence", "Estimated classes", columns, classes),
+        _accuracies(subject, found.prevalence, found.confusion),
+    ]
+    others = [*subject.judges, *([subject.majority] if subject.majority else []), *subject.others]
+    rows: list[list[Cell]] = []
+    name = "estimated class"
+    codes = np.full(subject.ratings.n_units, MISSING, dtype=np.int64)
+    codes[subject.by_people] = found.codes
+    while name in subject.ratings.annotators:
+        name += "es"
+    wider = subject.ratings.with_annotator(name, codes)
+    for other in others:
+        pair = wider.subset(subject.by_people & subject.asked_units[other]).select([other, name])
+        percent, kappa = measures(
+            pair, ["percent", subject.coefficient], level=subject.level, field=subject.field
+        )
+        rows.append([other, percent, kappa, kappa])
+    columns = [
+        Column("source"),
+        Column("percent agreement", "brief"),
+        Column(subject.coefficient_name, "brief"),
+        Column("", "n"),
+    ]
+    blocks.append(Table("latent_agreement", "Agreement with the estimated classes", columns, rows))
+    return Section("latent", title, blocks, ["dawid"])
+
+
+def _accuracies(
+    subject: Subject,
+    prevalence: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    confusion: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+) -> Table:
+    """Each person's chance of the true label, over classes weighted by their prevalence."""
+    right = np.diagonal(confusion, axis1=1, axis2=2)
+    overall = np.nansum(right * prevalence, axis=1) / np.nansum(
+        np.where(np.isnan(right), np.nan, prevalence), axis=1
+    )
+    labelled = (subject.among_people.codes != MISSING).sum(axis=0)
+    order = sorted(range(len(subject.people)), key=lambda a: (-labelled[a], subject.people[a]))
+    rows: list[list[Cell]] = [
+        [subject.people[a], _known(overall[a]), *(_known(p) for p in right[a]), int(labelled[a])]
+        for a in order
+    ]
+    columns = [Column("person"), Column("estimated accuracy", "share")]
+    columns += [Column(f"right on '{label}'", "share") for label in subject.found.domain]
+    columns.append(Column("units labelled", "number"))
+    note = "Blank: the person labelled no unit of that class."
+    return Table("accuracies", "Each person's estimated accuracy", columns, rows, (note,), fold=SHOWN)
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

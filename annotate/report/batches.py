@@ -1,0 +1,130 @@
+"""What a study's annotation batches say of how its people's labels came about. The one place where they enter.
+
+The tables are optional (migration set `annotate`): a study of imported labels has none.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from annotate.report.model import Block, Facts, Paragraph
+from judge.errors import UsageError
+from judge.prompts.load import Task
+from judge.store import Store
+from judge.store.export import stored_task
+from judge.types import Json
+
+NONE = (
+    "The study holds no annotation batch of this field: labels of people and gold labels came with the imported data. "
+    "How these units were drawn, and whether people could see a judge's labels, is not recorded here."
+)
+OPTIONS = {
+    "by": "strata by",
+    "where": "condition",
+    "by_question": "whole questions",
+    "overlap": "people a unit",
+    "frame": "units it was drawn from",
+    "repeats": "share repeated unseen",
+    "pass_mark": "pass mark of training",
+}
+
+
+@dataclass(frozen=True)
+class Members:
+    """The people of a batch and the units of its sample (training and attention units are none of them)."""
+
+    people: frozenset[str]
+    units: frozenset[str]
+
+
+def batch_members(store: Store, name: str) -> Members:
+    """Raises UsageError when the study has no such batch."""
+    known = [row[0] for row in _rows(store, "SELECT batch FROM batches ORDER BY created")]
+    if name not in known:
+        there = f"there are: {', '.join(known)}" if known else "the study has no batches"
+        raise UsageError(
+            f"{store.path}: no batch '{name}'; {there}; leave --batch out to report on all labels"
+        )
+    people = store.conn.execute("SELECT DISTINCT annotator_id FROM assignments WHERE batch = ?", [name])
+    units = store.conn.execute("SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample'", [name])
+    return Members(frozenset(p for (p,) in people), frozenset(u for (u,) in units))
+
+
+def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
+    """Sampling, blindness, overlap and checks of one batch, or of all that ask for the field."""
+    blocks: list[Block] = []
+    query = "SELECT batch, task, purpose, seed, options, reveal_run, created, closed FROM batches ORDER BY created"
+    for batch, task_name, purpose, seed, text, reveal, created, closed in _rows(store, query):
+        task = stored_task(store, task_name)
+        if name not in (None, batch) or field not in task.fields:
+            continue
+        options = json.loads(text)
+        rows = [("task", task_name), ("made", created), ("closed", closed or "still open")]
+        rows.append(("sampling", _sampling(purpose, seed, options)))
+        rows += [(told, str(options[key])) for key, told in OPTIONS.items() if options.get(key)]
+        rows += _counts(store, batch)
+        rows.append(("blind", _blind(reveal)))
+        blocks.append(Facts(f"batch_{batch}", f"Batch {batch}", rows))
+        blocks += [Paragraph(told, "note") for told in _cautions(store, batch, purpose, task)]
+    return blocks or [Paragraph(NONE, "note")]
+
+
+def _rows(store: Store, query: str) -> list[tuple[Json, ...]]:
+    """The rows of a query on batches; none where the study has no such table."""
+    found = store.conn.execute(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'batches'"
+    ).fetchone()
+    return store.conn.execute(query).fetchall() if found else []
+
+
+def _sampling(purpose: str, seed: int, options: dict[str, Json]) -> str:
+    if purpose == "queue":
+        return "the units the judge is least sure of: no random sample"
+    how = "a random sample"
+    if options.get("by"):
+        how += (
+            ", in proportion to the strata"
+            if options.get("proportional")
+            else ", equally many of each stratum"
+        )
+    return f"{how} (seed {seed})"
+
+
+def _counts(store: Store, batch: str) -> list[tuple[str, str]]:
+    roles = store.conn.execute(
+        "SELECT role, count(*) FROM batch_units WHERE batch = ? GROUP BY role ORDER BY role", [batch]
+    )
+    rows = [(f"units, {role}", f"{n:,}") for role, n in roles]
+    done = store.conn.execute(
+        "SELECT annotator_id, sum(status = 'done'), sum(status = 'skipped'), count(*) FROM assignments "
+        "WHERE batch = ? GROUP BY annotator_id ORDER BY annotator_id",
+        [batch],
+    )
+    return rows + [
+        (who, f"{n_done:,} of {n:,} done, {skipped:,} skipped") for who, n_done, skipped, n in done
+    ]
+
+
+def _blind(reveal: str | None) -> str:
+    start = "yes: while labelling a unit nobody can read the judge's labels, gold or another person's labels"
+    if reveal is None:
+        return f"{start}; nothing is shown afterwards"
+    return f"{start}; after the label was committed, that of run {reveal} was shown, and changes are a layer of their own"
+
+
+def _cautions(store: Store, batch: str, purpose: str, task: Task) -> list[str]:
+    """What the corrected numbers must not be taken for."""
+    if purpose == "queue":
+        return [
+            f"Batch {batch} is no random sample of the units judged: corrected numbers do not hold for them."
+        ]
+    low, high = store.conn.execute(
+        "SELECT min(weight), max(weight) FROM batch_units WHERE batch = ? AND role = 'sample'", [batch]
+    ).fetchone()
+    if low is None or high <= low * (1 + 1e-9):
+        return []
+    return [
+        f"Batch {batch} drew units with unequal probabilities (one stands for {low:.1f} to {high:.1f} units of {task.name}). "
+        "The numbers of this report are not weighted: shares, agreement and corrected means are those of the sample."
+    ]

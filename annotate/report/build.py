@@ -1,0 +1,107 @@
+"""From a study to the document: everything is computed here, once."""
+
+from __future__ import annotations
+
+from annotate.report import (
+    alternative,
+    cases,
+    changes,
+    confusions,
+    corrected,
+    judges,
+    origin,
+    people,
+    rulings,
+    shares,
+)
+from annotate.report.loading import load
+from annotate.report.model import Document, Section
+from annotate.report.subject import Asked, Subject
+from judge.store import Store
+from judge.store.study import now
+
+
+def build(store: Store, asked: Asked) -> Document:
+    """The report of one field. Raises UsageError for names that are not in the study."""
+    subject = load(store, asked)
+    ruled, tests, none = rulings.rule(subject)
+    sections = [
+        people.who(store, subject),
+        people.sampling(store, subject),
+        people.ceiling(subject),
+        judges.against(subject),
+        confusions.confusions(subject),
+        shares.class_shares(subject),
+        shares.reliability(subject),
+        cases.disagreements(store, subject),
+        changes.consistency(store, subject),
+        changes.revisions(store, subject),
+        corrected.corrected(subject),
+        alternative.alternative(subject, tests),
+        alternative.latent(subject),
+        origin.runs(store, subject),
+        origin.imports(store, subject),
+    ]
+    sections.append(origin.citations(subject, sections))
+    return Document(
+        title=_title(subject),
+        about=_about(store, subject),
+        rulings=ruled,
+        no_ruling=none,
+        sections=_in_order(sections),
+        facts={
+            "study": store.path.name,
+            "task": subject.found.task.name if subject.found.task else None,
+            "field": subject.field,
+            "level": subject.level,
+            "labels": list(subject.found.domain),
+            "judges": [{"name": j, "run": subject.run_ids[j]} for j in subject.judges],
+            "people": list(subject.people),
+            "reference": subject.reference_kind,
+            "settings": {
+                "epsilon": asked.epsilon,
+                "margin": asked.margin,
+                "threshold": asked.threshold,
+                "coefficient": subject.coefficient,
+            },
+            "made": now(),
+        },
+    )
+
+
+def _title(subject: Subject) -> str:
+    if not subject.judges:
+        return f"How well do people agree on '{subject.field}'?"
+    which = "this judge" if len(subject.judges) == 1 else "these judges"
+    return f"How far can {which} be trusted on '{subject.field}'?"
+
+
+def _about(store: Store, subject: Subject) -> list[tuple[str, str]]:
+    task = subject.found.task
+    rows = [("study", store.path.name)]
+    if task is not None:
+        rows.append(("task", f"{task.name}: {task.spec.title}"))
+    rows.append(("field", subject.field + _beside(subject)))
+    rows.append(
+        (
+            "labels",
+            f"{', '.join(subject.found.domain)} ({subject.level})" if not subject.numeric else subject.level,
+        )
+    )
+    rows.append(("judge" if len(subject.judges) < 2 else "judges", "; ".join(subject.judges) or "none"))
+    rows.append(("people", f"{len(subject.people):,}"))
+    rows.append(("reference", subject.reference_text))
+    rows.append(("made", f"{now()[:10]} {now()[11:16]} UTC"))
+    return rows
+
+
+def _beside(subject: Subject) -> str:
+    others = ", ".join(subject.other_fields)
+    return f" (the study also has labels of {others}: --field)" if others else ""
+
+
+def _in_order(sections: list[Section]) -> list[Section]:
+    """What can be said first, in order; what cannot comes together at the end, before the citations."""
+    said = [s for s in sections if s.blocks and s.key != "citations"]
+    silent = [s for s in sections if not s.blocks]
+    return [*said, *silent, *(s for s in sections if s.key == "citations" and s.blocks)]

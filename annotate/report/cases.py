@@ -1,0 +1,149 @@
+"""Single units on which judge and reference differ, with their text and what everybody said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotate.report.model import Block, Case, Cases, Paragraph, Said, Section
+from annotate.report.subject import Subject
+from judge.stats import MISSING
+from judge.stats.ratings import FloatArray, IntArray
+from judge.store import Store
+from judge.types import Json
+
+LONGEST = 1500
+VOTES = 8
+DEFAULT_INPUTS = ("question", "claim", "passage_title", "passage")
+
+
+def disagreements(store: Store, subject: Subject) -> Section:
+    """The units on which each judge differs from the reference, the most informative first."""
+    title = "Where judge and reference differ"
+    reference = subject.reference
+    if reference is None or not subject.judges:
+        return Section("disagreements", title, absent="there is no judge, or nothing to compare it with")
+    blocks: list[Block] = []
+    for i, judge in enumerate(subject.judges, 1):
+        order = _ranked(subject, judge, reference)
+        if not order.total:
+            n = int(((subject.labels_of(judge) != MISSING) & (subject.labels_of(reference) != MISSING)).sum())
+            blocks.append(Paragraph(f"{judge} differs from {subject.reference_text} on none of {n:,} units."))
+            continue
+        cases = [_case(store, subject, judge, reference, int(u)) for u in order.units]
+        shown = (
+            f"all {order.total:,}"
+            if len(cases) == order.total
+            else f"the first {len(cases):,} of {order.total:,}"
+        )
+        caption = f"{judge} against {subject.reference_text}: {shown} units on which they differ, {order.how}"
+        blocks.append(Cases(f"disagreements_{i}", caption, cases))
+    return Section("disagreements", title, blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class _Order:
+    units: IntArray
+    total: int
+    how: str
+
+
+def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
+    """Units that differ: distance (numbers), then the judge's probability, then how far people agree."""
+    mine, theirs = subject.labels_of(judge), subject.labels_of(reference)
+    differ = np.flatnonzero((mine != MISSING) & (theirs != MISSING) & (mine != theirs))
+    keys: list[FloatArray] = []
+    told = []
+    if subject.numeric:
+        values = np.array([float(v) for v in subject.found.domain])
+        keys.append(np.abs(values[mine[differ]] - values[theirs[differ]]))
+        told.append("by how far apart they are")
+    elif subject.level == "ordinal":
+        keys.append(np.abs(mine[differ] - theirs[differ]).astype(np.float64))
+        told.append("by how many steps apart they are")
+    sure = subject.found.distributions.get(judge)
+    if sure is not None:
+        # In steps of 0.05: a difference in the third digit must not outweigh what people say.
+        keys.append(np.round(np.nan_to_num(sure[differ, mine[differ]], nan=-1.0) * 20))
+        told.append("by the judge's probability for its label (in steps of 0.05)")
+    if len(subject.people) > 1 and not subject.numeric:
+        counts = subject.ratings.select(subject.people).counts[differ].astype(np.float64)
+        votes = counts.sum(axis=1)
+        share = counts[np.arange(len(differ)), theirs[differ]] / np.maximum(votes, 1)
+        keys.append(share)
+        told.append("by the share of people who gave the reference label")
+    # The last key of lexsort is the first to count; equal units stay in the order of the study.
+    order = np.lexsort([np.arange(len(differ)), *(-k for k in reversed(keys))])
+    how = ", then ".join(told) + ", largest first" if told else "in the order of the study"
+    return _Order(differ[order][: subject.asked.limit], len(differ), how)
+
+
+def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) -> Case:
+    unit_id = subject.ratings.units[u]
+    said = [_said(store, subject, judge, u)]
+    if reference in subject.found.kinds:
+        said.append(_said(store, subject, reference, u))
+    else:
+        said.append(Said(reference, subject.found.domain[subject.labels_of(reference)[u]]))
+    people = [p for p in subject.people if p != reference and subject.labels_of(p)[u] != MISSING]
+    if len(people) > VOTES:
+        said.append(Said(f"{len(people)} people", _votes(subject, people, u)))
+    else:
+        said += [_said(store, subject, person, u) for person in people]
+    return Case(unit_id, _texts(store, subject, unit_id), said)
+
+
+def _votes(subject: Subject, people: Sequence[str], u: int) -> str:
+    codes = [int(subject.labels_of(p)[u]) for p in people]
+    counts = np.bincount(codes, minlength=len(subject.found.domain))
+    return ", ".join(f"{n} say '{label}'" for label, n in zip(subject.found.domain, counts, strict=True) if n)
+
+
+def _said(store: Store, subject: Subject, name: str, u: int) -> Said:
+    code = int(subject.labels_of(name)[u])
+    sure = subject.found.distributions.get(name)
+    probability = "" if sure is None or np.isnan(sure[u, code]) else f"probability {sure[u, code]:.2f}"
+    row = store.conn.execute(
+        "SELECT rationale FROM labels WHERE annotator_id = ? AND field = ? AND unit_id = ? "
+        "AND layer = 'first' AND repeat = 0",
+        [subject.run_ids.get(name, name), subject.field, subject.ratings.units[u]],
+    ).fetchone()
+    return Said(name, subject.found.domain[code], probability, _cut((row and row[0]) or ""))
+
+
+def _texts(store: Store, subject: Subject, unit_id: str) -> list[tuple[str, str]]:
+    """The inputs of the task, as the judge saw them (shortened)."""
+    # A prompt may show more than the view has, such as all passages of an item.
+    columns = {row[1] for row in store.conn.execute("PRAGMA table_info(unit_texts)")}
+    inputs = subject.found.task.input_names if subject.found.task else DEFAULT_INPUTS
+    names = [name for name in inputs if name in columns]
+    if not names:
+        return []
+    row = store.conn.execute(
+        f"SELECT {', '.join(names)} FROM unit_texts WHERE unit_id = ?", [unit_id]
+    ).fetchone()
+    shown = []
+    for name, value in zip(names, row or (), strict=False):
+        if value in (None, ""):
+            continue
+        if name in ("reference_answers", "options"):
+            value = _listed(json.loads(value))
+        shown.append((name.replace("_", " "), _cut(str(value))))
+    return shown
+
+
+def _listed(value: Json) -> str:
+    return (
+        "; ".join(f"{k}: {v}" for k, v in value.items())
+        if isinstance(value, dict)
+        else "; ".join(map(str, value))
+    )
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]} … ({len(text) - LONGEST:,} more characters)"

@@ -1,0 +1,114 @@
+"""The same annotator on the same unit: repeats, and labels revised after the judge's was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from annotate.report.model import Cell, Column, Section, Table
+from annotate.report.subject import Subject
+from judge.stats import MISSING, Ratings, mean, measures
+from judge.stats.ratings import FloatArray
+from judge.store import Store
+from judge.types import AnnotatorKind
+
+
+def consistency(store: Store, subject: Subject) -> Section:
+    """Everybody who labelled units more than once: agreement with their own labels."""
+    title = "Self-consistency: the same unit twice"
+    names = [n for n in (*subject.judges, *subject.people) if n in subject.found.kinds]
+    rows: list[list[Cell]] = []
+    for name in names:
+        table, times = _repeats(store, subject, name)
+        if table is None:
+            continue
+        percent, alpha = measures(
+            table, ["percent", "krippendorff_alpha"], level=subject.level, field=subject.field
+        )
+        rows.append([name, times, percent, alpha, percent])
+    if not rows:
+        return Section("consistency", title, absent="no unit was labelled twice by the same annotator")
+    columns = [Column("annotator"), Column("times", "number"), Column("percent agreement", "brief")]
+    columns += [Column("Krippendorff's alpha", "brief"), Column("", "n")]
+    note = "Two labels of one unit by the same annotator; the first of them is the one that all other sections use."
+    table_of_all = Table("consistency", "Self-consistency", columns, rows, (note,))
+    return Section("consistency", title, [table_of_all], ["alpha", "bootstrap"])
+
+
+def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None, int]:
+    """The labels of one annotator with one column a repeat, and how many repeats there are."""
+    annotator = subject.run_ids.get(name, name)
+    most = store.conn.execute(
+        "SELECT max(repeat) FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first'",
+        [annotator, subject.field],
+    ).fetchone()[0]
+    if not most:
+        return None, 1
+    asked = "SELECT unit_id, repeat FROM labels WHERE annotator_id = ?1 AND field = ?2 AND layer = 'first'"
+    if subject.found.kinds[name] is AnnotatorKind.JUDGE:
+        asked = "SELECT DISTINCT unit_id, repeat FROM judgements WHERE run_id = ?1 AND ?2 <> ''"
+    query = f"""
+        SELECT a.unit_id, a.repeat, l.value, u.question_id FROM ({asked}) AS a JOIN units AS u USING (unit_id)
+        LEFT JOIN labels AS l ON l.unit_id = a.unit_id AND l.repeat = a.repeat AND l.annotator_id = ?1
+                              AND l.field = ?2 AND l.layer = 'first'
+        WHERE a.unit_id IN (SELECT unit_id FROM ({asked}) WHERE repeat > 0)
+    """
+    domain = set(subject.found.domain)
+    rows = [
+        (unit, f"repeat {repeat}", value if value in domain else None, question)
+        for unit, repeat, value, question in store.conn.execute(query, [annotator, subject.field])
+    ]
+    return Ratings.from_rows(rows, subject.found.domain), most + 1
+
+
+def revisions(store: Store, subject: Subject) -> Section:
+    """Who changed labels after seeing the judge's: towards it, or away from it."""
+    title = "Labels revised after the judge was shown"
+    found = store.conn.execute(
+        "SELECT annotator_id, layer, unit_id, value FROM labels WHERE field = ? AND layer <> 'first' AND repeat = 0 "
+        "ORDER BY annotator_id, layer",
+        [subject.field],
+    )
+    layers: dict[tuple[str, str], dict[str, str]] = {}
+    for annotator, layer, unit, value in found:
+        if annotator in subject.people:
+            layers.setdefault((annotator, layer), {})[unit] = value
+    rows: list[list[Cell]] = [
+        _revised(subject, person, layer, judge, later)
+        for (person, layer), later in layers.items()
+        for judge in subject.judges
+    ]
+    if not rows:
+        return Section("revisions", title, absent="no label was revised: the study has first labels only")
+    columns = [Column("person"), Column("layer"), Column("judge"), Column("changed", "brief")]
+    columns += [Column("towards the judge", "brief"), Column("away from the judge", "brief"), Column("", "n")]
+    notes = (
+        "Shares of the units that have a first label, a later one, and a label of the judge. Towards: the later "
+        "label is the judge's and the first was not; away: the first label was the judge's.",
+        "All other sections use first labels only.",
+    )
+    return Section("revisions", title, [Table("revisions", "Revisions", columns, rows, notes)], ["bootstrap"])
+
+
+def _revised(subject: Subject, person: str, layer: str, judge: str, later: Mapping[str, str]) -> list[Cell]:
+    domain = subject.found.domain
+    mine, judged = subject.labels_of(person), subject.labels_of(judge)
+    keep = [
+        u
+        for u, unit in enumerate(subject.ratings.units)
+        if unit in later and mine[u] != MISSING and judged[u] != MISSING
+    ]
+    changed, towards, away = (np.zeros(len(keep)) for _ in range(3))
+    for i, u in enumerate(keep):
+        first, second, shown = domain[mine[u]], later[subject.ratings.units[u]], domain[judged[u]]
+        changed[i] = first != second
+        towards[i] = first != second and second == shown
+        away[i] = first != second and first == shown
+    clusters = subject.ratings.clusters[keep]
+
+    def rate(name: str, values: FloatArray) -> Cell:
+        return mean(values, measure=name, clusters=clusters, field=subject.field, annotators=(person, judge))
+
+    every = rate("revised", changed)
+    return [person, layer, judge, every, rate("revised_towards", towards), rate("revised_away", away), every]

@@ -1,0 +1,97 @@
+"""Which labels are confused with which: heat maps, and scores label by label."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table
+from annotate.report.subject import Subject
+from judge.stats import MISSING, class_scores, confusion
+
+
+def confusions(subject: Subject) -> Section:
+    """Heat maps and scores per label, of each judge against the reference."""
+    title = "Which labels are confused"
+    reference = subject.reference
+    if subject.numeric:
+        return Section(
+            "confusion",
+            title,
+            absent=f"the labels are numbers ({subject.level}): there are no classes to confuse",
+        )
+    if reference is None or not subject.judges:
+        return Section("confusion", title, absent="there is no judge, or nothing to compare it with")
+    blocks: list[Block] = []
+    pairs = [(judge, reference) for judge in subject.judges]
+    if subject.majority and subject.reference_kind != "majority":
+        pairs.append((subject.majority, reference))
+    if len(subject.people) == 2:
+        pairs.append((subject.people[1], subject.people[0]))
+    for i, (predicted, truth) in enumerate(pairs, 1):
+        table = subject.together(predicted, truth)
+        if not (table.codes != MISSING).all(axis=1).any():
+            blocks.append(Paragraph(f"No unit is labelled by both {predicted} and {truth}.", "note"))
+            continue
+        blocks.append(_heat_map(subject, predicted, truth, i))
+        if predicted in subject.judges:
+            blocks += _scores(subject, predicted, truth, i)
+    return Section("confusion", title, blocks, ["bootstrap"])
+
+
+def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
+    cells = confusion(subject.together(predicted, truth), predicted, truth)
+    labels = list(cells.labels)
+    rows: list[list[Cell]] = [
+        [label, *(int(n) for n in row), int(row.sum())]
+        for label, row in zip(labels, cells.matrix, strict=True)
+    ]
+    rows.append(["all", *(int(n) for n in cells.matrix.sum(axis=0)), cells.n_units])
+    columns = [
+        Column(f"{truth} (rows) / {predicted} (columns)"),
+        *(Column(x, "number") for x in labels),
+        Column("all", "number"),
+    ]
+    caption = f"{predicted} against {truth}: {cells.n_units:,} of {cells.n_asked:,} units that both were asked about"
+    right = int(np.trace(cells.matrix))
+    wrong = cells.matrix * (1 - np.eye(len(labels), dtype=np.int64))
+    text = f"Confusion matrix. On {right:,} of {cells.n_units:,} units both gave the same label."
+    if wrong.sum():
+        r, c = divmod(int(wrong.argmax()), len(labels))
+        text += f" The most frequent confusion: {truth} '{labels[r]}', {predicted} '{labels[c]}', on {int(wrong[r, c]):,} units."
+    data = {"matrix": cells.matrix.tolist(), "labels": labels, "rows": truth, "columns": predicted}
+    return Figure(
+        f"confusion_{i}",
+        caption,
+        text,
+        "heat_map",
+        data,
+        Table(f"confusion_{i}_cells", "The cells as a table", columns, rows),
+    )
+
+
+def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]:
+    found = {
+        m.measure: m
+        for m in class_scores(subject.together(predicted, truth), predicted, truth, field=subject.field)
+    }
+    whole: list[list[Cell]] = [
+        ["accuracy", found["accuracy"], found["accuracy"]],
+        ["macro F1", found["macro_f1"], found["macro_f1"]],
+    ]
+    columns = [Column("measure"), Column("value (95 % interval)", "brief"), Column("", "n")]
+    overall = Table(f"scores_{i}", f"{predicted} with {truth} as the truth", columns, whole)
+    names = ("precision", "recall", "f1")
+    rows: list[list[Cell]] = [
+        [label, *(found[f"{n}:{label}"] for n in names), found["accuracy"]] for label in subject.found.domain
+    ]
+    columns = [
+        Column("label"),
+        Column("precision", "brief"),
+        Column("recall", "brief"),
+        Column("F1", "brief"),
+        Column("", "n"),
+    ]
+    return [
+        overall,
+        Table(f"scores_{i}_labels", f"{predicted} with {truth} as the truth, label by label", columns, rows),
+    ]

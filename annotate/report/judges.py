@@ -1,0 +1,186 @@
+"""Each judge against each person, their majority and the reference; judges against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from annotate.pairs import all_pairs
+from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table
+from annotate.report.people import NAMES, spread_table, tie_note
+from annotate.report.subject import MANY, Subject
+from judge.stats import compare_judges, measures, scores_alpha
+from judge.types import Json, Measure
+
+# With more people than MANY, those who share most units with the judge are listed with intervals.
+LISTED = 20
+SHOWN = 10
+
+
+def against(subject: Subject) -> Section:
+    """One table a judge, the picture over all of them, and the judges compared."""
+    title = "Judges against people and gold"
+    others = _others(subject)
+    if not subject.judges or not others:
+        return Section("judges", title, absent="there is no judge, or nobody to compare it with")
+    blocks: list[Block] = []
+    rows: list[dict[str, Json]] = _human_pairs(subject)
+    tables = []
+    for i, judge in enumerate(subject.judges, 1):
+        table, drawn = _table(subject, judge, others, i)
+        tables.append(table)
+        rows += drawn
+    if any(r["value"] is not None for r in rows):
+        blocks.append(_forest(subject, rows))
+    for judge, table in zip(subject.judges, tables, strict=True):
+        blocks.append(table)
+        if len(subject.people) > MANY and not subject.numeric:
+            blocks.append(_spread(subject, judge))
+    if tied := tie_note(subject):
+        blocks.append(Paragraph(tied, "note"))
+    cites = ["alpha"] if subject.numeric else ["cohen", "gwet", "alpha", "bootstrap"]
+    if len(subject.judges) > 1 and subject.reference:
+        blocks.append(_compared(subject, subject.reference))
+        cites.append("holm")
+    return Section("judges", title, blocks, cites)
+
+
+def _others(subject: Subject) -> list[str]:
+    """Whom to compare with: the majority and the data's own labels first, then people."""
+    people = list(subject.people)
+    first = ([subject.majority] if subject.majority else []) + list(subject.others)
+    return [*first, *people]
+
+
+def _names(subject: Subject) -> list[str]:
+    if subject.numeric:
+        return ["krippendorff_alpha"]
+    if subject.level == "ordinal":
+        return ["percent", "cohen_kappa", "cohen_kappa:quadratic", "krippendorff_alpha"]
+    return ["percent", "cohen_kappa", "gwet_ac1", "krippendorff_alpha"]
+
+
+def _table(
+    subject: Subject, judge: str, others: Sequence[str], number: int
+) -> tuple[Table, list[dict[str, Json]]]:
+    """Agreement of one judge with everybody, and the rows that the figure draws of it."""
+    names = _names(subject)
+    listed, left = list(others), 0
+    if len(subject.people) > MANY:
+        shared = {p: subject.together(judge, p).n_units for p in subject.people}
+        most = sorted(subject.people, key=lambda p: (-shared[p], p))[:LISTED]
+        listed = [o for o in others if o not in shared] + most
+        left = len(subject.people) - len(most)
+    rows: list[list[Cell]] = []
+    drawn: list[dict[str, Json]] = []
+    for other in listed:
+        found = _agreement(subject, judge, other, names)
+        rows.append([other, *found, found[0]])
+        if len(subject.people) <= MANY or other not in subject.people:
+            kappa = found[names.index(subject.coefficient)]
+            label = f"{judge} and {other}" if len(subject.judges) > 1 else f"judge and {other}"
+            drawn.append(_bar(label, kappa, "judge"))
+    columns = [Column("with"), *(Column(NAMES[n], "brief") for n in names), Column("", "n")]
+    notes = (
+        [f"The {LISTED} people who share most units with the judge; {left} others are in the summary."]
+        if left
+        else []
+    )
+    table = Table(
+        f"agreement_{number}", f"{judge} with each of the others", columns, rows, notes, fold=SHOWN + 2
+    )
+    return table, drawn
+
+
+def _agreement(subject: Subject, judge: str, other: str, names: Sequence[str]) -> list[Measure]:
+    table = subject.together(judge, other)
+    if subject.numeric:
+        return [
+            scores_alpha(
+                subject.scores(judge, other),
+                clusters=table.clusters,
+                annotators=(judge, other),
+                field=subject.field,
+            )
+        ]
+    return measures(table, names, level=subject.level, field=subject.field)
+
+
+def _bar(label: str, m: Measure, group: str) -> dict[str, Json]:
+    return {"label": label, "value": m.value, "low": m.low, "high": m.high, "group": group}
+
+
+def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
+    """People with each other, for comparison in the figure."""
+    rows = []
+    if 2 <= len(subject.people) <= 4 and not subject.numeric:
+        rows += [_bar(f"{first} and {second}", kappa, "people") for first, second, _, kappa in subject.pairs]
+    if subject.majority:
+        for other in subject.others:
+            rows.append(
+                _bar(
+                    f"majority and {other}",
+                    subject.agreement(subject.majority, other, subject.coefficient),
+                    "people",
+                )
+            )
+    return rows
+
+
+def _forest(subject: Subject, rows: list[dict[str, Json]]) -> Figure:
+    numbers: list[list[Cell]] = [[r["label"], r["value"], r["low"], r["high"]] for r in rows]
+    columns = [Column("pair"), *(Column(c, "number") for c in (subject.coefficient_name, "low", "high"))]
+    table = Table("forest_numbers", "The numbers of this figure", columns, numbers)
+    known = [r for r in rows if r["value"] is not None]
+    best = max((r for r in known if r["group"] == "judge"), key=lambda r: float(r["value"]), default=None)
+    people = [float(r["value"]) for r in known if r["group"] == "people"]
+    text = f"Points with intervals, one line a pair of annotators: {subject.coefficient_name}."
+    if people:
+        low, high = f"{min(people):.2f}", f"{max(people):.2f}"
+        text += " Without a judge: " + (low if low == high else f"{low} to {high}") + "."
+    if best is not None:
+        text += f" The best value with a judge is {best['value']:.2f} ({best['label']})."
+    if len(known) < len(rows):
+        text += f" It is undefined for {len(rows) - len(known)} pairs."
+    decides = (
+        ""
+        if len(subject.people) > 1
+        else f" The line at {subject.asked.threshold:g} is the threshold of the verdict."
+    )
+    data = {
+        "rows": rows,
+        "label": f"{subject.coefficient_name} (95 % interval)",
+        "threshold": None if len(subject.people) > 1 else subject.asked.threshold,
+    }
+    return Figure(
+        "forest", "Agreement of judges beside agreement of people", text + decides, "forest", data, table
+    )
+
+
+def _spread(subject: Subject, judge: str) -> Table:
+    found = all_pairs(
+        subject.ratings, [subject.coefficient], level=subject.level, first=[judge], second=subject.people
+    )
+    number = subject.judges.index(judge) + 1
+    return spread_table(
+        f"agreement_{number}_spread", f"{subject.coefficient_name} of {judge} with every person", found
+    )
+
+
+def _compared(subject: Subject, reference: str) -> Table:
+    """Paired differences between judges, on the units that both and the reference labelled."""
+    rows: list[list[Cell]] = []
+    table = subject.ratings.subset(subject.asked_units[reference])
+    for c in compare_judges(
+        table, subject.judges, reference, subject.coefficient, level=subject.level, field=subject.field
+    ):
+        rows.append(
+            [f"{c.plus[0][0]} minus {c.minus[0][0]}", c.difference, c.p_value, c.adjusted, c.difference]
+        )
+    columns = [
+        Column("judges"),
+        Column(f"difference of {subject.coefficient_name}", "brief"),
+        Column("p", "p"),
+    ]
+    columns += [Column("p, Holm", "p"), Column("", "n")]
+    caption = f"Judges compared by their agreement with {subject.reference_text}, paired on the same units"
+    return Table("judges_compared", caption, columns, rows)

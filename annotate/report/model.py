@@ -1,0 +1,184 @@
+"""The report as data: sections of paragraphs, tables, figures and cases. Computed once, rendered many times.
+
+Everything here is plain text as it came; each renderer escapes it for its own format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from judge.types import Json, Measure
+
+Kind = Literal["text", "number", "share", "p", "brief", "n"]
+Cell = str | int | float | Measure | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """`brief` shows a Measure as value and interval, `n` as its units, questions and coverage.
+
+    `share` shows a number as per cent, `p` a p-value."""
+
+    title: str
+    kind: Kind = "text"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of cells. The first column names the row.
+
+    `fold` rows are shown at once; renderers that cannot fold leave the others out and say so (JSON
+    and CSV have them all).
+    """
+
+    key: str
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    notes: Sequence[str] = ()
+    fold: int | None = None
+
+    def measures(self) -> Iterator[Measure]:
+        """The Measures of the cells, row by row, each once."""
+        seen: set[int] = set()
+        for row in self.rows:
+            for cell in row:
+                if isinstance(cell, Measure) and id(cell) not in seen:
+                    seen.add(id(cell))
+                    yield cell
+
+    def shown(self) -> int:
+        """How many rows a renderer that cannot fold shows."""
+        return len(self.rows) if self.fold is None or len(self.rows) <= self.fold + 2 else self.fold
+
+    def left_out(self) -> list[str]:
+        """What such a renderer says of the others."""
+        rest = len(self.rows) - self.shown()
+        return [f"{rest:,} more rows are in the HTML, JSON and CSV report."] if rest else []
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Running text. `quote` is text of somebody else's (guidelines), shown line by line."""
+
+    text: str
+    style: Literal["plain", "note", "quote"] = "plain"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names with values, one a line."""
+
+    key: str
+    caption: str
+    rows: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """A drawing of `table`, which renderers without drawings show instead.
+
+    `draw` names a function of `plots`, `data` holds its arguments. `text` says in words what is to be seen.
+    """
+
+    key: str
+    caption: str
+    text: str
+    draw: str
+    data: Mapping[str, Json]
+    table: Table
+
+
+@dataclass(frozen=True)
+class Said:
+    """One label that somebody gave: `who`, the label, `how_sure` in words, and why."""
+
+    who: str
+    label: str
+    how_sure: str = ""
+    rationale: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One unit on which judge and reference differ. `shown` is what the judge saw, input by input."""
+
+    unit_id: str
+    shown: Sequence[tuple[str, str]]
+    said: Sequence[Said]
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Units listed with their text."""
+
+    key: str
+    caption: str
+    rows: Sequence[Case]
+
+
+Block = Paragraph | Facts | Table | Figure | Cases
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """One heading with its blocks. `cites` are keys of `methods.WORKS`; `measures` are in no table.
+
+    A section that cannot say anything has no blocks, but `absent`, the reason in words.
+    """
+
+    key: str
+    title: str
+    blocks: Sequence[Block] = ()
+    cites: Sequence[str] = ()
+    measures: Sequence[Measure] = ()
+    absent: str = ""
+
+    def tables(self) -> Iterator[Table]:
+        """Its tables, those behind figures included."""
+        for block in self.blocks:
+            if isinstance(block, Table):
+                yield block
+            elif isinstance(block, Figure):
+                yield block.table
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """The verdict on one judge: the sentence, the rule that made it and the numbers it rests on."""
+
+    judge: str
+    decision: Literal["trust", "do not trust", "undecided"]
+    sentence: str
+    rule: str
+    because: str
+    more_units: int | None = None
+    more_questions: int | None = None
+    ceiling_known: bool = False
+    measures: Sequence[Measure] = ()
+    warnings: Sequence[str] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """The whole report. `about` holds what it is about, in pairs; `rulings` has one entry a judge."""
+
+    title: str
+    about: Sequence[tuple[str, str]]
+    rulings: Sequence[Ruling]
+    no_ruling: str
+    sections: Sequence[Section]
+    facts: Mapping[str, Json] = field(default_factory=dict)
+
+    def measures(self) -> list[tuple[str, Measure]]:
+        """Every Measure of the report with the key of its section, each once."""
+        found: dict[int, tuple[str, Measure]] = {}
+        for ruling in self.rulings:
+            for m in ruling.measures:
+                found.setdefault(id(m), ("verdict", m))
+        for section in self.sections:
+            for m in [*(m for t in section.tables() for m in t.measures()), *section.measures]:
+                found.setdefault(id(m), (section.key, m))
+        return list(found.values())

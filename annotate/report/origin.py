@@ -1,0 +1,130 @@
+"""Where the labels come from: judge runs, imports, the task's paper, and the methods to cite."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from annotate.report.methods import cited
+from annotate.report.model import Block, Cell, Column, Facts, Paragraph, Section, Table
+from annotate.report.subject import Subject
+from judge.store import Store
+from judge.store.export import run_counts, stored_task
+from judge.store.listing import list_imports
+from judge.types import Json
+
+STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
+
+
+def runs(store: Store, subject: Subject) -> Section:
+    """Each judge: model, resolved version, prompt, options, and how its replies ended."""
+    title = "The judges"
+    if not subject.judges:
+        return Section("runs", title, absent="there is no judge run of this field")
+    blocks: list[Block] = []
+    rows: list[list[Cell]] = []
+    for i, judge in enumerate(subject.judges, 1):
+        run = _run(store, subject.run_ids[judge])
+        counts = run_counts(store, run["run_id"])
+        n = counts["units"]
+        cells: list[Cell] = [judge, n]
+        for status in STATUSES:
+            cells.append(f"{counts[status]:,} ({counts[status] / n:.1%})" if n else "0")
+        rows.append([*cells, counts["input_tokens"], counts["output_tokens"], counts["mean_latency"]])
+        blocks.append(Facts(f"run_{i}", judge, _facts(store, run)))
+    columns = [Column("judge"), Column("judged", "number"), *(Column(s) for s in STATUSES)]
+    columns += [
+        Column("tokens in", "number"),
+        Column("tokens out", "number"),
+        Column("seconds a call", "number"),
+    ]
+    note = "The latest attempt on each unit and repeat. Only replies that are ok have labels; the others lower the coverage."
+    return Section("runs", title, [Table("statuses", "How replies ended", columns, rows, (note,)), *blocks])
+
+
+def _run(store: Store, run_id: str) -> dict[str, Json]:
+    cursor = store.conn.execute("SELECT * FROM runs WHERE run_id = ?", [run_id])
+    names = [c[0] for c in cursor.description]
+    return dict(zip(names, cursor.fetchone(), strict=True))
+
+
+def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
+    task = stored_task(store, run["task"])
+    prefixes = [
+        sha
+        for (sha,) in store.conn.execute(
+            "SELECT DISTINCT prefix_sha FROM requests WHERE request_sha IN "
+            "(SELECT request_sha FROM judgements WHERE run_id = ?)",
+            [run["run_id"]],
+        )
+    ]
+    return [
+        ("run", run["run_id"]),
+        ("model", run["model"]),
+        ("resolved model", run["resolved_model"] or "the provider does not say"),
+        ("task", task.name),
+        ("task file sha256", task.sha256),
+        ("constant prompt part sha256", ", ".join(prefixes) or "no request is stored"),
+        ("options", _pairs(json.loads(run["options"]))),
+        ("provider", _pairs(json.loads(run["provider"]))),
+        ("rationale", task.spec.rationale),
+        ("few-shot examples", str(len(task.spec.examples))),
+        ("started", run["started"]),
+        ("finished", run["finished"] or "not finished"),
+    ]
+
+
+def _pairs(values: Mapping[str, Json]) -> str:
+    def told(value: Json) -> str:
+        return (
+            "none"
+            if value is None
+            else value
+            if isinstance(value, str)
+            else json.dumps(value, ensure_ascii=False)
+        )
+
+    return ", ".join(f"{name} {told(value)}" for name, value in sorted(values.items())) or "none"
+
+
+def imports(store: Store, subject: Subject) -> Section:
+    """The files that were read, with the maps that renamed fields and labels."""
+    title = "The data, as imported"
+    blocks: list[Block] = []
+    for i, one in enumerate(list_imports(store), 1):
+        rows = [("format", one["format"]), ("imported", one["imported_at"])]
+        rows += [("file", f"{path} (sha256 {sha})") for path, sha in one["files"].items()]
+        rows.append(("read", ", ".join(f"{n:,} {what}" for what, n in one["counts"].items())))
+        rows += [("field map", f"{ours} from {theirs}") for ours, theirs in one["maps"].items()]
+        for field, words in one["label_maps"].items():
+            rows += [("label map", f"{field}: {old} becomes {new}") for old, new in words.items()]
+        if one["skipped"]:
+            rows.append(("bad rows left out", f"{len(one['skipped']):,}; the first: {one['skipped'][0]}"))
+        blocks.append(Facts(f"import_{i}", f"Import {i}: {one['dataset'] or one['format']}", rows))
+    blocks += [Paragraph(text, "note") for text in subject.found.notes]
+    if not blocks:
+        return Section("imports", title, absent="nothing was imported")
+    return Section("imports", title, blocks)
+
+
+def citations(subject: Subject, sections: Iterable[Section]) -> Section:
+    """The works that the sections rest on, and the paper that defines the labels."""
+    blocks: list[Block] = []
+    task = subject.found.task
+    if task is not None and task.spec.citation is not None:
+        c = task.spec.citation
+        where = f" ({c.where})" if c.where else ""
+        text = f"The labels of {task.name} are defined in: {c.paper}, {c.year}{where}. {c.url}".strip()
+        blocks.append(Paragraph(text))
+        blocks.append(
+            Paragraph(
+                "Numbers of this report were measured with another judge: they are not that paper's numbers.",
+                "note",
+            )
+        )
+    works = cited(key for section in sections for key in section.cites)
+    rows: list[list[Cell]] = [[work.use, work.reference, work.link] for work in works]
+    columns = [Column("for"), Column("cite"), Column("link")]
+    if rows:
+        blocks.append(Table("citations", "Methods used in this report", columns, rows))
+    return Section("citations", "How to cite", blocks)

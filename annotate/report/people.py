@@ -1,0 +1,238 @@
+"""Who labelled, how units were chosen, and how well people agree with each other: the human ceiling."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from annotate.pairs import Pairs, all_pairs
+from annotate.report.batches import batch_facts
+from annotate.report.model import Block, Cell, Column, Facts, Figure, Paragraph, Section, Table
+from annotate.report.subject import CEILING, MANY, ORDERED_CEILING, Subject
+from judge.stats import MISSING, class_agreement, measures, scores_alpha
+from judge.store import Store
+from judge.types import AnnotatorKind, Measure
+
+KNOWN = ("qualification", "training", "paid", "consent")
+NAMES = {
+    "percent": "percent agreement",
+    "cohen_kappa": "Cohen's kappa",
+    "cohen_kappa:quadratic": "quadratic weighted kappa",
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "fleiss_kappa": "Fleiss' kappa",
+    "gwet_ac1": "Gwet's AC1",
+    "gwet_ac2": "Gwet's AC2",
+}
+SHOWN = 12
+
+
+def who(store: Store, subject: Subject) -> Section:
+    """The annotators with what the study knows of them."""
+    names = [*subject.people, *subject.others]
+    if not names:
+        return Section("who", "Who annotated", absent="nobody but judges labelled this field")
+    stored = store.conn.execute("SELECT annotator_id, profile FROM annotators").fetchall()
+    profiles = {name: json.loads(text) for name, text in stored if name in set(names)}
+    keys = [k for k in KNOWN if any(k in p for p in profiles.values())]
+    keys += sorted({k for p in profiles.values() for k in p} - set(KNOWN))
+    labelled = {name: int((subject.labels_of(name) != MISSING).sum()) for name in names}
+    rows: list[list[Cell]] = [
+        [name, str(subject.found.kinds[name]), labelled[name], *(_told(profiles[name].get(k)) for k in keys)]
+        for name in names
+    ]
+    columns = [Column("annotator"), Column("kind"), Column("units labelled", "number"), *map(Column, keys)]
+    blocks: list[Block] = []
+    if subject.people:
+        blocks.append(Paragraph(_people_in_words(subject, [labelled[p] for p in subject.people])))
+    missing = [k for k in KNOWN if k not in keys]
+    if missing and subject.people:
+        blocks.append(Paragraph(f"The study does not record of its people: {', '.join(missing)}.", "note"))
+    blocks.append(Table("annotators", "Annotators", columns, rows, fold=SHOWN))
+    return Section("who", "Who annotated", blocks)
+
+
+def _told(value: object) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _people_in_words(subject: Subject, labelled: Sequence[int]) -> str:
+    units = int(subject.by_people.sum())
+    one = len(labelled) == 1
+    text = f"{len(labelled)} {'person' if one else 'people'} gave {sum(labelled):,} labels on {units:,} units"
+    if one:
+        return text + "."
+    each = (subject.among_people.codes != MISSING).sum(axis=1)
+    apiece = f"{each.min()}" if each.min() == each.max() else f"{each.min()} to {each.max()}"
+    middle = f"{min(labelled):,} to {max(labelled):,} units, median {int(np.median(labelled)):,}"
+    return f"{text}: {apiece} labels a unit; each person labelled {middle}."
+
+
+def sampling(store: Store, subject: Subject) -> Section:
+    """Which units were labelled by whom, what is known of the batch, and the guidelines."""
+    blocks: list[Block] = [_units(subject)]
+    blocks += batch_facts(store, subject.asked.batch, subject.field)
+    task = subject.found.task
+    if task is not None:
+        question = task.question(subject.field) if subject.field not in task.spec.derive else None
+        source = None if question else task.spec.derive[subject.field]
+        rows = [("task", f"{task.name}: {task.spec.title}"), ("unit", task.spec.unit)]
+        rows.append(("shown", ", ".join(task.input_names)))
+        if question and question.ask:
+            rows.append(("question", question.ask))
+        if source:
+            told = f"from '{source.source}'" + (f" and gold '{source.gold}'" if source.gold else "")
+            rows.append(
+                ("derived", f"{told}: " + "; ".join(f"{k} gives {v}" for k, v in source.table.items()))
+            )
+        for label in question.labels if question else ():
+            rows.append((f"label '{label.value}'", label.meaning or "no meaning given"))
+        rows.append(("level", subject.level))
+        blocks.append(Facts("task", "The question, as the task file puts it", rows))
+        if task.spec.guidelines:
+            blocks += [Paragraph("Guidelines for people:"), Paragraph(task.spec.guidelines.strip(), "quote")]
+    return Section("sampling", "How units were chosen, and what was asked", blocks)
+
+
+def _units(subject: Subject) -> Table:
+    ratings = subject.found.ratings
+    groups = [("every source together", np.ones(ratings.n_units, dtype=np.bool_))]
+    if subject.people:
+        groups.append(("people", subject.by_people))
+    for name in (*subject.judges, *subject.others):
+        groups.append((name, subject.asked_units[name]))
+    for judge in subject.judges:
+        if subject.people:
+            groups.append((f"people and {judge}", subject.by_people & subject.asked_units[judge]))
+        for other in subject.others:
+            both = subject.asked_units[other] & subject.asked_units[judge]
+            groups.append((f"{other} and {judge}", both))
+    rows: list[list[Cell]] = [
+        [name, int(mask.sum()), len(np.unique(ratings.clusters[mask]))] for name, mask in groups
+    ]
+    columns = [Column("asked or labelled by"), Column("units", "number"), Column("questions", "number")]
+    note = "Intervals resample questions, because the units of one question are not independent."
+    return Table("units", "Units", columns, rows, notes=(note,) if ratings.clustered else ())
+
+
+def ceiling(subject: Subject) -> Section:
+    """How well people agree with each other, and their majority with gold."""
+    title = "How well people agree: the human ceiling"
+    blocks: list[Block] = []
+    cites = ["alpha", "gwet", "bootstrap"]
+    if len(subject.people) >= 2:
+        blocks.append(_overall(subject))
+        if not subject.numeric:
+            cites += ["cohen", "specific"] + (["fleiss"] if subject.level == "nominal" else ["weighted"])
+            few = len(subject.people) <= MANY
+            blocks += [_pairs(subject)] if few else _summary(subject)
+            rows: list[list[Cell]] = [
+                [m.measure.partition(":")[2], m, m]
+                for m in class_agreement(subject.among_people, field=subject.field)
+            ]
+            caption = "Agreement per label: given that one person chose it, how often another one did"
+            blocks.append(Table("class_agreement", caption, _columns("label", "agreement"), rows))
+    source = subject.majority or (subject.people[0] if subject.people else None)
+    for other in subject.others if source else ():
+        blocks.append(_against(subject, source or "", other))
+    if len(subject.people) < 2:
+        why = "nobody but the data's own labels" if not subject.people else f"only {subject.people[0]}"
+        known = f"{why} can be compared with the judge: how well people agree on this field is unknown"
+        if not blocks:
+            return Section("ceiling", title, absent=known)
+        blocks.insert(0, Paragraph(known[0].upper() + known[1:] + ".", "note"))
+    return Section("ceiling", title, blocks, cites)
+
+
+def _columns(first: str, second: str) -> list[Column]:
+    return [Column(first), Column(second, "brief"), Column("", "n")]
+
+
+def _overall(subject: Subject) -> Table:
+    table = subject.among_people
+    if subject.numeric and subject.found.scores is not None:
+        positions = [subject.found.ratings.annotators.index(p) for p in subject.people]
+        scores = subject.found.scores[subject.by_people][:, positions]
+        found = [scores_alpha(scores, clusters=table.clusters, field=subject.field)]
+    else:
+        names = CEILING if subject.level == "nominal" else ORDERED_CEILING
+        found = measures(table, names, level=subject.level, field=subject.field, pairwise=False)
+    rows: list[list[Cell]] = [[_name(m), m, m] for m in found]
+    caption = "All people together, on the units that at least one of them labelled"
+    return Table("people", caption, _columns("measure", "value (95 % interval)"), rows)
+
+
+def _name(measure: Measure) -> str:
+    name = NAMES.get(measure.measure, measure.measure)
+    detail = measure.weights or (measure.level if measure.measure == "krippendorff_alpha" else None)
+    return f"{name} ({detail})" if detail else name
+
+
+def _pairs(subject: Subject) -> Table:
+    names = ("percent", subject.coefficient)
+    rows: list[list[Cell]] = [
+        [f"{first} and {second}", percent, kappa, kappa] for first, second, percent, kappa in subject.pairs
+    ]
+    columns = [Column("pair"), *(Column(NAMES[n], "brief") for n in names), Column("", "n")]
+    return Table("pairs", "Every two people", columns, rows)
+
+
+def _summary(subject: Subject) -> list[Block]:
+    """Quartiles over all pairs that share units, and the distribution as a drawing."""
+    table = subject.among_people
+    found = all_pairs(
+        table, [subject.coefficient], level=subject.level, first=subject.people, second=subject.people
+    )
+    spread = spread_table("pairs", f"{subject.coefficient_name} of every two people", found)
+    values = next(iter(found.values.values()))
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return [spread]
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    text = (
+        f"Histogram of {subject.coefficient_name} over {len(values):,} pairs of people; half of them lie between "
+        f"{low:.2f} and {high:.2f}, the median is {middle:.2f}."
+    )
+    data = {"values": values.tolist(), "label": subject.coefficient_name}
+    return [Figure("pairs_figure", spread.caption, text, "histogram", data, spread)]
+
+
+def spread_table(key: str, caption: str, found: Pairs) -> Table:
+    """How one coefficient lies over many pairs: counts, quartiles, mean, mean weighted by shared units."""
+    lie = found.summary(next(iter(found.values)))
+    columns = [Column("pairs"), Column("number", "number"), Column("defined", "number")]
+    quartiles = ("min", "q25", "median", "q75", "max", "mean", "weighted_mean")
+    columns += [Column(q.replace("_", " "), "number") for q in quartiles]
+    row: list[Cell] = [
+        "two with a common unit",
+        lie["n_sharing"],
+        lie["n_defined"],
+        *(lie[q] for q in quartiles),
+    ]
+    n = found.n_units
+    notes = (
+        [f"A pair shares {n.min():,} to {n.max():,} units, median {int(np.median(n)):,}."] if len(n) else []
+    )
+    return Table(key, caption, columns, [row], [*notes, "Weighted mean: by the units that a pair shares."])
+
+
+def _against(subject: Subject, source: str, other: str) -> Table:
+    pair = subject.together(source, other)
+    names = ["percent", subject.coefficient] if not subject.numeric else [subject.coefficient]
+    found = measures(pair, names, level=subject.level, field=subject.field)
+    rows: list[list[Cell]] = [[_name(m), m, m] for m in found]
+    caption = f"{'The majority of people' if source == subject.majority else source} against {other}"
+    return Table(f"people_{other}", caption, _columns("measure", "value (95 % interval)"), rows)
+
+
+def tie_note(subject: Subject) -> str:
+    """How ties of the majority were settled."""
+    if subject.majority is None:
+        return ""
+    return f"The majority leaves ties open: {subject.n_tied:,} units have no majority label."
+
+
+def kind_of(subject: Subject, name: str) -> str:
+    """What somebody is, in words."""
+    return "majority of people" if name == subject.majority else str(AnnotatorKind(subject.found.kinds[name]))

@@ -1,0 +1,295 @@
+"""Drawings as inline SVG: text stays text, colours are classes of the page's style sheet.
+
+The one door to matplotlib. It draws in marker colours; `_inline` turns those into classes (`ink`, `judge`,
+`people`, `soft` ...), so that one drawing reads in light, in dark and on paper, and turns style attributes
+into presentation attributes, so that the page's security policy can forbid inline styles. The same
+document gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from judge.console import visible
+from judge.types import Json
+
+# Marker colour -> class; the style sheet gives each class its colour in light, dark and print.
+MARKERS = {
+    "#010101": "ink",
+    "#020202": "soft",
+    "#030303": "rule",
+    "#040404": "judge",
+    "#050505": "people",
+    "#060606": "on",
+    "#070707": "paper",
+    "#080808": "heat",
+    **{f"#0900{i:02x}": f"label{i}" for i in range(8)},
+}
+COLOUR = {name: colour for colour, name in MARKERS.items()}
+LABELS = 8
+SVG = "{http://www.w3.org/2000/svg}"
+XLINK = "{http://www.w3.org/1999/xlink}href"
+_SETTINGS: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "adjudge",
+    "text.parse_math": False,
+    "font.size": 10.0,
+    "text.color": COLOUR["ink"],
+    "axes.edgecolor": COLOUR["soft"],
+    "axes.labelcolor": COLOUR["ink"],
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.unicode_minus": True,
+    "xtick.color": COLOUR["ink"],
+    "ytick.color": COLOUR["ink"],
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+}
+_lock = threading.Lock()
+
+
+def draw(name: str, data: Mapping[str, Json], key: str, title: str, text: str) -> str:
+    """The figure `name` as an <svg> element with title and description; `key` makes its ids unique."""
+    import warnings
+
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    # rc_context and warnings are process-wide; a font without a glyph is no matter, the text stays text.
+    with _lock, matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        figure = Figure(layout="constrained")
+        FigureCanvasSVG(figure)
+        DRAWINGS[name](figure, data)
+        out = io.StringIO()
+        figure.savefig(
+            out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
+        )
+    return _inline(out.getvalue(), key, title, text)
+
+
+def _heat_map(figure: Any, data: Mapping[str, Json]) -> None:
+    matrix, labels = data["matrix"], [_short(x) for x in data["labels"]]
+    q = len(labels)
+    side = 0.62 if q > 5 else 0.8
+    figure.set_size_inches(2.6 + side * q, 1.5 + side * 0.8 * q)
+    axes = figure.add_subplot()
+    for i, row in enumerate(matrix):
+        total = sum(row)
+        for j, n in enumerate(row):
+            share = n / total if total else 0.0
+            axes.add_patch(_cell(i, j, share))
+            text = f"{n:,}\n{share:.0%}" if total else "0"
+            axes.text(j, i, text, ha="center", va="center", fontsize=9, linespacing=1.3)
+    axes.set_xlim(-0.5, q - 0.5)
+    axes.set_ylim(q - 0.5, -0.5)
+    level = q < 6 and sum(map(len, labels)) < 9 * q
+    axes.set_xticks(range(q), labels, rotation=0 if level else 30, ha="center" if level else "right")
+    axes.set_yticks(range(q), labels)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_xlabel(_short(data["columns"], 40))
+    axes.set_ylabel(_short(data["rows"], 40))
+
+
+def _cell(i: int, j: int, share: float) -> Any:
+    from matplotlib.patches import Rectangle
+
+    # At most 65 % opaque: ink stays readable on it, in light and in dark.
+    alpha = round(0.05 + 0.6 * share, 3)
+    return Rectangle((j - 0.47, i - 0.46), 0.94, 0.92, linewidth=0, facecolor=COLOUR["heat"], alpha=alpha)
+
+
+def _forest(figure: Any, data: Mapping[str, Json]) -> None:
+    rows = list(reversed(data["rows"]))
+    figure.set_size_inches(7.2, 0.9 + 0.3 * len(rows))
+    axes = figure.add_subplot()
+    axes.axvline(0, color=COLOUR["rule"], linewidth=0.8, zorder=0)
+    if data["threshold"] is not None:
+        axes.axvline(data["threshold"], color=COLOUR["soft"], linewidth=1, linestyle=(0, (4, 3)), zorder=0)
+    low = min(
+        [
+            0.0,
+            *(r["low"] for r in rows if r["low"] is not None),
+            *(r["value"] for r in rows if r["value"] is not None),
+        ]
+    )
+    axes.set_xlim(max(-1.05, low - 0.05), 1.05)
+    for y, r in enumerate(rows):
+        if r["value"] is None:
+            axes.text(0.02, y, "undefined", va="center", color=COLOUR["soft"], fontsize=9)
+            continue
+        colour, mark = (COLOUR["judge"], "o") if r["group"] == "judge" else (COLOUR["people"], "D")
+        if r["low"] is not None:
+            axes.plot([r["low"], r["high"]], [y, y], color=colour, linewidth=2, solid_capstyle="round")
+        axes.plot([r["value"]], [y], mark, color=colour, markersize=6 if mark == "o" else 5.5)
+        axes.annotate(
+            _two(r["value"]), (r["value"], y), (0, 5), textcoords="offset points", ha="center", fontsize=8
+        )
+    axes.set_ylim(-0.6, len(rows) - 0.3)
+    axes.set_yticks(range(len(rows)), [_short(r["label"], 44) for r in rows])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    groups = {r["group"] for r in rows}
+    handles = [
+        axes.plot([], [], mark, color=COLOUR[group], markersize=6, label=told)[0]
+        for group, mark, told in (("people", "D", "without a judge"), ("judge", "o", "with a judge"))
+        if group in groups
+    ]
+    figure.legend(handles=handles, loc="outside upper left", ncols=2, frameon=False, fontsize=9)
+    axes.set_xlabel(_short(data["label"], 60))
+
+
+def _histogram(figure: Any, data: Mapping[str, Json]) -> None:
+    figure.set_size_inches(6.4, 2.4)
+    axes = figure.add_subplot()
+    values = data["values"]
+    low = -1.0 if min(values) < -0.5 else -0.5 if min(values) < 0 else 0.0
+    edges = [low + 0.1 * i for i in range(round((1 - low) / 0.1) + 1)]
+    axes.hist(values, bins=[*edges[:-1], 1.0 + 1e-9], color=COLOUR["people"], rwidth=0.92)
+    axes.set_xlabel(_short(data["label"], 60))
+    axes.set_ylabel("pairs")
+    axes.set_xlim(low - 0.02, 1.02)
+
+
+def _bars(figure: Any, data: Mapping[str, Json]) -> None:
+    rows = list(reversed(data["rows"]))
+    figure.set_size_inches(7.2, 1.0 + 0.34 * len(rows))
+    axes = figure.add_subplot()
+    handles = []
+    for k in range(min(LABELS, len(data["labels"]))):
+        left = [sum(r["shares"][:k]) for r in rows]
+        width = [r["shares"][k] for r in rows]
+        bars = axes.barh(
+            range(len(rows)),
+            width,
+            left=left,
+            height=0.72,
+            color=COLOUR[f"label{k}"],
+            linewidth=1.2,
+            edgecolor=COLOUR["paper"],
+        )
+        handles.append(bars)
+        for y, (start, share) in enumerate(zip(left, width, strict=True)):
+            if share >= 0.06:
+                axes.text(
+                    start + share / 2,
+                    y,
+                    f"{share:.0%}",
+                    ha="center",
+                    va="center",
+                    fontsize=8,
+                    color=COLOUR["on"],
+                )
+    axes.set_xlim(0, 1)
+    axes.set_xticks([])
+    axes.spines["bottom"].set_visible(False)
+    axes.spines["left"].set_visible(False)
+    axes.set_yticks(range(len(rows)), [f"{_short(r['name'], 44)} ({r['n']:,})" for r in rows])
+    axes.tick_params(axis="y", length=0)
+    figure.legend(
+        handles,
+        [_short(x) for x in data["labels"][:LABELS]],
+        loc="outside upper center",
+        ncols=min(4, len(data["labels"])),
+        frameon=False,
+        fontsize=9,
+    )
+
+
+def _reliability(figure: Any, data: Mapping[str, Json]) -> None:
+    figure.set_size_inches(4.4, 4.6)
+    axes, counts = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
+    used = [b for b in data["bins"] if b[2]]
+    axes.plot([0, 1], [0, 1], color=COLOUR["soft"], linewidth=1, linestyle=(0, (4, 3)))
+    for _, _, _, confidence, accuracy in used:
+        axes.plot(
+            [confidence, confidence], [confidence, accuracy], color=COLOUR["judge"], linewidth=1.5, alpha=0.5
+        )
+    axes.plot(
+        [b[3] for b in used], [b[4] for b in used], "o-", color=COLOUR["judge"], markersize=6, linewidth=1.2
+    )
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_ylabel("share right")
+    counts.bar(
+        [(b[0] + b[1]) / 2 for b in data["bins"]],
+        [b[2] for b in data["bins"]],
+        width=0.09,
+        color=COLOUR["judge"],
+    )
+    counts.set_ylabel("units")
+    counts.set_xlabel("probability of the chosen label")
+
+
+DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
+    "heat_map": _heat_map,
+    "forest": _forest,
+    "histogram": _histogram,
+    "bars": _bars,
+    "reliability": _reliability,
+}
+
+
+def _two(value: float) -> str:
+    text = f"{value:.2f}"
+    return "0.00" if text == "-0.00" else text
+
+
+def _short(text: str, width: int = 24) -> str:
+    flat = visible(" ".join(str(text).split()))
+    return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+def _inline(document: str, key: str, title: str, text: str) -> str:
+    """A file of matplotlib's as an element to stand in the page."""
+    ET.register_namespace("", SVG[1:-1])
+    root = ET.fromstring(document)
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag in (f"{SVG}metadata", f"{SVG}style"):
+                parent.remove(child)
+    for element in root.iter():
+        _restyle(element)
+        if "id" in element.attrib:
+            element.set("id", f"{key}-{element.get('id')}")
+        for name, value in list(element.attrib.items()):
+            if "url(#" in value:
+                element.set(name, value.replace("url(#", f"url(#{key}-"))
+        if XLINK in element.attrib:
+            element.set("href", element.attrib.pop(XLINK).replace("#", f"#{key}-"))
+    _, _, width, height = (float(v) for v in root.attrib["viewBox"].split())
+    root.attrib.update({"width": f"{width * 4 / 3:.0f}", "height": f"{height * 4 / 3:.0f}"})
+    root.set("role", "img")
+    root.set("aria-labelledby", f"{key}-title {key}-desc")
+    for tag, told in (("desc", text), ("title", title)):
+        element = ET.Element(f"{SVG}{tag}", {"id": f"{key}-{tag}"})
+        element.text = visible(told)
+        root.insert(0, element)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _restyle(element: ET.Element) -> None:
+    """Style declarations become attributes, marker colours classes."""
+    declared = dict(part.split(":", 1) for part in element.attrib.pop("style", "").split(";") if ":" in part)
+    classes = []
+    for name, value in declared.items():
+        name, value = name.strip(), value.strip()
+        if name == "font-family":
+            continue
+        if name in ("fill", "stroke") and value in MARKERS:
+            classes.append(f"{'f' if name == 'fill' else 's'}-{MARKERS[value]}")
+        elif not (name == "fill" and value == "#000000"):
+            element.set(name, re.sub(r"(?<=\d)px$", "", value))
+    if element.tag == f"{SVG}text" and not any(c.startswith("f-") for c in classes):
+        classes.append("f-ink")
+    if classes:
+        element.set("class", " ".join(classes))

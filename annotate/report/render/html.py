@@ -1,0 +1,78 @@
+"""One self-contained page: no script, no network, everything that came from elsewhere escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from annotate.report import plots
+from annotate.report.cells import grid
+from annotate.report.model import Document, Figure
+from judge.console import visible
+
+
+def render(document: Document) -> str:
+    """The document as a page. The style sheet is the only thing its security policy allows, by its hash."""
+    folder = Path(__file__).parent
+    style = (folder / "page.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    environment = Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    template = environment.get_template("page.html.j2")
+    return template.render(
+        document=document,
+        style=Markup(style),
+        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        grid=grid,
+        drawing=_drawing,
+        quote=_quote,
+        kind=lambda block: type(block).__name__,
+    )
+
+
+def _shown(value: Any) -> Any:
+    """Text from anywhere with its control and direction characters made visible; escaping follows."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+_BOLD = re.compile(r"\*\*(.+?)\*\*")
+
+
+def _quote(text: str) -> Markup:
+    """The little Markdown that guidelines use: paragraphs, lists, bold. All else stays as it stands."""
+    parts: list[Markup] = []
+    for block in re.split(r"\n\s*\n", visible(text).strip()):
+        # A line that starts no item goes on with the one before.
+        lines = re.split(r"\n(?=[-*] )", block)
+        flat = [_bold(" ".join(line.removeprefix("- ").removeprefix("* ").split())) for line in lines]
+        if block.startswith(("- ", "* ")):
+            parts.append(
+                Markup("<ul>{}</ul>").format(Markup("").join(Markup("<li>{}</li>").format(x) for x in flat))
+            )
+        else:
+            parts += [Markup("<p>{}</p>").format(x) for x in flat]
+    return Markup("").join(parts)
+
+
+def _bold(text: str) -> Markup:
+    pieces = _BOLD.split(text)
+    return Markup("").join(
+        Markup("<strong>{}</strong>").format(p) if i % 2 else escape(p) for i, p in enumerate(pieces)
+    )
+
+
+def _drawing(figure: Figure) -> Markup:
+    # The drawing's text went through an XML writer, which escapes it.
+    return Markup(plots.draw(figure.draw, figure.data, f"fig-{figure.key}", figure.caption, figure.text))

@@ -1,0 +1,95 @@
+"""The document as JSON: adjudge/report/1."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import assert_never
+
+from annotate.report.cells import grid
+from annotate.report.model import Block, Cases, Cell, Document, Facts, Figure, Paragraph, Section, Table
+from judge.console import json_text
+from judge.types import Json, Measure
+
+
+def render(document: Document) -> str:
+    """One JSON document. `measures` holds every number with an interval; tables refer to it by position."""
+    return json_text(as_json(document), indent=2) + "\n"
+
+
+def as_json(document: Document) -> dict[str, Json]:
+    """The documented shape."""
+    measures = document.measures()
+    place = {id(m): i for i, (_, m) in enumerate(measures)}
+    return {
+        "schema": "adjudge/report/1",
+        "title": document.title,
+        **document.facts,
+        "verdicts": [
+            {
+                "judge": r.judge,
+                "decision": r.decision,
+                "sentence": r.sentence,
+                "rule": r.rule,
+                "because": r.because,
+                "more_units": r.more_units,
+                "more_questions": r.more_questions,
+                "ceiling_known": r.ceiling_known,
+                "warnings": list(r.warnings),
+                "measures": [place[id(m)] for m in r.measures],
+            }
+            for r in document.rulings
+        ],
+        "no_verdict": document.no_ruling or None,
+        "measures": [{**m.as_json(), "section": section} for section, m in measures],
+        "sections": [_section(s, place) for s in document.sections],
+    }
+
+
+def _section(section: Section, place: dict[int, int]) -> dict[str, Json]:
+    return {
+        "key": section.key,
+        "title": section.title,
+        "absent": section.absent or None,
+        "blocks": [_block(b, place) for b in section.blocks],
+    }
+
+
+def _block(block: Block, place: dict[int, int]) -> dict[str, Json]:
+    if isinstance(block, Paragraph):
+        return {"kind": "paragraph", "style": block.style, "text": block.text}
+    if isinstance(block, Facts):
+        return {
+            "kind": "facts",
+            "key": block.key,
+            "caption": block.caption,
+            "rows": [list(r) for r in block.rows],
+        }
+    if isinstance(block, Figure):
+        found = {"kind": "figure", "key": block.key, "caption": block.caption, "text": block.text}
+        return {**found, "table": _table(block.table, place)}
+    if isinstance(block, Table):
+        return _table(block, place)
+    if isinstance(block, Cases):
+        rows = [
+            {"unit": c.unit_id, "shown": dict(c.shown), "said": [asdict(s) for s in c.said]}
+            for c in block.rows
+        ]
+        return {"kind": "cases", "key": block.key, "caption": block.caption, "rows": rows}
+    assert_never(block)
+
+
+def _table(table: Table, place: dict[int, int]) -> dict[str, Json]:
+    kept = [i for i, column in enumerate(table.columns) if column.kind != "n"]
+    return {
+        "kind": "table",
+        "key": table.key,
+        "caption": table.caption,
+        "columns": [table.columns[i].title for i in kept],
+        "rows": [[_cell(row[i], place) for i in kept] for row in table.rows],
+        "notes": list(table.notes),
+        "remarks": [text for _, text in grid(table).remarks],
+    }
+
+
+def _cell(cell: Cell, place: dict[int, int]) -> Json:
+    return {"measure": place[id(cell)]} if isinstance(cell, Measure) else cell

@@ -1,0 +1,123 @@
+"""The document as Markdown with pipe tables; text from elsewhere is escaped so that it stays text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from annotate.report.cells import grid
+from annotate.report.model import Block, Cases, Document, Facts, Figure, Paragraph, Ruling, Table
+from judge.console import visible
+
+_SPECIAL = re.compile(r"([\\`*_\[\]#|~$])")
+# At the start of a line only: list items, headings underlined, numbered lists.
+_STARTS = re.compile(r"^([-+=])|^(\d+)([.)])(?=\s|$)")
+_BEFORE_LINK = re.compile(r"(?i)\b(https?|ftp)(:)|\b(www)(\.)")
+
+
+def render(document: Document) -> str:
+    """The document, top to bottom."""
+    return "\n".join(_lines(document)) + "\n"
+
+
+def _lines(document: Document) -> Iterator[str]:
+    yield f"# {text(document.title)}"
+    yield ""
+    for name, value in document.about:
+        yield f"- {text(name)}: {text(value)}"
+    yield from ("", "## Verdict", "")
+    for i, ruling in enumerate(document.rulings, 1):
+        yield from _ruling(ruling)
+        # A rule that the next judge shares is printed once, after the last of them.
+        if all(other.rule != ruling.rule for other in document.rulings[i : i + 1]):
+            yield from (f"Rule: {text(ruling.rule)}", "")
+    if document.no_ruling:
+        yield from (text(document.no_ruling), "")
+    for section in document.sections:
+        if section.blocks:
+            yield from (f"## {text(section.title)}", "")
+            for block in section.blocks:
+                yield from (*_block(block), "")
+    silent = [s for s in document.sections if not s.blocks]
+    if silent:
+        yield from ("## What this report cannot say", "")
+        yield from (f"- {text(s.title)}: {text(s.absent)}." for s in silent)
+
+
+def _ruling(ruling: Ruling) -> Iterator[str]:
+    yield from (f"**{text(ruling.decision)}**: {text(ruling.sentence)}", "")
+    yield from (text(ruling.because) + ".", "")
+    for warning in ruling.warnings:
+        yield from (f"Note: {text(warning)}", "")
+
+
+def _block(block: Block) -> Iterator[str]:
+    if isinstance(block, Paragraph):
+        yield quoted(block.text) if block.style == "quote" else text(block.text)
+    elif isinstance(block, Facts):
+        yield from (f"**{text(block.caption)}**", "")
+        yield from _pipes(["", ""], [[text(name), text(value)] for name, value in block.rows], [False, False])
+    elif isinstance(block, Table):
+        yield from _table(block)
+    elif isinstance(block, Figure):
+        yield from (text(block.text), "")
+        yield from _table(block.table)
+    elif isinstance(block, Cases):
+        yield from _cases(block)
+
+
+def _table(table: Table) -> Iterator[str]:
+    spelled = grid(table)
+    rows = [
+        [text(cell.flat) + (f" <sup>{cell.marks}</sup>" if cell.marks else "") for cell in row]
+        for row in spelled.rows
+    ]
+    shown = table.shown()
+    yield from (f"**{text(table.caption)}**", "")
+    yield from _pipes([text(h) for h in spelled.heads], rows[:shown], spelled.numbers)
+    for note in table.left_out() + list(table.notes):
+        yield from ("", text(note))
+    if spelled.remarks:
+        yield ""
+        yield from (f"- {mark}: {text(said)}" for mark, said in spelled.remarks)
+
+
+def _pipes(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[bool]) -> Iterator[str]:
+    yield "| " + " | ".join(heads) + " |"
+    yield "|" + "|".join(" ---: " if n else " --- " for n in numbers) + "|"
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+
+
+def _cases(cases: Cases) -> Iterator[str]:
+    yield from (f"**{text(cases.caption)}**", "")
+    for number, case in enumerate(cases.rows, 1):
+        said = " · ".join(
+            f"{text(s.who)}: **{text(s.label)}**" + (f" ({text(s.how_sure)})" if s.how_sure else "")
+            for s in case.said
+        )
+        yield from (f"### {number}. unit {text(case.unit_id)}", "", said, "")
+        for name, value in case.shown:
+            yield from (f"{text(name)}:", "", quoted(value), "")
+        for s in case.said:
+            if s.rationale:
+                yield from (f"{text(s.who)} says why:", "", quoted(s.rationale), "")
+
+
+def text(value: str) -> str:
+    """One line in which nothing is markup."""
+    return _escaped(" ".join(visible(value).split()))
+
+
+def quoted(value: str) -> str:
+    """A block quote with the lines of the text, in which nothing is markup."""
+    lines = [_escaped(line.strip()) for line in visible(value).strip().split("\n")]
+    return "\n".join(f"> {line}  " if line else ">" for line in lines)
+
+
+def _escaped(line: str) -> str:
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")
+    line = _SPECIAL.sub(r"\\\1", line)
+    line = _STARTS.sub(lambda m: f"\\{m[1]}" if m[1] else f"{m[2]}\\{m[3]}", line)
+    # GitHub makes links of bare addresses; an entity inside them keeps them text.
+    return _BEFORE_LINK.sub(lambda m: f"{m[1] or m[3]}&#{ord(m[2] or m[4])};", line)

@@ -1,0 +1,123 @@
+"""All tables of the document as one long CSV table: one row a cell, for R, pandas or a spreadsheet.
+
+`section, table, row, column, text` say which cell and what it shows; a cell that is a Measure fills
+`measure` to `notes` too, with full precision. The verdicts are the table `verdict`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+from annotate.report.cells import Shown, brief, number
+from annotate.report.model import Cases, Cell, Document, Facts, Section
+from judge.console import visible
+from judge.types import Json, Measure
+
+COLUMNS = (
+    "section",
+    "table",
+    "row",
+    "column",
+    "text",
+    "measure",
+    "annotators",
+    "value",
+    "low",
+    "high",
+    "confidence",
+    "n_units",
+    "n_clusters",
+    "coverage",
+    "reason",
+    "notes",
+)
+
+
+def render(document: Document) -> str:
+    """The long table."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in _rows(document):
+        writer.writerow({name: _safe(value) for name, value in row.items()})
+    return out.getvalue()
+
+
+def _rows(document: Document) -> Iterator[dict[str, Json]]:
+    for r in document.rulings:
+        for column, value in (
+            ("decision", r.decision),
+            ("sentence", r.sentence),
+            ("rule", r.rule),
+            ("because", r.because),
+            ("more units", r.more_units),
+            ("more questions", r.more_questions),
+            *((m.measure, m) for m in r.measures),
+            *(("warning", w) for w in r.warnings),
+        ):
+            yield {"section": "verdict", "table": "verdict", "row": r.judge, "column": column, **_cell(value)}
+    for section in document.sections:
+        yield from _section(section)
+
+
+def _section(section: Section) -> Iterator[dict[str, Json]]:
+    if section.absent:
+        yield {"section": section.key, "table": "", "row": "", "column": "absent", "text": section.absent}
+    for block in section.blocks:
+        if isinstance(block, Facts):
+            for name, value in block.rows:
+                yield {
+                    "section": section.key,
+                    "table": block.key,
+                    "row": name,
+                    "column": "value",
+                    "text": value,
+                }
+        elif isinstance(block, Cases):
+            for case in block.rows:
+                told = [*case.shown, *((s.who, s.label) for s in case.said)]
+                told += [(f"{s.who} says why", s.rationale) for s in case.said if s.rationale]
+                for name, value in told:
+                    yield {
+                        "section": section.key,
+                        "table": block.key,
+                        "row": case.unit_id,
+                        "column": name,
+                        "text": value,
+                    }
+    for table in section.tables():
+        for row in table.rows:
+            for column, cell in list(zip(table.columns, row, strict=True))[1:]:
+                if column.kind != "n":
+                    found = {"table": table.key, "row": _cell(row[0])["text"], "column": column.title}
+                    yield {"section": section.key, **found, **_cell(cell)}
+
+
+def _cell(cell: Cell) -> dict[str, Json]:
+    if not isinstance(cell, Measure):
+        return {
+            "text": cell if isinstance(cell, str) else number(cell).replace(",", ""),
+            "value": None if isinstance(cell, str) else cell,
+        }
+    found = cell.as_json()
+    found["annotators"] = " | ".join(found["annotators"] or ())
+    found["notes"] = "; ".join(found["notes"])
+    return {"text": Shown(*brief(cell)).flat, **{name: found[name] for name in COLUMNS if name in found}}
+
+
+def _safe(value: Json) -> Json:
+    """Text that a spreadsheet does not take for a formula: an apostrophe goes before = + - @."""
+    if not isinstance(value, str):
+        return value
+    value = visible(value)
+    return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t") and not _is_number(value) else value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.partition(" ")[0])
+    except ValueError:
+        return False
+    return True

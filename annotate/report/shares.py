@@ -1,0 +1,169 @@
+"""How often each label is given, and whether a judge's probabilities mean what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table
+from annotate.report.people import tie_note
+from annotate.report.subject import MANY, Subject
+from judge.stats import MISSING, calibration, label_shares, mean, temperature
+from judge.stats.ratings import BoolArray
+from judge.types import Json
+
+SHOWN = 12
+
+
+def class_shares(subject: Subject) -> Section:
+    """The share of each label by who gave it."""
+    title = "How often each label is given"
+    if subject.numeric:
+        return _means(subject, title)
+    rows: list[list[Cell]] = []
+    drawn: list[dict[str, Json]] = []
+
+    def add(name: str, column: str, mask: BoolArray | None = None, draw: bool = True) -> None:
+        table = subject.ratings.select([column])
+        table = table if mask is None else table.subset(mask)
+        shares = label_shares(table)[column]
+        n = int((table.codes != MISSING).sum())
+        if shares is None:
+            rows.append([name, *([None] * len(table.domain)), n])
+            return
+        rows.append([name, *(shares[label] for label in table.domain), n])
+        if draw:
+            drawn.append({"name": name, "shares": [shares[label] for label in table.domain], "n": n})
+
+    for judge in subject.judges:
+        add(judge, judge)
+        reference = subject.reference
+        if reference is not None:
+            both = subject.asked_units[reference] & (subject.labels_of(reference) != MISSING)
+            if (both & (subject.labels_of(judge) != MISSING)).sum() < (
+                subject.labels_of(judge) != MISSING
+            ).sum():
+                add(f"{judge}, on the units with {subject.reference_text}", judge, both)
+    if subject.majority:
+        add(subject.majority, subject.majority)
+    for other in subject.others:
+        add(other, other)
+    if len(subject.people) > 1:
+        counts = subject.among_people.counts.sum(axis=0)
+        total = int(counts.sum())
+        shares = (counts / total).tolist() if total else []
+        rows.append(["all people's labels", *shares, total])
+        drawn.append({"name": "all people's labels", "shares": shares, "n": total})
+    for person in subject.people:
+        add(person, person, draw=len(subject.people) <= MANY)
+    columns = [
+        Column("given by"),
+        *(Column(label, "share") for label in subject.found.domain),
+        Column("labels", "number"),
+    ]
+    table = Table("shares", "Share of each label among the labels given", columns, rows, fold=SHOWN)
+    parts = [
+        f"{d['name']}: "
+        + ", ".join(
+            f"{label} {share:.0%}" for label, share in zip(subject.found.domain, d["shares"], strict=True)
+        )
+        for d in drawn[:3]
+    ]
+    text = "Stacked bars, one for each source of labels. " + "; ".join(parts) + "."
+    data = {"rows": drawn, "labels": list(subject.found.domain)}
+    blocks: list[Block] = (
+        [Figure("shares_figure", "Label shares", text, "bars", data, table)] if drawn else [table]
+    )
+    if tied := tie_note(subject):
+        blocks.append(Paragraph(tied, "note"))
+    return Section("shares", title, blocks)
+
+
+def _means(subject: Subject, title: str) -> Section:
+    """Numbers have no shares: the mean of each source."""
+    rows: list[list[Cell]] = []
+    for name in (*subject.judges, *subject.others, *subject.people):
+        values = subject.scores(name)[:, 0]
+        clusters = subject.together(name).clusters
+        found = mean(values, measure="mean", clusters=clusters, field=subject.field, annotators=(name,))
+        rows.append([name, found, found])
+    columns = [Column("given by"), Column("mean (95 % interval)", "brief"), Column("", "n")]
+    return Section(
+        "shares",
+        title,
+        [Table("shares", "Mean of the numbers given", columns, rows, fold=SHOWN)],
+        ["bootstrap"],
+    )
+
+
+def reliability(subject: Subject) -> Section:
+    """ECE, Brier score, log loss and the diagram, of each judge with stored probabilities."""
+    title = "Do the judge's probabilities mean what they say?"
+    stored = [j for j in subject.judges if j in subject.found.distributions]
+    if not stored:
+        why = "no judge's label probabilities are stored (the model must give token log-probabilities, and the task ask one question)"
+        return Section("reliability", title, absent=why)
+    if subject.reference is None:
+        return Section("reliability", title, absent="there is no reference to hold the probabilities against")
+    blocks: list[Block] = []
+    for i, judge in enumerate(stored, 1):
+        blocks += _reliability(subject, judge, subject.reference, i)
+    return Section("reliability", title, blocks, ["ece"])
+
+
+def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[Block]:
+    mask = subject.asked_units[judge] & subject.asked_units[reference]
+    masses = subject.found.distributions[judge][mask]
+    assigned = masses.sum(axis=1, keepdims=True)
+    probabilities = np.divide(masses, assigned, out=np.full_like(masses, np.nan), where=assigned > 0)
+    codes = subject.labels_of(reference)[mask]
+    clusters = subject.ratings.clusters[mask]
+    found = calibration(probabilities, codes, clusters=clusters, field=subject.field)
+    named = {
+        "expected calibration error (10 bins)": found.ece,
+        "Brier score": found.brier,
+        "log loss": found.log_loss,
+    }
+    rows: list[list[Cell]] = [[name, m, m] for name, m in named.items()]
+    columns = [Column("measure"), Column("value (95 % interval)", "brief"), Column("", "n")]
+    numbers = Table(
+        f"calibration_{i}", f"Calibration of {judge} against {subject.reference_text}", columns, rows
+    )
+    notes = [_unassigned(assigned)]
+    scale, why = temperature(probabilities, codes)
+    if scale is not None:
+        way = "over" if scale > 1 else "under"
+        notes.append(
+            f"The temperature that fits best is {scale:.2f}: the judge is {way}confident. Probabilities are shown unscaled."
+        )
+    else:
+        notes.append(f"No temperature is fitted: {why}.")
+    blocks: list[Block] = []
+    used = [b for b in found.bins if b.n]
+    if used:
+        cells: list[list[Cell]] = [
+            [f"{b.low:.1f} to {b.high:.1f}", b.n, b.confidence, b.accuracy] for b in used
+        ]
+        columns = [
+            Column("probability"),
+            Column("units", "number"),
+            Column("mean probability", "share"),
+            Column("right", "share"),
+        ]
+        text = (
+            f"Reliability diagram over {sum(b.n for b in used):,} units: for each bin of the probability of the chosen label, the "
+            f"share of units where it equals {subject.reference_text}. On the diagonal the two are equal."
+        )
+        data = {"bins": [[b.low, b.high, b.n, b.confidence, b.accuracy] for b in found.bins]}
+        table = Table(f"reliability_{i}_bins", "The bins as a table", columns, cells)
+        blocks.append(Figure(f"reliability_{i}", f"Reliability of {judge}", text, "reliability", data, table))
+    return [*blocks, numbers, *(Paragraph(n, "note") for n in notes)]
+
+
+def _unassigned(assigned: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
+    kept = assigned[np.isfinite(assigned)]
+    if not len(kept):
+        return "No unit with a reference label has probabilities."
+    lost = float(1 - kept.mean())
+    if lost < 0.0001:
+        return "All the mass lay on tokens that stand for a label."
+    return f"On average {lost:.2%} of the mass lay on tokens that stand for no label; it is left out and the rest scaled to one."

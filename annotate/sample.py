@@ -1,0 +1,203 @@
+"""Which units a batch holds, who labels them and in which order: pure functions of a seed.
+
+Every order is that of sha256(seed : purpose : id), so that a draw does not depend on the order of
+rows, the Python version or the machine, and two purposes never share their randomness.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from judge.errors import UsageError
+
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A unit that may be drawn. `confidence` serves queues only."""
+
+    unit_id: str
+    question_id: str
+    stratum: str = ALL
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A unit of the sample; `probability` of having been drawn, None when it was not left to chance."""
+
+    unit_id: str
+    question_id: str
+    stratum: str
+    probability: float | None
+
+    @property
+    def weight(self) -> float | None:
+        """How many units of the frame this one stands for."""
+        return None if self.probability is None else 1 / self.probability
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One position of an annotator's queue."""
+
+    unit_id: str
+    role: str
+    repeat: int = 0
+
+
+def _rank(seed: int, purpose: str, name: str) -> bytes:
+    return hashlib.sha256(f"{seed}:{purpose}:{name}".encode()).digest()[:12]
+
+
+def shuffled(names: Iterable[str], seed: int, purpose: str) -> list[str]:
+    """The names in an order that only seed and purpose decide."""
+    return sorted(names, key=lambda name: (_rank(seed, purpose, name), name))
+
+
+def allocate(sizes: Mapping[str, int], n: int, *, proportional: bool = False) -> dict[str, int]:
+    """How many to draw of each stratum: equally many, or in proportion; never more than it has.
+
+    What a small stratum cannot give goes to the others. Every stratum gets one while n allows.
+    """
+    n = min(n, sum(sizes.values()))
+    order = sorted(sizes, key=lambda s: (sizes[s], s))
+    taken = dict.fromkeys(sizes, 0)
+    if proportional:
+        total = sum(sizes.values())
+        exact = {s: n * sizes[s] / total for s in order}
+        taken = {s: min(sizes[s], max(int(exact[s]), 1 if n >= len(sizes) else 0)) for s in order}
+        while (spare := n - sum(taken.values())) != 0:
+            step = 1 if spare > 0 else -1
+            open_ = [s for s in order if (taken[s] < sizes[s] if step > 0 else taken[s] > 1)] or order
+            best = max(open_, key=lambda s: (step * (exact[s] - taken[s]), s))
+            taken[best] += step
+        return {s: taken[s] for s in sizes}
+    left = n
+    for i, stratum in enumerate(order):
+        # Smallest first: an equal share of what is left, the remainder to the largest.
+        taken[stratum] = min(sizes[stratum], left // (len(order) - i))
+        left -= taken[stratum]
+    for stratum in order:
+        more = min(left, sizes[stratum] - taken[stratum])
+        taken[stratum] += more
+        left -= more
+    return taken
+
+
+def draw(candidates: Sequence[Candidate], n: int, seed: int, *, proportional: bool = False) -> list[Drawn]:
+    """A stratified random sample of n units. Raises UsageError when there are fewer."""
+    if n > len(candidates):
+        raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
+    groups: dict[str, dict[str, Candidate]] = {}
+    for c in candidates:
+        groups.setdefault(c.stratum, {})[c.unit_id] = c
+    wanted = allocate({s: len(g) for s, g in groups.items()}, n, proportional=proportional)
+    drawn = []
+    for stratum in sorted(groups):
+        group = groups[stratum]
+        for unit in shuffled(group, seed, f"draw:{stratum}")[: wanted[stratum]]:
+            drawn.append(Drawn(unit, group[unit].question_id, stratum, wanted[stratum] / len(group)))
+    return drawn
+
+
+def draw_questions(
+    candidates: Sequence[Candidate], questions: int, seed: int, *, n: int | None = None
+) -> list[Drawn]:
+    """Whole questions, drawn within their strata; with `n`, n / questions units of each.
+
+    Raises UsageError when there are not enough questions with that many units.
+    """
+    by_question: dict[str, list[Candidate]] = {}
+    for c in candidates:
+        by_question.setdefault(c.question_id, []).append(c)
+    each = None
+    if n is not None:
+        if n % questions:
+            raise UsageError(f"-n {n} with --by-question {questions}: n must be a multiple of the questions")
+        each = n // questions
+        by_question = {q: units for q, units in by_question.items() if len(units) >= each}
+    if questions > len(by_question):
+        what = "questions" if each is None else f"questions with {each} units or more"
+        raise UsageError(f"--by-question {questions}: only {len(by_question)} {what} can be drawn")
+    heads = [Candidate(q, q, units[0].stratum) for q, units in by_question.items()]
+    drawn = []
+    for head in draw(heads, questions, seed):
+        units = {c.unit_id: c for c in by_question[head.question_id]}
+        kept = shuffled(units, seed, "within")[:each] if each else list(units)
+        share = (head.probability or 1) * len(kept) / len(units)
+        drawn += [Drawn(u, head.question_id, head.stratum, share) for u in kept]
+    return drawn
+
+
+def draw_queue(candidates: Sequence[Candidate], n: int) -> list[Drawn]:
+    """The n units the judge is least sure of: an active-learning queue, which is no random sample."""
+    if n > len(candidates):
+        raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
+    order = sorted(
+        candidates,
+        key=lambda c: (c.confidence is None, c.confidence if c.confidence is not None else 0.0, c.unit_id),
+    )
+    return [Drawn(c.unit_id, c.question_id, c.stratum, None) for c in order[:n]]
+
+
+def assign(
+    drawn: Sequence[Drawn], annotators: Sequence[str], overlap: int, seed: int, *, together: bool
+) -> dict[str, list[list[str]]]:
+    """Blocks of units for each annotator: `overlap` people to each block, everybody about as many.
+
+    `together` keeps the units of a question in one block (same people, one after the other).
+    """
+    blocks: dict[str, list[str]] = {}
+    for d in drawn:
+        blocks.setdefault(d.question_id if together else d.unit_id, []).append(d.unit_id)
+    out: dict[str, list[list[str]]] = {name: [] for name in annotators}
+    for i, block in enumerate(shuffled(blocks, seed, "assign")):
+        for k in range(overlap):
+            out[annotators[(i + k) % len(annotators)]].append(blocks[block])
+    return out
+
+
+def sequence(
+    blocks: Sequence[Sequence[str]],
+    annotator: str,
+    seed: int,
+    *,
+    training: Sequence[str] = (),
+    attention: Sequence[str] = (),
+    repeats: float = 0.0,
+) -> list[Place]:
+    """One annotator's queue: training first, then the blocks in an order of their own.
+
+    Repeats are units of the first half shown again in the second half; attention items stand
+    anywhere between blocks.
+    """
+    by_name = {block[0]: block for block in blocks}
+    order = [by_name[name] for name in shuffled(by_name, seed, f"order:{annotator}")]
+    chain = [[Place(u, "sample") for u in shuffled(b, seed, f"inner:{annotator}")] for b in order]
+    total = sum(len(block) for block in chain)
+    wanted = round(total * repeats)
+    half = len(chain) // 2
+    early = [p.unit_id for block in chain[:half] for p in block]
+    again = [[Place(u, "repeat", 1)] for u in shuffled(early, seed, f"again:{annotator}")[:wanted]]
+    checks = [[Place(u, "attention")] for u in attention]
+    chain = chain[:half] + _mixed(chain[half:], again, seed, f"repeat:{annotator}")
+    chain = _mixed(chain, checks, seed, f"attention:{annotator}")
+    first = [Place(u, "training") for u in shuffled(training, seed, f"training:{annotator}")]
+    return first + [place for block in chain for place in block]
+
+
+def _mixed(chain: list[list[Place]], extra: list[list[Place]], seed: int, purpose: str) -> list[list[Place]]:
+    """`extra` dropped into seeded gaps of `chain` (never before its first block)."""
+    gaps: dict[int, list[list[Place]]] = {}
+    for block in extra:
+        spot = int.from_bytes(_rank(seed, purpose, block[0].unit_id), "big") % max(len(chain), 1)
+        gaps.setdefault(spot, []).append(block)
+    out: list[list[Place]] = []
+    for i, block in enumerate(chain):
+        out.append(block)
+        out += gaps.pop(i, [])
+    return out + [block for rest in gaps.values() for block in rest]

@@ -1,0 +1,37 @@
+"""A study opened for people's work: judge's store with the tables of the human half."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from annotate import migrations
+from judge.errors import UsageError
+from judge.store import Store
+from judge.store.study import explained
+
+ADJUDICATED = "adjudicated"
+
+
+def open_study(path: Path | str) -> Store:
+    """Open a study that is there, with the tables of batches and events. Raises StudyError."""
+    store = Store.open(path, create=False)
+    try:
+        with explained(store.path):
+            migrations.ensure(store.conn, store.path)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def ensure_human(conn: sqlite3.Connection, names: list[str]) -> None:
+    """Make annotators of kind human. Raises UsageError for a bad name or one that is somebody else's."""
+    for name in names:
+        found = conn.execute("SELECT kind FROM annotators WHERE annotator_id = ?", [name]).fetchone()
+        if found is None:
+            if name != name.strip() or not name or not name.isprintable() or name in ("gold", ADJUDICATED):
+                raise UsageError(f"'{name}' cannot be an annotator's name")
+            conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [name])
+        elif found[0] != "human":
+            raise UsageError(f"'{name}' is a {found[0]} in this study; people need another name")

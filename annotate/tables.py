@@ -1,0 +1,238 @@
+"""Any table of labels as a Sheet: long (one label a row) or wide (one column an annotator); CSV, TSV, JSONL.
+
+Cells are text as they stand: "nan", "NA" and "None" are labels, and only an empty cell (JSON: null
+or "") is a missing one. Every complaint names file and line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from annotate._rows import read_rows
+from annotate.sheet import NUMERIC, Sheet, alike, number
+from judge.errors import BadInput, UsageError
+from judge.stats import MISSING, Ratings
+from judge.stats.ratings import BoolArray, IntArray
+from judge.types import AnnotatorKind
+
+REFERENCES = {"gold": AnnotatorKind.GOLD, "adjudicated": AnnotatorKind.ADJUDICATED}
+"""Annotators of these names are references, as they are in a study."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which column is what. Long tables name `annotator` and `label`, wide ones list `annotators`.
+
+    Raises UsageError when the columns do not fit together.
+    """
+
+    unit: str
+    annotator: str | None = None
+    label: str | None = None
+    annotators: tuple[str, ...] = ()
+    cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        long = self.annotator is not None or self.label is not None
+        if long == bool(self.annotators):
+            raise UsageError("name --annotator and --label (long table) or --annotators A,B,... (wide table)")
+        if long and (self.annotator is None or self.label is None):
+            raise UsageError("a long table needs both --annotator and --label")
+        if len(set(self.columns)) < len(self.columns):
+            raise UsageError(f"one column cannot be two things: {', '.join(self.columns)}")
+
+    @property
+    def columns(self) -> list[str]:
+        """Every column that is read: the unit, the cluster if any, then the rest."""
+        named = [self.unit, self.cluster, self.annotator, self.label, *self.annotators]
+        return [name for name in named if name is not None]
+
+
+def read_table(
+    path: Path,
+    layout: Layout,
+    *,
+    level: str = "nominal",
+    order: Sequence[str] | None = None,
+    judges: Sequence[str] = (),
+) -> Sheet:
+    """Read a table of labels. `order` declares the labels, in order; an ordinal level needs it.
+
+    An annotator called `gold` or `adjudicated` is a reference. A row of a long table with an empty
+    label counts as asked for; in a wide table only an empty cell of a judge does.
+
+    Raises BadInput with file and line for rows that cannot be used, UsageError for arguments that do
+    not fit together.
+    """
+    if level == "ordinal" and not order:
+        raise UsageError("--level ordinal needs --order LOW,...,HIGH: the alphabet is not an order")
+    if order is not None and (len(set(order)) < len(order) or "" in order):
+        raise UsageError(f"--order {','.join(order)}: labels are not empty and not named twice")
+    if order is not None and level in NUMERIC:
+        raise UsageError(f"--order is for labels; on level {level} numbers have their own")
+    cells = _read(path, layout)
+    code_of, domain = _domain(cells, level, order)
+    codes, asked = _matrix(cells, code_of)
+    names, units = cells.annotators.names, cells.units.names
+    kinds = _kinds(names, judges)
+    if layout.annotators:
+        asked = (codes != MISSING) | np.array([kinds[name] is AnnotatorKind.JUDGE for name in names])
+    clusters, notes = _clusters(cells)
+    ratings = Ratings.from_codes(codes, domain, names, clusters=clusters, units=units)
+    if len(names) > len(units):
+        notes.append(f"more annotators ({len(names)}) than units ({len(units)}): are the two swapped?")
+    if level not in NUMERIC and order is None:
+        notes += alike(domain)
+    scores = None
+    if level in NUMERIC:
+        scores = np.where(codes == MISSING, np.nan, np.array([float(v) for v in domain])[codes])
+    return Sheet(
+        field=layout.label or "label",
+        level=level,
+        ratings=ratings,
+        asked=asked,
+        kinds=kinds,
+        notes=tuple(notes),
+        scores=scores,
+    )
+
+
+@dataclass(eq=False)
+class _Names:
+    """Strings numbered in the order of their first appearance."""
+
+    names: list[str] = field(default_factory=list)
+    place: dict[str, int] = field(default_factory=dict)
+
+    def number(self, name: str) -> int:
+        found = self.place.setdefault(name, len(self.names))
+        if found == len(self.names):
+            self.names.append(name)
+        return found
+
+    def sort(self) -> IntArray:
+        """Renumber in alphabetical order; the new number of each old one."""
+        old, self.names = self.names, sorted(self.names)
+        self.place = {name: i for i, name in enumerate(self.names)}
+        return np.array([self.place[name] for name in old], dtype=np.int64)
+
+
+@dataclass(eq=False)
+class _Cells:
+    """Every label as read, in four parallel lists; a `label` is a number or MISSING."""
+
+    path: str
+    line: list[int] = field(default_factory=list)
+    unit: list[int] = field(default_factory=list)
+    annotator: list[int] = field(default_factory=list)
+    label: list[int] = field(default_factory=list)
+    units: _Names = field(default_factory=_Names)
+    annotators: _Names = field(default_factory=_Names)
+    labels: _Names = field(default_factory=_Names)
+    cluster_of: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Unit -> its cluster, and the first line that says so."""
+
+    def line_of_label(self, number: int) -> int:
+        return self.line[self.label.index(number)]
+
+
+def _read(path: Path, layout: Layout) -> _Cells:
+    cells = _Cells(str(path))
+    wide = [cells.annotators.number(name) for name in layout.annotators]
+    skip = 1 if layout.cluster is None else 2
+    for line, row in read_rows(path, layout.columns):
+        name = row[0]
+        if not name:
+            raise BadInput("is empty", path=str(path), line=line, field=layout.unit)
+        unit = cells.units.number(name)
+        if layout.cluster is not None:
+            known, first = cells.cluster_of.setdefault(name, (row[1], line))
+            if known != row[1]:
+                reason = f"unit '{name}' is in '{row[1]}' here and in '{known}' on line {first}"
+                raise BadInput(reason, path=str(path), line=line, field=layout.cluster)
+        if wide:
+            given = list(zip(wide, row[skip:], strict=True))
+        elif row[skip]:
+            given = [(cells.annotators.number(row[skip]), row[skip + 1])]
+        else:
+            raise BadInput("is empty", path=str(path), line=line, field=layout.annotator or "")
+        for annotator, label in given:
+            cells.line.append(line)
+            cells.unit.append(unit)
+            cells.annotator.append(annotator)
+            cells.label.append(cells.labels.number(label) if label.strip() else MISSING)
+    if not cells.line:
+        raise BadInput("the file has a header and no rows", path=str(path))
+    cells.unit = cells.units.sort()[cells.unit].tolist()
+    if not wide:
+        cells.annotator = cells.annotators.sort()[cells.annotator].tolist()
+    return cells
+
+
+def _domain(cells: _Cells, level: str, order: Sequence[str] | None) -> tuple[IntArray, tuple[str, ...]]:
+    """The code of every label found, and the domain: as declared, else the labels found, sorted."""
+    found = list(cells.labels.names)
+    if not found:
+        raise BadInput("there is not a single label", path=cells.path)
+    if level in NUMERIC:
+        for i, label in enumerate(found):
+            try:
+                found[i] = number(label)
+            except BadInput as e:
+                raise BadInput(e.reason, path=cells.path, line=cells.line_of_label(i)) from e
+            if level == "ratio" and float(found[i]) < 0:
+                reason = f"{found[i]} is negative, which a ratio level excludes"
+                raise BadInput(reason, path=cells.path, line=cells.line_of_label(i))
+        domain = sorted(set(found), key=float)
+    else:
+        domain = sorted(found) if order is None else list(order)
+    place = {label: code for code, label in enumerate(domain)}
+    for i, label in enumerate(found):
+        if label not in place:
+            reason = f"unknown label '{label}'; --order has {', '.join(domain)}"
+            raise BadInput(reason, path=cells.path, line=cells.line_of_label(i))
+    return np.array([place[label] for label in found], dtype=np.int64), tuple(domain)
+
+
+def _matrix(cells: _Cells, code_of: IntArray) -> tuple[IntArray, BoolArray]:
+    """Codes and asked-for marks, units x annotators. Raises BadInput for a second label on one cell."""
+    unit, annotator = np.array(cells.unit), np.array(cells.annotator)
+    shape = (len(cells.units.names), len(cells.annotators.names))
+    key = unit * shape[1] + annotator
+    _, first = np.unique(key, return_index=True)
+    if len(first) < len(key):
+        again = int(np.setdiff1d(np.arange(len(key)), first)[0])
+        before = int(np.flatnonzero(key == key[again])[0])
+        who, what = cells.annotators.names[annotator[again]], cells.units.names[unit[again]]
+        reason = f"a second label by '{who}' on unit '{what}' (the first is on line {cells.line[before]})"
+        raise BadInput(reason, path=cells.path, line=cells.line[again])
+    label = np.array(cells.label)
+    codes = np.full(shape, MISSING, dtype=np.int64)
+    asked = np.zeros(shape, dtype=np.bool_)
+    codes[unit, annotator] = np.where(label == MISSING, MISSING, code_of[label])
+    asked[unit, annotator] = True
+    return codes, asked
+
+
+def _clusters(cells: _Cells) -> tuple[IntArray | None, list[str]]:
+    """A number for each unit's cluster; a unit without one stands for itself."""
+    if not cells.cluster_of:
+        return None, []
+    named = [cells.cluster_of[unit][0] for unit in cells.units.names]
+    numbers = {name: i for i, name in enumerate(sorted({name for name in named if name}))}
+    alone = named.count("")
+    place = [numbers[name] if name else len(numbers) + i for i, name in enumerate(named)]
+    return np.array(place), [f"{alone} units have no cluster: each stands for itself"] if alone else []
+
+
+def _kinds(names: Sequence[str], judges: Sequence[str]) -> dict[str, AnnotatorKind]:
+    for judge in judges:
+        if judge not in names:
+            told = ", ".join(names[:20]) + (" ..." if len(names) > 20 else "")
+            raise UsageError(f"--judge {judge}: there is no such annotator; there are {told}")
+    kinds = {name: REFERENCES.get(name, AnnotatorKind.HUMAN) for name in names}
+    return kinds | dict.fromkeys(judges, AnnotatorKind.JUDGE)

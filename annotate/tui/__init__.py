@@ -1,0 +1,1 @@
+"""The terminal screens; the only rooms that know Textual."""

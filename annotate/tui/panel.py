@@ -1,0 +1,132 @@
+"""The label panel: each question with its labels, their keys printed on them; what was shown after a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import Any
+
+from textual.content import Content
+from textual.style import Style
+
+from annotate.desk import Sheet
+from annotate.guidelines import label_keys
+from annotate.tui.words import one_line, shown
+from judge.prompts.load import Task
+
+KEY_STYLE = "bold $text on $primary-muted"
+CHOSEN_STYLE = "bold $text on $success-muted"
+QUIET = "dim"
+MEANING_WIDTH = 38
+
+
+def label_panel(task: Task, sheet: Sheet, active: str | None, *, wide: bool) -> Content:
+    """Questions with labels; the active one is marked, chosen labels stand out. Clickable."""
+    keys = label_keys(task)
+    blocks: list[Content] = []
+    several = len(task.spec.questions) > 1
+    for number, question in enumerate(task.spec.questions):
+        answer = sheet.state.answers.get(question.field)
+        mark = "▸ " if question.field == active and several else "  " if several else ""
+        style = "bold" if question.field == active else QUIET
+        head = Content.styled(f"{mark}{question.ask or question.field}", style)
+        chips = []
+        for key, value in keys[question.field].items():
+            chosen = value == answer
+            box = f"{'✓' if chosen else ' '}{key} "
+            click = Style.from_meta(
+                {"@click": f"screen.pick({number}, {list(keys[question.field]).index(key)})"}
+            )
+            chip = Content.assemble(
+                (box, CHOSEN_STYLE if chosen else KEY_STYLE), f"\u00a0{value.replace(' ', chr(0xA0))}"
+            )
+            chip = chip.stylize(click)
+            if wide:
+                meaning = next(x.meaning for x in question.labels if x.value == value)
+                if meaning:
+                    told = fill(meaning, MEANING_WIDTH, initial_indent="    ", subsequent_indent="    ")
+                    chip = Content("\n").join([chip, Content.styled(told, QUIET)])
+            chips.append(chip)
+        if not question.labels:
+            kind = "a number" if question.level == "interval" else "text"
+            given = f"  {one_line(answer, 60)}" if answer is not None else ""
+            chips.append(Content.assemble((" ⏎ ", KEY_STYLE), f" type {kind}", (given, "bold")))
+        blocks.append(head + ("\n\n" if wide else "\n") + Content("\n\n" if wide else "   ").join(chips))
+    return Content("\n\n" if wide else "\n").join(blocks)
+
+
+def sources_panel(
+    sources: Sequence[tuple[str, dict[str, str], str | None]], fields: Sequence[str]
+) -> Content:
+    """When adjudicating: what A, B and C said, with their notes, without names."""
+    rows = []
+    for letter, answers, note in sources:
+        said = " · ".join(answers.get(f, "–") for f in fields)
+        rows.append(
+            Content.assemble(
+                (f" {letter} ", KEY_STYLE),
+                (f" {said}", "bold"),
+                (f"  “{one_line(note)}”" if note else "", QUIET),
+            )
+        )
+    return Content("\n").join(rows)
+
+
+def feedback_panel(key: dict[str, str], sheet: Sheet, task: Task) -> Content:
+    """After a training unit: right or wrong, and what would have been right."""
+    rows = []
+    for question in task.spec.questions:
+        right, given = key.get(question.field), sheet.state.answers.get(question.field)
+        if right is None:
+            continue
+        if right == given:
+            rows.append(
+                Content.assemble(
+                    (" ✓ right ", "bold $text on $success-muted"), f"  {question.field}: {right}"
+                )
+            )
+        else:
+            meaning = next((x.meaning for x in question.labels if x.value == right), "")
+            rows.append(
+                Content.assemble(
+                    (" ✗ not quite ", "bold $text on $error-muted"),
+                    f"  {question.field}: you said {given}; it is {right}",
+                    (f" ({meaning})" if meaning else "", QUIET),
+                )
+            )
+    if not rows:
+        rows.append(
+            Content.styled("The answers to training units stay with the lead in a packed batch.", QUIET)
+        )
+    return Content("\n").join([*rows, Content.styled("Enter goes on.", QUIET)])
+
+
+def judge_panel(judge: dict[str, dict[str, Any]], sheet: Sheet) -> Content:
+    """After the commit of a unit in a revealing batch: what the judge said, and what to press."""
+    rows = []
+    for name, said in judge.items():
+        mine = sheet.state.answers.get(name)
+        done = sheet.state.revised.get(name)
+        same = said["value"] == mine
+        rows.append(
+            Content.assemble(
+                (" judge ", "bold $text on $warning-muted"),
+                (f"  {said['value']}", "bold"),
+                "  as you" if same else f"  you: {mine}",
+                (
+                    f"  → {'kept' if done.kept else 'revised to ' + done.value}" if done else "",
+                    "bold $text-success",
+                ),
+            )
+        )
+        if said["distribution"]:
+            masses = {k: v for k, v in said["distribution"].items() if k != "unassigned" or v > 0.005}
+            rows.append(Content("  " + "  ".join(f"{k} {_bar(v)} {v:.0%}" for k, v in masses.items())))
+        if said["rationale"]:
+            rows.append(Content.styled(f"  “{shown(said['rationale']).text}”", QUIET))
+    rows.append(Content.styled("Enter keeps yours; another label revises it, with a reason.", QUIET))
+    return Content("\n").join(rows)
+
+
+def _bar(share: float) -> str:
+    return "█" * round(share * 8) or "·"

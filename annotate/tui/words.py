@@ -1,0 +1,179 @@
+"""Untrusted text made fit for a terminal, with the offsets of the original kept, and what to highlight in it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from judge.console import visible
+
+TAB = "    "
+_JOINER = "\u200d"
+_WORD = re.compile(r"\w+(?:[-'’]\w+)*", re.UNICODE)
+_TOKEN = re.compile(r"\S+")
+_TAKEN_APART = re.compile(r"\r\n|[\t\r]|[^\n\x20-\x7e\xa0-\u02ff\u0370-\u061b\u0620-\u17ff]")
+_STOP = frozenset(
+    [
+        "about",
+        "after",
+        "again",
+        "also",
+        "and",
+        "any",
+        "are",
+        "because",
+        "been",
+        "before",
+        "being",
+        "between",
+        "both",
+        "but",
+        "can",
+        "could",
+        "did",
+        "does",
+        "doing",
+        "down",
+        "during",
+        "each",
+        "few",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "having",
+        "her",
+        "here",
+        "him",
+        "his",
+        "how",
+        "into",
+        "its",
+        "just",
+        "like",
+        "more",
+        "most",
+        "not",
+        "now",
+        "off",
+        "once",
+        "only",
+        "other",
+        "our",
+        "out",
+        "over",
+        "own",
+        "same",
+        "she",
+        "should",
+        "some",
+        "such",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "through",
+        "too",
+        "under",
+        "until",
+        "very",
+        "was",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "whom",
+        "why",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A text as displayed; `at(offset)` leads from the original's code points to those of `text`."""
+
+    text: str
+    _starts: Sequence[int]
+    _shifts: Sequence[int]
+
+    def at(self, offset: int) -> int:
+        """Where the character at `offset` of the original begins in `text`."""
+        i = bisect_right(self._starts, offset - 1) - 1
+        return offset + (self._shifts[i] if i >= 0 else 0)
+
+
+def shown(raw: str) -> Shown:
+    """Control, direction and invisible characters as escapes, tabs as spaces, line ends as one.
+
+    Joiners between emoji are left out, because terminals disagree about the width of what they join.
+    """
+    parts: list[str] = []
+    starts: list[int] = []
+    deltas: list[int] = []
+    at = 0
+    for match in _TAKEN_APART.finditer(raw):
+        found = match[0]
+        new = (
+            TAB if found == "\t" else "\n" if found == "\r\n" else "" if found == _JOINER else visible(found)
+        )
+        if new == found:
+            continue
+        parts += [raw[at : match.start()], new]
+        at = match.end()
+        starts.append(match.start())
+        deltas.append(len(new) - len(found))
+    parts.append(raw[at:])
+    return Shown("".join(parts), starts, list(accumulate(deltas)))
+
+
+def one_line(raw: str | None, width: int = 0) -> str:
+    """A text in one line, safe to show; cut to `width` characters when that is given."""
+    flat = visible(" ".join((raw or "").replace(_JOINER, "").split()))
+    return flat if not width or len(flat) <= width else flat[: width - 1] + "…"
+
+
+def query_terms(texts: Iterable[str]) -> list[str]:
+    """Words of the question or claim that are worth finding again."""
+    words = {w.casefold() for text in texts for w in _WORD.findall(text)}
+    return sorted(w for w in words if len(w) > 2 and w not in _STOP)
+
+
+def find_terms(text: str, terms: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Where whole words of `terms` stand, whatever their case."""
+    wanted = set(terms)
+    for match in _WORD.finditer(text):
+        if match[0].casefold() in wanted:
+            yield match.start(), match.end()
+
+
+def find_answers(text: str, answers: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Where an answer stands, whatever its case; a short one only as whole words."""
+    for answer in answers:
+        if answer.strip():
+            edge = r"\b" if len(answer) < 5 and answer.isalnum() else ""
+            for match in re.finditer(edge + re.escape(answer.strip()) + edge, text, re.IGNORECASE):
+                yield match.start(), match.end()
+
+
+def tokens(text: str) -> list[tuple[int, int]]:
+    """The spans of what stands between white space: what the evidence cursor steps over."""
+    return [match.span() for match in _TOKEN.finditer(text)]

@@ -1,0 +1,202 @@
+"""judge answers: what systems answered, imported, and a look at it (`judge.cli.generate` makes some)."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from judge.cli.items import read_label_maps
+from judge.console import (
+    db_option,
+    emit_json,
+    emit_rows,
+    json_option,
+    note,
+    output_options,
+    pairs,
+    short,
+    visible,
+)
+from judge.errors import BadInput, Exit, UsageError
+
+COUNTS = ["answers", "sentences", "citations", "claims", "labels", "unchanged", "skipped"]
+
+
+@click.group()
+def answers() -> None:
+    """Import, generate, list and show the answers of systems under test."""
+
+
+@answers.command("import")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--system", help="The system, for rows that name none.")
+@click.option("--condition", help="The condition, for rows that name none (default: default).")
+@click.option("--dataset", help="The data set of the items, when ids occur in several.")
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="KEY=PATH",
+    help="Our key from a (dotted) path, as in --map text=output.",
+)
+@click.option(
+    "--map-label",
+    "label_maps",
+    multiple=True,
+    metavar="FIELD:OLD=NEW",
+    help="Rename a label while importing.",
+)
+@click.option(
+    "--skip-bad", is_flag=True, help="Leave bad rows out and list them, instead of importing nothing."
+)
+@db_option
+@json_option
+def import_(
+    paths: tuple[Path, ...],
+    system: str | None,
+    condition: str | None,
+    dataset: str | None,
+    maps: tuple[str, ...],
+    label_maps: tuple[str, ...],
+    skip_bad: bool,
+    db: Path,
+    as_json: bool,
+) -> int:
+    """Import answers to items of the study from JSONL, a JSON array or CSV.
+
+    \b
+    judge answers import answers.jsonl
+    judge answers import questions.jsonl --map answers=model_outputs --condition vanilla
+    judge answers import garage.jsonl --map id=sample_id --map text=answer_generate --system human
+
+    A row has id, text and, where the command does not say, system and condition; also cited,
+    context, claims, gold, votes. Answers are split into sentences, which can be labelled one by one.
+    """
+    from judge.importers import _answers, base
+    from judge.importers._run import import_with
+    from judge.store import Store
+    from judge.store.answers import add_answers
+    from judge.store.imports import ImportInfo
+
+    options = base.Options(dataset, pairs(maps, "--map"), read_label_maps(label_maps), note)
+    constants = {f"--{k}": v for k, v in (("system", system), ("condition", condition)) if v}
+    info = ImportInfo("answers", {}, dataset, {**options.maps, **constants}, options.label_maps)
+    rows, problems = [], []
+    with Store.open(db, create=False) as store:
+        for path in paths:
+            report = import_with(
+                store,
+                path,
+                info,
+                skip_bad,
+                partial(_answers.read, path, options, system, condition),
+                add_answers,
+            )
+            problems += [str(s) for s in report.skipped]
+            rows.append({"file": str(path), **report.counts, "skipped": len(report.skipped)})
+    for problem in problems:
+        note(f"skipped: {problem}")
+    if as_json:
+        emit_json("answers_import", {"study": str(db), "rows": rows, "skipped": problems})
+    else:
+        emit_rows("answers_import", rows, ["file", *COUNTS], False, False)
+    return Exit.DONE
+
+
+@answers.command("list")
+@click.option("--system", help="Only this system.")
+@click.option("--condition", help="Only this condition.")
+@click.option("-n", "limit", default=20, show_default=True, type=click.IntRange(1), help="How many.")
+@db_option
+@output_options
+def list_(
+    system: str | None, condition: str | None, limit: int, db: Path, as_json: bool, as_csv: bool
+) -> int:
+    """List systems with their counts, and answers."""
+    from judge.store import Store, listing
+
+    with Store.open(db, create=False) as store:
+        rows = listing.list_answers(store, system, condition, limit)
+        if as_json or as_csv:
+            columns = ["answer_id", "item_id", "system", "condition", "text", "cited", "context", "origin"]
+            emit_rows("answers", rows, columns, as_json, as_csv)
+            return Exit.DONE
+        counts = listing.list_systems(store)
+    emit_rows(
+        "systems", counts, ["system", "condition", "answers", "empty", "sentences", "citations"], False, False
+    )
+    print()
+    shown = [{**row, "text": short(row["text"], 60)} for row in rows]
+    emit_rows("answers", shown, ["answer_id", "text"], False, False)
+    return Exit.DONE
+
+
+@answers.command("show")
+@click.argument("answer_id")
+@db_option
+@json_option
+def show(answer_id: str, db: Path, as_json: bool) -> int:
+    """Show one answer: its sentences with what they cite, its claims, and every label.
+
+    \b
+    judge answers show 'mine:q1@gpt-4@top5'
+    """
+    from judge.store import Store, listing
+
+    with Store.open(db, create=False) as store:
+        found = listing.show_answer(store, answer_id)
+    if found is None:
+        raise BadInput(f"no answer '{answer_id}' in {db}; judge answers list shows the ids")
+    if as_json:
+        emit_json("answer", found)
+        return Exit.DONE
+    labels: dict[str, list[str]] = {}
+    for label in found["labels"]:
+        told = f"{label['annotator_id']}: {label['field']}={label['value']}"
+        labels.setdefault(label["unit_id"], []).append(told)
+    for name in ("answer_id", "system", "condition", "cited", "context", "meta", "origin"):
+        if found[name] not in (None, {}, []):
+            print(visible(f"{name}: {found[name]}"))
+    for line in labels.get(answer_id, []):
+        print(visible(f"  {line}"))
+    for part in (*found["sentences"], *found["claims"]):
+        cites = f" -> {', '.join(part['cited'])}" if part.get("cited") else ""
+        unknown = f" (stands for no passage: {', '.join(part['unknown'])})" if part.get("unknown") else ""
+        print(visible(f"\n{part['unit_id']}{cites}{unknown}\n{part['text']}"))
+        for line in labels.get(part["unit_id"], []):
+            print(visible(f"  {line}"))
+    return Exit.DONE
+
+
+@answers.command("claims")
+@click.argument("run_name", metavar="RUN", default="last")
+@db_option
+@json_option
+def claims(run_name: str, db: Path, as_json: bool) -> int:
+    """Make the claims that a run of claim_decomposition has listed into units of their own.
+
+    \b
+    judge run claim_decomposition -m openai/gpt-5-mini
+    judge answers claims
+    judge run claim_support -m openai/gpt-5-mini
+
+    An answer that has claims already keeps them.
+    """
+    from judge.store import Store, export
+    from judge.store.answers import add_claims
+
+    with Store.open(db, create=False) as store:
+        found = export.find_run(store, run_name)
+        task = export.stored_task(store, found["task"])
+        lists = [q.field for q in task.spec.questions if q.many]
+        if task.spec.unit != "answer" or not lists:
+            raise UsageError(f"run {found['run_id']} is of {task.name}, which lists no claims of answers")
+        counts = add_claims(store, found["run_id"], lists[0])
+    row = {"run": found["run_id"], **counts}
+    if as_json:
+        emit_json("answers_claims", row)
+    else:
+        emit_rows("answers_claims", [row], ["run", "answers", "claims", "unchanged", "other"], False, False)
+    return Exit.DONE

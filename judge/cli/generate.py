@@ -1,0 +1,111 @@
+"""judge answers generate: the system under test answers the items of the study."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.run import dry_run, exit_code, make_plan, run, summary
+from judge.console import emit_json, note, pairs
+from judge.errors import Exit
+
+if TYPE_CHECKING:
+    from judge.providers.base import Provider
+    from judge.runner import Report
+    from judge.runner.generate import Generation, Kept
+    from judge.store import Store
+
+
+@click.command()
+@click.option(
+    "--context",
+    required=True,
+    help="What the model is given: none, oracle, fixed5, top:K or misleading; +noise:N after any of them.",
+)
+@click.option("--ranking", help="With top:K: the ranking, when the study has several.")
+@click.option("--stage", help="With top:K: its stage, when it has several.")
+@click.option("--context-seed", default=0, show_default=True, help="With +noise:N: the draw.")
+@click.option("--system", help="Name of the system under test (default: the model).")
+def generate(task_name: str, model: str, **options: Any) -> int:
+    """Let MODEL answer the items with TASK, and keep its replies as answers.
+
+    \b
+    judge answers generate qa_answer -m openai/gpt-5-mini --context none
+    judge answers generate verdict -m openai/gpt-5-mini --context top:5
+    judge answers generate multiple_choice -m llamacpp/smollm2 --context oracle+noise:10
+
+    TASK labels items (qa_answer, verdict, multiple_choice ...). This is a run like any other: it goes
+    on where it stopped and asks for nothing twice; label probabilities stay with the run's labels.
+    The condition of the answers is the context.
+    """
+    from judge.providers import base
+    from judge.runner import contexts
+    from judge.runner.generate import Generation, check
+    from judge.store import Store
+
+    plan = make_plan(task_name, model, {**options, "repeats": 1})
+    settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
+    provider = base.get(model, settings)
+    with Store.open(options["db"], create=False) as store:
+        context = contexts.parse(
+            store,
+            options["context"],
+            seed=options["context_seed"],
+            ranking=options["ranking"],
+            stage=options["stage"],
+        )
+        system = options["system"] or model
+        check(plan.task, system, context.name)
+        generation = Generation(plan, system, context.name, contexts.contexts(store, context))
+        if options["dry_run"]:
+            return dry_run(store, generation.with_contexts(), provider, options["as_json"])
+        with store.run_lock(f"{plan.task.name} {model} {context.name} {system}"):
+            report, kept = asyncio.run(_execute(store, generation, provider))
+    return _finish(generation, report, kept, options)
+
+
+generate.params = [*(p for p in run.params if p.name != "repeats"), *generate.params]
+
+
+async def _execute(store: Store, generation: Generation, provider: Provider) -> tuple[Report, Kept]:
+    from judge.cli.progress import Progress
+    from judge.runner.generate import generate as make
+
+    progress = Progress(sys.stderr)
+    try:
+        await provider.open()
+        return await make(store, generation, provider, progress)
+    finally:
+        progress.end()
+        await provider.close()
+
+
+def _finish(generation: Generation, report: Report, kept: Kept, options: dict[str, Any]) -> int:
+    document = {
+        **summary(generation.plan, report),
+        "system": generation.system,
+        "condition": generation.condition,
+        **dataclasses.asdict(kept),
+    }
+    if options["as_json"]:
+        emit_json("answers_generate", document)
+    else:
+        print(f"run {report.run_id}: {generation.plan.task.name} with {generation.plan.model}")
+        print(
+            f"{report.labelled} of {report.units} items have an answer, {kept.new} of them new; "
+            f"system '{generation.system}', condition '{generation.condition}'"
+        )
+        if kept.answers:
+            print(f"next: judge answers list -d {options['db']}")
+    for problem in kept.problems:
+        note(f"not kept: {problem}")
+    if report.left_out:
+        note(
+            f"note: {report.left_out} items were left out: no passage for this context, or no input of the task"
+        )
+    code = exit_code(report)
+    return Exit.ERROR if kept.problems and code == Exit.DONE else code

@@ -1,0 +1,30 @@
+"""What each kind of unit can show: the inputs a task on it may name."""
+
+from __future__ import annotations
+
+ITEM_INPUTS = ("question", "question_date", "claim", "reference_answers", "options")
+PASSAGE_INPUTS = ("passage", "passage_title", "passage_date", "passage_source")
+ANSWER_INPUTS = ("answer", "baseline_answer", "passages", "context", "cited_passages", "relevant_passages")
+
+INPUTS = {
+    "passage": (*ITEM_INPUTS, *PASSAGE_INPUTS),
+    "item": (*ITEM_INPUTS, "passages", "context", "relevant_passages"),
+    "answer": (*ITEM_INPUTS, *ANSWER_INPUTS),
+    "sentence": (*ITEM_INPUTS, *ANSWER_INPUTS, "sentence"),
+    "citation": (*ITEM_INPUTS, *PASSAGE_INPUTS, *ANSWER_INPUTS, "sentence", "other_cited_passages"),
+    "claim": (*ITEM_INPUTS, *ANSWER_INPUTS, "answer_claim"),
+    "pair": (*ITEM_INPUTS, "counter_claim"),
+}
+"""Kind of unit -> its inputs. A citation is one sentence with one passage it cites; a pair is an
+original claim (`claim`) with its counter claim."""
+
+LIST_INPUTS = ("passages", "context", "cited_passages", "other_cited_passages", "relevant_passages")
+"""Inputs that are several passages; each is fenced by itself, as `[[name:marker code]]`."""
+
+NEVER_INPUTS = ("correct", "gold", "meta", "votes", "polarity", "pair_id", "labels")
+KINDS = tuple(INPUTS)
+
+
+def gold_input(field: str) -> str:
+    """The template's name for a gold field that a task shows to people: `raguard.role` -> `raguard_role`."""
+    return field.replace(".", "_")

@@ -1,0 +1,170 @@
+"""Which passages a system under test is given with each item: `--context` and what it stands for.
+
+none                nothing
+oracle              the passages that gold calls evidence: MIRAGE's oracle chunk, else support = supported,
+                    relevance = ANSWER-THE-QUESTION, stance = support or refute, else every document with a
+                    raguard.role (the claim's associated documents); the first of these that an item has
+oracle:FIELD=A,B    passages whose gold FIELD is A or B
+misleading          passages whose gold raguard.role is misleading (misleading:FIELD=A,B: as above)
+fixed5              the item's first five passages
+top:K               the first K of the item's list in a ranking
+...+noise:N         and N passages of other questions of the data set, in a seeded order
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from judge.errors import UsageError
+from judge.store import rankings
+from judge.store.study import Store
+from judge.types import GOLD
+
+FIXED = 5
+ORACLE: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("support", ("supported",)),
+    ("relevance", ("ANSWER-THE-QUESTION",)),
+    ("stance", ("support", "refute")),
+    ("raguard.role", ("supporting", "misleading", "irrelevant")),
+)
+MISLEADING = (("raguard.role", ("misleading",)),)
+_SPEC = re.compile(
+    r"(?P<plain>none|fixed5)|top:(?P<k>[1-9]\d{0,3})|(?P<gold>oracle|misleading)(?::(?P<field>[a-z][a-z0-9_.]*)="
+    r"(?P<values>[^+]+))?"
+)
+_NOISE = re.compile(r"(.*)\+noise:([1-9]\d{0,2})")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A parsed `--context`. `name` is the condition that its answers are stored under."""
+
+    name: str
+    kind: str
+    k: int = 0
+    gold: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    noise: int = 0
+    seed: int = 0
+    ranking: tuple[str, str] | None = None
+
+
+def parse(
+    store: Store, text: str, *, seed: int = 0, ranking: str | None = None, stage: str | None = None
+) -> Context:
+    """Read a `--context`. Raises UsageError for anything else, or when it names no one ranking."""
+    noisy = _NOISE.fullmatch(text)
+    base, noise = (noisy[1], int(noisy[2])) if noisy else (text, 0)
+    found = _SPEC.fullmatch(base)
+    if found is None:
+        raise UsageError(
+            f"--context '{text}' is none, oracle, fixed5, top:K or misleading (oracle and misleading also with "
+            ":FIELD=LABEL,LABEL), and +noise:N after any of them"
+        )
+    name, chosen = base, None
+    kind = found["plain"] or found["gold"] or "top"
+    if kind == "top":
+        chosen = rankings.choose(store, ranking, stage)
+        name = f"{base}:{chosen[0]}:{chosen[1]}"
+    elif ranking or stage:
+        raise UsageError(f"--ranking and --stage go with --context top:K, not with '{text}'")
+    gold = ORACLE if kind == "oracle" else MISLEADING if kind == "misleading" else ()
+    if found["field"]:
+        gold = ((found["field"], tuple(v.strip() for v in found["values"].split(","))),)
+    if noise:
+        name += f"+noise:{noise}" + (f":seed{seed}" if seed else "")
+    elif seed:
+        raise UsageError("--context-seed goes with +noise:N")
+    return Context(name, kind, int(found["k"] or 0), gold, noise, seed, chosen)
+
+
+def contexts(store: Store, context: Context) -> dict[str, list[str]]:
+    """item -> its passages; items for which there is nothing to give are not in it (but for `none`)."""
+    if context.kind == "none":
+        found: dict[str, list[str]] = {
+            i: [] for (i,) in store.conn.execute("SELECT item_id FROM items ORDER BY rowid")
+        }
+    elif context.kind == "top" and context.ranking is not None:
+        found = rankings.top(store, *context.ranking, context.k)
+    elif context.kind == "fixed5":
+        query = "SELECT item_id, passage_id FROM passages WHERE position < ? ORDER BY item_id, position"
+        found = _grouped(store.conn.execute(query, [FIXED]))
+    else:
+        found = _by_gold(store, context)
+    return _with_noise(store, context, found) if context.noise else found
+
+
+def _by_gold(store: Store, context: Context) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    if context.gold is ORACLE:
+        query = (
+            "SELECT item_id, passage_id FROM passages WHERE json_extract(meta, '$.oracle') = 1 "
+            "ORDER BY item_id, position"
+        )
+        found = _grouped(store.conn.execute(query))
+    for field, values in context.gold:
+        query = (
+            "SELECT p.item_id, p.passage_id FROM labels AS l JOIN passages AS p ON p.passage_id = l.unit_id "
+            "WHERE l.annotator_id = ? AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 "
+            f"AND l.value IN ({','.join('?' * len(values))}) ORDER BY p.item_id, p.position"
+        )
+        for item, passages in _grouped(store.conn.execute(query, [GOLD, field, *values])).items():
+            found.setdefault(item, passages)
+    return found
+
+
+def _grouped(rows: Iterator[Sequence[str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for item, passage in rows:
+        found.setdefault(item, []).append(passage)
+    return found
+
+
+def _with_noise(store: Store, context: Context, found: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Add passages of other questions; the order is drawn too, so that noise is not always last.
+
+    A passage is no noise for an item when its text is among the item's own or its context. Raises
+    UsageError when a data set is too small.
+    """
+    questions = dict(store.conn.execute("SELECT item_id, question_id FROM items"))
+    pools: dict[str, list[tuple[str, str, str]]] = {}
+    texts: dict[str, set[str]] = {}
+    sha_of: dict[str, str] = {}
+    query = "SELECT passage_id, item_id, content_sha FROM passages ORDER BY rowid"
+    for passage, item, sha in store.conn.execute(query):
+        pools.setdefault(item.partition(":")[0], []).append((passage, questions[item], sha))
+        texts.setdefault(item, set()).add(sha)
+        sha_of[passage] = sha
+    out = {}
+    for item, passages in found.items():
+        pool = pools.get(item.partition(":")[0], [])
+        draw = random.Random(f"{context.seed}:{item}")
+        taken = texts.get(item, set()) | {sha_of[p] for p in passages}
+        noise: list[str] = []
+        for place in _shuffled(draw, len(pool)):
+            if len(noise) == context.noise:
+                break
+            passage, question, sha = pool[place]
+            if question != questions[item] and sha not in taken:
+                taken.add(sha)
+                noise.append(passage)
+        if len(noise) < context.noise:
+            raise UsageError(
+                f"+noise:{context.noise}: '{item.partition(':')[0]}' has only {len(noise)} passages that are not "
+                f"about '{item}'"
+            )
+        mixed = [*passages, *noise]
+        draw.shuffle(mixed)
+        out[item] = mixed
+    return out
+
+
+def _shuffled(draw: random.Random, size: int) -> Iterator[int]:
+    """0 ... size-1 in a random order, one at a time: a few draws are enough, however large the pool."""
+    moved: dict[int, int] = {}
+    for n in range(size):
+        place = draw.randrange(n, size)
+        yield moved.get(place, place)
+        moved[place] = moved.get(n, n)

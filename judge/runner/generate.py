@@ -1,0 +1,139 @@
+"""The system under test: a task on items is run with passages as its context, and its replies become answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from judge.errors import AdjudgeError, BadInput, UsageError
+from judge.prompts.load import Task
+from judge.providers.base import Provider
+from judge.runner.plan import Live, Plan, Report
+from judge.runner.requests import Asker
+from judge.runner.run import run_task
+from judge.store.answers import AnswerAdder
+from judge.store.study import Store, canonical
+from judge.types import Answer, AnswerRow, Json, Status, Where
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What to generate: the plan, whose answers these are, and item -> the passages it is given."""
+
+    plan: Plan
+    system: str
+    condition: str
+    contexts: Mapping[str, Sequence[str]]
+
+    def with_contexts(self) -> Plan:
+        """The plan over the items that have a context, as a run of its own."""
+        selection = replace(self.plan.selection, contexts=self.contexts)
+        extra = {**self.plan.extra, "context": self.condition, "system": self.system}
+        return replace(self.plan, selection=selection, extra=extra)
+
+
+@dataclass(slots=True)
+class Kept:
+    """What became of the replies: answers new to the study, all answers of the run, and problems in words."""
+
+    new: int
+    answers: int
+    problems: list[str]
+
+
+def check(task: Task, system: str, condition: str) -> None:
+    """Raises UsageError when the task cannot make answers, or not with a context."""
+    if task.spec.unit != "item":
+        raise UsageError(
+            f"{task.name} labels units of kind '{task.spec.unit}'; answers are generated for items"
+        )
+    takes = "context" in task.input_names
+    if condition != "none" and not takes:
+        raise UsageError(f"{task.name} takes no input 'context': use --context none")
+    if condition == "none" and "context" in task.required_inputs:
+        raise UsageError(f"{task.name} needs passages: --context none gives it none")
+    for value in (system, condition):
+        if "@" in value or "#" in value:
+            raise UsageError(f"'{value}' holds '@' or '#', which join ids: name the system with --system")
+
+
+async def generate(
+    store: Store, generation: Generation, provider: Provider, watch: Callable[[Live], None] | None = None
+) -> tuple[Report, Kept]:
+    """Run the plan with an open provider and keep each labelled unit as an answer.
+
+    Answers are kept also when the run was interrupted; the same command keeps what a killed process
+    has left. Raises UsageError, before anything is sent, when the study has answers of this system
+    under this condition from elsewhere.
+    """
+    check(generation.plan.task, generation.system, generation.condition)
+    plan = generation.with_contexts()
+    asker = Asker(plan.task, plan.model, provider, plan.sampling)
+    _refuse_mixing(store, generation, {**asker.options, **plan.extra})
+    report = await run_task(store, plan, provider, watch)
+    return report, keep(store, report.run_id, generation)
+
+
+def _refuse_mixing(store: Store, generation: Generation, options: Mapping[str, Json]) -> None:
+    plan = generation.plan
+    own = store.conn.execute(
+        "SELECT run_id FROM runs WHERE task = ? AND model = ? AND options = ?",
+        [plan.task.name, plan.model, canonical(dict(options))],
+    ).fetchone()
+    other = store.conn.execute(
+        "SELECT a.origin, r.task, r.options FROM answers AS a LEFT JOIN runs AS r ON r.run_id = a.origin "
+        "WHERE a.system = ? AND a.condition = ? AND a.origin <> ? LIMIT 1",
+        [generation.system, generation.condition, own[0] if own else ""],
+    ).fetchone()
+    if other is not None:
+        source = f"run {other[0]} ({other[1]})" if other[1] else f"import {other[0]}"
+        raise UsageError(
+            f"the study has answers of '{generation.system}' under the condition '{generation.condition}' from "
+            f"{source}, another task or other options: name these with --system"
+        )
+
+
+def keep(store: Store, run_id: str, generation: Generation) -> Kept:
+    """Make answers of the run's labelled units that are none yet, in one transaction."""
+    query = """
+        SELECT j.unit_id, (SELECT json_group_object(l.field, json_object('value', l.value, 'why', l.rationale))
+                           FROM labels AS l WHERE l.annotator_id = j.run_id AND l.unit_id = j.unit_id
+                             AND l.layer = 'first' AND l.repeat = 0)
+        FROM latest_judgements AS j JOIN units AS u USING (unit_id)
+        WHERE j.run_id = ? AND j.repeat = 0 AND j.status = ? AND NOT EXISTS (
+            SELECT 1 FROM answers AS a WHERE a.item_id = j.unit_id AND a.system = ? AND a.condition = ?)
+        ORDER BY u.rowid
+    """
+    problems: list[str] = []
+    identity = [generation.system, generation.condition]
+    with store.transaction() as conn:
+        adder = AnswerAdder(conn, run_id)
+        for item, labels in conn.execute(query, [run_id, str(Status.OK), *identity]).fetchall():
+            answer = _answer(item, json.loads(labels or "{}"), generation)
+            try:
+                adder.add(AnswerRow(answer, Where(f"run {run_id}", 0)))
+            except BadInput as error:
+                problems.append(f"{item}: {error}")
+        total = conn.execute("SELECT count(*) FROM answers WHERE origin = ?", [run_id]).fetchone()[0]
+    return Kept(adder.counts["answers"], total, problems)
+
+
+def _answer(item: str, labels: Mapping[str, Mapping[str, Json]], generation: Generation) -> Answer:
+    """The first field is the answer's text, the others and the rationale go to its meta."""
+    task = generation.plan.task
+    first = task.spec.questions[0].field
+    if first not in labels:
+        raise AdjudgeError(f"{item} has a judgement without '{first}'")
+    meta: dict[str, Json] = {f: labels[f]["value"] for f in task.fields if f in labels and f != first}
+    if labels[first]["why"]:
+        meta["rationale"] = labels[first]["why"]
+    return Answer(
+        item=item,
+        system=generation.system,
+        condition=generation.condition,
+        text=str(labels[first]["value"]).replace("\0", "\ufffd"),
+        context=list(generation.contexts.get(item, ())),
+        prose=not task.spec.questions[0].labels,
+        meta=meta,
+    )

@@ -1,0 +1,96 @@
+"""Identical requests are sent once: whoever asks the same gets the answer of the first.
+
+A request is known from the moment it is sent: in flight (who asks the same waits for its outcome),
+answered and not yet committed, or in the study.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from judge.parse import Parsed
+from judge.runner.calls import Attempt
+from judge.store import runs
+from judge.store.runs import RequestRecord
+from judge.types import Reply, Request, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A unit with the request that asks for its labels."""
+
+    unit: Unit
+    request: Request
+    record: RequestRecord
+
+    @property
+    def sha(self) -> str:
+        """What identical questions share."""
+        return self.record.request_sha
+
+
+@dataclass(slots=True)
+class _Asked:
+    outcome: Attempt | None = None
+    waiting: list[Question] = field(default_factory=list)
+
+
+class Identical:
+    """The requests of one run. `waiting` counts the questions that wait for another one's outcome."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self.waiting = 0
+        self._conn = conn
+        self._asked: dict[str, _Asked] = {}
+        self._stored: set[str] = set()
+
+    def look_up(self, questions: Sequence[Question]) -> None:
+        """See which of these the study knows: once for several, before they are asked one by one."""
+        self._stored = runs.known_requests(self._conn, [q.sha for q in questions])
+
+    def answer(self, question: Question) -> Attempt | None:
+        """The outcome of an identical request, if there is one by now.
+
+        A unit that is asked again is only given an answer with labels.
+        """
+        if (asked := self._asked.get(question.sha)) is not None:
+            return asked.outcome
+        if question.sha not in self._stored:
+            return None
+        known = runs.find_known(self._conn, question.sha, labelled=question.unit.attempts > 0)
+        if known is None:
+            return None
+        reply = Reply(known.reply or "", resolved_model=known.resolved_model)
+        return Attempt(question.record, Parsed(known.status, known.labels, known.reason), reply)
+
+    def wait(self, question: Question) -> bool:
+        """Keep the question until the identical one in flight has its outcome; False without such one."""
+        asked = self._asked.get(question.sha)
+        if asked is None:
+            return False
+        asked.waiting.append(question)
+        self.waiting += 1
+        return True
+
+    def sent(self, question: Question) -> None:
+        """From here on the question can be waited for."""
+        self._asked[question.sha] = _Asked()
+
+    def answered(self, question: Question, outcome: Attempt) -> list[Question]:
+        """Note the outcome and return the questions that have waited for it."""
+        asked = self._asked[question.sha]
+        asked.outcome, waited = outcome, asked.waiting
+        asked.waiting = []
+        self.waiting -= len(waited)
+        return waited
+
+    def given_up(self, question: Question) -> None:
+        """There will be no outcome: the run is being stopped, and who waits for it stays pending."""
+        self.waiting -= len(self._asked.pop(question.sha).waiting)
+
+    def saved(self, sha: str) -> None:
+        """The study knows this request from here on; what was looked up before did not show it."""
+        self._asked.pop(sha, None)
+        self._stored.add(sha)

@@ -1,0 +1,152 @@
+"""Attribution: do the citations of an answer name the right passages?
+
+GaRAGe (arXiv 2506.07671) reports precision, recall and F1 of attribution; two readings are offered:
+    cited   the ids cited in the model's answer against those cited in the human answer
+    judged  each cited passage is asked whether it supports its sentence
+Both micro (over citations) and macro (mean over answers); F1 is the harmonic mean of the two aggregates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+import pandas as pd
+
+from judge.scores.compare import combined
+from judge.scores.score import Score, StatusArray, Units, harmonic, quotient, scored
+from judge.scores.tables import (
+    coded,
+    column,
+    counts,
+    gathered,
+    listed,
+    parts,
+    positions,
+    statuses,
+    totals,
+    units,
+)
+from judge.stats.coefficients import ratio
+from judge.stats.ratings import FloatArray, IntArray
+
+SUPPORT = ("full", "partial", "none")
+
+
+def resolve(ids: Iterable[str], known: Collection[str]) -> tuple[list[str], list[str]]:
+    """Cited ids as the passages call themselves, and those that name no passage.
+
+    `3` also finds `cite_3`, and the other way round. Each id once, in order.
+    """
+    found: dict[str, None] = {}
+    unknown: dict[str, None] = {}
+    for name in ids:
+        other = name.removeprefix("cite_") if name.startswith("cite_") else f"cite_{name}"
+        if name in known:
+            found[name] = None
+        elif other in known:
+            found[other] = None
+        else:
+            unknown[name] = None
+    return list(found), list(unknown)
+
+
+def cited(answers: pd.DataFrame) -> list[Score]:
+    """Precision, recall and F1 of the cited ids against the reference's, micro and macro.
+
+    `answers`: unit_id, question_id, cited and reference_cited (lists of ids; None: not known), answerable
+    (optional; rows where it is false are left out: their human answer cites nothing).
+
+    micro: P = sum |cited & reference| / sum |cited|, R = the same over sum |reference|. macro: the means of each answer's
+    P and R; an answer that cites nothing has no P, one whose reference cites nothing no R.
+    """
+    if "answerable" in answers.columns:
+        answers = answers[answers["answerable"].astype(bool)]
+    who = units(answers, "answers")
+    given = listed(column(answers, "cited", "answers"), "cited ids")
+    wanted = listed(column(answers, "reference_cited", "answers"), "cited ids")
+    rows = np.full((len(who), 3), np.nan)
+    for i, (mine, theirs) in enumerate(zip(given, wanted, strict=True)):
+        if mine is not None and theirs is not None:
+            rows[i] = len(mine & theirs), len(mine), len(theirs)
+
+    def f1(sums: FloatArray) -> FloatArray:
+        return harmonic(ratio(sums[:, 0], sums[:, 1]), ratio(sums[:, 0], sums[:, 2]))
+
+    why, none, nothing = "citations not known", "no answer cites anything", "no reference cites anything"
+    hits, n_given, n_wanted = rows.T
+    return [
+        Score("attribution_precision_micro", who, rows, quotient(0, 1), why=why, undefined=none),
+        Score("attribution_recall_micro", who, rows, quotient(0, 2), why=why, undefined=nothing),
+        Score("attribution_f1_micro", who, rows, f1, why=why, undefined=f"{none}, or {nothing}"),
+        *_macro("attribution", who, ratio(hits, n_given), ratio(hits, n_wanted)),
+    ]
+
+
+def judged(
+    answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFrame, *, partial: float = 0.0
+) -> list[Score]:
+    """Precision, recall and F1 of judged citations, micro (over citations and sentences) and macro.
+
+    answers    unit_id, question_id
+    sentences  unit_id, answer_id: those that need a citation (leave no_rad out)
+    citations  unit_id, sentence_id, label (full, partial, none), status: one row a cited passage
+
+    P = share of citations that support their sentence, R = share of sentences that a citation supports, partial
+    support counting as `partial`; of several citations the best counts. A sentence with a citation that
+    has no label is unknown, unless another supports it fully. In the macro means an answer with something
+    unknown has no value, one without citations no P, one without sentences no R.
+    """
+    who = units(answers, "answers")
+    n = len(who)
+    whole = positions(column(sentences, "answer_id", "sentences"), who, "sentences", "answers")
+    lines = parts(sentences, "sentences", who, whole)
+    of = positions(column(citations, "sentence_id", "citations"), lines, "citations", "sentences")
+    marks = parts(citations, "citations", who, whole[of])
+    weight = {"full": 1.0, "partial": partial, "none": 0.0}
+    support = coded(column(citations, "label", "citations"), weight, "citation support")
+    status = statuses(citations, ~np.isnan(support))
+    best, best_status = best_support(support, of, len(lines)), gathered(status, of, len(lines))
+    name, notes = "judged_attribution", (f"partial support counts as {partial:g}",)
+    precision = scored(f"{name}_precision_micro", marks, support, status, notes=notes)
+    recall = scored(f"{name}_recall_micro", lines, best, best_status, notes=notes)
+    each = [
+        ratio(totals(where, n, values), counts(where, n))
+        for values, where in ((support, whole[of]), (best, whole))
+    ]
+    macro = _macro(name, who, each[0], each[1], gathered(best_status, whole, n))
+    f1 = combined(f"{name}_f1_micro", [precision, recall], harmonic)
+    return [precision, recall, f1, *(score.noted(*notes) for score in macro)]
+
+
+def support_rates(answers: pd.DataFrame, citations: pd.DataFrame) -> list[Score]:
+    """Share of the judged citations with each support label. `citations`: unit_id, answer_id, label, status."""
+    who = units(answers, "answers")
+    of = positions(column(citations, "answer_id", "citations"), who, "citations", "answers")
+    labels = column(citations, "label", "citations")
+    code = coded(labels, {name: float(i) for i, name in enumerate(SUPPORT)}, "citation support")
+    marks, status = parts(citations, "citations", who, of), statuses(citations, ~np.isnan(code))
+    return [
+        scored(f"citation_{name}", marks, np.where(np.isnan(code), np.nan, code == i), status)
+        for i, name in enumerate(SUPPORT)
+    ]
+
+
+def best_support(support: FloatArray, of: IntArray, n: int) -> FloatArray:
+    """The best support among each sentence's citations, 0 without any; nan while an unknown one could beat it."""
+    known = ~np.isnan(support)
+    best = np.zeros(n)
+    np.maximum.at(best, of[known], support[known])
+    unknown = np.zeros(n, dtype=bool)
+    unknown[of[~known]] = True
+    best[unknown & (best < 1)] = np.nan
+    return best
+
+
+def _macro(
+    name: str, who: Units, precision: FloatArray, recall: FloatArray, status: StatusArray | None = None
+) -> list[Score]:
+    """Means over answers, and the harmonic mean of the two means."""
+    p = scored(f"{name}_precision_macro", who, precision, status, why="no citation")
+    r = scored(f"{name}_recall_macro", who, recall, status, why="nothing to cite")
+    return [p, r, combined(f"{name}_f1_macro", [p, r], harmonic)]

@@ -1,0 +1,112 @@
+"""Do the citations of a sentence carry it? ALCE's citation recall and precision, and TREC RAG's support.
+
+Tables (see `judge.scores.tables`):
+    answers    unit_id, question_id
+    sentences  unit_id, answer_id; for ALCE entailed: all its citations together entail it (1 / 0 / None; not read where
+               there is no citation)
+    citations  unit_id, sentence_id; for ALCE alone: this passage entails the sentence, rest: the other citations of
+               the sentence still do (both 1 / 0 / None; rest is not read for a single citation); for TREC label: full,
+               partial or none, and position (from 1, optional)
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from judge.errors import BadInput
+from judge.scores.attribution import best_support
+from judge.scores.compare import combined
+from judge.scores.score import Score, harmonic, scored
+from judge.scores.tables import (
+    coded,
+    column,
+    counts,
+    flags,
+    gathered,
+    parts,
+    positions,
+    statuses,
+    totals,
+    units,
+)
+from judge.stats.coefficients import ratio
+
+Several = Literal["best", "first"]
+
+SUPPORT = {"full": 1.0, "partial": 0.5, "none": 0.0}
+
+
+def alce(
+    answers: pd.DataFrame,
+    sentences: pd.DataFrame,
+    citations: pd.DataFrame,
+    *,
+    uncited_precision: float | None = None,
+) -> list[Score]:
+    """Citation recall, precision and F1 (Gao et al. 2023, "Enabling LLMs to Generate Text with Citations", arXiv
+    2305.14627, section 3.3): shares within each answer, then the mean over answers.
+
+    A sentence is recalled iff it has citations and together they entail it. A citation is precise iff its
+    sentence is recalled and it is not redundant: it fails alone while the rest still entail. A citation of a
+    sentence that is not recalled needs no further label. An answer without citations has no precision;
+    the paper's code says 0: `uncited_precision=0.0`. F1 is the harmonic mean of the two means.
+    """
+    who = units(answers, "answers")
+    n = len(who)
+    whole = positions(column(sentences, "answer_id", "sentences"), who, "sentences", "answers")
+    lines = parts(sentences, "sentences", who, whole)
+    of = positions(column(citations, "sentence_id", "citations"), lines, "citations", "sentences")
+    n_cited = counts(of, len(lines))
+    entailed = flags(column(sentences, "entailed", "sentences"), "entailed")
+    recalled = np.where(n_cited > 0, entailed, 0.0)
+    alone, rest = (flags(column(citations, name, "citations"), name) for name in ("alone", "rest"))
+    # A single citation is what entails; with several, either of the two answers may already decide.
+    needed = np.where(
+        (n_cited[of] == 1) | (alone == 1) | (rest == 0), 1.0, np.where(np.isnan(alone + rest), np.nan, 0.0)
+    )
+    precise = np.where(recalled[of] == 0, 0.0, recalled[of] * needed)
+    recall = ratio(totals(whole, n, recalled), counts(whole, n))
+    n_citations = counts(whole[of], n)
+    precision = ratio(totals(whole[of], n, precise), n_citations)
+    if uncited_precision is not None:
+        precision[(n_citations == 0) & (counts(whole, n) > 0)] = uncited_precision
+    status = gathered(statuses(sentences, ~np.isnan(recalled)), whole, n)
+    found = [
+        scored("alce_citation_recall", who, recall, status, why="no sentence"),
+        scored("alce_citation_precision", who, precision, status, why="no citation, or one not judged"),
+    ]
+    return [*found, combined("alce_citation_f1", found, harmonic)]
+
+
+def trec(
+    answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFrame, *, several: Several = "best"
+) -> list[Score]:
+    """TREC RAG support (Thakur et al. 2025, arXiv 2504.15205): full 1, partial 0.5, none 0.
+
+    trec_support_precision  mean support of the judged citations
+    trec_support_recall     mean support of the sentences; one without a citation has 0. Of several citations the `best`
+                            counts, or the `first` by position, as in TREC 2024, which judged only that one:
+                            then precision is over first citations too
+    """
+    if several not in ("best", "first"):
+        raise BadInput(f"unknown rule '{several}'; there are best and first")
+    if several == "first":
+        order = column(citations, "position", "citations")
+        first = order.groupby(column(citations, "sentence_id", "citations").to_numpy()).transform("min")
+        citations = citations[(order == first).to_numpy()]
+    who = units(answers, "answers")
+    whole = positions(column(sentences, "answer_id", "sentences"), who, "sentences", "answers")
+    lines = parts(sentences, "sentences", who, whole)
+    of = positions(column(citations, "sentence_id", "citations"), lines, "citations", "sentences")
+    marks = parts(citations, "citations", who, whole[of])
+    support = coded(column(citations, "label", "citations"), SUPPORT, "citation support")
+    status = statuses(citations, ~np.isnan(support))
+    note = (f"of several citations of a sentence: the {several}",)
+    best, why = best_support(support, of, len(lines)), gathered(status, of, len(lines))
+    return [
+        scored("trec_support_precision", marks, support, status, notes=note),
+        scored("trec_support_recall", lines, best, why, notes=note),
+    ]

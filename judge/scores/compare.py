@@ -1,0 +1,195 @@
+"""Two scores at once: on the same units (judge swap, ratio to a baseline), or on different ones (drops)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Unpack
+
+import numpy as np
+
+from judge.errors import BadInput
+from judge.scores.score import Score, Units, measured_all
+from judge.stats.bootstrap import NO_WIDTH, How
+from judge.stats.coefficients import ratio
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.types import Measure
+
+Both = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`difference` = `second` - `first`, all three on the units that have a value in both runs."""
+
+    first: Measure
+    second: Measure
+    difference: Measure
+
+
+def compare(first: Score, second: Score, **how: Unpack[How]) -> Difference:
+    """Paired difference of one measure between two runs, with an interval over questions.
+
+    For any Score: units are matched by id, and both runs get the same resamples. `coverage` is the share of the
+    units in both runs that have both values; units in one run only are counted in a note.
+    """
+    [found] = _differences([(first, second)], **how)
+    return found
+
+
+def compare_all(first: Sequence[Score], second: Sequence[Score], **how: Unpack[How]) -> list[Difference]:
+    """`compare` for each measure, by name, in the order of `first`; one that only one run has has a reason."""
+    mine, theirs = _named(first), _named(second)
+    shared = iter(_differences([(one, theirs[name]) for name, one in mine.items() if name in theirs], **how))
+    found = [next(shared) if name in theirs else _alone(one, "first", **how) for name, one in mine.items()]
+    return found + [_alone(one, "second", **how) for name, one in theirs.items() if name not in mine]
+
+
+def paired(measure: str, first: Score, second: Score, value: Both) -> Score:
+    """A function of two measures on the units that have a value in both: `value(first, second)`."""
+    return _Pairing(first, second).score(measure, first, second, value)
+
+
+def over(measure: str, score: Score, baseline: Score) -> Score:
+    """score / baseline on the units that have both: the ratio to a baseline."""
+    return replace(paired(measure, score, baseline, ratio), undefined="the baseline is zero or undefined")
+
+
+def combined(measure: str, parts: Sequence[Score], value: Callable[..., FloatArray]) -> Score:
+    """A function of several measures that may rest on different units of the same questions.
+
+    `value` gets one array for each part. Questions are resampled together, so that a question that is hard
+    everywhere is hard in all parts. n_units and coverage are those of the first part.
+    """
+    names = parts[0].units.questions
+    for part in parts[1:]:
+        if part.units.questions is not names:
+            names = names.append(part.units.questions).unique()
+    widths = [part.rows.shape[1] + 1 for part in parts]
+    starts = np.cumsum([0, *widths])
+    sizes = [len(part.units) for part in parts]
+    rows = np.zeros((sum(sizes), int(starts[-1])))
+    clusters, at = np.empty(sum(sizes), dtype=np.int64), 0
+    for part, start, width, size in zip(parts, starts, widths, sizes, strict=False):
+        here = slice(at, at + size)
+        rows[here, start : start + width - 1] = part.rows
+        rows[here, start + width - 1] = 1
+        own = part.units
+        same = own.questions is names
+        clusters[here] = own.clusters if same else names.get_indexer(own.questions)[own.clusters]
+        at += size
+    counted = np.zeros(sum(sizes), dtype=bool)
+    counted[: sizes[0]] = True if parts[0].counted is None else parts[0].counted
+    status = [
+        np.zeros(size, dtype=np.int8) if part.status is None else part.status
+        for part, size in zip(parts, sizes, strict=True)
+    ]
+
+    def of(sums: FloatArray) -> FloatArray:
+        each = zip(parts, starts, widths, strict=False)
+        return value(*(part.value(sums[:, start : start + width]) for part, start, width in each))
+
+    return Score(
+        measure,
+        Units(tuple(ids for part in parts for ids in part.units.parts), clusters, names),
+        rows,
+        of,
+        np.concatenate(status),
+        parts[0].why,
+        undefined=f"{' or '.join(part.measure for part in parts)} is undefined",
+        notes=parts[0].notes,
+        counted=counted,
+    )
+
+
+class _Pairing:
+    """Two tables of units matched by id, and the rows of two scores on the units that both have."""
+
+    def __init__(self, first: Score, second: Score) -> None:
+        for score in (first, second):
+            if not score.units.ids.is_unique:
+                raise BadInput(f"{score.measure}: a unit is there twice")
+        if first.units is second.units:
+            position = np.arange(len(first.units))
+        else:
+            position = second.units.ids.get_indexer(first.units.ids)
+        self.both: BoolArray = position >= 0
+        self.where: IntArray = position[self.both].astype(np.int64)
+        self.units = first.units if self.both.all() else first.units.take(self.both)
+        self.n_alone = len(first.units) + len(second.units) - 2 * len(self.units)
+        self._rows: dict[tuple[int, int], FloatArray] = {}
+
+    def rows(self, first: Score, second: Score) -> FloatArray:
+        """Both scores' rows side by side; the same array for scores that share theirs."""
+        key = id(first.rows), id(second.rows)
+        if key not in self._rows:
+            self._rows[key] = np.concatenate([first.rows[self.both], second.rows[self.where]], axis=1)
+        return self._rows[key]
+
+    def score(self, measure: str, first: Score, second: Score, value: Both) -> Score:
+        """`value` of both, on the units with a value in both."""
+        width = first.rows.shape[1]
+
+        def both(sums: FloatArray) -> FloatArray:
+            mine = np.concatenate([sums[:, :width], sums[:, -1:]], axis=1)
+            return value(first.value(mine), second.value(sums[:, width:]))
+
+        note = f"{self.n_alone} units are in one of the two only"
+        return Score(
+            measure,
+            self.units,
+            self.rows(first, second),
+            both,
+            why="no value in one of the two",
+            undefined="one of the two is undefined on the units they share",
+            notes=(note,) if self.n_alone else (),
+            counted=None if first.counted is None else first.counted[self.both],
+        )
+
+
+def _differences(pairs: Sequence[tuple[Score, Score]], **how: Unpack[How]) -> list[Difference]:
+    pairings: dict[tuple[int, int], _Pairing] = {}
+    scores: list[Score] = []
+    for first, second in pairs:
+        key = id(first.units), id(second.units)
+        pairing = pairings[key] if key in pairings else pairings.setdefault(key, _Pairing(first, second))
+        name = first.measure
+        one = replace(pairing.score(name, first, second, lambda a, b: a), binary=first.binary)
+        scores += [
+            one,
+            replace(pairing.score(name, first, second, lambda a, b: b), binary=second.binary),
+            pairing.score(f"{name}_difference", first, second, lambda a, b: b - a),
+        ]
+    measures = measured_all(scores, **how)
+    found = []
+    for i, (first, second) in enumerate(pairs):
+        difference = measures[3 * i + 2]
+        if NO_WIDTH in difference.notes and first.binary and second.binary:
+            difference = _bounded(difference)
+        found.append(Difference(measures[3 * i], measures[3 * i + 1], difference))
+    return found
+
+
+def _bounded(difference: Measure) -> Measure:
+    # No resample differs from another, so resampling says nothing; the share of questions that would
+    # have shown a change still has an exact bound.
+    assert difference.n_clusters and difference.value is not None
+    reach = 1 - ((1 - difference.confidence) / 2) ** (1 / difference.n_clusters)
+    note = "no resample differs: the interval is the exact binomial one"
+    notes = tuple(note if old == NO_WIDTH else old for old in difference.notes)
+    return replace(difference, low=difference.value - reach, high=difference.value + reach, notes=notes)
+
+
+def _alone(score: Score, which: str, **how: Unpack[How]) -> Difference:
+    found = score.measured(**how)
+    reason = f"only the {which} run has this measure"
+    none = replace(found, value=None, low=None, high=None, n_units=0, coverage=None, notes=(), reason=reason)
+    change = replace(none, measure=f"{score.measure}_difference")
+    return Difference(found, none, change) if which == "first" else Difference(none, found, change)
+
+
+def _named(scores: Sequence[Score]) -> dict[str, Score]:
+    found = {score.measure: score for score in scores}
+    if len(found) < len(scores):
+        raise BadInput("two scores of one run have the same name: compare one stratum at a time")
+    return found

@@ -1,0 +1,219 @@
+"""Confirmation bias of retrieval and of answers: do a claim and its counter claim each find their own support?
+
+"Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG, anonymous submission).
+
+Tables (see `judge.scores.tables`):
+    pairs    pair_id, original and counter (claim ids), question_id (optional; else the pair is the cluster)
+    stances  one row a passage of a claim's list at a stage: claim_id, stage, label (support, refute, neutral),
+             rank (from 1; needed for k), document (the same word for the same document in both lists;
+             needed for the overlap), status
+    answers  claim_id, label (Yes: supports its claim, No, Others), valid (optional bool: False for an answer that is
+             empty or was refused), status
+
+For a claim at a stage: SR = supporting / (supporting + refuting) passages, RR = 1 - SR; undefined without either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from judge.errors import BadInput
+from judge.scores.compare import paired
+from judge.scores.score import STATUSES, Score, Units, quotient, scored
+from judge.scores.tables import coded, column, counts, flags, gathered, positions, statuses, units
+from judge.stats.coefficients import ratio
+from judge.stats.ratings import FloatArray
+
+STANCES = ("support", "refute", "neutral")
+_ANSWERS = {"Yes": 1.0, "No": 0.0, "Others": 0.0}
+
+
+def ratios(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str, k: int | None = None) -> pd.DataFrame:
+    """One row a claim of `pairs`: n_support, n_refute, n_neutral, n_missing, sr, rr (nan: undefined).
+
+    SR is over the passages that have a stance; n_missing counts those that have none, `status` says why.
+    Raises BadInput for a stage that no row has, or a claim in two pairs.
+    """
+    who = _claims(pairs)
+    some = _stage(stances, stage, k)
+    some = some[column(some, "claim_id", "stances").isin(who.ids)]
+    of = positions(some["claim_id"], who, "stances", "pairs")
+    code = coded(
+        column(some, "label", "stances"), {name: float(i) for i, name in enumerate(STANCES)}, "stance"
+    )
+    status = statuses(some, ~np.isnan(code))
+    n = len(who)
+    table = {f"n_{name}": counts(of, n, code == i).astype(np.int64) for i, name in enumerate(STANCES)}
+    table["n_missing"] = counts(of, n, np.isnan(code)).astype(np.int64)
+    support, refute = table["n_support"].astype(np.float64), table["n_refute"].astype(np.float64)
+    found = pd.DataFrame(table, index=who.ids)
+    found["sr"] = ratio(support, support + refute)
+    found["rr"] = 1 - found["sr"]
+    found["status"] = gathered(status, of, n)
+    return found
+
+
+def retrieval_bias(
+    pairs: pd.DataFrame, stances: pd.DataFrame, stage: str, k: int | None = None
+) -> list[Score]:
+    """The measures of one stage, named after it.
+
+    cr                       (1/2N) sum (|SR_o - RR_c| + |SR_c - RR_o|) = mean |SR_o + SR_c - 1| over the N pairs with
+                             both SR defined: 0 when what supports a claim refutes its counter claim
+    signed_cr                mean SR_o + SR_c - 1: above 0 each side finds its own support
+    defined_pairs            share of all pairs that N is
+    neutral_share            neutral passages over those with a stance, all lists together
+    neutral_share_per_claim  the mean of each claim's share
+    missing_stances          passages without a stance over all passages
+    overlap                  mean Jaccard overlap of the two lists' documents, when there is a column `document`
+    """
+    who = _pairs(pairs)
+    table = ratios(pairs, stances, stage, k)
+    original, counter = table.loc[pairs["original"]], table.loc[pairs["counter"]]
+    bias: FloatArray = np.asarray(original["sr"].to_numpy() + counter["sr"].to_numpy() - 1, dtype=np.float64)
+    status = np.maximum(original["status"].to_numpy(), counter["status"].to_numpy()).astype(np.int8)
+    # A claim may be undefined although every stance is there: then it is not the judge that is missing.
+    status[(original["n_missing"].to_numpy() + counter["n_missing"].to_numpy()) == 0] = 0
+    why = "no supporting or refuting passage on one side"
+    found = [
+        scored("cr", who, np.abs(bias), status, why=why),
+        scored("signed_cr", who, bias, status, why=why),
+        scored("defined_pairs", who, (~np.isnan(bias)).astype(np.float64)),
+    ]
+    stance = [f"n_{name}" for name in STANCES]
+    known = (original[stance].to_numpy() + counter[stance].to_numpy()).sum(axis=1)
+    neutral = original["n_neutral"].to_numpy() + counter["n_neutral"].to_numpy()
+    lost = original["n_missing"].to_numpy() + counter["n_missing"].to_numpy()
+    rows = np.column_stack([neutral, known, lost, known + lost]).astype(np.float64)
+    no_passage = "no passage has a stance"
+    found += [
+        Score("neutral_share", who, rows, quotient(0, 1), undefined=no_passage),
+        _per_claim(pairs, table),
+        Score("missing_stances", who, rows, quotient(2, 3), undefined="there are no passages"),
+    ]
+    if "document" in stances.columns:
+        found.append(
+            scored("overlap", who, _overlap(pairs, _stage(stances, stage, k)), why="both lists are empty")
+        )
+    label = stage if k is None else f"{stage}@{k}"
+    return [score.named(f"{score.measure}[{label}]") for score in found]
+
+
+def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
+    """What each measure of `retrieval_bias` gains from one stage to the next, on the pairs that have both."""
+    found = []
+    for one, other in zip(first, second, strict=True):
+        name, stage = one.measure.rstrip("]").split("[")
+        later = other.measure.rstrip("]").split("[")[1]
+        found.append(paired(f"{name}_change[{stage} to {later}]", one, other, lambda a, b: b - a))
+    return found
+
+
+def answer_bias(pairs: pd.DataFrame, answers: pd.DataFrame) -> list[Score]:
+    """cbr: pairs where both answers support their own claim, over pairs where both answers are valid.
+
+    Valid: not empty, not refused, verdict parsed; `Others` is valid and does not support.
+    """
+    who = _pairs(pairs)
+    both, status = _supports(pairs, answers)
+    biased = np.asarray((both == 1).all(axis=1), dtype=np.float64)
+    biased[np.isnan(both).any(axis=1)] = np.nan
+    valid = np.asarray(~np.isnan(both).any(axis=1), dtype=np.float64)
+    return [
+        scored("cbr", who, biased, status, why="an answer is not valid"),
+        scored("valid_pairs", who, valid),
+    ]
+
+
+def scatter(
+    pairs: pd.DataFrame,
+    stances: pd.DataFrame,
+    stage: str,
+    answers: pd.DataFrame | None = None,
+    k: int | None = None,
+) -> pd.DataFrame:
+    """One row a pair for the plot of SR_o against SR_c: sr_original, sr_counter, cr, signed_cr, biased.
+
+    `biased`: both answers support their own claim; None without answers, or where one is not valid.
+    """
+    table = ratios(pairs, stances, stage, k)
+    found = pd.DataFrame({"pair_id": column(pairs, "pair_id", "pairs")}).reset_index(drop=True)
+    found["sr_original"] = table["sr"].reindex(pairs["original"]).to_numpy()
+    found["sr_counter"] = table["sr"].reindex(pairs["counter"]).to_numpy()
+    found["signed_cr"] = found["sr_original"] + found["sr_counter"] - 1
+    found["cr"] = found["signed_cr"].abs()
+    biased = np.full(len(found), None, dtype=object)
+    if answers is not None:
+        both, _ = _supports(pairs, answers)
+        known = ~np.isnan(both).any(axis=1)
+        biased[known] = (both[known] == 1).all(axis=1)
+    found["biased"] = biased
+    return found
+
+
+def _pairs(pairs: pd.DataFrame) -> Units:
+    for side in ("original", "counter"):
+        if column(pairs, side, "pairs").isna().any():
+            raise BadInput(f"a pair has no {side} claim")
+    return units(pairs, "pairs", "pair_id")
+
+
+def _claims(pairs: pd.DataFrame) -> Units:
+    """Both sides' claims, in the questions of their pairs."""
+    who = _pairs(pairs)
+    ids = pd.concat([pairs["original"], pairs["counter"]])
+    if ids.duplicated().any():
+        raise BadInput(f"claim '{ids[ids.duplicated()].iloc[0]}' is in two pairs, or twice in one")
+    return who.parts_of(pd.Index(ids.to_numpy()), np.tile(np.arange(len(who)), 2))
+
+
+def _stage(stances: pd.DataFrame, stage: str, k: int | None) -> pd.DataFrame:
+    stages = column(stances, "stage", "stances")
+    some = stances[stages == stage]
+    if some.empty:
+        raise BadInput(f"no stance at stage '{stage}'; there are {', '.join(map(str, stages.unique()))}")
+    return some if k is None else some[column(some, "rank", "stances") <= k]
+
+
+def _per_claim(pairs: pd.DataFrame, table: pd.DataFrame) -> Score:
+    stance = table[[f"n_{name}" for name in STANCES]].to_numpy(dtype=np.float64)
+    share = ratio(stance[:, STANCES.index("neutral")], stance.sum(axis=1))
+    status = table["status"].to_numpy().astype(np.int8)
+    return scored("neutral_share_per_claim", _claims(pairs), share, status, why="no passage")
+
+
+def _overlap(pairs: pd.DataFrame, some: pd.DataFrame) -> FloatArray:
+    documents = column(some, "document", "stances")
+    if documents.isna().any():
+        raise BadInput("a row of the table of stances has no document")
+    claim = column(some, "claim_id", "stances")
+    names, distinct = pd.factorize(documents)
+    # A claim's documents as numbers: those of one side, once each, are compared with those of the other.
+    sides = []
+    for side in ("original", "counter"):
+        where = pd.Index(pairs[side].to_numpy()).get_indexer(pd.Index(claim.to_numpy()))
+        here = where >= 0
+        sides.append(np.unique(where[here].astype(np.int64) * len(distinct) + names[here]))
+    n = len(pairs)
+    both = np.intersect1d(sides[0], sides[1], assume_unique=True)
+    size = [counts(keys // max(len(distinct), 1), n) for keys in (*sides, both)]
+    return ratio(size[2], size[0] + size[1] - size[2])
+
+
+def _supports(pairs: pd.DataFrame, answers: pd.DataFrame) -> tuple[FloatArray, np.ndarray]:
+    """[pairs, 2]: 1 where the answer supports its claim, nan where it is not valid; and why the pair has no value."""
+    who = units(answers, "answers", "claim_id")
+    given = coded(column(answers, "label", "answers"), _ANSWERS, "answer")
+    status = statuses(answers, ~np.isnan(given))
+    if "valid" in answers.columns:
+        off = flags(answers["valid"], "valid") == 0
+        given[off] = np.nan
+    sides, worst = [], np.zeros(len(pairs), dtype=np.int8)
+    for side in ("original", "counter"):
+        where = who.ids.get_indexer(pd.Index(column(pairs, side, "pairs").to_numpy()))
+        sides.append(np.where(where >= 0, given[where], np.nan))
+        worst = np.maximum(worst, np.where(where >= 0, status[where], len(STATUSES) - 1)).astype(np.int8)
+    return np.column_stack(sides), worst

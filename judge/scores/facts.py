@@ -1,0 +1,100 @@
+"""Several judges on the same answers, as FACTS Grounding aggregates them, or by majority.
+
+Jacovi et al., "The FACTS Grounding Leaderboard", 2025 (arXiv 2501.03200), section 3: each judge's score is its share of
+accurate answers, the factuality is the mean over judges; an answer is ineligible only when all judges
+say so, and then counts as inaccurate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+
+from judge.errors import BadInput
+from judge.scores.score import Score, Units, scored
+from judge.stats.coefficients import ratio
+from judge.stats.ratings import FloatArray
+
+Aggregate = Literal["facts", "majority"]
+Pair = tuple[Score, Score]
+
+
+def several(judges: Mapping[str, Pair], rule: Aggregate = "facts") -> list[Score]:
+    """Factuality out of several judges, then each judge's own.
+
+    `judges` maps a judge to its (eligibility, unadjusted factuality), as `garage.factuality` returns them.
+
+    facts      mean over judges j of mean over answers i of G_ij (1 - I_i), I_i = 1 iff all judges call i ineligible. A
+               judge without a verdict on i is left out of its own mean. I_i is unknown, and i without
+               a value, when one has no eligibility and all others say ineligible: `unparsed="facts"` of
+               `garage.factuality` is the paper's way out.
+    majority   mean over answers of "most judges say eligible" and "most say grounded"; a tie, or no
+               judge, leaves the answer without a value.
+    """
+    if not judges:
+        raise BadInput("there are no judges")
+    who = _everyone(judges)
+    eligible = np.column_stack([_on(pair[0], who) for pair in judges.values()])
+    grounded = np.column_stack([_on(pair[1], who) for pair in judges.values()])
+    n = len(judges)
+    told = (f"{n} judges: {', '.join(judges)}", f"aggregated by {rule}")
+    if rule == "majority":
+        ties = _most(eligible), _most(grounded)
+        return [scored("factuality", who, ties[0] * ties[1], why="tied or unlabelled", notes=told)]
+    if rule != "facts":
+        raise BadInput(f"unknown rule '{rule}'; there are facts and majority")
+    someone = (eligible == 1).any(axis=1)
+    unanimous = (eligible == 0).all(axis=1)
+    ineligible = np.where(someone, 0.0, np.where(unanimous, 1.0, np.nan))
+    # An ineligible answer is inaccurate whatever its grounding, labelled or not.
+    accurate = np.where(ineligible[:, None] == 1, 0.0, grounded * (1 - ineligible[:, None]))
+    known = ~np.isnan(accurate)
+    rows = np.concatenate([np.nan_to_num(accurate), known], axis=1).astype(np.float64)
+    rows[~known.any(axis=1)] = np.nan
+
+    def over_judges(sums: FloatArray) -> FloatArray:
+        means: FloatArray = ratio(sums[:, :n], sums[:, n : 2 * n]).mean(axis=1)
+        return means
+
+    every = Score(
+        "factuality",
+        who,
+        rows,
+        over_judges,
+        why="no verdict by any judge, or eligibility open",
+        undefined="one of the judges has no verdict at all",
+        notes=told,
+    )
+    share = scored("ineligible_by_all", who, ineligible, why="eligibility open", notes=told[:1])
+    own = [
+        scored(f"factuality[{name}]", who, accurate[:, j], why="no verdict") for j, name in enumerate(judges)
+    ]
+    return [every, share, *own]
+
+
+def _everyone(judges: Mapping[str, Pair]) -> Units:
+    """All answers that some judge was asked about."""
+    scores = [score for pair in judges.values() for score in pair]
+    who = scores[0].units
+    for score in scores[1:]:
+        new = ~score.units.ids.isin(who.ids)
+        if new.any():
+            more = score.units.take(new)
+            ids = who.ids.append(more.ids)
+            questions = np.concatenate([who.questions[who.clusters], more.questions[more.clusters]])
+            who = Units.of(ids.to_numpy(), questions)
+    return who
+
+
+def _on(score: Score, who: Units) -> FloatArray:
+    """A judge's 1 / 0 / nan on everyone's answers."""
+    values = np.full(len(who), np.nan)
+    values[who.ids.get_indexer(score.units.ids)] = score.rows[:, 0]
+    return values
+
+
+def _most(values: FloatArray) -> FloatArray:
+    yes, no = (values == 1).sum(axis=1), (values == 0).sum(axis=1)
+    return np.where(yes > no, 1.0, np.where(no > yes, 0.0, np.nan))

@@ -1,0 +1,225 @@
+"""GaRAGe: is the answer factual, does it rest on the relevant passages, and does it know when to decline?
+
+Sorodoc et al., "GaRAGe: A Benchmark with Grounding Annotations for RAG Evaluation", 2025 (arXiv 2506.07671);
+the judge follows FACTS Grounding (arXiv 2501.03200). Attribution is in `judge.scores.attribution`,
+several judges in `judge.scores.facts`.
+
+Tables (see `judge.scores.tables`):
+    answers    unit_id, question_id, answerable (bool), eligibility, deflection,
+               n_sentences (optional: 0 is an empty answer; more than there are rows of sentences: some
+               were not judged), eligibility_status and deflection_status (optional)
+    full       one row a sentence, judged against all passages: unit_id, answer_id, label, status
+    relevant   the same against the relevant passages only
+    passages   unit_id, item_id, label (one of CLASSES), relevant (evidence_relevant as bool, optional)
+
+Published numbers are in `judge.scores.published`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from judge.errors import BadInput
+from judge.scores.score import STATUSES, Score, StatusArray, Units, scored, share
+from judge.scores.tables import (
+    coded,
+    column,
+    counts,
+    flags,
+    gathered,
+    parts,
+    positions,
+    replied,
+    statuses,
+    units,
+)
+from judge.stats.ratings import BoolArray, FloatArray
+from judge.types import Status
+
+Unparsed = Literal["unscored", "facts"]
+Empty = Literal["wrong", "unscored", "vacuous"]
+RelevantSet = Literal["answer", "answer+related", "marked"]
+
+CLASSES = ("ANSWER-THE-QUESTION", "RELATED-INFORMATION", "OUTDATED", "UNKNOWN", "IRRELEVANT")
+GROUNDING = ("supported", "unsupported", "contradictory", "no_rad")
+ELIGIBLE = {"No Issues": 1.0, "Minor Issue(s)": 1.0, "Major Issue(s)": 0.0}
+GROUNDED = {"supported": 1.0, "no_rad": 1.0, "unsupported": 0.0, "contradictory": 0.0}
+DEFLECTED = {"missing": 1.0, "attempted": 0.0}
+
+_COUNTED_IN: dict[str, tuple[str, ...]] = {
+    "answer": ("ANSWER-THE-QUESTION",),
+    "answer+related": ("ANSWER-THE-QUESTION", "RELATED-INFORMATION"),
+}
+
+
+def factuality(
+    answers: pd.DataFrame,
+    full: pd.DataFrame | None = None,
+    relevant: pd.DataFrame | None = None,
+    *,
+    unparsed: Unparsed = "unscored",
+    empty: Empty = "wrong",
+    relevant_set: RelevantSet = "answer",
+) -> list[Score]:
+    """Eligibility and the four factuality measures, over the answerable rows; what has no table is left out.
+
+    eligibility            mean of E_i = 1 unless the judge says Major Issue(s)
+    unadjusted_factuality  mean of F_i = 1 iff every sentence is supported or no_rad in `full`
+    factuality             mean of E_i and F_i
+    unadjusted_raf, raf    the same with R_i from `relevant`
+
+    An answer with a sentence that has no label has no F_i, even where another sentence decides it: to
+    count only those would bias the mean down. So has E_i and F_i without one of the two. `unparsed="facts"` is
+    the rule of FACTS: a reply without a verdict is not grounded, and eligible. An answer without
+    sentences is `wrong` (under FACTS it is ineligible), `unscored`, or `vacuous`: all of nothing is supported.
+    `relevant_set` says which passages `relevant` was judged against; it is only printed.
+    """
+    who = units(answers, "answers")
+    answerable = _answerable(answers)
+    eligible, eligible_status = _eligible(answers, unparsed)
+    rule = ("a reply without a verdict counts as not grounded, and as eligible (FACTS)",)
+    notes = rule if unparsed == "facts" else ()
+    found = [scored("eligibility", who, eligible, eligible_status, notes=notes)]
+    for sentences, alone, both, extra in (
+        (full, "unadjusted_factuality", "factuality", ()),
+        (relevant, "unadjusted_raf", "raf", (f"relevant passages: {relevant_set}",)),
+    ):
+        if sentences is None:
+            continue
+        grounded, status, n_empty = _grounded(who, answers, sentences, unparsed, empty)
+        said = notes + extra + ((f"{n_empty} empty answers: {empty}",) if n_empty else ())
+        found.append(scored(alone, who, grounded, status, notes=said))
+        one_status = np.where(np.isnan(eligible), eligible_status, status).astype(np.int8)
+        # nan * 0 is nan: both must be known.
+        found.append(scored(both, who, eligible * grounded, one_status, notes=said))
+    return [score.where(answerable) for score in found]
+
+
+def deflection(answers: pd.DataFrame) -> list[Score]:
+    """Share of answers that decline: true positives over the insufficient rows, false positives over the rest.
+
+    Label `missing`: the answer says that the passages do not hold it; `attempted`: it answers.
+    """
+    who = units(answers, "answers")
+    declined = coded(column(answers, "deflection", "answers"), DEFLECTED, "deflection")
+    status = statuses(answers, ~np.isnan(declined), "deflection_status")
+    score = scored("deflection", who, declined, status)
+    answerable = _answerable(answers)
+    return [
+        score.where(~answerable, "deflection_true_positive_rate"),
+        score.where(answerable, "deflection_false_positive_rate"),
+    ]
+
+
+def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame, prefix: str = "sentence") -> list[Score]:
+    """Share of the sentences of answerable rows with each label, and of those supported or no_rad."""
+    who = units(answers, "answers")
+    of = positions(column(sentences, "answer_id", "sentences"), who, "sentences", "answers")
+    labels = column(sentences, "label", "sentences")
+    code = coded(labels, {name: float(i) for i, name in enumerate(GROUNDING)}, "grounding")
+    status = statuses(sentences, ~np.isnan(code))
+    # One column a label, shared by all five scores.
+    rows = (code[:, None] == np.arange(len(GROUNDING))).astype(np.float64)
+    rows[np.isnan(code)] = np.nan
+    lines = parts(sentences, "sentences", who, of)
+    asked = _answerable(answers)[of]
+    scores = [
+        Score(f"{prefix}_{name}", lines, rows, share(i), status, binary=True)
+        for i, name in enumerate(GROUNDING)
+    ]
+    grounded = GROUNDING.index("supported"), GROUNDING.index("no_rad")
+    scores.append(
+        Score(
+            f"{prefix}_grounded",
+            lines,
+            rows,
+            lambda sums: sums[:, grounded].sum(axis=1) / np.where(sums[:, -1] > 0, sums[:, -1], np.nan),
+            status,
+            binary=True,
+        )
+    )
+    return scores if asked.all() else [score.where(asked) for score in scores]
+
+
+def relevant_passages(passages: pd.DataFrame, relevant_set: RelevantSet = "answer") -> FloatArray:
+    """1 / 0 for each passage, nan where it has no label.
+
+    `answer`: ANSWER-THE-QUESTION; `answer+related`: RELATED-INFORMATION too; `marked`: evidence_relevant = YES, in the
+    column `relevant`.
+    """
+    if relevant_set == "marked":
+        return flags(column(passages, "relevant", "passages"), "evidence_relevant")
+    if relevant_set not in _COUNTED_IN:
+        raise BadInput(f"unknown relevant set '{relevant_set}'; there are answer, answer+related and marked")
+    inside = _COUNTED_IN[relevant_set]
+    return coded(column(passages, "label", "passages"), {c: float(c in inside) for c in CLASSES}, "relevance")
+
+
+def density(
+    passages: pd.DataFrame,
+    relevant_set: RelevantSet = "answer",
+    *,
+    low: float = 1 / 3,
+    medium: float = 2 / 3,
+) -> pd.Series:
+    """Relevance density of each item: "low", "medium" or "high", None where no passage has a label.
+
+    The share of relevant passages among those with a label: low < 1/3, medium < 2/3, else high. Use it with
+    `judge.scores.score.by_stratum`.
+    """
+    if not 0 <= low <= medium <= 1:
+        raise BadInput(f"the cut-offs must rise from 0 to 1: {low}, {medium}")
+    relevant = pd.Series(relevant_passages(passages, relevant_set))
+    shares = relevant.groupby(column(passages, "item_id", "passages").to_numpy()).mean()
+    named = shares.astype(object)
+    named[shares.notna()] = "high"
+    named[shares < medium] = "medium"
+    named[shares < low] = "low"
+    return named.where(shares.notna(), None)
+
+
+def _answerable(answers: pd.DataFrame) -> BoolArray:
+    known = flags(column(answers, "answerable", "answers"), "answerable")
+    if np.isnan(known).any():
+        raise BadInput("every answer must say whether its question is answerable from its passages")
+    answerable: BoolArray = known == 1
+    return answerable
+
+
+def _eligible(answers: pd.DataFrame, unparsed: Unparsed) -> tuple[FloatArray, StatusArray]:
+    eligible = coded(column(answers, "eligibility", "answers"), ELIGIBLE, "eligibility")
+    status = statuses(answers, ~np.isnan(eligible), "eligibility_status")
+    if unparsed == "facts":
+        eligible = np.where(replied(status), 1.0, eligible)
+    return eligible, status
+
+
+def _grounded(
+    who: Units, answers: pd.DataFrame, sentences: pd.DataFrame, unparsed: Unparsed, empty: Empty
+) -> tuple[FloatArray, StatusArray, int]:
+    """1 / 0 / nan for each answer, why it has no value, and how many answers are empty."""
+    n = len(who)
+    of = positions(column(sentences, "answer_id", "sentences"), who, "sentences", "answers")
+    label = coded(column(sentences, "label", "sentences"), GROUNDED, "grounding")
+    status = statuses(sentences, ~np.isnan(label))
+    if unparsed == "facts":
+        label = np.where(replied(status), 0.0, label)
+    rows = counts(of, n)
+    expected = rows
+    blank = np.zeros(n, dtype=bool)
+    if "n_sentences" in answers.columns:
+        told = answers["n_sentences"].to_numpy(dtype=np.float64, na_value=np.nan)
+        expected = np.fmax(rows, told)
+        blank = expected == 0
+    complete = (counts(of, n, ~np.isnan(label)) == expected) & (expected > 0)
+    grounded = np.where(complete, (counts(of, n, label == 0) == 0).astype(np.float64), np.nan)
+    worst = gathered(status, of, n)
+    not_judged = np.int8(len(STATUSES) - 1)
+    worst = np.where((worst == 0) & np.isnan(grounded), not_judged, worst).astype(np.int8)
+    if blank.any():
+        grounded[blank] = {"wrong": 0.0, "unscored": np.nan, "vacuous": 1.0}[empty]
+        worst[blank] = STATUSES.index(Status.OK)
+    return grounded, worst, int(blank.sum())

@@ -1,0 +1,150 @@
+"""MIRAGE: does the model keep to the oracle passage when noise stands beside it?
+
+Park et al., "MIRAGE: A Metric-Intensive Benchmark for Retrieval-Augmented Generation Evaluation", 2025 (arXiv
+2504.17137) and its repository. Retrieval measures: `judge.scores.retrieval.at`, which has both of NDCG's ideals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from judge.errors import BadInput
+from judge.scores.score import STATUSES, Score, StatusArray, Value, share
+from judge.scores.tables import column, flags, statuses, units
+from judge.stats.coefficients import ratio
+from judge.stats.ratings import FloatArray
+
+Match = Literal["loose", "strict"]
+
+CELLS = (
+    "noise_vulnerability",
+    "context_acceptability",
+    "context_insensitivity",
+    "context_misinterpretation",
+)
+CONDITIONS = ("base", "oracle", "mixed")
+
+
+def exact_match(
+    predictions: Iterable[str | None],
+    answers: Iterable[Sequence[str] | None],
+    match: Match = "loose",
+    *,
+    word_boundary: bool = False,
+) -> FloatArray:
+    """1 / 0 for each prediction, nan where it or its aliases are None or empty lists.
+
+    Both sides are lower-cased and nothing else. `loose`: some alias is a substring of the prediction; `strict`:
+    some alias is the prediction. `word_boundary` (ours, not the paper's): no letter or digit may touch the
+    alias, so that "no" is not found in "know". An empty alias is part of every text and is ignored.
+    """
+    if match not in ("loose", "strict"):
+        raise BadInput(f"unknown match '{match}'; there are loose and strict")
+    found = []
+    for prediction, aliases in zip(predictions, answers, strict=True):
+        if isinstance(aliases, str):
+            raise BadInput(f"answers are lists of aliases; {aliases!r} is none")
+        names = [alias.lower() for alias in aliases or () if alias]
+        if not isinstance(prediction, str) or not names:
+            found.append(np.nan)
+            continue
+        text = prediction.lower()
+        if match == "strict":
+            hit = text in names
+        elif word_boundary:
+            hit = any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names)
+        else:
+            hit = any(name in text for name in names)
+        found.append(float(hit))
+    return np.array(found, dtype=np.float64)
+
+
+def aligned(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFrame) -> pd.DataFrame:
+    """One table out of the three conditions', by question, never by position.
+
+    Each has unit_id (the question), correct (1 / 0 / None) and, optionally, question_id and status. The result has
+    unit_id, question_id, base, oracle, mixed and base_status, ...; a question that one lacks is not judged there.
+    """
+    groups: dict[object, object] = {}
+    for table, name in zip((base, oracle, mixed), CONDITIONS, strict=True):
+        who = units(table, name)
+        groups |= dict(zip(who.ids, who.questions[who.clusters], strict=True))
+    ids = pd.Index(list(groups))
+    found = pd.DataFrame({"unit_id": ids, "question_id": list(groups.values())})
+    for table, name in zip((base, oracle, mixed), CONDITIONS, strict=True):
+        where = units(table, name).ids.get_indexer(ids)
+        correct = flags(column(table, "correct", name), name)
+        status = statuses(table, ~np.isnan(correct))
+        found[name] = np.where(where >= 0, correct[where], np.nan)
+        found[f"{name}_status"] = [
+            STATUSES[i] for i in np.where(where >= 0, status[where], len(STATUSES) - 1)
+        ]
+    return found
+
+
+def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Score]:
+    """The four cells, their total and the three accuracies, on questions judged in all three conditions.
+
+    table: unit_id, question_id, base, oracle, mixed (1 / 0 / None), base_status, ... (optional). With b, o, m of a question:
+        noise_vulnerability        #(o = 1, m = 0) / N
+        context_acceptability      #(o = 1, m = 1) / N
+        context_insensitivity      #(b = 0, o = 0) / N
+        context_misinterpretation  #(b = 1, o = 0) / N
+        total                      -NV + CA - CI - CM (the repository's)
+    Each question is in one cell, so the counts add up to N, and NV + CA is the oracle accuracy; for that the
+    accuracies rest on the same N. `mixed_context` is `fixed5` (the question's five chunks, table 3) or
+    `retrieved:K` (a retriever's top k, table 1), and is printed.
+    """
+    if not re.fullmatch(r"fixed5|retrieved:[1-9]\d*", mixed_context):
+        raise BadInput(f"the mixed context is fixed5 or retrieved:K, not '{mixed_context}'")
+    who = units(table, "answers")
+    base, oracle, mixed = (flags(column(table, name, "answers"), name) for name in CONDITIONS)
+    cells = [
+        (oracle == 1) & (mixed == 0),
+        (oracle == 1) & (mixed == 1),
+        (oracle == 0) & (base == 0),
+        (oracle == 0) & (base == 1),
+    ]
+    rows = np.column_stack([*cells, base, mixed]).astype(np.float64)
+    rows[np.isnan(base + oracle + mixed)] = np.nan
+    status = _worst(table, [base, oracle, mixed])
+    note = (f"mixed context: {mixed_context}",)
+
+    def score(measure: str, value: Value, binary: bool = True) -> Score:
+        return Score(measure, who, rows, value, status, binary=binary, notes=note)
+
+    return [
+        *(score(name, share(i)) for i, name in enumerate(CELLS)),
+        score("total", _total, binary=False),
+        score("accuracy_base", share(4)),
+        score("accuracy_mixed", share(5)),
+        score("accuracy_oracle", _oracle),
+    ]
+
+
+def cell_counts(table: pd.DataFrame) -> dict[str, int]:
+    """How many questions are in each cell; together N."""
+    scores = adaptability(table)[: len(CELLS)]
+    rows = scores[0].rows[scores[0].used]
+    return {name: int(rows[:, i].sum()) for i, name in enumerate(CELLS)}
+
+
+def _total(sums: FloatArray) -> FloatArray:
+    return ratio(sums[:, 1], sums[:, -1]) - ratio(sums[:, 0] + sums[:, 2] + sums[:, 3], sums[:, -1])
+
+
+def _oracle(sums: FloatArray) -> FloatArray:
+    return ratio(sums[:, 0] + sums[:, 1], sums[:, -1])
+
+
+def _worst(table: pd.DataFrame, conditions: list[FloatArray]) -> StatusArray:
+    each = [
+        statuses(table, ~np.isnan(values), f"{name}_status")
+        for name, values in zip(CONDITIONS, conditions, strict=True)
+    ]
+    return np.asarray(np.maximum.reduce(each), dtype=np.int8)

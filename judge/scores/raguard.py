@@ -1,0 +1,196 @@
+"""RAGuard: how far misleading documents pull a fact checker below its accuracy without any.
+
+Zeng et al., "Worse than Zero-shot? A Fact-Checking Dataset for Evaluating the Robustness of RAG Against
+Misleading Retrievals", 2025 (arXiv 2502.16101). Retrieval measures are in `judge.scores.raguard_retrieval`.
+
+Tables (see `judge.scores.tables`):
+    answers   one row an answer: unit_id, item_id (the claim), question_id, condition (none, top:1, top:5, ...,
+              oracle: one associated document at a time, misleading), label (what was answered), gold (true
+              or false), role (of the document, with oracle), status
+    claims    item_id, verdict or original_verdict
+    documents document_id, item_id (the claim it belongs to), role
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from judge.errors import BadInput
+from judge.scores.compare import combined
+from judge.scores.score import Score, Units, scored
+from judge.scores.tables import coded, column, replied, statuses, units
+from judge.stats.coefficients import ratio
+from judge.stats.ratings import FloatArray
+
+Outside = Literal["wrong", "unscored"]
+
+GRADES = {
+    "true": "true",
+    "mostly-true": "true",
+    "half-true": "true",
+    "mostly-false": "false",
+    "false": "false",
+    "pants-on-fire": "false",
+}
+"""PolitiFact's verdicts as the data set reads them: half true and above is true."""
+
+ROLES = ("supporting", "misleading", "irrelevant")
+_ROLE = {**{role: role for role in ROLES}, "unrelated": "irrelevant"}
+_NOTHING = ("irrelevant", "unrelated", "does not contribute")
+_TRUTH = {"true": 1.0, "false": 0.0}
+_OUTSIDE = -1.0
+_TOP = re.compile(r"top:(\d+)")
+
+
+def verdicts(original: pd.Series) -> pd.Series:
+    """PolitiFact's six grades as true / false. Raises BadInput for another word."""
+    unknown = set(original.dropna().unique()) - set(GRADES)
+    if unknown:
+        raise BadInput(f"unknown verdict '{min(unknown)}'; there are {', '.join(GRADES)}")
+    return original.map(GRADES)
+
+
+def roles(exam: pd.Series, gold: pd.Series) -> pd.Series:
+    """The role of each document: supporting where the exam's answer is the gold verdict, misleading where it is
+    the contrary, irrelevant where the document does not contribute; None without a label or without gold.
+    """
+    right = coded(exam, {**dict.fromkeys(_NOTHING, _OUTSIDE), **_TRUTH}, "exam")
+    truth = coded(gold, _TRUTH, "claim verdict")
+    named = np.full(len(right), None, dtype=object)
+    known = ~np.isnan(right) & ~np.isnan(truth)
+    named[known & (right == truth)] = "supporting"
+    named[known & (right == 1 - truth)] = "misleading"
+    named[known & (right == _OUTSIDE)] = "irrelevant"
+    return pd.Series(named, index=exam.index, dtype="object")
+
+
+def role_words(role: pd.Series) -> pd.Series:
+    """Roles in our words (the data set says `unrelated`). Raises BadInput for another word."""
+    unknown = set(role.dropna().unique()) - set(_ROLE)
+    if unknown:
+        raise BadInput(f"unknown role '{min(unknown)}'; there are {', '.join(_ROLE)}")
+    return role.map(_ROLE)
+
+
+def inventory(documents: pd.DataFrame) -> dict[str, int]:
+    """How many documents there are of each role, and how many claims own one."""
+    role = role_words(column(documents, "role", "documents"))
+    found = {name: int((role == name).sum()) for name in ROLES}
+    owner = column(documents, "item_id", "documents")
+    return found | {f"claims with {name}": int(owner[role == name].nunique()) for name in ROLES}
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """The accuracy in one setting, and the claim that each of its answers is about."""
+
+    accuracy: Score
+    claims: pd.Index[Any]
+
+
+def settings(answers: pd.DataFrame, *, outside: Outside = "wrong") -> dict[str, Setting]:
+    """Accuracy in each setting, by the setting's name: zero, rag_1, rag_5, oracle, misleading.
+
+    A = share of answers that are the gold verdict. An answer outside the options is `wrong`, as in the
+    paper, and so is a reply that could not be read (unparsed, refused, truncated); `unscored` takes both
+    out. A call that failed is no answer and never counts as one. Misleading only = the oracle rows
+    whose document is misleading, when there is no condition of that name.
+    """
+    condition = column(answers, "condition", "answers")
+    rows = {_setting(name): condition == name for name in condition.dropna().unique()}
+    if "oracle" in rows and "misleading" not in rows and "role" in answers.columns:
+        rows["misleading"] = rows["oracle"] & (role_words(answers["role"]) == "misleading")
+    found = {}
+    for name in sorted(rows, key=lambda name: (_ORDER.get(name.split("_")[0], 9), len(name), name)):
+        some = answers[rows[name].to_numpy()]
+        claims = pd.Index(column(some, "item_id", "answers").to_numpy())
+        found[name] = Setting(_accuracy(some, name, outside), claims)
+    return found
+
+
+def drops(found: dict[str, Setting]) -> list[Score]:
+    """What each setting loses against answering without context; negative is worse.
+
+    drop                       A - A_zero, against all claims, as in the paper
+    drop_relative              (A - A_zero) / A_zero
+    drop_same_claims           A_zero over the claims of this setting only, each once
+    drop_relative_same_claims  the same, relative
+    drop_same_answers          A_zero once for each answer of this setting: a claim with ten documents ten times
+
+    Raises BadInput when a claim has two answers without context.
+    """
+    if "zero" not in found:
+        return []
+    zero = found["zero"]
+    if not zero.claims.is_unique:
+        raise BadInput(f"claim '{zero.claims[zero.claims.duplicated()][0]}' has two answers without context")
+    drops: list[Score] = []
+    for name, setting in found.items():
+        if name == "zero":
+            continue
+        score = setting.accuracy
+        same = zero.accuracy.where(zero.claims.isin(setting.claims))
+        drops += [
+            combined(f"drop_{name}", [score, zero.accuracy], _difference),
+            combined(f"drop_relative_{name}", [score, zero.accuracy], _relative),
+            combined(f"drop_same_claims_{name}", [score, same], _difference),
+            combined(f"drop_relative_same_claims_{name}", [score, same], _relative),
+            _same_answers(f"drop_same_answers_{name}", setting, zero),
+        ]
+    return drops
+
+
+def scores(answers: pd.DataFrame, *, outside: Outside = "wrong") -> list[Score]:
+    """The accuracy in each setting, and `drops`."""
+    found = settings(answers, outside=outside)
+    return [*(setting.accuracy for setting in found.values()), *drops(found)]
+
+
+_ORDER = {"zero": 0, "rag": 1, "oracle": 2, "misleading": 3}
+
+
+def _setting(condition: str) -> str:
+    top = _TOP.fullmatch(condition)
+    return f"rag_{top[1]}" if top else {"none": "zero"}.get(condition, condition)
+
+
+def _accuracy(answers: pd.DataFrame, setting: str, outside: Outside) -> Score:
+    who = _claims(answers)
+    given = coded(column(answers, "label", "answers"), _TRUTH, "answer", fold=True, other=_OUTSIDE)
+    gold = coded(column(answers, "gold", "answers"), _TRUTH, "claim verdict")
+    status = statuses(answers, ~np.isnan(given))
+    off = (given == _OUTSIDE) | replied(status)
+    correct = np.where(np.isnan(given), np.nan, given == gold)
+    correct[off] = 0.0 if outside == "wrong" else np.nan
+    correct[np.isnan(gold)] = np.nan
+    n = int(off.sum())
+    note = f"{n} answers outside the options, or not readable, are {outside}"
+    return scored(f"accuracy_{setting}", who, correct, status, why="no verdict", notes=(note,) if n else ())
+
+
+def _claims(answers: pd.DataFrame) -> Units:
+    """The answers, clustered by question, or by claim where no question is given."""
+    if "question_id" not in answers.columns:
+        answers = answers.assign(question_id=column(answers, "item_id", "answers"))
+    return units(answers, "answers")
+
+
+def _difference(score: FloatArray, zero: FloatArray) -> FloatArray:
+    return score - zero
+
+
+def _relative(score: FloatArray, zero: FloatArray) -> FloatArray:
+    return ratio(score - zero, zero)
+
+
+def _same_answers(measure: str, setting: Setting, zero: Setting) -> Score:
+    where = zero.claims.get_indexer(setting.claims)
+    baseline = np.where(where >= 0, zero.accuracy.rows[where, 0], np.nan)
+    score, why = setting.accuracy, "no answer without context"
+    change = score.rows - baseline[:, None]
+    return replace(score, measure=measure, rows=change, why=why, binary=False)

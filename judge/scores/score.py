@@ -1,0 +1,305 @@
+"""A measure before its interval: what each unit adds, and a function of the sums.
+
+All measures of this package are functions of sums over units: a share, a micro-averaged F1, a drop
+against another setting. So one class carries them. `measured` adds the interval (questions are
+resampled), `where` takes a stratum, `judge.scores.compare` pairs two runs on the same units.
+Intervals depend neither on the order of the rows nor on the names of units and questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judge.errors import BadInput
+from judge.stats.bootstrap import How, Settings, resample
+from judge.stats.coefficients import ratio
+from judge.stats.estimate import Estimate, about
+from judge.stats.patterns import Tally, collapse
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.types import Measure, Status
+
+Value = Callable[[FloatArray], FloatArray]
+StatusArray = NDArray[np.int8]
+Column = pd.Series | np.ndarray[Any, Any] | Sequence[Any]
+
+NOT_JUDGED = "not judged"
+STATUSES: tuple[str, ...] = (*(s.value for s in Status), NOT_JUDGED)
+"""Why a unit has no label: how its judgement ended, or that there is none."""
+
+_OK = STATUSES.index(Status.OK)
+# More distinct rows than this are not worth collapsing: drawing counts costs more than drawing units.
+_MOST_DISTINCT = 1 / 30
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What is resampled: `clusters[u]` is the position in `questions` of the question that unit u belongs to.
+
+    `parts` holds the names of the units; more than one list where several kinds of units stand one after the other.
+    """
+
+    parts: tuple[pd.Index[Any], ...]
+    clusters: IntArray
+    questions: pd.Index[Any]
+
+    @classmethod
+    def of(cls, ids: Column, questions: Column | None = None) -> Units:
+        """One unit a row; a unit without a question is a question of its own."""
+        names = pd.Series(ids)
+        if questions is None:
+            index = pd.Index(names.to_numpy())
+            return cls((index,), np.arange(len(index), dtype=np.int64), index)
+        groups = pd.Series(questions)
+        if len(groups) != len(names):
+            raise BadInput(f"{len(names)} units, but {len(groups)} questions")
+        missing = groups.isna().to_numpy()
+        if missing.any():
+            groups = pd.Series(np.where(missing, names.astype(object), groups.astype(object)))
+        codes, distinct = pd.factorize(groups.to_numpy())
+        return cls((pd.Index(names.to_numpy()),), codes.astype(np.int64), pd.Index(distinct))
+
+    def __len__(self) -> int:
+        return len(self.clusters)
+
+    @cached_property
+    def ids(self) -> pd.Index[Any]:
+        """The name of each unit; (number of the list, name) where there are several lists."""
+        if len(self.parts) == 1:
+            return self.parts[0]
+        number = np.repeat(np.arange(len(self.parts)), [len(part) for part in self.parts])
+        return pd.MultiIndex.from_arrays([number, np.concatenate([part.to_numpy() for part in self.parts])])
+
+    def take(self, which: BoolArray) -> Units:
+        """The units that a mask marks."""
+        ends = np.cumsum([len(part) for part in self.parts])[:-1]
+        kept = zip(self.parts, np.split(which, ends), strict=True)
+        return Units(tuple(part[mask] for part, mask in kept), self.clusters[which], self.questions)
+
+    def parts_of(self, ids: pd.Index[Any], whole: IntArray) -> Units:
+        """Parts of these units, in their questions; `whole[p]` is the position of what part p belongs to."""
+        return Units((ids,), self.clusters[whole], self.questions)
+
+
+def mean(sums: FloatArray) -> FloatArray:
+    """The mean of the first column."""
+    return ratio(sums[:, 0], sums[:, -1])
+
+
+def share(column: int) -> Value:
+    """The mean of one column."""
+    return lambda sums: ratio(sums[:, column], sums[:, -1])
+
+
+def quotient(over: int, under: int) -> Value:
+    """Sum of one column over the sum of another: a micro average."""
+    return lambda sums: ratio(sums[:, over], sums[:, under])
+
+
+def harmonic(first: FloatArray, second: FloatArray) -> FloatArray:
+    """2ab / (a + b), 0 where both are 0, nan where one is."""
+    total = first + second
+    result: FloatArray = np.where(total == 0, 0.0, ratio(2 * first * second, total))
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """`rows[u]` is what unit u adds; a nan anywhere in it says that the unit has no value.
+
+    `value` maps sums `[B, p + 1]`, whose last column counts units, to `[B]`, nan for undefined. `status[u]` is
+    a position in STATUSES; `why` says what a unit lacks that was judged and has no value all the same.
+    `binary`: the value is the mean of zeros and ones. `undefined` is the reason to give when units have
+    values and the measure none. `counted` marks the units that n_units and coverage speak of (default all).
+    """
+
+    measure: str
+    units: Units
+    rows: FloatArray
+    value: Value = mean
+    status: StatusArray | None = None
+    why: str = "undefined"
+    binary: bool = False
+    undefined: str = "the denominator is zero"
+    notes: tuple[str, ...] = ()
+    counted: BoolArray | None = None
+
+    @property
+    def used(self) -> BoolArray:
+        """The units that have a value."""
+        known: BoolArray = np.isfinite(self.rows.sum(axis=1))
+        return known
+
+    @property
+    def missing(self) -> dict[str, int]:
+        """How many units have no value, by reason: unparsed, refused, truncated, failed, not judged, `why`."""
+        return self._missing(self.used)
+
+    def _missing(self, used: BoolArray) -> dict[str, int]:
+        lost: BoolArray = ~used if self.counted is None else ~used & self.counted
+        if not lost.any():
+            return {}
+        if self.status is None:
+            return {self.why: int(lost.sum())}
+        counts = np.bincount(self.status[lost], minlength=len(STATUSES)).tolist()
+        names = [self.why if i == _OK else name for i, name in enumerate(STATUSES)]
+        return {name: n for name, n in zip(names, counts, strict=True) if n}
+
+    def where(self, mask: BoolArray, measure: str | None = None) -> Score:
+        """The same measure on some of the units."""
+        return replace(
+            self,
+            measure=measure or self.measure,
+            units=self.units.take(mask),
+            rows=self.rows[mask],
+            status=None if self.status is None else self.status[mask],
+            counted=None if self.counted is None else self.counted[mask],
+        )
+
+    def named(self, measure: str) -> Score:
+        """Under another name."""
+        return replace(self, measure=measure)
+
+    def noted(self, *notes: str) -> Score:
+        """With more notes."""
+        return replace(self, notes=self.notes + notes)
+
+    def measured(
+        self,
+        *,
+        annotators: tuple[str, ...] | None = None,
+        field: str | None = None,
+        drawn: Drawn | None = None,
+        **how: Unpack[How],
+    ) -> Measure:
+        """The Measure: value, interval over questions, n_units, n_clusters, coverage, notes, reason.
+
+        `how` as everywhere: interval, confidence, replicates, seed. For many scores see `measured_all`.
+        """
+        settings = Settings(**how)
+        used = self.used
+        counted = used if self.counted is None else used & self.counted
+        n_units = int(counted.sum())
+        asked = len(used) if self.counted is None else int(self.counted.sum())
+        missing = self._missing(used)
+        lost = ", ".join(f"{n} {name}" for name, n in missing.items())
+        notes = self.notes + ((f"{asked - n_units} of {asked} units have no value: {lost}",) if lost else ())
+        drawn = drawn or Drawn.of(self, settings)
+        n_clusters = drawn.tally.n_clusters
+
+        def reason() -> str:
+            if not asked:
+                return "there is no such unit"
+            return self.undefined if n_units else f"none of the {asked} units has a value: {lost}"
+
+        found = Estimate(
+            about=about(self.measure, n_units, asked, n_clusters, annotators, field),
+            tally=drawn.tally,
+            value=self.value,
+            undefined=reason,
+            clustered=n_clusters < int(used.sum()),
+            trials=n_clusters if self.binary else None,
+            symmetric=True,
+            notes=notes,
+        ).measure(settings, drawn.sums)
+        return found if found.value is not None else replace(found, notes=notes)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Sums by question and their resamples: what scores that differ only in `value` share."""
+
+    tally: Tally
+    sums: FloatArray | None
+
+    @classmethod
+    def of(cls, score: Score, settings: Settings) -> Drawn:
+        """Draw once for a score, and all that share its rows and units."""
+        used = score.used
+        tally = _tally(score.rows[used], score.units.clusters[used])
+        wanted = settings.interval is not None and tally.n_clusters > 1
+        return cls(tally, resample([tally], settings)[0] if wanted else None)
+
+
+def measured_all(
+    scores: Sequence[Score],
+    *,
+    annotators: tuple[str, ...] | None = None,
+    field: str | None = None,
+    **how: Unpack[How],
+) -> list[Measure]:
+    """`measured` for each score, drawing once for those that are functions of the same sums."""
+    settings = Settings(**how)
+    last: dict[tuple[int, int], int] = {_key(score): i for i, score in enumerate(scores)}
+    drawn: dict[tuple[int, int], Drawn] = {}
+    found = []
+    for i, score in enumerate(scores):
+        key = _key(score)
+        if key not in drawn:
+            drawn[key] = Drawn.of(score, settings)
+        found.append(score.measured(annotators=annotators, field=field, drawn=drawn[key], **how))
+        if last[key] == i:
+            del drawn[key]
+    return found
+
+
+def _key(score: Score) -> tuple[int, int]:
+    return id(score.rows), id(score.units)
+
+
+def scored(
+    measure: str,
+    units: Units,
+    values: FloatArray,
+    status: StatusArray | None = None,
+    *,
+    why: str = "undefined",
+    notes: tuple[str, ...] = (),
+) -> Score:
+    """The mean of one value a unit, nan for none."""
+    known = values[~np.isnan(values)]
+    binary = bool(((known == 0) | (known == 1)).all())
+    return Score(measure, units, values[:, None], mean, status, why, binary, notes=notes)
+
+
+def by_stratum(scores: Iterable[Score], strata: Mapping[Any, Any]) -> dict[str, list[Score]]:
+    """Each score in each stratum, by the question a unit belongs to.
+
+    `strata` maps a question to its stratum (a dict or a Series), None or absent for none: those units are
+    in the stratum "(none)", so that the strata add up. Sorted by name.
+    """
+    of = pd.Series(strata, dtype=object)
+    if not of.index.is_unique:
+        raise BadInput(f"question '{of.index[of.index.duplicated()][0]}' is in two strata")
+    result: dict[str, list[Score]] = {}
+    for score in scores:
+        named = of.reindex(score.units.questions)
+        found = named.where(named.notna(), "(none)").astype(str).to_numpy()[score.units.clusters]
+        for name in pd.unique(found):
+            result.setdefault(str(name), []).append(score.where(found == name))
+    return dict(sorted(result.items(), key=lambda pair: (pair[0] == "(none)", pair[0])))
+
+
+def _tally(rows: FloatArray, clusters: IntArray) -> Tally:
+    """Sums by cluster, with a column that counts units, in an order that only the sums decide."""
+    size = np.bincount(clusters)
+    there = np.flatnonzero(size)
+    columns = [np.bincount(clusters, weights=column)[there] for column in rows.T]
+    sums = np.column_stack([*columns, size[there]]).astype(np.float64)
+    if not len(sums):
+        return Tally(np.empty((0, rows.shape[1] + 1)), np.ones(0, dtype=np.int64), b"")
+    # Numbers by their rank: what collapses integers then collapses any numbers, in the same order.
+    ranks = np.column_stack([pd.factorize(column, sort=True)[0] for column in sums.T]).astype(np.int64)
+    patterns = collapse(ranks)
+    if len(patterns.rows) < _MOST_DISTINCT * len(sums):
+        first = np.empty(len(patterns.rows), dtype=np.int64)
+        first[patterns.of_unit] = np.arange(len(sums))
+        return Tally(sums[first], patterns.count, b"")
+    order = np.argsort(patterns.of_unit, kind="stable")
+    return Tally(sums[order], np.ones(len(sums), dtype=np.int64), b"")

@@ -1,0 +1,134 @@
+"""Reading the plain tables that measures take: columns, ids, labels, statuses; what does not fit is named.
+
+A table is a DataFrame with one row a unit. Columns that occur everywhere:
+    unit_id      the unit; twice is an error (choose one system, condition and repeat first)
+    question_id  the cluster of intervals; absent or None: the unit is its own
+    label        the label; None or nan: no label
+    status       how the judgement ended (a Status value, or "not judged"); absent: ok where there is a
+                 label, else not judged
+Tables of parts (sentences, claims, citations) name their whole in a column such as answer_id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judge.errors import BadInput
+from judge.scores.score import NOT_JUDGED, STATUSES, StatusArray, Units
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.types import Status
+
+_OK, _NOT_JUDGED = STATUSES.index(Status.OK), STATUSES.index(NOT_JUDGED)
+# A reply came, but no label could be read from it.
+REPLIED = (Status.UNPARSED, Status.REFUSED, Status.TRUNCATED)
+
+
+def column(table: pd.DataFrame, name: str, of: str) -> pd.Series:
+    """A column that must be there."""
+    if name not in table.columns:
+        there = ", ".join(map(str, table.columns))
+        raise BadInput(f"the table of {of} has no column '{name}'; it has {there}")
+    found: pd.Series = table[name]
+    return found
+
+
+def units(table: pd.DataFrame, of: str, unit: str = "unit_id") -> Units:
+    """The units of a table, one a row. Raises BadInput for an id that is missing or there twice."""
+    ids = column(table, unit, of)
+    if ids.isna().any():
+        raise BadInput(f"a row of the table of {of} has no {unit}")
+    again = ids.duplicated()
+    if again.any():
+        one = f"the table of {of} has two rows for {unit} '{ids[again].iloc[0]}'"
+        raise BadInput(f"{one}: choose one system, condition and repeat first")
+    return Units.of(ids, table["question_id"] if "question_id" in table.columns else None)
+
+
+def coded(
+    labels: pd.Series, values: Mapping[Any, float], of: str, *, fold: bool = False, other: float | None = None
+) -> FloatArray:
+    """Labels as numbers, nan for none.
+
+    `fold` ignores the case of labels, and `other` is the number of those that `values` does not have; without it
+    they raise BadInput.
+    """
+    codes, distinct = pd.factorize(labels)
+    numbers = np.full(len(distinct) + 1, np.nan)
+    for i, label in enumerate(distinct):
+        name = label.casefold() if fold and isinstance(label, str) else label
+        if name not in values and other is None:
+            raise BadInput(f"unknown label '{label}' of {of}; the labels are {', '.join(map(str, values))}")
+        numbers[i] = values.get(name, np.nan if other is None else other)
+    found: FloatArray = numbers[codes]
+    return found
+
+
+def flags(values: pd.Series, of: str) -> FloatArray:
+    """True / False / None, or 1 / 0 / nan, as 1 / 0 / nan."""
+    return coded(values, {True: 1.0, False: 0.0}, of)
+
+
+def statuses(table: pd.DataFrame, known: BoolArray, name: str = "status") -> StatusArray:
+    """Each row's position in STATUSES; `known` says which rows have a label."""
+    if name not in table.columns:
+        return np.where(known, _OK, _NOT_JUDGED).astype(np.int8)
+    given = table[name]
+    found = coded(given, {status: float(i) for i, status in enumerate(STATUSES)}, "status")
+    status = np.where(np.isnan(found), _NOT_JUDGED, found).astype(np.int8)
+    return np.where(known, _OK, np.where(status == _OK, _NOT_JUDGED, status)).astype(np.int8)
+
+
+def replied(status: StatusArray) -> BoolArray:
+    """Rows whose judge replied without a usable label: unparsed, refused or truncated."""
+    return np.isin(status, [STATUSES.index(s) for s in REPLIED])
+
+
+def positions(parts: pd.Series, whole: Units, of: str, wholes: str) -> IntArray:
+    """The position in `whole` of what each part belongs to. Raises BadInput for an unknown one."""
+    found = whole.ids.get_indexer(pd.Index(parts.to_numpy()))
+    if (found < 0).any():
+        raise BadInput(
+            f"the table of {of} speaks of '{parts.iloc[int((found < 0).argmax())]}', which is not in the {wholes}"
+        )
+    return found.astype(np.int64)
+
+
+def counts(where: IntArray, n: int, of: BoolArray | None = None) -> FloatArray:
+    """How many parts each of n wholes has, or how many of them `of` marks."""
+    return np.bincount(where if of is None else where[of], minlength=n).astype(np.float64)
+
+
+def totals(where: IntArray, n: int, values: FloatArray) -> FloatArray:
+    """The sum of the parts' values in each of n wholes, nan where one is unknown."""
+    return np.asarray(np.bincount(where, weights=values, minlength=n), dtype=np.float64)
+
+
+def parts(table: pd.DataFrame, of: str, who: Units, whole: IntArray) -> Units:
+    """The parts' own ids, in the questions of their wholes."""
+    own = units(table.drop(columns="question_id", errors="ignore"), of)
+    return who.parts_of(own.ids, whole)
+
+
+def gathered(status: StatusArray, where: IntArray, n: int) -> StatusArray:
+    """The status of each whole: the first in STATUSES' order, but for ok, that one of its parts has."""
+    result = np.zeros(n, dtype=np.int8)
+    for code in range(len(STATUSES) - 1, 0, -1):
+        result[where[status == code]] = code
+    return result
+
+
+def listed(values: pd.Series, of: str) -> list[frozenset[Any] | None]:
+    """Lists of ids as sets, None for none. Raises BadInput for a string, which is no list."""
+    found: list[frozenset[Any] | None] = []
+    for value in values:
+        if value is None or (isinstance(value, float) and np.isnan(value)):
+            found.append(None)
+        elif isinstance(value, str) or not isinstance(value, Iterable):
+            raise BadInput(f"{of} are lists of ids; {value!r} is none")
+        else:
+            found.append(frozenset(value))
+    return found

@@ -1,0 +1,252 @@
+"""URAG: how uncertain is the system, by the number of options a conformal set must keep?
+
+Nguyen et al., "URAG: A Benchmark for Uncertainty Quantification in Retrieval-Augmented Large Language Models", 2026
+(arXiv 2603.19281). The sets themselves are `judge.stats.conformal`'s: `exact` (default) keeps the coverage that
+is promised, `urag_repo` does what the paper's code does. URAG's CR is coverage, no bias measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from judge.errors import BadInput
+from judge.scores.compare import over
+from judge.scores.score import Score, StatusArray, Units, scored
+from judge.scores.tables import coded, column, flags
+from judge.stats import label_sets
+from judge.stats.conformal import Convention
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
+
+NO_DISTRIBUTION = "no probabilities, or no correct answer"
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What a system made of multiple-choice questions; build it with `of`.
+
+    `probabilities[u, k]` of option k, 0 where question u has no such option, nan in a whole row for none
+    known; `available[u, k]` says which options there are; `correct[u]` is the right one, -1 for unknown.
+    """
+
+    units: Units
+    letters: tuple[str, ...]
+    probabilities: FloatArray
+    available: BoolArray
+    correct: IntArray
+    status: StatusArray | None = None
+
+    @classmethod
+    def of(
+        cls,
+        units: Units,
+        letters: Sequence[str],
+        log_probabilities: ArrayLike,
+        correct: Sequence[str | None],
+        available: ArrayLike | None = None,
+        status: StatusArray | None = None,
+    ) -> Choices:
+        """From the option letters' log-probabilities `[units, letters]` at the answer position (eq. softmax).
+
+        p_k = exp(l_k) / sum over the question's options of exp(l_j). nan: not known, -inf: impossible. A question
+        with an option whose value is not known has no probabilities. `available` defaults to all.
+        Raises BadInput for another shape, a letter that is no option of its question, or a row of -inf.
+        """
+        logits = np.asarray(log_probabilities, dtype=np.float64)
+        if logits.shape != (len(units), len(letters)):
+            raise BadInput(f"{len(units)} units and {len(letters)} letters, but the shape is {logits.shape}")
+        there = np.ones(logits.shape, dtype=bool) if available is None else np.asarray(available, dtype=bool)
+        if there.shape != logits.shape:
+            raise BadInput(f"available must have the shape {logits.shape}, not {there.shape}")
+        position = {letter: float(k) for k, letter in enumerate(letters)}
+        known = coded(pd.Series(correct, dtype=object), position, "the correct option")
+        codes = np.where(np.isnan(known), -1, known).astype(np.int64)
+        absent = (codes >= 0) & ~there[np.arange(len(codes)), codes]
+        if absent.any():
+            u = int(absent.argmax())
+            raise BadInput(f"question '{units.ids[u]}' has no option '{letters[codes[u]]}'")
+        return cls(units, tuple(letters), softmax(logits, there), there, codes, status)
+
+    @property
+    def known(self) -> BoolArray:
+        """Questions with probabilities and a correct answer."""
+        known: BoolArray = ~np.isnan(self.probabilities).any(axis=1) & (self.correct >= 0)
+        return known
+
+    def where(self, mask: BoolArray) -> Choices:
+        """Some of the questions."""
+        return Choices(
+            self.units.take(mask),
+            self.letters,
+            self.probabilities[mask],
+            self.available[mask],
+            self.correct[mask],
+            None if self.status is None else self.status[mask],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """Conformal sets `[units, letters]` of the test questions with a distribution, false elsewhere."""
+
+    lac: BoolArray
+    aps: BoolArray
+    threshold_lac: float
+    threshold_aps: float
+
+    def ambiguous(self, choices: Choices, score: str = "lac") -> list[Any]:
+        """The units whose set does not hold exactly one option: what a person should look at."""
+        size = (self.lac if score == "lac" else self.aps).sum(axis=1)
+        return list(choices.units.ids[choices.known & (size != 1)])
+
+
+def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
+    """Probabilities over the available options, 0 elsewhere; nan in rows where one is not known."""
+    kept = np.where(available, logits, -np.inf)
+    top = kept.max(axis=1, keepdims=True)
+    if np.isneginf(top).any():
+        raise BadInput("a question gives no option any probability")
+    weight = np.exp(kept - top)
+    probabilities: FloatArray = weight / weight.sum(axis=1, keepdims=True)
+    return np.where(np.isnan(probabilities).any(axis=1, keepdims=True), np.nan, probabilities)
+
+
+def halves(questions: Sequence[Any], share: float = 0.5, seed: int = 0) -> BoolArray:
+    """True for the units to calibrate on: a random share of the questions, never of the units of one."""
+    codes, distinct = pd.factorize(np.asarray(questions), sort=True)
+    chosen = np.random.default_rng(seed).permutation(len(distinct)) < round(share * len(distinct))
+    return np.asarray(chosen[codes], dtype=bool)
+
+
+def sets(
+    calibration: Choices, test: Choices, *, alpha: float = 0.1, convention: Convention = "exact"
+) -> Sets:
+    """Conformal sets by LAC and by APS. Calibrate on another system by passing its Choices."""
+    if calibration.letters != test.letters:
+        raise BadInput("calibration and test must have the same option letters")
+    shared = set(calibration.units.questions[calibration.units.clusters]) & set(
+        test.units.questions[test.units.clusters]
+    )
+    if shared:
+        raise BadInput(f"question '{min(map(str, shared))}' is in both halves: split by question")
+    fit, used = calibration.where(calibration.known), test.known
+    if not len(fit.units):
+        raise BadInput("no calibration question has probabilities and a correct answer")
+    found, limits = [], []
+    for score in ("lac", "aps"):
+        made = label_sets(
+            fit.probabilities,
+            fit.correct,
+            test.probabilities[used],
+            test.correct[used],
+            score=score,
+            alpha=alpha,
+            convention=convention,
+            interval=None,
+        )
+        kept = np.zeros(test.available.shape, dtype=bool)
+        # An option that a question does not have is in no set, not even in a full one.
+        kept[used] = made.sets & test.available[used]
+        found.append(kept)
+        limits.append(made.threshold)
+    return Sets(found[0], found[1], limits[0], limits[1])
+
+
+def scores(
+    calibration: Choices, test: Choices, *, alpha: float = 0.1, convention: Convention = "exact"
+) -> list[Score]:
+    """Accuracy (argmax, ties to the first letter); coverage and set size by LAC, by APS and averaged (section 4.4).
+
+    coverage = share of sets with the correct option; set_size = mean number of options in the set; empty_sets
+    = share of empty ones (never APS under `urag_repo`, which then takes the top option).
+    """
+    made = sets(calibration, test, alpha=alpha, convention=convention)
+    known, rows = test.known, np.arange(len(test.units))
+    n_cal = int(calibration.known.sum())
+    notes = [f"alpha {alpha:g}, {convention} quantile, calibrated on {n_cal} questions"]
+    lost = len(calibration.units) - n_cal
+    if lost:
+        notes.append(f"{lost} calibration questions left out: {NO_DISTRIBUTION}")
+    if np.isinf(made.threshold_lac):
+        notes.append(f"{n_cal} calibration questions are too few for alpha {alpha:g}: every set is full")
+
+    def score(measure: str, values: FloatArray) -> Score:
+        kept = np.where(known, values, np.nan)
+        return scored(measure, test.units, kept, test.status, why=NO_DISTRIBUTION, notes=tuple(notes))
+
+    filled = np.where(np.isnan(test.probabilities), -1.0, test.probabilities)
+    correct = np.maximum(test.correct, 0)
+    covered = [kept[rows, correct].astype(np.float64) for kept in (made.lac, made.aps)]
+    size = [kept.sum(axis=1).astype(np.float64) for kept in (made.lac, made.aps)]
+    return [
+        score("accuracy", (filled.argmax(axis=1) == test.correct).astype(np.float64)),
+        score("coverage_lac", covered[0]),
+        score("coverage_aps", covered[1]),
+        score("coverage", (covered[0] + covered[1]) / 2),
+        score("set_size_lac", size[0]),
+        score("set_size_aps", size[1]),
+        score("set_size", (size[0] + size[1]) / 2),
+        score("empty_sets_lac", (size[0] == 0).astype(np.float64)),
+        score("empty_sets_aps", (size[1] == 0).astype(np.float64)),
+    ]
+
+
+def per_class(found: Sequence[Score], test: Choices) -> dict[str, list[Score]]:
+    """Each score over the questions whose correct option is a given letter."""
+    return {
+        letter: [score.where(test.correct == k) for score in found] for k, letter in enumerate(test.letters)
+    }
+
+
+def ratios(found: Sequence[Score], baseline: Sequence[Score]) -> list[Score]:
+    """Each score over that of the model alone, on the questions both answered (section 4.4)."""
+    base = {score.measure: score for score in baseline}
+    return [over(f"{s.measure}_ratio", s, base[s.measure]) for s in found if s.measure in base]
+
+
+def split_by_alone(found: Sequence[Score], alone: Score) -> dict[str, list[Score]]:
+    """Each score over the questions that the model alone gets right, gets wrong, and has no answer to (6.2).
+
+    `alone` is the accuracy of the model without retrieval.
+    """
+    result: dict[str, list[Score]] = {"alone_right": [], "alone_wrong": [], "alone_unknown": []}
+    for score in found:
+        where = alone.units.ids.get_indexer(score.units.ids)
+        right = np.where(where >= 0, alone.rows[where, 0], np.nan)
+        for name, mask in (("right", right == 1), ("wrong", right == 0), ("unknown", np.isnan(right))):
+            result[f"alone_{name}"].append(score.where(mask))
+    return result
+
+
+def distractors(table: pd.DataFrame) -> list[Score]:
+    """Valid share of each iteration of generating distractors (table 1).
+
+    table: question_id, iteration (from 1), valid (bool or None): the check found that a distractor is entailed by
+    the correct answer, so the question is challenging. Questions that fail are generated again.
+
+    valid_share@i   share of the questions tried in iteration i that are valid
+    valid_after@i   share of all questions that are valid after at most i iterations
+    """
+    number = column(table, "iteration", "distractors").to_numpy(dtype=np.int64)
+    question = column(table, "question_id", "distractors")
+    valid = flags(column(table, "valid", "distractors"), "valid")
+    if table.duplicated(["question_id", "iteration"]).any():
+        raise BadInput("a question has two rows for one iteration")
+    everyone = Units.of(question.drop_duplicates())
+    of = everyone.ids.get_indexer(pd.Index(question.to_numpy()))
+    found = []
+    for i in sorted(set(number.tolist())):
+        now, so_far = number == i, number <= i
+        tried = everyone.parts_of(everyone.ids[of[now]], of[now])
+        found.append(scored(f"valid_share@{i}", tried, valid[now], why="not checked"))
+        good, open_ = np.zeros(len(everyone), dtype=bool), np.zeros(len(everyone), dtype=bool)
+        good[of[so_far & (valid == 1)]] = True
+        open_[of[so_far & np.isnan(valid)]] = True
+        after = np.where(good, 1.0, np.where(open_, np.nan, 0.0))
+        found.append(replace(scored(f"valid_after@{i}", everyone, after), why="not checked"))
+    return found

@@ -1,0 +1,222 @@
+"""Answers in: one row per item, system and condition, and a unit for each answer, sentence, citation and claim."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from ulid import ULID
+
+from judge.errors import BadInput
+from judge.store.citations import Citable
+from judge.store.imports import ImportInfo, ImportReport, Votes, add_rows, at, check_storable
+from judge.store.study import Store, canonical, dumps
+from judge.text import sentences
+from judge.types import Answer, AnswerRow, Vote, Where
+
+
+def add_answers(
+    store: Store,
+    rows: Iterable[AnswerRow],
+    info: ImportInfo,
+    skipped: list[BadInput],
+    bad: Callable[[BadInput], None],
+) -> ImportReport:
+    """Store everything `rows` yields in one transaction; see `add_rows`.
+
+    Bad rows: an item that is not in the study, another answer of the same system under the same
+    condition, a `cited` or `context` passage that is not there. A marker in the text that stands for
+    no passage is kept with its sentence, because that is what the system wrote.
+    """
+    return add_rows(store, AnswerAdder(store.conn, str(ULID()), info.dataset), rows, info, skipped, bad)
+
+
+class AnswerAdder:
+    """Adds answers one by one inside a transaction; `import_id` is what they come from (or a run)."""
+
+    def __init__(self, conn: sqlite3.Connection, import_id: str, dataset: str | None = None) -> None:
+        self.conn, self.import_id, self.dataset = conn, import_id, dataset
+        self.counts: Counter[str] = Counter(
+            answers=0, sentences=0, citations=0, claims=0, labels=0, unchanged=0
+        )
+        self.label_counts: dict[str, Counter[str]] = {}
+        self.datasets: set[str] = set()
+        self.votes = Votes(conn, self.counts, self.label_counts)
+        self._known_datasets = [r[0] for r in conn.execute("SELECT DISTINCT dataset FROM items")]
+
+    def add(self, row: AnswerRow) -> None:
+        """Check the whole row first, write it after: a bad row leaves nothing behind."""
+        answer, where = row.answer, row.where
+        check_storable(answer, where)
+        if "\0" in answer.text:
+            raise at(where, "a NUL character, which is no text", "text")
+        for name in ("system", "condition"):
+            value = getattr(answer, name)
+            if not value.strip() or "@" in value or "#" in value:
+                raise at(where, f"'{value}' must be a name without '@' and '#' (they join ids)", name)
+        item_id, question_id = self._item(answer.item, where)
+        answer_id = f"{item_id}@{answer.system}@{answer.condition}"
+        citable, context = self._context(item_id, answer.context, where)
+        in_text = citable.in_text(answer.text)[0]
+        cited = in_text if answer.cited is None else self._cited(citable, answer.cited, "cited", where)
+        sha = _sha(answer, cited, context)
+        new = self._is_new(answer_id, sha, answer, where)
+        labelled: list[tuple[str, Vote]] = [(answer_id, v) for v in answer.votes]
+        labelled += [(f"{answer_id}#c{n}", v) for n, claim in enumerate(answer.claims) for v in claim.votes]
+        labels = self.votes.new(labelled, where)
+        if new:
+            values = [answer.text, dumps(cited), None if context is None else dumps(context)]
+            self.conn.execute(
+                "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    answer_id,
+                    item_id,
+                    answer.system,
+                    answer.condition,
+                    *values,
+                    dumps(answer.meta),
+                    sha,
+                    self.import_id,
+                ],
+            )
+            self.counts["answers"] += 1
+            self._units(answer_id, item_id, question_id, answer, citable)
+        for (unit_id, _, _), vote in labels.items():
+            self.votes.insert(unit_id, vote)
+        if not new and not labels:
+            self.counts["unchanged"] += 1
+        self.datasets.add(item_id.partition(":")[0])
+
+    def _item(self, name: str, where: Where) -> tuple[str, str]:
+        """(item_id, question_id) of the item called `name`, with or without its data set."""
+        names = (
+            [f"{self.dataset}:{name}"]
+            if self.dataset
+            else [name, *(f"{d}:{name}" for d in self._known_datasets)]
+        )
+        query = f"SELECT item_id, question_id FROM items WHERE item_id IN ({','.join('?' * len(names))})"
+        found = self.conn.execute(query, names).fetchall()
+        found = [f for f in found if f[0] == name] or found
+        if not found:
+            told = f"no item '{name}'" + (
+                f" in data set '{self.dataset}'" if self.dataset else " in the study"
+            )
+            raise at(where, f"{told}; judge items list shows the ids", "id")
+        if len(found) > 1:
+            raise at(where, f"'{name}' is an item of several data sets: name one with --dataset", "id")
+        return found[0][0], found[0][1]
+
+    def _context(
+        self, item_id: str, context: Sequence[str] | None, where: Where
+    ) -> tuple[Citable, list[str] | None]:
+        own = Citable(self.conn, item_id)
+        if context is None:
+            return own, None
+        found = []
+        for name in context:
+            passage = own.find(name) or self._anywhere(name)
+            if passage is None:
+                raise at(where, f"no passage '{name}' of '{item_id}', nor one with that full id", "context")
+            found.append(passage)
+        return Citable(self.conn, item_id, found), found
+
+    def _anywhere(self, name: str) -> str | None:
+        found = self.conn.execute("SELECT passage_id FROM passages WHERE passage_id = ?", [name]).fetchone()
+        return None if found is None else str(found[0])
+
+    def _cited(self, citable: Citable, names: Sequence[str], field: str, where: Where) -> list[str]:
+        found: dict[str, None] = {}
+        for name in names:
+            passage = citable.find(name)
+            if passage is None:
+                there = ", ".join(sorted(citable.known)[:8]) or "none"
+                raise at(where, f"cites '{name}', a passage that is not there (there are: {there})", field)
+            found[passage] = None
+        return list(found)
+
+    def _is_new(self, answer_id: str, sha: str, answer: Answer, where: Where) -> bool:
+        found = self.conn.execute(
+            "SELECT content_sha, origin FROM answers WHERE answer_id = ?", [answer_id]
+        ).fetchone()
+        if found is None:
+            unit = self.conn.execute("SELECT kind FROM units WHERE unit_id = ?", [answer_id]).fetchone()
+            if unit is not None:
+                raise at(
+                    where, f"a {unit[0]} has the id '{answer_id}'; give the system another name", "system"
+                )
+            return True
+        if found[0] != sha:
+            here = "this import" if found[1] == self.import_id else "the study"
+            raise at(
+                where,
+                f"{here} has another answer of '{answer.system}' under the condition '{answer.condition}' to this "
+                "item; nothing is replaced: give it a condition of its own",
+                "text",
+            )
+        return False
+
+    def _units(
+        self, answer_id: str, item_id: str, question_id: str, answer: Answer, citable: Citable
+    ) -> None:
+        def unit(name: str, kind: str, span: dict[str, object] | None, passage: str | None = None) -> None:
+            self.conn.execute(
+                "INSERT INTO units (unit_id, kind, item_id, question_id, passage_id, answer_id, span) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [name, kind, item_id, question_id, passage, answer_id, None if span is None else dumps(span)],
+            )
+
+        unit(answer_id, "answer", None)
+        for n, (start, end) in enumerate(sentences(answer.text) if answer.prose else ()):
+            cited, unknown = citable.in_text(answer.text[start:end])
+            span: dict[str, object] = {"n": n, "start": start, "end": end, "cited": cited}
+            if unknown:
+                span["unknown"] = unknown
+            unit(f"{answer_id}#s{n}", "sentence", span)
+            for passage in cited:
+                unit(f"{answer_id}#s{n}/{passage.removeprefix(item_id + '/')}", "citation", span, passage)
+            self.counts["sentences"] += 1
+            self.counts["citations"] += len(cited)
+        for n, claim in enumerate(answer.claims):
+            unit(f"{answer_id}#c{n}", "claim", {"n": n, "claim": claim.text})
+            self.counts["claims"] += 1
+
+
+def _sha(answer: Answer, cited: list[str], context: list[str] | None) -> str:
+    """Hash of what a prompt or a score can read of the answer (not meta)."""
+    parts = [answer.text, cited, context, [claim.text for claim in answer.claims]]
+    return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
+    """Make units of the claims that a run has listed for answers (a text field with `many`), in one transaction.
+
+    Returns counts of answers: `answers` with new claims, `claims`, `unchanged` (they have these),
+    `other` (they have other claims, from another run or an import, and keep them).
+    """
+    counts: Counter[str] = Counter(answers=0, claims=0, unchanged=0, other=0)
+    query = """
+        SELECT u.answer_id, u.item_id, u.question_id, l.value FROM labels AS l JOIN units AS u USING (unit_id)
+        WHERE l.annotator_id = ? AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 AND u.kind = 'answer'
+        ORDER BY u.rowid
+    """
+    known = "SELECT json_extract(span, '$.claim') FROM units WHERE answer_id = ? AND kind = 'claim' ORDER BY rowid"
+    with store.transaction() as conn:
+        for answer_id, item_id, question_id, value in conn.execute(query, [run_id, field]).fetchall():
+            claims = json.loads(value)
+            there = [row[0] for row in conn.execute(known, [answer_id])]
+            if there:
+                counts["unchanged" if there == claims else "other"] += 1
+                continue
+            conn.executemany(
+                "INSERT INTO units (unit_id, kind, item_id, question_id, answer_id, span) VALUES (?, 'claim', ?, ?, ?, ?)",
+                [
+                    (f"{answer_id}#c{n}", item_id, question_id, answer_id, dumps({"n": n, "claim": claim}))
+                    for n, claim in enumerate(claims)
+                ],
+            )
+            counts["answers"] += 1
+            counts["claims"] += len(claims)
+    return counts

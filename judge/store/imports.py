@@ -1,0 +1,175 @@
+"""One import: its row in `imports`, one transaction, people's and gold labels, what cannot be stored."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, is_dataclass
+from typing import Protocol, TypeVar
+
+from judge.errors import BadInput
+from judge.store.study import Store, dumps, now
+from judge.types import Json, Vote, Where
+
+T = TypeVar("T", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportInfo:
+    """What is stored of an import beside its rows."""
+
+    format: str
+    files: Mapping[str, str]
+    """Path as typed -> sha256 of the file."""
+    dataset: str | None = None
+    maps: Mapping[str, str] = field(default_factory=dict)
+    label_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What an import did: `counts` has what is new by name (items, passages, labels ...) and unchanged (rows seen again)."""
+
+    import_id: str
+    counts: Counter[str]
+    datasets: list[str]
+    label_counts: dict[str, Counter[str]]
+    skipped: list[BadInput]
+
+
+class Adder(Protocol[T]):
+    """Adds rows one by one inside the import's transaction; `counts` without `unchanged` is what is new."""
+
+    import_id: str
+    counts: Counter[str]
+    label_counts: dict[str, Counter[str]]
+    datasets: set[str]
+
+    def add(self, row: T) -> None:
+        """Check the whole row first, write it after. Raises BadInput, and then nothing is written."""
+
+
+def add_rows(
+    store: Store,
+    adder: Adder[T],
+    rows: Iterable[T],
+    info: ImportInfo,
+    skipped: list[BadInput],
+    bad: Callable[[BadInput], None],
+) -> ImportReport:
+    """Store everything `rows` yields in one transaction; an import that adds nothing leaves no trace.
+
+    A row that cannot be used goes to `bad`; when that raises, nothing of the import is kept.
+    `skipped` is the list that `bad` fills when it does not raise.
+    """
+    with store.transaction() as conn:
+        conn.execute(
+            "INSERT INTO imports VALUES (?, ?, ?, ?, ?, ?, '{}', '[]', ?)",
+            [
+                adder.import_id,
+                info.format,
+                info.dataset,
+                dumps(dict(info.files)),
+                dumps(dict(info.maps)),
+                dumps({k: dict(v) for k, v in info.label_maps.items()}),
+                now(),
+            ],
+        )
+        for row in rows:
+            try:
+                adder.add(row)
+            except BadInput as e:
+                bad(e)
+        if sum(n for name, n in adder.counts.items() if name != "unchanged") == 0:
+            conn.execute("DELETE FROM imports WHERE import_id = ?", [adder.import_id])
+        else:
+            conn.execute(
+                "UPDATE imports SET counts = ?, skipped = ? WHERE import_id = ?",
+                [dumps(adder.counts), dumps([str(s) for s in skipped]), adder.import_id],
+            )
+    return ImportReport(adder.import_id, adder.counts, sorted(adder.datasets), adder.label_counts, skipped)
+
+
+class Votes:
+    """Gold and people's labels of one import; counts them in the adder's counters."""
+
+    def __init__(
+        self, conn: sqlite3.Connection, counts: Counter[str], label_counts: dict[str, Counter[str]]
+    ) -> None:
+        self.conn, self.counts, self.label_counts = conn, counts, label_counts
+        self._annotators: dict[str, str] = {}
+
+    def new(self, votes: list[tuple[str, Vote]], where: Where) -> dict[tuple[str, str, str], Vote]:
+        """The votes that the study has not. Raises BadInput for two labels of one annotator on one field."""
+        new: dict[tuple[str, str, str], Vote] = {}
+        for unit_id, vote in votes:
+            key = (unit_id, vote.field, vote.annotator)
+            known = new[key].value if key in new else self._stored(*key)
+            if known is None:
+                self._check(vote, where)
+                new[key] = vote
+            elif known != vote.value:
+                raise at(
+                    where,
+                    f"{vote.annotator} has labelled '{unit_id}' {known!r} before, and {vote.value!r} here",
+                    vote.field,
+                )
+        return new
+
+    def _stored(self, unit_id: str, field_name: str, annotator: str) -> str | None:
+        found = self.conn.execute(
+            "SELECT value FROM labels WHERE annotator_id = ? AND field = ? AND unit_id = ? "
+            "AND layer = 'first' AND repeat = 0",
+            [annotator, field_name, unit_id],
+        ).fetchone()
+        return None if found is None else str(found[0])
+
+    def _check(self, vote: Vote, where: Where) -> None:
+        """Raises BadInput when the name is that of an annotator of another kind (a run, say)."""
+        if vote.annotator not in self._annotators:
+            query = "SELECT kind FROM annotators WHERE annotator_id = ?"
+            found = self.conn.execute(query, [vote.annotator]).fetchone()
+            if found is None:
+                return
+            self._annotators[vote.annotator] = found[0]
+        if self._annotators[vote.annotator] != str(vote.kind):
+            raise at(
+                where,
+                f"the annotator '{vote.annotator}' is a {self._annotators[vote.annotator]} in this study, "
+                f"and a {vote.kind} here; give one of them another name",
+                vote.field,
+            )
+
+    def insert(self, unit_id: str, vote: Vote) -> None:
+        if vote.annotator not in self._annotators:
+            self.conn.execute("INSERT INTO annotators VALUES (?, ?, '{}')", [vote.annotator, str(vote.kind)])
+            self._annotators[vote.annotator] = str(vote.kind)
+        self.conn.execute(
+            "INSERT INTO labels (unit_id, field, annotator_id, value, rationale) VALUES (?, ?, ?, ?, ?)",
+            [unit_id, vote.field, vote.annotator, vote.value, vote.rationale],
+        )
+        self.counts["labels"] += 1
+        self.label_counts.setdefault(vote.field, Counter())[vote.value] += 1
+
+
+def check_storable(row: object, where: Where) -> None:
+    """Raises BadInput for what SQLite cannot hold: half surrogate pairs, NaN."""
+    try:
+        json.dumps(row, ensure_ascii=False, allow_nan=False, default=_parts).encode()
+    except UnicodeEncodeError as e:
+        raise at(where, "text with half a surrogate pair, which no file and no model can take", "") from e
+    except (ValueError, TypeError) as e:
+        raise at(where, f"cannot be stored as JSON: {e}", "") from e
+
+
+def _parts(value: object) -> dict[str, Json]:
+    if not is_dataclass(value):
+        raise TypeError(f"{type(value).__name__} is not JSON")
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
+def at(where: Where, reason: str, field_name: str) -> BadInput:
+    """A BadInput that says where the row stands."""
+    return BadInput(reason, path=where.path, line=where.line, field=field_name)

@@ -1,0 +1,93 @@
+"""What a unit shows: columns of `unit_texts`, gold for people's tasks, and passages by their ids."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+
+from judge.prompts.inputs import LIST_INPUTS
+from judge.prompts.load import Task
+from judge.types import GOLD, Json
+
+_OWN_ID = re.compile(r"[A-Za-z0-9_.-]{1,24}")
+_HASH = re.compile(r"[0-9a-f]{16}")
+_JSON_COLUMNS = ("reference_answers", "options")
+CHUNK = 500
+
+
+def column(task: Task, name: str) -> str:
+    """The SQL expression of an input over `unit_texts AS t`; lists of passages come as JSON ids."""
+    if name in task.gold_inputs:
+        return gold_value(task.gold_inputs[name])
+    if name == "relevant_passages" and task.spec.relevant is not None:
+        values = ", ".join(quoted(v) for v in task.spec.relevant.values)
+        return (
+            "(SELECT nullif(json_group_array(q.passage_id), '[]') FROM (SELECT r.passage_id FROM passages AS r "
+            f"JOIN labels AS l ON l.unit_id = r.passage_id AND l.annotator_id = '{GOLD}' AND l.layer = 'first' "
+            f"AND l.repeat = 0 AND l.field = {quoted(task.spec.relevant.field)} AND l.value IN ({values}) "
+            "WHERE r.item_id = t.item_id ORDER BY r.position) AS q)"
+        )
+    return f"t.{name}"
+
+
+def gold_value(field: str) -> str:
+    """The SQL expression of a gold label over `unit_texts AS t`: the unit's own, else its item's."""
+    # Two look-ups by primary key. One with ORDER BY over `t` is an error in SQLite 3.40.
+    of = (
+        "(SELECT l.value FROM labels AS l WHERE l.annotator_id = '{gold}' AND l.field = {field} "
+        "AND l.unit_id = {id} AND l.layer = 'first' AND l.repeat = 0)"
+    )
+    both = [of.format(gold=GOLD, field=quoted(field), id=f"t.{name}") for name in ("unit_id", "item_id")]
+    return f"coalesce({', '.join(both)})"
+
+
+def quoted(text: str) -> str:
+    """Text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def decode(conn: sqlite3.Connection, rows: Sequence[Mapping[str, str | None]]) -> list[dict[str, Json]]:
+    """Inputs as read, with JSON columns decoded and passage ids replaced by the passages."""
+    ids = {i for row in rows for n in LIST_INPUTS if row.get(n) for i in json.loads(row[n] or "[]")}
+    texts = passages(conn, ids) if ids else {}
+    return [{name: _decoded(name, value, texts) for name, value in row.items()} for row in rows]
+
+
+def _decoded(name: str, value: str | None, texts: Mapping[str, Mapping[str, Json]]) -> Json:
+    if value is None or (name not in LIST_INPUTS and name not in _JSON_COLUMNS):
+        return value
+    loaded = json.loads(value)
+    if name in _JSON_COLUMNS:
+        return loaded
+    return [
+        {"marker": marker, **{k: texts[pid][k] for k in ("title", "date", "text")}}
+        for marker, pid in marked(loaded, {p: texts[p]["item_id"] for p in loaded}).items()
+    ]
+
+
+def passages(conn: sqlite3.Connection, ids: Iterable[str]) -> dict[str, dict[str, Json]]:
+    """Passages by id: item_id, title, date, text."""
+    wanted, found = list(ids), {}
+    for start in range(0, len(wanted), CHUNK):
+        some = wanted[start : start + CHUNK]
+        query = (
+            "SELECT passage_id, item_id, title, date, text FROM passages "
+            f"WHERE passage_id IN ({','.join('?' * len(some))})"
+        )
+        for pid, item, title, date, text in conn.execute(query, some):
+            found[pid] = {"item_id": item, "title": title, "date": date, "text": text}
+    return found
+
+
+def marked(ids: Sequence[str], item_of: Mapping[str, str]) -> dict[str, str]:
+    """Marker -> passage id, in order, for passages that stand in one list.
+
+    The markers are the passages' own ids when all of them are short words and differ, as GaRAGe's
+    `cite_3`; else they count from 1.
+    """
+    own = [pid.removeprefix(f"{item_of[pid]}/") for pid in ids]
+    fit = all(_OWN_ID.fullmatch(o) and not _HASH.fullmatch(o) for o in own)
+    names = own if fit and len(set(own)) == len(own) else [str(n) for n in range(1, len(own) + 1)]
+    return dict(zip(names, ids, strict=True))

@@ -1,0 +1,163 @@
+"""Rankings in: which passages a retriever put where for an item; rank counts from 1."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from ulid import ULID
+
+from judge.errors import BadInput, UsageError
+from judge.store.imports import ImportInfo, ImportReport, add_rows, at
+from judge.store.listing import dicts
+from judge.store.study import Store
+from judge.types import Json, Where
+
+STAGES = ("retrieve", "rerank", "top-k")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One item's list: (passage id, score or None) from the first rank on; both ids are the study's."""
+
+    name: str
+    stage: str
+    item_id: str
+    passages: Sequence[tuple[str, float | None]]
+    where: Where
+
+
+def add_rankings(
+    store: Store,
+    rows: Iterable[Ranked],
+    info: ImportInfo,
+    skipped: list[BadInput],
+    bad: Callable[[BadInput], None],
+) -> ImportReport:
+    """Store everything `rows` yields in one transaction. Another list of the same name, stage and item is bad."""
+    return add_rows(store, _Adder(store.conn, str(ULID())), rows, info, skipped, bad)
+
+
+class _Adder:
+    def __init__(self, conn: sqlite3.Connection, import_id: str) -> None:
+        self.conn, self.import_id = conn, import_id
+        self.counts: Counter[str] = Counter(lists=0, entries=0, unchanged=0)
+        self.label_counts: dict[str, Counter[str]] = {}
+        self.datasets: set[str] = set()
+
+    def add(self, row: Ranked) -> None:
+        """Add one list whole, or nothing of it."""
+        query = "SELECT passage_id, score FROM rankings WHERE name = ? AND stage = ? AND item_id = ? ORDER BY rank"
+        found = self.conn.execute(query, [row.name, row.stage, row.item_id]).fetchall()
+        if found:
+            if [tuple(f) for f in found] != [tuple(p) for p in row.passages]:
+                raise at(
+                    row.where,
+                    f"the study has another list of '{row.name}' at stage '{row.stage}' for '{row.item_id}'; "
+                    "nothing is replaced: give this ranking another --name",
+                    "",
+                )
+            self.counts["unchanged"] += 1
+            return
+        self.conn.executemany(
+            "INSERT INTO rankings VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (row.name, row.stage, row.item_id, n, pid, score)
+                for n, (pid, score) in enumerate(row.passages, 1)
+            ],
+        )
+        self.counts["lists"] += 1
+        self.counts["entries"] += len(row.passages)
+        self.datasets.add(row.item_id.partition(":")[0])
+
+
+class Ids:
+    """Finds items and passages of the study by the ids that a foreign file uses."""
+
+    def __init__(self, store: Store, dataset: str | None = None) -> None:
+        self._conn = store.conn
+        names = [str(r[0]) for r in store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")]
+        if dataset is not None and dataset not in names:
+            raise UsageError(f"no data set '{dataset}'; there are: {', '.join(names) or 'none'}")
+        self._datasets = [dataset] if dataset is not None else names
+        self._items: dict[str, str | None] = {}
+        self._own: dict[str, list[tuple[str, str]]] | None = None
+
+    def item(self, name: str) -> str:
+        """The item's id. Raises BadInput when there is none, or several."""
+        if name not in self._items:
+            names = [name, *(f"{d}:{name}" for d in self._datasets)]
+            query = f"SELECT item_id FROM items WHERE item_id IN ({','.join('?' * len(names))})"
+            found = [str(r[0]) for r in self._conn.execute(query, names)]
+            found = [f for f in found if f == name] or found
+            if len(found) > 1:
+                raise BadInput(
+                    f"'{name}' is an item of several data sets: name one with --dataset", field="query"
+                )
+            self._items[name] = found[0] if found else None
+        item = self._items[name]
+        if item is None:
+            raise BadInput(f"no item '{name}'; judge items list shows the ids", field="query")
+        return item
+
+    def passage(self, name: str, item: str) -> str:
+        """The passage's id: a full one, one of the item's own, or one that stands for one text anywhere.
+
+        Raises BadInput when there is none, or passages of different text.
+        """
+        query = "SELECT passage_id FROM passages WHERE passage_id IN (?1, ?2 || '/' || ?1) ORDER BY passage_id <> ?1"
+        found = self._conn.execute(query, [name, item]).fetchone()
+        if found is not None:
+            return str(found[0])
+        others = self._by_own_id().get(name, [])
+        if not others:
+            raise BadInput(f"no passage '{name}', of '{item}' or of another item", field="document")
+        if len({sha for _, sha in others}) > 1:
+            told = (
+                f"'{name}' is the id of {len(others)} passages of different text; use full ids (item/{name})"
+            )
+            raise BadInput(told, field="document")
+        return others[0][0]
+
+    def _by_own_id(self) -> dict[str, list[tuple[str, str]]]:
+        if self._own is None:
+            self._own = {}
+            marks = ",".join("?" * len(self._datasets))
+            query = (
+                "SELECT p.passage_id, p.item_id, p.content_sha FROM passages AS p JOIN items AS i USING (item_id) "
+                f"WHERE i.dataset IN ({marks}) ORDER BY p.rowid"
+            )
+            for pid, item, sha in self._conn.execute(query, self._datasets):
+                self._own.setdefault(pid.removeprefix(f"{item}/"), []).append((pid, sha))
+        return self._own
+
+
+def list_rankings(store: Store) -> list[dict[str, Json]]:
+    """One row per name and stage: items with a list, entries, the longest list."""
+    query = """
+        SELECT name, stage, count(DISTINCT item_id) AS items, count(*) AS entries, max(rank) AS longest
+        FROM rankings GROUP BY name, stage ORDER BY name, stage
+    """
+    return list(dicts(store.conn, query, []))
+
+
+def choose(store: Store, name: str | None, stage: str | None) -> tuple[str, str]:
+    """The ranking meant; name and stage may be left out where there is only one. Raises UsageError."""
+    there = [(r["name"], r["stage"]) for r in list_rankings(store)]
+    fit = [(n, s) for n, s in there if name in (None, n) and stage in (None, s)]
+    if len(fit) != 1:
+        known = ", ".join(f"{n} ({s})" for n, s in there) or "none; see judge retrieve, judge rankings import"
+        what = "several rankings fit" if fit else "no ranking fits"
+        raise UsageError(f"{what}: choose with --ranking and --stage; there are: {known}")
+    return fit[0]
+
+
+def top(store: Store, name: str, stage: str, k: int) -> dict[str, list[str]]:
+    """The first k passages of every item's list."""
+    found: dict[str, list[str]] = {}
+    query = "SELECT item_id, passage_id FROM rankings WHERE name = ? AND stage = ? AND rank <= ? ORDER BY item_id, rank"
+    for item, passage in store.conn.execute(query, [name, stage, k]):
+        found.setdefault(item, []).append(passage)
+    return found

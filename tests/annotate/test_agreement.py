@@ -1,0 +1,491 @@
+"""annotate agreement on tables and studies: published values, undefined ones, what is printed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from judge.stats import Ratings
+from tests.annotate.agreement_helpers import (
+    LONG,
+    VOTES,
+    annotate,
+    document,
+    judge,
+    make_study,
+    values,
+    write_csv,
+)
+from tests.real import require
+from tests.stats.published import COHEN, fleiss_1971, krippendorff_2011, two_annotators
+
+NONE = ("--interval", "none")
+
+
+def wide(path: Path, ratings: Ratings) -> tuple[str, ...]:
+    """The arguments for a table written from Ratings."""
+    rows = [
+        [unit, *("" if code < 0 else ratings.domain[code] for code in codes)]
+        for unit, codes in zip(ratings.units, ratings.codes.tolist(), strict=True)
+    ]
+    write_csv(path, [["id", *ratings.annotators], *rows])
+    return (str(path), "--unit", "id", "--annotators", ",".join(ratings.annotators))
+
+
+# statistics.md, "Reference values".
+@pytest.mark.parametrize(
+    ("options", "alpha"),
+    [
+        ((), 0.743421),
+        (("--level", "ordinal", "--order", "1,2,3,4,5"), 0.815388),
+        (("--level", "interval"), 0.849107),
+        (("--level", "ratio"), 0.797403),
+    ],
+)
+def test_krippendorffs_table(tmp_path: Path, options: tuple[str, ...], alpha: float) -> None:
+    table = wide(tmp_path / "t.csv", krippendorff_2011())
+    found = document("agreement", *table, *options, *NONE)
+    assert values(found, "A", "B", "C", "D")["krippendorff_alpha"] == pytest.approx(alpha, abs=1e-6)
+
+
+def test_gwets_and_fleiss_values(tmp_path: Path) -> None:
+    found = values(document("agreement", *wide(tmp_path / "k.csv", krippendorff_2011()), *NONE), *"ABCD")
+    assert found["gwet_ac1"] == pytest.approx(0.77544, abs=1e-5)
+    assert found["fleiss_kappa"] == pytest.approx(0.76117, abs=1e-5)
+    order = ("--level", "ordinal", "--order", "1,2,3,4,5")
+    ordered = values(
+        document("agreement", *wide(tmp_path / "k.csv", krippendorff_2011()), *order, *NONE), *"ABCD"
+    )
+    assert ordered["gwet_ac2 (quadratic)"] == pytest.approx(0.91400, abs=1e-5)
+    found = values(document("agreement", *wide(tmp_path / "f.csv", fleiss_1971()), *NONE), *"abcdef")
+    assert found["fleiss_kappa"] == pytest.approx(0.430245, abs=1e-6)
+    assert found["krippendorff_alpha"] == pytest.approx(0.43341, abs=1e-5)
+    assert found["gwet_ac1"] == pytest.approx(0.44788, abs=1e-5)
+
+
+def test_cohens_table_plain_and_weighted(tmp_path: Path) -> None:
+    table = wide(tmp_path / "t.csv", two_annotators(COHEN, 2))
+    asked = (
+        "--measure",
+        "cohen_kappa",
+        "--measure",
+        "cohen_kappa:linear",
+        "--measure",
+        "cohen_kappa:quadratic",
+    )
+    found = values(
+        document("agreement", *table, *asked, *NONE, "--level", "ordinal", "--order", "a,b,c"), "x", "y"
+    )
+    assert found["cohen_kappa"] == pytest.approx(0.491525, abs=1e-6)
+    assert found["cohen_kappa (linear)"] == pytest.approx(0.473684, abs=1e-6)
+    assert found["cohen_kappa (quadratic)"] == pytest.approx(0.454545, abs=1e-6)
+
+
+def test_the_alphabet_is_not_an_order(tmp_path: Path) -> None:
+    # low-mid and mid-high are neighbours, low-high is not; alphabetically high < low < mid.
+    rows = [
+        ("id", "a", "b"),
+        ("1", "low", "mid"),
+        ("2", "mid", "high"),
+        ("3", "high", "high"),
+        ("4", "low", "low"),
+    ]
+    table = (str(write_csv(tmp_path / "t.csv", rows)), "--unit", "id", "--annotators", "a,b")
+    asked = ("--measure", "cohen_kappa:linear", *NONE)
+    right = document("agreement", *table, *asked, "--level", "ordinal", "--order", "low,mid,high")
+    # Disagreement by |i - j| / 2: observed (1/2 + 1/2) / 4 = 1/4. Margins a: low 2, mid 1, high 1; b: low 1, mid 1,
+    # high 2. Expected: (2 (0 + 1/2 + 2) + 1 (1/2 + 0 + 1) + 1 (1 + 1/2 + 0)) / 16 = 8/16. kappa = 1 - (1/4)/(1/2).
+    assert values(right, "a", "b")["cohen_kappa (linear)"] == pytest.approx(0.5)
+    refused = annotate("agreement", *table, *asked, code=2).stderr
+    assert "cohen_kappa:linear weighs by the order of the labels" in refused
+    assert "needs --order" in annotate("agreement", *table, "--level", "ordinal", code=2).stderr
+
+
+def test_everything_about_the_example(tmp_path: Path) -> None:
+    found = document("agreement", VOTES, *LONG, "--cluster", "question", "--judge", "gpt")
+    (field,) = found["fields"]
+    kinds = {row["annotator"]: row["kind"] for row in field["annotators"]}
+    assert kinds == {"ann": "human", "bob": "human", "cyd": "human", "gpt": "judge", "majority": "majority"}
+    assert field["reference"] == "majority" and (field["n_units"], field["n_clusters"]) == (40, 20)
+    assert [g["title"] for g in field["groups"]] == ["people", "people and judges"]
+    told = {tuple(m["annotators"]) for m in found["measures"] if m["measure"] == "cohen_kappa"}
+    people = {("ann", "bob"), ("ann", "cyd"), ("bob", "cyd")}
+    assert told == people | {("gpt", who) for who in ("ann", "bob", "cyd", "majority")}
+    # By hand from the file: gpt has no label on two units, and cyd was not asked about six.
+    pair = next(
+        m for m in found["measures"] if m["annotators"] == ["gpt", "cyd"] and m["measure"] == "percent"
+    )
+    rows = list(csv.DictReader(VOTES.open()))
+    by_hand = {(r["unit"], r["annotator"]): r["label"] for r in rows}
+    shared = [u for u, who in by_hand if who == "cyd"]
+    both = [u for u in shared if by_hand[u, "gpt"]]
+    assert pair["n_units"] == len(both) and pair["coverage"] == len(both) / len(shared)
+    assert pair["value"] == sum(by_hand[u, "gpt"] == by_hand[u, "cyd"] for u in both) / len(both)
+    (matrix,) = field["confusions"]
+    assert (matrix["reference"], matrix["predicted"]) == ("majority", "gpt")
+    kappa = next(
+        m
+        for m in found["measures"]
+        if m["annotators"] == ["gpt", "majority"] and m["measure"] == "cohen_kappa"
+    )
+    cells = np.array(matrix["matrix"])
+    p_o, p_e = np.trace(cells) / cells.sum(), cells.sum(0) @ cells.sum(1) / cells.sum() ** 2
+    assert kappa["value"] == pytest.approx((p_o - p_e) / (1 - p_e))
+    assert kappa["low"] < kappa["value"] < kappa["high"] and kappa["n_clusters"] == 20
+    assert any("with fewer than 30" in note for note in kappa["notes"])
+
+
+def test_clusters_widen_the_interval(tmp_path: Path) -> None:
+    # Ten questions of twenty units: within a question both agree on all or on none of them.
+    rows = [("u", "q", "a", "b")]
+    for i in range(200):
+        label = "xy"[i % 2]
+        rows.append((f"{i:03}", str(i // 20), label, label if i // 20 % 3 else "yx"[i % 2]))
+    table = (
+        str(write_csv(tmp_path / "t.csv", rows)),
+        "--unit",
+        "u",
+        "--annotators",
+        "a,b",
+        "--measure",
+        "percent",
+    )
+
+    def width(*options: str) -> float:
+        (measure,) = [
+            m for m in document("agreement", *table, *options)["measures"] if m["measure"] == "percent"
+        ]
+        return float(measure["high"] - measure["low"])
+
+    assert width("--cluster", "q") > 3 * width()
+    assert width("--confidence", "0.8") < width()
+    assert width("--seed", "0") == width()
+
+
+def test_both_kinds_of_interval_can_be_asked_for() -> None:
+    def bounds(*options: str) -> list[tuple[float | None, float | None]]:
+        found = document("agreement", VOTES, *LONG, "--no-pairwise", *options)["measures"]
+        return [(m["low"], m["high"]) for m in found if m["measure"] == "krippendorff_alpha"]
+
+    assert bounds() != bounds("--interval", "percentile")
+    assert bounds() != bounds("--seed", "1")
+    assert bounds(*NONE) == [(None, None)]
+
+
+UNDEFINED = {
+    "one class": (
+        [("x", "x"), ("x", "x")],
+        "every label is 'x': agreement and chance cannot be told apart",
+        1.0,
+    ),
+    "no overlap": ([("x", ""), ("", "y")], "no unit is labelled by both 'a' and 'b'", None),
+    "a constant annotator": ([("x", "x"), ("x", "y")], "'a' gave only the label 'x': kappa would be 0", 0.5),
+}
+
+
+@pytest.mark.parametrize("case", UNDEFINED)
+def test_what_is_undefined_has_its_reason_in_words(tmp_path: Path, case: str) -> None:
+    rows, reason, percent = UNDEFINED[case]
+    path = write_csv(tmp_path / "t.csv", [("u", "a", "b"), *((str(i), *row) for i, row in enumerate(rows))])
+    table = (path, "--unit", "u", "--annotators", "a,b", "--order", "x,y")
+    found = {m["measure"]: m for m in document("agreement", *table)["measures"]}
+    assert found["cohen_kappa"]["value"] is None and found["cohen_kappa"]["low"] is None
+    assert found["cohen_kappa"]["reason"].startswith(reason)
+    assert found["percent"]["value"] == percent
+    printed = annotate("agreement", *table).stdout
+    assert f"cohen_kappa of a and b is undefined: {reason}" in printed
+    assert "nan" not in printed.casefold()
+    failed = annotate("agreement", *table, "--fail-under", "cohen_kappa=-1", code=5)
+    assert failed.stderr.startswith(
+        "annotate: below the threshold: cohen_kappa of a and b on 'label' is undefined: "
+    )
+    assert failed.stdout == printed, "the numbers come first, then the failure"
+
+
+def test_the_label_nan_is_a_label(tmp_path: Path) -> None:
+    rows = [("u", "a", "b"), ("1", "nan", "nan"), ("2", "NA", "NA"), ("3", "None", "nan"), ("4", "", "nan")]
+    found = document(
+        "agreement", write_csv(tmp_path / "t.csv", rows), "--unit", "u", "--annotators", "a,b", *NONE
+    )
+    assert found["fields"][0]["labels"] == ["NA", "None", "nan"]
+    assert found["measures"][0]["value"] == pytest.approx(2 / 3)  # units 1, 2, 3
+
+
+def test_a_transposed_table_is_pointed_out(tmp_path: Path) -> None:
+    rows = [("u", "who", "label"), *((f"u{i}", who, "xy"[i % 2]) for i in range(9) for who in "ab")]
+    path = write_csv(tmp_path / "t.csv", rows)
+    swapped = annotate("agreement", path, "--unit", "who", "--annotator", "u", "--label", "label", *NONE)
+    assert "more annotators (9) than units (2): are the two swapped?" in swapped.stdout
+
+
+def test_an_unused_label_changes_only_what_counts_labels(tmp_path: Path) -> None:
+    rows = [("u", "a", "b"), ("1", "x", "x"), ("2", "y", "y"), ("3", "x", "y"), ("4", "y", "y")]
+    table = (str(write_csv(tmp_path / "t.csv", rows)), "--unit", "u", "--annotators", "a,b", *NONE)
+    two, three = (
+        values(document("agreement", *table, "--order", order), "a", "b") for order in ("x,y", "x,y,z")
+    )
+    assert {n for n in two if two[n] != three.get(n)} == {"gwet_ac1", "pabak"}
+    # pabak = (q p_o - 1) / (q - 1), p_o = 3/4.
+    assert two["pabak"] == pytest.approx(0.5) and three["pabak"] == pytest.approx(0.625)
+
+
+def test_continuous_scores_are_not_counted_like_labels(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.normal(size=1500)
+    scores = np.column_stack([truth + rng.normal(scale=0.5, size=1500) for _ in range(3)])
+    rows = [("u", "a", "b", "c"), *((f"{i:04}", *map(repr, row)) for i, row in enumerate(scores.tolist()))]
+    table = (str(write_csv(tmp_path / "t.csv", rows)), "--unit", "u", "--annotators", "a,b,c")
+    found = document("agreement", *table, "--level", "interval")
+    # One-way: D_o = 2 MS within, D_e = 2 variance, on 3 complete columns.
+    within = scores.var(axis=1, ddof=1).mean()
+    assert values(found, "a", "b", "c") == {
+        "krippendorff_alpha": pytest.approx(1 - within / scores.var(ddof=1))
+    }
+    assert found["fields"][0]["labels"] is None and len(found["measures"]) == 4
+    assert "4,500 different numbers" in annotate("agreement", *table, "--level", "interval", *NONE).stdout
+    assert "4,500 different labels: is it the right column?" in annotate("agreement", *table, code=1).stderr
+    only = "above 200 there is krippendorff_alpha with --level interval"
+    assert only in annotate("agreement", *table, "--level", "interval", "--measure", "percent", code=1).stderr
+    write_csv(tmp_path / "t.csv", [rows[0], *((u, *(v.lstrip("-") for v in row)) for u, *row in rows[1:])])
+    assert only in annotate("agreement", *table, "--level", "ratio", code=1).stderr
+
+
+def test_a_study_with_people_gold_and_two_runs(tmp_path: Path) -> None:
+    db = make_study(tmp_path, runs=2)
+    found = document("agreement", "-d", db, "--field", "stance")
+    (field,) = found["fields"]
+    names = [row["annotator"] for row in field["annotators"]]
+    assert [n for n in names if "scripted" not in n] == ["ann", "bob", "gold", "majority"]
+    assert field["task"] == "stance.v1" and field["labels"] == ["support", "refute", "neutral"]
+    assert field["reference"] == "gold"
+    runs = [n for n in names if "scripted" in n]
+    pairs = [tuple(m["annotators"]) for m in found["measures"] if m["measure"] == "cohen_kappa"]
+    expected = [("ann", "bob"), *((r, o) for r in runs for o in ("ann", "bob", "majority", "gold"))]
+    expected += [("ann", "gold"), ("bob", "gold"), ("majority", "gold"), tuple(runs)]
+    assert sorted(pairs) == sorted(expected), "every pair once"
+    # Both runs follow one script and agree on the five units that have a label; one of six has none.
+    both = next(m for m in found["measures"] if m["annotators"] == runs and m["measure"] == "percent")
+    assert (both["value"], both["n_units"], both["coverage"]) == (1.0, 5, 5 / 6)
+    only = document("agreement", "-d", db, "--annotators", "ann,bob", *NONE)
+    assert [row["annotator"] for row in only["fields"][0]["annotators"]] == ["ann", "bob", "majority"]
+    one = document("agreement", "-d", db, "--task", "stance", "--run", "last", *NONE)
+    assert [row["kind"] for row in one["fields"][0]["annotators"]].count("judge") == 1
+
+
+def test_all_fields_of_a_study_and_what_is_left_out(tmp_path: Path) -> None:
+    data = tmp_path / "mine.jsonl"
+    votes = {"stance": {"ann": "support", "bob": "refute"}, "tone": {"ann": "kind", "bob": "kind"}}
+    gold = {"lonely": "yes"}
+    rows = [
+        {"id": str(i), "claim": "c", "passages": [{"id": "a", "text": f"t{i}", "votes": votes, "gold": gold}]}
+        for i in range(3)
+    ]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    db = tmp_path / "study.db"
+    judge("items", "import", "jsonl", data, "-d", db)
+    found = document("agreement", "-d", db, *NONE)
+    assert [field["field"] for field in found["fields"]] == ["stance", "tone"]
+    assert {m["field"] for m in found["measures"]} == {"stance", "tone"}
+    alone = annotate("agreement", "-d", db, "--field", "lonely", code=1)
+    assert "no field that two annotators labelled; there are: lonely (gold)" in alone.stderr
+    ordered = document(
+        "agreement", "-d", db, "--field", "tone", "--level", "ordinal", "--order", "rude,kind", *NONE
+    )
+    assert ordered["fields"][0]["labels"] == ["rude", "kind"]
+
+
+def test_gold_that_the_task_does_not_know_is_said(tmp_path: Path) -> None:
+    db = make_study(tmp_path)
+    import sqlite3
+
+    with sqlite3.connect(db) as conn:
+        conn.execute("UPDATE labels SET value = 'SUPPORTS' WHERE annotator_id = 'gold' AND value = 'support'")
+    printed = annotate("agreement", "-d", db, *NONE).stdout
+    assert "labels of 'gold' that are not among the labels of 'stance', left out: 'SUPPORTS' (1)" in printed
+
+
+def test_the_printed_page_has_its_sections_and_each_note_once(tmp_path: Path) -> None:
+    args = (
+        "agreement",
+        VOTES,
+        *LONG,
+        "--cluster",
+        "question",
+        "--judge",
+        "gpt",
+        "--dawid-skene",
+        "--alt-test",
+    )
+    printed = annotate(*args).stdout
+    for section in (
+        "human (3): ann, bob, cyd",
+        "people (3)\nmeasure",
+        "people with each other",
+        "gpt with people",
+        "gpt with majority",
+        "label by label",
+        "shares of the labels",
+        "confusion: rows majority, columns gpt",
+        "alt-test of gpt (epsilon 0.2, q 0.05)",
+        "Dawid-Skene: the latent true labels",
+    ):
+        assert section in printed, section
+    assert printed.count("with fewer than 30") == 1 and "95 % interval" in printed
+    assert "90 % interval" in annotate(*args, "--confidence", "0.9").stdout
+    assert max(len(line) for line in printed.splitlines()) < 140
+
+
+def test_hostile_names_reach_the_terminal_as_text(tmp_path: Path) -> None:
+    rows = [
+        ("u", "who", "label"),
+        *((str(i), who, "\x1b[31mred") for i in range(3) for who in ("a\x1b]0;x\x07", "b")),
+    ]
+    path = write_csv(tmp_path / "t.csv", rows)
+    result = annotate(
+        "agreement",
+        path,
+        "--unit",
+        "u",
+        "--annotator",
+        "who",
+        "--label",
+        "label",
+        "--fail-under",
+        "percent=2",
+        code=5,
+    )
+    assert "\x1b" not in result.stdout + result.stderr and "\x07" not in result.stdout + result.stderr
+
+
+def test_csv_has_every_measure_in_full(tmp_path: Path) -> None:
+    args = ("agreement", VOTES, *LONG, "--judge", "gpt", *NONE)
+    rows = list(csv.DictReader(io.StringIO(annotate(*args, "--csv").stdout)))
+    measures = document(*args)["measures"]
+    assert len(rows) == len(measures)
+    for row, measure in zip(rows, measures, strict=True):
+        assert row["measure"] == measure["measure"] and row["annotators"] == " | ".join(measure["annotators"])
+        assert (float(row["value"]) if row["value"] else None) == measure["value"]
+
+
+def test_precision_recall_and_f1_when_asked(tmp_path: Path) -> None:
+    rows = [("u", "gold", "gpt"), *((str(i), g, p) for i, (g, p) in enumerate(["xx", "xy", "yy", "yy"]))]
+    table = (
+        write_csv(tmp_path / "t.csv", rows),
+        "--unit",
+        "u",
+        "--annotators",
+        "gold,gpt",
+        "--judge",
+        "gpt",
+        *NONE,
+    )
+    found = values(document("agreement", *table, "--per-class"), "gpt", "gold")
+    # x: predicted 1, right 1, in gold 2. y: predicted 3, right 2, in gold 2.
+    assert found["precision:x"] == 1.0 and found["recall:x"] == 0.5 and found["f1:x"] == pytest.approx(2 / 3)
+    assert found["precision:y"] == pytest.approx(2 / 3) and found["recall:y"] == 1.0
+    assert found["accuracy"] == 0.75
+    assert "accuracy" not in values(document("agreement", *table), "gpt", "gold")
+
+
+def test_dawid_skene_finds_who_is_right(tmp_path: Path) -> None:
+    # a, b and c follow the truth, d says the opposite of it.
+    rows = [("u", "a", "b", "c", "d", "gold")]
+    for i in range(40):
+        label, other = ("xy"[i % 2], "yx"[i % 2])
+        rows.append((f"{i:02}", label, other if i == 7 else label, label, other, label))
+    table = (write_csv(tmp_path / "t.csv", rows), "--unit", "u", "--annotators", "a,b,c,d,gold", *NONE)
+    latent = document("agreement", *table, "--dawid-skene")["fields"][0]["dawid_skene"]
+    right = {row["annotator"]: row["accuracy"] for row in latent["annotators"]}
+    assert right["a"] == pytest.approx(1, abs=1e-6) and right["d"] == pytest.approx(0, abs=1e-6)
+    assert right["b"] == pytest.approx(39 / 40, abs=1e-6)
+    assert latent["prevalence"] == pytest.approx([0.5, 0.5], abs=1e-6) and latent["converged"]
+    assert [m["value"] for m in latent["against_reference"]] == [1.0, 1.0]
+    assert set(right) == {"a", "b", "c", "d"}, "gold is no annotator of its own"
+
+
+def test_the_alt_test_needs_a_judge_and_people(tmp_path: Path) -> None:
+    base = ("agreement", VOTES, *LONG, *NONE, "--alt-test")
+    assert "--alt-test takes a judge" in annotate(*base, code=2).stderr
+    (test,) = document(*base, "--judge", "gpt", "--epsilon", "0.1")["fields"][0]["alt_tests"]
+    assert test["judge"] == "gpt" and test["epsilon"] == 0.1
+    assert {row["annotator"] for row in test["compared"]} == {"ann", "bob", "cyd"}
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        ((VOTES, "--unit", "unit"), "name --annotator and --label"),
+        ((VOTES,), "--unit names the column"),
+        ((VOTES, *LONG, "--run", "last"), "--run is for a study"),
+        (("--unit", "x"), "--unit is for a table"),
+        ((VOTES, *LONG, "--measure", "kapa"), "--measure kapa: there are"),
+        ((VOTES, *LONG, "--reference", "gold"), "--reference gold: 'label' has ann, bob"),
+        ((VOTES, *LONG, "--judge", "gpt-5"), "no such annotator; there are ann, bob, cyd, gpt"),
+        (("no-such.csv", *LONG), "does not exist"),
+        ((VOTES, *LONG, "--level", "odd"), "odd"),
+        ((VOTES, *LONG, "--interval", "none", "--on", "lower"), "--on lower needs intervals"),
+    ],
+)
+def test_usage_errors_end_with_2(args: tuple[str, ...], complaint: str) -> None:
+    assert complaint in annotate("agreement", *args, code=2).stderr
+
+
+def test_bad_data_ends_with_1(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "t.csv", [("unit", "annotator", "label"), ("u", "a", "x"), ("u", "a", "y")])
+    failed = annotate("agreement", path, *LONG, code=1)
+    assert (
+        failed.stderr == f"annotate: {path}:3: a second label by 'a' on unit 'u' (the first is on line 2)\n"
+    )
+    assert "no such study" in annotate("agreement", "-d", tmp_path / "no.db", code=1).stderr
+    one = write_csv(tmp_path / "t.csv", [("unit", "annotator", "label"), ("u", "a", "x")])
+    assert "one annotator, 'a': nothing to compare" in annotate("agreement", one, *LONG, code=1).stderr
+    assert "replicates" in annotate("agreement", VOTES, *LONG, "--replicates", "5", code=1).stderr
+
+
+@pytest.mark.parametrize("command", ["agreement", "plan", "annotators set", "annotators list"])
+def test_every_help_has_an_example(command: str) -> None:
+    told = annotate(*command.split(), "--help").stdout
+    assert f"  annotate {command} " in told or f"  annotate {command}\n" in told
+
+
+def test_help_is_there_at_once() -> None:
+    code = "import sys\nfrom annotate.cli import main\ntry: main(['agreement', '--help'])\nexcept SystemExit: pass\n"
+    code += "print(sorted({'numpy', 'pandas', 'scipy', 'sqlite_utils', 'pydantic'} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.real
+def test_the_real_crowd_of_rte(tmp_path: Path) -> None:
+    votes = require("shared-data") / "rte_crowd" / "votes.jsonl"
+    rows: list[tuple[str, str, object]] = [("unit", "annotator", "label")]
+    for line in votes.read_text().splitlines():
+        unit = json.loads(line)
+        rows += [(unit["id"], who, label) for who, label in unit["votes"].items()]
+        rows.append((unit["id"], "gold", unit["label"]))
+    path = write_csv(tmp_path / "rte.csv", rows)
+    found = document("agreement", path, *LONG, "--dawid-skene")
+    people = next(m for m in found["measures"] if m["measure"] == "krippendorff_alpha")
+    # SOURCE.md: nominal alpha 0.241 over 800 units, 10 votes each, 164 workers.
+    assert len(people["annotators"]) == 164 and people["n_units"] == 800
+    assert people["value"] == pytest.approx(0.241, abs=5e-4) and people["low"] < 0.241 < people["high"]
+    summaries = {(row["title"], row["measure"]): row for row in found["fields"][0]["pair_summaries"]}
+    each = summaries["people with each other", "percent"]
+    assert each["n_pairs"] == 164 * 163 // 2 and each["n_sharing"] == each["n_defined"] == 1254
+    # Every unit has ten votes, so the mean over pairs by units is the mean over units.
+    percent = next(m for m in found["measures"] if m["measure"] == "percent")
+    assert each["weighted_mean"] == pytest.approx(percent["value"], abs=1e-12)
+    printed = annotate("agreement", path, *LONG).stdout
+    assert len(printed.splitlines()) < 80, "164 workers fit on a page"
+    short = document("agreement", path, *LONG, "--no-pairwise", *NONE)
+    assert short["fields"][0]["pair_summaries"] == []

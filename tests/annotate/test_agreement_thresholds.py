@@ -1,0 +1,133 @@
+"""--fail-under: which pair, which number, and exit 5."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from annotate.cli import _thresholds as thresholds
+from judge.errors import UsageError
+from tests.annotate.agreement_helpers import VOTES, annotate, document, make_study, write_csv
+
+# gold and gpt agree on 8 of 10 units, with equal margins: percent .8, kappa .6. ann agrees with all gold labels.
+PAIRS = [("x", "x")] * 4 + [("x", "y")] + [("y", "x")] + [("y", "y")] * 4
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> tuple[str, ...]:
+    rows = [("u", "ann", "gold", "gpt"), *((str(i), g, g, p) for i, (g, p) in enumerate(PAIRS))]
+    path = write_csv(tmp_path / "t.csv", rows)
+    return (str(path), "--unit", "u", "--annotators", "ann,gold,gpt", "--judge", "gpt")
+
+
+@pytest.mark.parametrize(
+    ("limit", "code"),
+    [
+        ("percent=0.8", 0),
+        ("percent=0.81", 5),
+        ("cohen_kappa=0.6", 0),
+        ("cohen_kappa=0.61", 5),
+        ("cohen_kappa:gpt,gold=0.61", 5),
+        ("cohen_kappa:ann,gold=0.99", 0),
+        ("krippendorff_alpha:all=0.99", 5),
+        ("accuracy=0.8", 0),
+        ("macro_f1=0.81", 5),
+    ],
+)
+def test_the_limit_decides_the_exit_code(table: tuple[str, ...], limit: str, code: int) -> None:
+    annotate("agreement", *table, "--interval", "none", "--fail-under", limit, code=code)
+
+
+def test_a_weighted_measure_and_a_pair(table: tuple[str, ...]) -> None:
+    order = ("--level", "ordinal", "--order", "x,y", "--interval", "none")
+    limit = "cohen_kappa:quadratic:gpt,gold=0.59"
+    (found,) = document("agreement", *table, *order, "--fail-under", limit)["thresholds"]
+    # With two labels all weights are the same: kappa is .6.
+    assert found["weights"] == "quadratic" and found["compared"] == pytest.approx(0.6)
+    assert "weighs by the order" in annotate("agreement", *table, "--fail-under", limit, code=2).stderr
+
+
+def test_json_says_what_was_compared(table: tuple[str, ...]) -> None:
+    limits = ("--fail-under", "percent=0.5", "--fail-under", "cohen_kappa=0.9")
+    first, second = document("agreement", *table, *limits, code=5)["thresholds"]
+    assert (first["annotators"], first["compared"], first["passed"]) == (["gpt", "gold"], 0.8, True)
+    assert (second["limit"], second["passed"]) == (0.9, False) and second["compared"] == pytest.approx(0.6)
+    assert "is 0.6000 < 0.9" in second["why"]
+
+
+def test_the_lower_bound_is_stricter(table: tuple[str, ...]) -> None:
+    annotate("agreement", *table, "--fail-under", "percent=0.7")
+    failed = annotate("agreement", *table, "--fail-under", "percent=0.7", "--on", "lower", code=5)
+    assert "lower bound of percent of gpt and gold" in failed.stderr
+
+
+def test_a_bound_that_does_not_exist_fails(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "t.csv", [("u", "a", "b"), ("1", "x", "x")])
+    table = (path, "--unit", "u", "--annotators", "a,b", "--fail-under", "percent=0.1")
+    annotate("agreement", *table)
+    failed = annotate("agreement", *table, "--on", "lower", code=5)
+    assert "has no lower bound: no interval: it takes at least two clusters" in failed.stderr
+
+
+def test_every_judge_must_pass_and_may_be_named_by_its_end(tmp_path: Path) -> None:
+    db = make_study(tmp_path, runs=2)
+    base = ("agreement", "-d", db, "--interval", "none")
+    both = document(*base, "--fail-under", "percent=0.5")["thresholds"]
+    assert len(both) == 2 and {row["annotators"][1] for row in both} == {"gold"}
+    end = both[0]["annotators"][0][-4:]
+    (named,) = document(*base, "--fail-under", f"percent:{end},ann=0.1")["thresholds"]
+    assert named["annotators"] == [both[0]["annotators"][0], "ann"]
+
+
+def test_the_reference_can_be_chosen(table: tuple[str, ...]) -> None:
+    found = document("agreement", *table, "--reference", "ann", "--fail-under", "percent=0.1")
+    assert found["thresholds"][0]["annotators"] == ["gpt", "ann"]
+
+
+def test_without_a_judge_all_are_meant() -> None:
+    base = (
+        "agreement",
+        VOTES,
+        "--unit",
+        "unit",
+        "--annotator",
+        "annotator",
+        "--label",
+        "label",
+        "--interval",
+        "none",
+    )
+    (found,) = document(*base, "--fail-under", "krippendorff_alpha=0.1")["thresholds"]
+    assert found["annotators"] == ["ann", "bob", "cyd", "gpt"]
+    assert (
+        "is of two annotators; name A,B" in annotate(*base, "--fail-under", "cohen_kappa=0.1", code=2).stderr
+    )
+    people = document(*base, "--judge", "gpt", "--fail-under", "fleiss_kappa:people=0.1")["thresholds"][0]
+    assert people["annotators"] == ["ann", "bob", "cyd"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "complaint"),
+    [
+        ("percent", "write it as MEASURE=0.6"),
+        ("percent=high", "write it as"),
+        ("percent=nan", "write it as"),
+        ("=0.6", "no measure of this name"),
+        ("kapa=0.6", "no measure of this name; there are accuracy"),
+        ("percent:gpt,zoe=0.6", "'gpt,zoe' is no pair A,B of annotators; there are ann, gold, gpt"),
+        ("percent:gpt=0.6", "'gpt' is no pair"),
+        ("percent:gpt,gpt=0.6", "is no pair"),
+        ("cohen_kappa:all=0.6", "is of two annotators"),
+    ],
+)
+def test_what_cannot_be_meant_ends_with_2(table: tuple[str, ...], typed: str, complaint: str) -> None:
+    failed = annotate("agreement", *table, "--interval", "none", "--fail-under", typed, code=2)
+    assert complaint in failed.stderr
+
+
+def test_names_with_commas_and_colons_are_found() -> None:
+    (limit,) = thresholds.parse(["cohen_kappa:a:b,c,d=0.5"])
+    assert (limit.measure, limit.who, limit.least) == ("cohen_kappa", "a:b,c,d", 0.5)
+    with pytest.raises(UsageError):
+        thresholds.parse(["cohen_kappa:a,b"])

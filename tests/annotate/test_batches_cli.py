@@ -1,0 +1,177 @@
+"""The commands around batches: output, errors, exit codes; labels out and in again."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from annotate.cli import main
+from annotate.desk import Desk
+from annotate.store import open_study
+from tests.tui.studies import batch, build, judge_all, labels
+
+
+def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as e:
+        main(list(args))
+    out, err = capsys.readouterr()
+    return int(str(e.value.code)), out, err
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    return build(tmp_path / "s.db", items=10)
+
+
+def test_new_list_show_labels_close(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    judge_all(study)
+    new = ("batches", "new", "pilot", "stance", "-n", "8", "--by", "label", "--seed", "17", "--annotators", "alice,bob",
+           "--repeats", "25%", "--training", "gold:2", "--attention", "20%", "-d", str(study), "--json")  # fmt: skip
+    code, out, _ = run(capsys, *new)
+    assert code == 0 and json.loads(out)["positions"] == {"alice": 14, "bob": 14}
+    code, _, err = run(capsys, *new)
+    assert code == 2 and "there is a batch 'pilot' already" in err
+    with open_study(study) as store:
+        for person in ("alice", "bob"):
+            with Desk.open(store, "pilot", person) as desk:
+                for position in range(1, 15):
+                    desk.label(position, "stance", "support")
+    _, out, _ = run(capsys, "batches", "show", "pilot", "-d", str(study), "--json")
+    shown = json.loads(out)
+    assert shown["schema"] == "adjudge/batch/1"
+    alice = shown["annotators"][0]
+    assert (alice["done"], alice["repeats_same"], alice["repeats_answered"]) == (14, 2, 2)
+    assert alice["training_answered"] == 2 and alice["attention_answered"] == 2
+    assert {m["measure"]: m["value"] for m in shown["measures"]}["percent"] == 1.0
+    assert "support" not in json.dumps({k: v for k, v in shown.items() if k != "strata"}).replace(
+        "mirage_support", ""
+    )
+    _, out, _ = run(capsys, "batches", "labels", "pilot", "--csv", "-d", str(study))
+    rows = list(csv.DictReader(out.splitlines()))
+    assert len(rows) == 28 and {r["blind"] for r in rows} == {"True"}
+    run(capsys, "batches", "close", "pilot", "-d", str(study))
+    with open_study(study) as store, pytest.raises(Exception, match="was closed on"):
+        Desk.open(store, "pilot", "alice")
+    _, out, _ = run(capsys, "batches", "list", "-d", str(study), "--json")
+    assert json.loads(out)["rows"][0]["done"] == 28
+
+
+def test_a_second_batch_never_holds_units_of_the_first(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batch(study, n=12)
+    code, _, err = run(
+        capsys, "batches", "new", "more", "stance", "-n", "9", "--annotators", "bob", "-d", str(study)
+    )
+    assert code == 2 and "only 8 units can be drawn" in err
+    batch(study, n=8, name="more")
+    with open_study(study) as store:
+        assert store.conn.execute("SELECT count(DISTINCT unit_id) FROM batch_units").fetchone() == (20,)
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["--by-question", "2", "--by", "label"], "use --by dataset"),
+        (["-n", "5", "--overlap", "3"], "there are 1 annotators"),
+        (["-n", "5", "--by", "label"], "needs a judge run"),
+        (["-n", "5", "--reveal"], "needs a judge run"),
+        (["-n", "5", "--training", "20"], "write it as gold:20"),
+        (["-n", "5", "--training", "gold:50"], "only 20 units"),
+        (["-n", "5", "--repeats", "110%"], "is no share"),
+        (["-n", "5", "--where", "nonsense ="], "--where"),
+        ([], "say how many"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(
+    study: Path, capsys: pytest.CaptureFixture[str], args: list[str], told: str
+) -> None:
+    code, _, err = run(
+        capsys, "batches", "new", "p", "stance", "--annotators", "alice", "-d", str(study), *args
+    )
+    assert code in (1, 2) and told in err, err
+    with open_study(study) as store:
+        assert store.conn.execute("SELECT count(*) FROM batches").fetchone() == (0,)
+
+
+def test_open_names_what_is_wrong(study: Path) -> None:
+    batch(study, n=4)
+    with open_study(study) as store:
+        with pytest.raises(Exception, match=r"no batch 'x'; there are: pilot"):
+            Desk.open(store, "x", "alice")
+        with pytest.raises(Exception, match=r"not for 'eve'; its annotators are: alice"):
+            Desk.open(store, "pilot", "eve")
+
+
+def test_a_changed_task_under_the_same_version_is_refused(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tests.tui.studies import THREE, three
+
+    batch(study, three(), n=4)
+    changed = tmp_path / "three.v1.md"
+    changed.write_text(THREE.replace("Three questions", "Changed"))
+    code, _, err = run(
+        capsys, "batches", "new", "b", str(changed), "-n", "2", "--annotators", "alice", "-d", str(study)
+    )
+    assert code == 2 and "save the changed file as three.v2.md" in err
+
+
+def test_labels_made_elsewhere(study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    batch(study, n=4, annotators=["alice", "bob"])
+    with open_study(study) as store, Desk.open(store, "pilot", "bob") as desk:
+        units = [desk.load(p).unit_id for p in range(1, 5)]
+    table = tmp_path / "labels.csv"
+    table.write_text("unit,field,annotator,label\n" + "".join(f"{u},stance,zoe,neutral\n" for u in units))
+    code, out, _ = run(capsys, "import", str(table), "--batch", "pilot", "-d", str(study), "--json")
+    assert code == 0 and json.loads(out)["new"] == {"zoe": 4}
+    _, out, _ = run(capsys, "import", str(table), "--batch", "pilot", "-d", str(study), "--json")
+    assert json.loads(out)["unchanged"] == 4
+    assert len(labels(study, "zoe")) == 4
+    for row, told in [
+        ("nothing,stance,zoe,neutral", "no unit 'nothing'"),
+        (f"{units[0]},stance,zoe,maybe", "'maybe' is no label"),
+        (f"{units[0]},stance,zoe,support", "has labelled"),
+        (f"{units[0]},stance,gold,support", "is a gold"),
+    ]:
+        table.write_text(f"unit,field,annotator,label\n{units[1]},stance,new,neutral\n{row}\n")
+        code, _, err = run(capsys, "import", str(table), "--batch", "pilot", "-d", str(study))
+        assert code == 1 and told in err and "labels.csv:3" in err
+        assert labels(study, "new") == {}, "a bad row keeps the whole file out"
+
+
+def test_a_terminal_is_needed(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    batch(study, n=4)
+    code, _, err = run(capsys, "open", "pilot", "--as", "alice", "-d", str(study))
+    assert code == 2 and "needs a terminal" in err
+
+
+async def test_the_browser_needs_the_token_and_it_works_once() -> None:
+    from aiohttp import ClientSession, web
+
+    from annotate.tui.web import make_server
+
+    server, address = make_server("true", 8642)
+    runner = web.AppRunner(await server._make_app())
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    base, token = f"http://127.0.0.1:{port}", address.partition("token=")[2]
+    from aiohttp import CookieJar
+
+    try:
+        async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as stranger:
+            for path in ("/", "/ws", "/?token=wrong", "/static/"):
+                assert (await stranger.get(base + path)).status == 403
+        async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as mine:
+            assert (await mine.get(f"{base}/?token={token}")).status == 200
+            assert (await mine.get(base)).status == 200
+            assert (await mine.get(base, headers={"Origin": "http://evil.example"})).status == 403
+        async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as late:
+            assert (await late.get(f"{base}/?token={token}")).status == 403
+    finally:
+        await runner.cleanup()

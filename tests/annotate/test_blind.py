@@ -1,0 +1,238 @@
+"""A blind session cannot be talked into showing judgements, gold, meta or other people's labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from annotate.blind import Blind
+from annotate.desk import Desk
+from annotate.store import open_study
+from judge.errors import AdjudgeError, StudyError
+from judge.store import Store
+from tests.tui.studies import CANARY, batch, build, judge_all, labels
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    path = build(tmp_path / "s.db", items=8)
+    judge_all(path)
+    batch(path, annotators=["alice", "bob"], reveal=True, training=2, n=10)
+    with open_study(path) as store, Desk.open(store, "pilot", "bob") as desk:
+        desk.label(3, "stance", "refute")
+    return path
+
+
+READS = [
+    "SELECT * FROM labels",
+    "SELECT value FROM main.labels WHERE annotator_id = 'gold'",
+    "SELECT count(*) FROM labels",
+    "SELECT 1 FROM labels WHERE value = 'support'",
+    "SELECT * FROM judgements",
+    "SELECT reply FROM latest_judgements",
+    "SELECT count(*) FROM judgements",
+    "SELECT meta FROM items",
+    "SELECT meta FROM passages",
+    "SELECT * FROM items",
+    "SELECT * FROM unit_texts",
+    "SELECT * FROM assignments",
+    "SELECT * FROM batches",
+    "SELECT * FROM batch_units",
+    "SELECT * FROM batch_labels",
+    "SELECT * FROM events",
+    "SELECT * FROM sessions",
+    "SELECT * FROM annotators",
+    "SELECT * FROM runs",
+    "SELECT * FROM requests",
+    "SELECT * FROM prompts",
+    "SELECT * FROM tasks",
+    "SELECT * FROM imports",
+    "SELECT sql FROM sqlite_master",
+    "SELECT sql FROM sqlite_schema",
+    "SELECT sql FROM sqlite_temp_master",
+    "SELECT sql FROM temp.sqlite_temp_schema",
+    "SELECT * FROM pragma_table_info('labels')",
+    "SELECT * FROM pragma_database_list",
+    "SELECT * FROM sqlite_dbpage",
+    "SELECT * FROM dbstat",
+    "SELECT position FROM my_units UNION SELECT value FROM labels",
+    "SELECT (SELECT value FROM labels LIMIT 1) FROM my_units",
+    "SELECT * FROM my_units AS u JOIN labels AS l ON l.unit_id = u.unit_id",
+    "SELECT * FROM my_units WHERE unit_id IN (SELECT unit_id FROM labels WHERE value = 'support')",
+    "SELECT * FROM my_units ORDER BY (SELECT value FROM labels LIMIT 1)",
+    "SELECT * FROM (SELECT * FROM labels) AS my_units",
+    "WITH my_units AS (SELECT * FROM main.labels) SELECT * FROM my_units",
+    "SELECT * FROM (WITH my_units AS (SELECT * FROM main.labels) SELECT * FROM my_units)",
+    "SELECT * FROM (WITH my_judge AS (SELECT * FROM main.labels) SELECT * FROM my_judge)",
+    "SELECT * FROM (WITH unit_texts AS (SELECT value FROM main.labels) SELECT * FROM unit_texts)",
+    "SELECT * FROM (WITH events_closed AS (SELECT value FROM main.labels) SELECT * FROM events_closed)",
+    "SELECT (WITH my_key AS (SELECT value FROM main.labels) SELECT value FROM my_key)",
+    "EXPLAIN SELECT * FROM my_judge",
+    "EXPLAIN QUERY PLAN SELECT * FROM my_judge ORDER BY value",
+    "/**/ EXPLAIN QUERY PLAN SELECT * FROM my_judge",
+    "PRAGMA table_info(labels)",
+    "PRAGMA writable_schema = 1",
+    "PRAGMA database_list",
+    "ATTACH 'x.db' AS x",
+    "DETACH main",
+    "VACUUM INTO 'copy.db'",
+    "SELECT load_extension('x')",
+    "SELECT writefile('x', 'y')",
+    "SELECT edit('x')",
+    "SELECT 1; SELECT * FROM labels",
+]
+WRITES = [
+    "CREATE TEMP VIEW v AS SELECT * FROM labels",
+    "CREATE TABLE t AS SELECT * FROM labels",
+    "CREATE TEMP TABLE t AS SELECT * FROM labels",
+    "CREATE TEMP TRIGGER t INSTEAD OF INSERT ON my_events BEGIN SELECT * FROM labels; END",
+    "DROP VIEW my_units",
+    "DROP TRIGGER events_closed",
+    "ALTER TABLE labels RENAME TO x",
+    "INSERT INTO labels VALUES ('d:0/p0', 'stance', 'bob', 'first', 0, 'support', NULL, NULL, NULL)",
+    "INSERT OR IGNORE INTO labels SELECT * FROM labels",
+    "UPDATE labels SET value = 'support' RETURNING value",
+    "DELETE FROM labels WHERE annotator_id = 'gold' AND value = 'support'",
+    "INSERT INTO my_labels (position, field, layer, value) SELECT 3, 'stance', 'first', value FROM labels",
+    "INSERT INTO my_events (position, kind, value) SELECT 3, 'note', reply FROM judgements",
+    "INSERT INTO my_events (position, kind, value) VALUES (3, 'note', (SELECT meta FROM items LIMIT 1))",
+    "UPDATE my_units SET note = (SELECT value FROM labels LIMIT 1) WHERE position = 3",
+    "UPDATE my_units SET note = l.value FROM labels AS l WHERE my_units.position = 3",
+    "DELETE FROM events",
+    "UPDATE events SET value = 'x'",
+    "UPDATE batches SET closed = 'x'",
+    "DELETE FROM my_units",
+    "COMMIT",
+]
+
+
+def blind_of(desk: Desk) -> Blind:
+    found = desk._blind
+    assert isinstance(found, Blind)
+    return found
+
+
+@pytest.mark.parametrize("sql", READS)
+def test_no_statement_reads_what_is_hidden(study: Path, sql: str) -> None:
+    with (
+        open_study(study) as store,
+        Desk.open(store, "pilot", "alice") as desk,
+        pytest.raises(Exception) as e,
+    ):
+        print(blind_of(desk).rows(sql))
+    assert CANARY not in str(e.value) and "support" not in str(e.value)
+
+
+@pytest.mark.parametrize("sql", WRITES)
+def test_no_write_reaches_other_rows(study: Path, sql: str) -> None:
+    before = dump(study)
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        with pytest.raises(Exception):  # noqa: B017
+            blind_of(desk).write(sql)
+        with pytest.raises(Exception), blind_of(desk).transaction():  # noqa: B017
+            blind_of(desk).write(sql)
+    assert dump(study) == before
+
+
+@pytest.mark.parametrize("sql", [*READS, *WRITES])
+def test_the_authorizer_alone_holds_without_the_gate_on_first_words(
+    study: Path, sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even with the check of the first word gone, nothing hidden comes out (EXPLAIN shows plans, not rows)."""
+    monkeypatch.setattr("annotate.blind._checked", lambda sql: sql)
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        try:
+            rows = blind_of(desk).rows(sql)
+        except Exception:
+            return
+    if "EXPLAIN" not in sql:
+        assert not rows or sql == "COMMIT", rows
+
+
+def dump(path: Path) -> list[tuple[object, ...]]:
+    with Store.open(path) as store:
+        tables = ("labels", "judgements", "events", "assignments", "batches", "items")
+        return [row for t in tables for row in store.conn.execute(f"SELECT * FROM {t} ORDER BY 1, 2, 3, 4")]
+
+
+def test_everything_a_session_can_read_holds_no_canary(study: Path) -> None:
+    views = ["my_units", "my_texts", "my_passages", "my_events", "my_labels", "my_key", "my_judge"]
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        seen = [row for view in views for row in blind_of(desk).rows(f"SELECT * FROM {view}")]
+        assert seen and CANARY not in repr(seen)
+        assert not blind_of(desk).rows("SELECT * FROM my_judge")
+        assert not blind_of(desk).rows("SELECT * FROM my_key")
+        assert not blind_of(desk).rows("SELECT * FROM my_events"), "bob's event"
+        assert {r[0] for r in blind_of(desk).rows("SELECT status FROM my_units")} == {"open"}
+        roles = {r[0] for r in blind_of(desk).rows("SELECT role FROM my_units")}
+        assert roles == {"unit", "training"}
+
+
+def test_inputs_that_the_task_does_not_name_are_not_there(study: Path) -> None:
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:  # noqa: SIM117
+        with pytest.raises(Exception, match="no such column"):
+            blind_of(desk).rows("SELECT reference_answers FROM my_texts")
+
+
+def test_the_judge_and_the_key_come_after_the_commit_of_that_unit(study: Path) -> None:
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        trained, unit = 1, 3
+        with pytest.raises(StudyError, match="answer every question first"):
+            desk.lock(unit, "judge")
+        desk.label(unit, "stance", "refute")
+        assert desk.judge(unit) == {}
+        desk.lock(unit, "judge")
+        assert desk.judge(unit)["stance"]["value"] == "support"
+        assert [r[0] for r in blind_of(desk).rows("SELECT DISTINCT position FROM my_judge")] == [unit]
+        desk.label(trained, "stance", "refute")
+        assert desk.key(trained) == {}
+        desk.lock(trained, "key")
+        assert set(desk.key(trained)) == {"stance"} and desk.key(2) == {}
+        with pytest.raises(StudyError, match="first label"):
+            desk.label(unit, "stance", "support")
+        # Unlocking by a plain update does not work either.
+        with blind_of(desk).transaction():
+            blind_of(desk).write(
+                "INSERT INTO my_standing SELECT position, status, answers, revised, spans, flag, note, 0, 0, 0, updated "
+                "FROM my_units WHERE position = ?",
+                [unit],
+            )
+        assert desk.judge(unit)
+
+
+def test_writing_reaches_only_the_own_rows(study: Path) -> None:
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:  # noqa: SIM117
+        with blind_of(desk).transaction():
+            blind_of(desk).write(
+                "INSERT INTO my_standing SELECT position, status, answers, revised, spans, flag, 'mine', 0, 0, 0, updated "
+                "FROM my_units"
+            )
+            blind_of(desk).write("INSERT INTO my_clearing (position) SELECT position FROM my_units")
+    with open_study(study) as store:
+        rows = store.conn.execute(
+            "SELECT DISTINCT annotator_id FROM assignments WHERE note = 'mine'"
+        ).fetchall()
+        assert rows == [("alice",)]
+    assert labels(study, "bob") and labels(study, "gold")
+
+
+def test_training_and_attention_answers_are_no_labels_of_the_study(study: Path) -> None:
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(1, "stance", "support")
+    assert labels(study) == {}
+
+
+def test_a_role_that_needs_gold_is_derived_without_showing_it(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, "raguard_exam", n=4)
+    with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(1, desk.fields[0], desk.task.domain(desk.fields[0])[0])
+    got = {field: value for (_, field, _, _), value in labels(path).items()}
+    assert got["raguard.role"] in ("supporting", "misleading")
+
+
+def test_errors_of_the_session_are_expected_ones(study: Path) -> None:
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:  # noqa: SIM117
+        with pytest.raises(AdjudgeError, match="not allowed in a blind session"):
+            blind_of(desk).rows("SELECT * FROM labels")

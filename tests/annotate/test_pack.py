@@ -1,0 +1,111 @@
+"""A batch on two machines: what the packed file holds, and its labels back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from annotate.desk import Desk
+from annotate.pack import merge, pack
+from annotate.store import open_study
+from judge.errors import AdjudgeError, BadInput, UsageError
+from tests.tui.studies import CANARY, batch, build, judge_all, labels
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    path = build(tmp_path / "s.db", items=8)
+    judge_all(path)
+    batch(path, n=8, annotators=["alice", "bob"], training=2, attention=0.2, repeats=0.2)
+    with open_study(path) as store, Desk.open(store, "pilot", "bob") as desk:
+        for position in range(1, 8):
+            desk.label(position, "stance", "refute")
+            desk.note(position, "BOBSAYS")
+    return path
+
+
+def packed(study: Path) -> Path:
+    out = study.with_name("alice.db")
+    with open_study(study) as store:
+        pack(store, "pilot", "alice", out)
+    return out
+
+
+def test_the_raw_bytes_hold_nothing_that_is_hidden(study: Path) -> None:
+    out = packed(study)
+    raw = out.read_bytes()
+    for secret in (CANARY, "BOBSAYS", "scripted/test", "claim_verdict", "Question 1?"):
+        assert secret.encode() not in raw, secret
+    with open_study(out) as store:
+        for table in ("judgements", "runs", "requests", "prompts", "batch_units"):
+            assert store.conn.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+        assert store.conn.execute("SELECT annotator_id, kind FROM annotators").fetchall() == [
+            ("alice", "human")
+        ]
+        assert store.conn.execute("SELECT DISTINCT meta, correct, question FROM items").fetchall() == [
+            ("{}", None, None)
+        ]
+        assert store.conn.execute("SELECT count(*) FROM labels").fetchone() == (0,)
+        assert {r[0] for r in store.conn.execute("SELECT role FROM assignments")} == {"sample", "training"}
+
+
+def test_labels_come_back_once(study: Path) -> None:
+    out = packed(study)
+    with open_study(out) as store, Desk.open(store, "pilot", "alice") as desk:
+        for position in range(1, desk.total + 1):
+            desk.label(position, "stance", "neutral")
+        desk.undo()
+        desk.flag(3, "odd")
+    with open_study(study) as store:
+        first = merge(store, out)
+        assert first.events and first.conflicts == []
+        after = labels(study)
+        again = merge(store, out)
+        assert again.events == 0 and labels(study) == after
+        flag = store.conn.execute(
+            "SELECT flag FROM assignments WHERE annotator_id = 'alice' AND position = 3"
+        ).fetchone()
+        assert flag == ("odd",)
+    assert set(after.values()) == {"neutral"}
+    with open_study(study) as store:
+        query = (
+            "SELECT count(*) FROM assignments WHERE annotator_id = 'alice' AND status = 'done' "
+            "AND role IN ('sample', 'repeat')"
+        )
+        assert store.conn.execute(query).fetchone() == (len(after),)
+
+
+def test_work_goes_on_in_the_packed_file_where_it_stopped(study: Path) -> None:
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(1, "stance", "support")
+    with open_study(packed(study)) as store, Desk.open(store, "pilot", "alice") as desk:
+        assert desk.next_open() == 2
+        assert desk.undo() == 1
+
+
+def test_conflicts_are_named_and_left(study: Path) -> None:
+    out = packed(study)
+    with open_study(out) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(4, "stance", "neutral")
+        desk.label(5, "stance", "neutral")
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(4, "stance", "support")
+    with open_study(study) as store:
+        done = merge(store, out)
+        assert done.conflicts == ["unit 4: here support, in the file neutral"]
+        query = "SELECT position, json_extract(answers, '$.stance') FROM assignments WHERE annotator_id = 'alice' AND status = 'done'"
+        assert store.conn.execute(query).fetchall() == [(4, "support"), (5, "neutral")]
+
+
+def test_files_that_are_no_packed_batch(study: Path, tmp_path: Path) -> None:
+    other = build(tmp_path / "other.db")
+    with open_study(study) as store:
+        with pytest.raises(BadInput, match="no packed batch"):
+            merge(store, other)
+        with pytest.raises(AdjudgeError, match="no such study"):
+            merge(store, tmp_path / "nothing.db")
+        with pytest.raises(UsageError, match="no units for 'dora'"):
+            pack(store, "pilot", "dora", tmp_path / "d.db")
+        with pytest.raises(UsageError, match="exists already"):
+            pack(store, "pilot", "alice", other)

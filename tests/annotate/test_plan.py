@@ -1,0 +1,156 @@
+"""annotate plan: how many questions and units, from what is expected or from a pilot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.annotate.agreement_helpers import VOTES, annotate, document, make_study, write_csv
+
+PILOT = ("--unit", "u", "--annotators", "a,b")
+# 100 units, 80 of them agreed on, with both margins one half: percent .8, kappa .6.
+CELLS = [("x", "x")] * 40 + [("x", "y")] * 10 + [("y", "x")] * 10 + [("y", "y")] * 40
+
+
+def pilot(path: Path, cluster_of: int = 1) -> tuple[str, ...]:
+    rows = [("u", "q", "a", "b"), *((f"{i:03}", i // cluster_of, *cell) for i, cell in enumerate(CELLS))]
+    clustered = ("--cluster", "q") if cluster_of > 1 else ()
+    return (str(write_csv(path, rows)), *PILOT, *clustered)
+
+
+def test_a_rate_with_and_without_questions() -> None:
+    expected = ("--measure", "percent", "--expect", "0.8", "--width", "0.1")
+    # sd = sqrt(.8 .2) = .4; n = (2 * 1.959964 * .4 / .1)^2 = 245.85.
+    (row,) = document("plan", *expected, "--per-question", "1")["rows"]
+    assert (row["n_clusters"], row["n_units"], row["design_effect"]) == (246, 246, 1.0)
+    # Five units a question: times 1 + 4 * .1 = 1.4, over 5: 68.84.
+    (row,) = document("plan", *expected, "--per-question", "5", "--icc", "0.1")["rows"]
+    assert (row["n_clusters"], row["n_units"], row["design_effect"]) == (69, 345, pytest.approx(1.4))
+    assert [r["per_question"] for r in document("plan", *expected)["rows"]] == [1, 2, 3, 5, 10]
+
+
+def test_kappa_of_two_even_labels() -> None:
+    # Chance is 1/2 whatever the margins do to first order, so kappa = 2 p - 1 and sd = 2 sqrt(.8 .2) = .8.
+    found = document(
+        "plan", "--expect", "0.6", "--shares", "0.5,0.5", "--width", "0.2", "--per-question", "1"
+    )
+    assert found["design"]["sd"] == pytest.approx(0.8) and found["rows"][0]["n_units"] == 246
+    assert found["source"] is None and found["annotators"] is None
+
+
+def test_a_decision_takes_the_spread_at_the_threshold() -> None:
+    found = document(
+        "plan", "--measure", "percent", "--expect", "0.8", "--threshold", "0.7", "--per-question", "1"
+    )
+    # ((1.959964 sqrt(.7 .3) + .841621 sqrt(.8 .2)) / .1)^2 = 152.48.
+    assert found["rows"][0]["n_units"] == 153 and found["rows"][0]["threshold"] == 0.7
+
+
+def test_rare_labels_cost_more() -> None:
+    def units(shares: str) -> int:
+        found = document(
+            "plan", "--expect", "0.6", "--shares", shares, "--width", "0.2", "--per-question", "1"
+        )
+        return int(found["rows"][0]["n_units"])
+
+    assert units("0.95,0.05") > 3 * units("0.5,0.5")
+
+
+def test_a_pilot_table_says_what_is_missing(tmp_path: Path) -> None:
+    found = document("plan", *pilot(tmp_path / "t.csv"), "--width", "0.2")
+    assert found["annotators"] == ["a", "b"] and found["design"]["value"] == pytest.approx(0.6)
+    assert found["design"]["n_units"] == 100 and found["design"]["icc"] == 0
+    (row,) = found["rows"]  # every unit is a question of its own
+    # sd .8 up to the n - 1 of 100 units.
+    assert row["n_units"] == pytest.approx(246, abs=8)
+    assert row["more_units"] == row["more_clusters"] == row["n_units"] - 100
+    assert any("question of its own" in line for line in found["assumed"])
+    enough = document("plan", *pilot(tmp_path / "t.csv"), "--width", "0.9")["rows"][0]
+    assert enough["more_units"] == 0
+
+
+def test_what_is_missing_counts_alike_units_as_less(tmp_path: Path) -> None:
+    # CELLS in order are runs of ten agreements or disagreements: units of a question are all alike.
+    found = document("plan", *pilot(tmp_path / "t.csv", 10), "--width", "0.2", "--per-question", "1,10")
+    assert found["design"]["icc"] == pytest.approx(1.0) and found["design"]["n_clusters"] == 10
+    one, ten = found["rows"]
+    # With icc 1 a question is worth one unit however many are labelled, and ten questions are there.
+    assert one["n_clusters"] == ten["n_clusters"]
+    assert (one["design_effect"], ten["design_effect"]) == (1, pytest.approx(10))
+    assert one["more_clusters"] == ten["more_clusters"] == one["n_clusters"] - 10
+    assert (one["more_units"], ten["more_units"]) == (one["more_clusters"], 10 * ten["more_clusters"])
+    assert any("as alike as in the pilot: icc 1.000" in line for line in found["assumed"])
+    mine = document("plan", *pilot(tmp_path / "t.csv", 10), "--width", "0.2", "--icc", "0")
+    assert mine["design"]["icc"] == 0 and any("as you say: icc 0" in line for line in mine["assumed"])
+
+
+def test_the_pair_is_the_judge_and_its_reference_unless_named(tmp_path: Path) -> None:
+    base = (
+        "plan",
+        VOTES,
+        "--unit",
+        "unit",
+        "--annotator",
+        "annotator",
+        "--label",
+        "label",
+        "--cluster",
+        "question",
+    )
+    assert document(*base, "--judge", "gpt", "--width", "0.2")["annotators"] == ["gpt", "majority"]
+    assert document(*base, "--pair", "ann,cyd", "--width", "0.2")["annotators"] == ["ann", "cyd"]
+    assert "--pair A,B, of ann, bob, cyd, gpt" in annotate(*base, "--width", "0.2", code=2).stderr
+    alpha = document(*base, "--measure", "krippendorff_alpha", "--width", "0.2")
+    assert alpha["annotators"] == ["ann", "bob", "cyd", "gpt"]
+
+
+def test_a_study_is_a_pilot_too(tmp_path: Path) -> None:
+    db = make_study(tmp_path)
+    found = document(
+        "plan", "-d", db, "--field", "stance", "--pair", "ann,bob", "--measure", "percent", "--width", "0.3"
+    )
+    assert found["design"]["value"] == 0.8 and found["design"]["n_units"] == 5
+    assert "no pair A,B" in annotate("plan", "-d", db, "--pair", "ann,zoe", "--width", "0.3", code=2).stderr
+
+
+def test_no_spread_plans_nothing(tmp_path: Path) -> None:
+    rows = [("u", "a", "b"), *((str(i), "xy"[i % 2], "xy"[i % 2]) for i in range(20))]
+    table = (write_csv(tmp_path / "t.csv", rows), *PILOT)
+    failed = annotate("plan", *table, "--width", "0.1", code=1)
+    assert "the pilot shows no spread (cohen_kappa 1.000 on 20 units)" in failed.stderr
+    write_csv(tmp_path / "t.csv", [("u", "a", "b"), ("1", "x", "x"), ("2", "x", "x")])
+    assert "undefined" in annotate("plan", *table, "--width", "0.1", code=1).stderr
+
+
+def test_the_page_prints_what_it_assumed() -> None:
+    printed = annotate(
+        "plan", "--expect", "0.7", "--shares", "0.4,0.3,0.3", "--width", "0.2", "--threshold", "0.5"
+    ).stdout
+    assert "cohen_kappa: a 95 % interval of width 0.2\n" in printed
+    assert "cohen_kappa: a 95 % interval above 0.5, with a chance of 80 %\n" in printed
+    assert "- both annotators use the labels with shares 0.4, 0.3, 0.3\n" in printed
+    assert "independent (icc 0)" in printed and "more questions" not in printed
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint", "code"),
+    [
+        (("--expect", "0.7"), "plan for what?", 2),
+        (("--expect", "0.7", "--width", "0.2"), "add --shares", 2),
+        (("--expect", "0.7", "--width", "0.2", "--shares", "a,b"), "--shares a,b", 2),
+        (("--expect", "0.7", "--width", "0.2", "--shares", "0.5,0.6"), "sum to 1", 1),
+        (("--expect", "0.7", "--width", "0.2", "--measure", "gwet_ac1"), "takes a pilot", 2),
+        (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--shares", "1"), "--shares is for kappa", 2),
+        (("--expect", "0.7", "--width", "0", "--measure", "percent"), "width is above 0", 1),
+        (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--icc", "2"), "0..1", 1),
+        (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--per-question", "0"), "whole numbers", 2),
+        (("--expect", "0.7", "--threshold", "0.7", "--measure", "percent"), "no number of labels decides", 1),
+        (("--expect", "0.7", "--width", "0.2", "--field", "x"), "without a pilot", 2),
+        (("--expect", "0.7", "--width", "0.2", "--power", "1"), "between 0 and 1", 2),
+        ((VOTES, "--unit", "unit", "--annotators", "x", "--width", "1", "--shares", "1"), "goes with --expect", 2),
+        ((VOTES, "--unit", "unit", "--annotators", "label,annotator", "--width", "1", "--measure", "x"), "there are", 2),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_planned(args: tuple[str, ...], complaint: str, code: int) -> None:
+    assert complaint in annotate("plan", *args, code=code).stderr

@@ -1,0 +1,128 @@
+"""The drawings: text stays text, the same data gives the same bytes, and one drawing serves light and dark."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.report import plots
+
+HOSTILE = "<b>$\\frac{1}{2}$</b>\x07\u202e&"
+DATA: dict[str, dict[str, Any]] = {
+    "heat_map": {"matrix": [[8, 2, 0], [1, 5, 0], [0, 0, 0]], "labels": ["yes", HOSTILE, "never"], "rows": "gold", "columns": "judge"},
+    "forest": {
+        "rows": [
+            {"label": "ann and bob", "value": 0.6, "low": 0.4, "high": 0.8, "group": "people"},
+            {"label": HOSTILE, "value": -0.2, "low": None, "high": None, "group": "judge"},
+            {"label": "judge and gold", "value": None, "low": None, "high": None, "group": "judge"},
+        ],
+        "label": "kappa",
+        "threshold": 0.667,
+    },
+    "histogram": {"values": [-0.6, 0.1, 0.12, 1.0], "label": HOSTILE},
+    "bars": {"rows": [{"name": HOSTILE, "shares": [0.5, 0.5, 0.0], "n": 10}], "labels": ["a", "b", HOSTILE]},
+    "reliability": {"bins": [[0.0, 0.5, 0, None, None], [0.5, 1.0, 7, 0.8, 0.6]]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", plots.DRAWINGS)
+def test_a_drawing_is_plain_svg(name: str) -> None:
+    text = plots.draw(name, DATA[name], "fig-1", f"Title {HOSTILE}", "What is to be seen.")
+    root = ET.fromstring(text)
+    assert root.tag.endswith("svg") and root.get("role") == "img"
+    title, description = root[0], root[1]
+    assert (
+        title.text == "Title <b>$\\frac{1}{2}$</b>\\x07\\u202e&" and description.text == "What is to be seen."
+    )
+    assert root.get("aria-labelledby") == f"{title.get('id')} {description.get('id')}"
+    for element in root.iter():
+        assert "style" not in element.attrib and element.tag.rpartition("}")[2] not in (
+            "style",
+            "script",
+            "metadata",
+            "image",
+            "a",
+        )
+        for value in element.attrib.values():
+            assert "http" not in value and not re.search(r"url\((?!#fig-1-)", value)
+    assert not re.search(r"(?i)#0[1-9][01]\d{3}", text), "no marker colour is left"
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids)) and all(i.startswith("fig-1-") for i in ids)
+
+
+@pytest.mark.parametrize("name", [n for n in plots.DRAWINGS if n != "reliability"])
+def test_labels_are_text_and_not_mathematics(name: str) -> None:
+    root = ET.fromstring(plots.draw(name, DATA[name], "f", "t", "d"))
+    shown = "".join(root.itertext())
+    assert "<b>$\\frac{1}{2}$</b>" in shown and "\x07" not in shown and "\u202e" not in shown
+
+
+def test_the_same_data_gives_the_same_bytes_in_another_process() -> None:
+    code = (
+        "from tests.annotate.test_report_plots import DATA; from annotate.report import plots; import sys\n"
+        "sys.stdout.write(plots.draw('forest', DATA['forest'], 'f', 't', 'd'))"
+    )
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout == plots.draw("forest", DATA["forest"], "f", "t", "d")
+
+
+def test_every_class_has_its_colour_in_the_style_sheet() -> None:
+    style = (Path(plots.__file__).parent / "render" / "page.css").read_text()
+    used = set()
+    for name, data in DATA.items():
+        used |= set(
+            re.findall(
+                r"\b[fs]-\w+", " ".join(re.findall(r'class="([^"]*)"', plots.draw(name, data, "f", "t", "d")))
+            )
+        )
+    assert used and all(f".{name} {{" in style for name in used), used
+
+
+def colours(style: str, scheme: str) -> dict[str, tuple[float, float, float]]:
+    """The custom properties of one scheme as red, green, blue."""
+    light, _, rest = style.partition("@media screen and (prefers-color-scheme: dark)")
+    found = dict(re.findall(r"--(\w+): #(\w{6})", light))
+    if scheme == "dark":
+        found |= dict(re.findall(r"--(\w+): #(\w{6})", rest.partition("}\n}")[0]))
+    return {name: (int(v[:2], 16), int(v[2:4], 16), int(v[4:], 16)) for name, v in found.items()}
+
+
+def luminance(colour: tuple[float, float, float]) -> float:
+    linear = [v / 255 / 12.92 if v <= 10 else ((v / 255 + 0.055) / 1.055) ** 2.4 for v in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a: tuple[float, float, float], b: tuple[float, float, float]) -> float:
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_on_cells_and_bars_has_contrast(scheme: str) -> None:
+    style = (Path(plots.__file__).parent / "render" / "page.css").read_text()
+    found = colours(style, scheme)
+    # The darkest cell is .05 + .6 = 65 % of the heat colour over the paper.
+    for share in (0.05, 0.35, 0.65):
+        red, green, blue = (
+            share * h + (1 - share) * p for h, p in zip(found["heat"], found["paper"], strict=True)
+        )
+        assert contrast(found["ink"], (red, green, blue)) >= 4.5
+    for k in range(plots.LABELS):
+        assert contrast(found["on"], found[f"label{k}"]) >= 4.5, k
+    for name in ("judge", "people", "soft"):
+        assert contrast(found[name], found["paper"]) >= 3, name
+
+
+def test_matplotlib_is_loaded_for_drawings_only() -> None:
+    code = (
+        "import sys, annotate.report; assert 'matplotlib' not in sys.modules\n"
+        "from annotate.report import plots; assert 'matplotlib' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).resolve().parents[2])

@@ -1,0 +1,229 @@
+"""Each branch of the verdict's rule, on labels whose numbers are worked out beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.report import Asked, build
+from annotate.report.model import Document
+from judge.store import Store
+from judge.types import Status
+from tests.annotate.report_helpers import U, study
+
+S, R = "support", "refute"
+
+
+def other(label: str) -> str:
+    return R if label == S else S
+
+
+def truth(i: int) -> str:
+    """Balanced: half of any even number of units each."""
+    return S if i % 2 else R
+
+
+def units(
+    n: int, judge: Callable[[int], bool], gold: bool = False, **people: Callable[[int], bool]
+) -> list[U]:
+    """n units with a judge and people; each is wrong where the function says so."""
+
+    def label(i: int, wrong: Callable[[int], bool]) -> str:
+        return other(truth(i)) if wrong(i) else truth(i)
+
+    return [
+        U(
+            gold=truth(i) if gold else None,
+            people={name: label(i, wrong) for name, wrong in people.items()},
+            judges={"m/judge": label(i, judge)},
+        )
+        for i in range(n)
+    ]
+
+
+def report(folder: Path, made: list[U], **asked: Any) -> Document:
+    with Store.open(study(folder / "study.db", made), create=False) as store:
+        return build(store, Asked(**asked))
+
+
+def never(_: int) -> bool:
+    return False
+
+
+# Gold only: kappa = (po - 1/2) / (1/2), its standard error about sqrt(po (1 - po) / n) / (1/2).
+
+
+def test_gold_only_trust(tmp_path: Path) -> None:
+    # Wrong on 10 of 200, five of each label: po = .95, kappa .9, error .031, so about .84 to .96: above .667.
+    (ruling,) = report(tmp_path, units(200, lambda i: i < 10, gold=True)).rulings
+    assert ruling.decision == "trust" and not ruling.ceiling_known
+    assert (
+        ruling.sentence == "Trust m/judge on 'stance': by the rule below it may stand in for the gold labels."
+    )
+    assert ruling.because.startswith("Cohen's kappa 0.900 (0.8")
+    assert "How well people would agree is unknown." in ruling.rule and "0.667" in ruling.rule
+    (kappa,) = ruling.measures
+    assert (kappa.n_units, kappa.coverage) == (200, 1.0)
+
+
+def test_gold_only_do_not_trust(tmp_path: Path) -> None:
+    # Wrong on 80 of 200: po = .6, kappa .2, error .069, so about .06 to .34: below .667.
+    (ruling,) = report(tmp_path, units(200, lambda i: i < 80, gold=True)).rulings
+    assert ruling.decision == "do not trust"
+    assert ruling.because.startswith("Cohen's kappa 0.200 (0.0")
+
+
+def test_gold_only_undecided_names_the_units_still_needed(tmp_path: Path) -> None:
+    # Wrong on 8 of 50: po = .84, kappa .68, error .104, so about .45 to .87. To clear .667 from .68 the half
+    # width of about .21 must fall to .013 / (1 + .84 / 1.96): 50 (.21 x 1.43 / .013)^2, some 25,000 units.
+    (ruling,) = report(tmp_path, units(50, lambda i: i < 8, gold=True)).rulings
+    assert ruling.decision == "undecided"
+    assert ruling.more_units is not None and 15_000 < ruling.more_units < 40_000
+    assert f"about {ruling.more_units:,} more labelled units would be needed to decide" in ruling.sentence
+
+
+def test_the_threshold_is_an_option(tmp_path: Path) -> None:
+    (ruling,) = report(tmp_path, units(200, lambda i: i < 80, gold=True), threshold=0.0).rulings
+    assert ruling.decision == "trust", "kappa .06 to .34 lies above 0"
+
+
+def test_a_judge_with_one_label_is_undecided_with_the_reason_and_a_warning(tmp_path: Path) -> None:
+    made = [U(gold=truth(i), judges={"m/judge": S}) for i in range(60)]
+    (ruling,) = report(tmp_path, made).rulings
+    assert ruling.decision == "undecided" and ruling.more_units is None
+    assert "undefined: 'm/judge' gave only the label 'support'" in ruling.because
+    assert "no number of further labels" in ruling.sentence
+    assert ruling.warnings == (
+        "m/judge gave the label 'support' to 60 of 60 units: it hardly tells units apart.",
+    )
+
+
+def test_units_without_a_label_are_warned_of_and_lower_the_coverage(tmp_path: Path) -> None:
+    made = units(200, lambda i: i < 10, gold=True)
+    for u in made[:20]:
+        u.judges = {"m/judge": Status.UNPARSED}
+    (ruling,) = report(tmp_path, made).rulings
+    assert ruling.warnings == ("m/judge has no label on 20 of 200 units it was asked about.",)
+    assert ruling.measures[0].coverage == 0.9
+
+
+def test_few_questions_decide_nothing(tmp_path: Path) -> None:
+    # Eight units, all right: kappa 1, but fewer than 10 clusters; 30 are asked for, so 22 more.
+    (ruling,) = report(tmp_path, units(8, never, gold=True)).rulings
+    assert (ruling.decision, ruling.more_units) == ("undecided", 22)
+
+
+def test_one_person_is_compared_like_gold(tmp_path: Path) -> None:
+    (ruling,) = report(tmp_path, units(200, lambda i: i < 10, ann=never)).rulings
+    assert ruling.decision == "trust" and "('ann')" in ruling.rule and not ruling.ceiling_known
+
+
+# Two people: mean kappa of the judge with each, minus theirs, against -0.1. kappa = 1 - 2 x share that differ.
+
+
+def test_two_people_trust(tmp_path: Path) -> None:
+    # Judge always right, each person wrong on another tenth: .8 and .8 with the judge, .6 with each other: +.2.
+    made = units(300, never, ann=lambda i: i % 20 < 2, bob=lambda i: i % 20 in (10, 11))
+    (ruling,) = report(tmp_path, made).rulings
+    assert ruling.decision == "trust" and ruling.ceiling_known
+    assert ruling.because.startswith("The difference of Cohen's kappa 0.200 (0.")
+    assert "against -0.1" in ruling.because and "Two annotators" in ruling.rule
+
+
+def test_two_people_do_not_trust(tmp_path: Path) -> None:
+    # ann right, bob wrong on a tenth: .8. Judge wrong on three other tenths: .4 with ann, .2 with bob: .3 - .8 = -.5.
+    made = units(300, lambda i: i % 20 < 6, ann=never, bob=lambda i: i % 20 in (10, 11))
+    (ruling,) = report(tmp_path, made).rulings
+    assert ruling.decision == "do not trust"
+    assert ruling.because.startswith("The difference of Cohen's kappa -0.500")
+
+
+def test_two_people_undecided(tmp_path: Path) -> None:
+    # Of 40 units bob is wrong on 4, the judge on 2 others: .9 with ann, .7 with bob, .8 between them: 0. The
+    # judge's errors move it by .1 each time two units change, so -.1 is inside the interval.
+    made = units(40, lambda i: i in (0, 1), ann=never, bob=lambda i: 10 <= i < 14)
+    (ruling,) = report(tmp_path, made).rulings
+    assert ruling.because.startswith("The difference of Cohen's kappa 0.000")
+    assert ruling.decision == "undecided" and ruling.more_units and ruling.more_units > 0
+    (ruling,) = report(tmp_path / "b", made, margin=-0.5).rulings if (tmp_path / "b").mkdir() is None else ()
+    assert ruling.decision == "trust"
+
+
+# Three or more people: the alternative annotator test.
+
+
+def wrong_in(start: int) -> Callable[[int], bool]:
+    """Wrong on two of ten units, one of each label, at its own place."""
+    return lambda i: i % 10 in (start, start + 1)
+
+
+def test_three_people_trust(tmp_path: Path) -> None:
+    # Judge always right. Where a person errs (1 in 5) the judge is closer, where another does both are equally
+    # close: the judge is at least as close on all units, a person on .8: difference -.2 against epsilon .2.
+    made = units(100, never, ann=wrong_in(0), bob=wrong_in(2), cy=wrong_in(4))
+    (ruling,) = report(tmp_path, made).rulings
+    assert ruling.decision == "trust" and ruling.ceiling_known
+    assert ruling.because == "Winning rate 1.00, advantage probability 1.00, 3 people tested"
+    assert "epsilon 0.2" in ruling.rule
+
+
+def test_three_people_do_not_trust(tmp_path: Path) -> None:
+    # The judge errs on every second pair of units, people on 1 in 50: it is less close on about half of the units.
+    made = units(
+        200, lambda i: i % 4 < 2, ann=lambda i: i < 4, bob=lambda i: 4 <= i < 8, cy=lambda i: 8 <= i < 12
+    )
+    (ruling,) = report(tmp_path, made).rulings
+    assert ruling.decision == "do not trust" and "Winning rate 0.00" in ruling.because
+
+
+def test_three_people_undecided(tmp_path: Path) -> None:
+    # The judge errs on 6 of 40 units, nobody else does: a person is closer by .15, which is less than epsilon
+    # .2, but not significantly: error sqrt(.15 x .85 / 39) = .057, t = -.9.
+    made = units(40, lambda i: i < 6, ann=never, bob=never, cy=never)
+    (ruling,) = report(tmp_path, made).rulings
+    assert ruling.decision == "undecided" and ruling.more_units and ruling.more_units > 40
+    (strict,) = report(tmp_path / "b", made, epsilon=0.1).rulings if (tmp_path / "b").mkdir() is None else ()
+    assert strict.decision == "do not trust", (
+        "worse by .15 than by the .1 allowed: more labels would not help"
+    )
+
+
+def test_three_people_with_too_few_common_units(tmp_path: Path) -> None:
+    made = units(8, never, ann=never, bob=never, cy=never)
+    (ruling,) = report(tmp_path, made).rulings
+    assert ruling.decision == "undecided" and "only 0 of 3 annotators" in ruling.because.lower()
+    assert ruling.more_units == 30
+
+
+def test_no_judge_no_verdict(tmp_path: Path) -> None:
+    made = [U(people={"ann": S, "bob": truth(i)}) for i in range(12)]
+    document = report(tmp_path, made, field="stance")
+    assert not document.rulings and "No judge labelled this field" in document.no_ruling
+    assert {s.key: s.absent for s in document.sections}["judges"]
+
+
+def test_nobody_but_judges_no_verdict(tmp_path: Path) -> None:
+    document = report(tmp_path, [U(judges={"m/judge": S})] * 3)
+    assert not document.rulings and "Nobody but judges" in document.no_ruling
+
+
+def test_several_judges_have_a_verdict_each(tmp_path: Path) -> None:
+    made = units(200, lambda i: i < 10, gold=True)
+    for i, u in enumerate(made):
+        u.judges = {**u.judges, "m/worse": other(truth(i)) if i < 80 else truth(i)}
+    document = report(tmp_path, made)
+    assert [(r.judge, r.decision) for r in document.rulings] == [
+        ("m/judge", "trust"),
+        ("m/worse", "do not trust"),
+    ]
+
+
+@pytest.mark.parametrize("reference", ["majority", "adjudicated"])
+def test_a_reference_that_is_not_there_is_refused(tmp_path: Path, reference: str) -> None:
+    from judge.errors import UsageError
+
+    with pytest.raises(UsageError, match="references there are: gold"):
+        report(tmp_path, units(20, never, gold=True), reference=reference)

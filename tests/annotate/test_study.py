@@ -1,0 +1,206 @@
+"""One field of a study as a table: who is in it, what is missing, what is outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from annotate.study import fields_of, load_field, shown_names
+from judge.errors import BadInput, UsageError
+from judge.prompts import load_task
+from judge.scores.gold import compare
+from judge.stats import measures
+from judge.store import Store
+from tests.annotate.agreement_helpers import judge, make_study
+
+TASK = """---
+title: How much?
+unit: passage
+inputs: [passage]
+questions:
+  - field: {field}
+    level: {level}
+{labels}---
+How much?
+<!-- unit -->
+{{{{ passage }}}}
+{{{{ answer_cue }}}}
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(make_study(tmp_path))
+
+
+def test_people_judges_and_gold_are_columns_of_one_table(store: Store) -> None:
+    found = load_field(store, "stance")
+    run = store.conn.execute("SELECT run_id FROM runs").fetchone()[0]
+    name = f"scripted/file · stance.v1 · {run[-4:]}"
+    assert found.ratings.annotators == ("ann", "bob", name, "gold")
+    assert found.kinds == {"ann": "human", "bob": "human", name: "judge", "gold": "gold"}
+    assert found.shown == {run: name}
+    assert found.of_kind("human") == ["ann", "bob"] and found.of_kind("judge", "gold") == [name, "gold"]
+    assert found.domain == ("support", "refute", "neutral") and found.level == "nominal"
+    assert found.task is not None and found.task.name == "stance.v1"
+    # Rows of STUDY: alpha, beta, gamma, delta, epsilon, zeta; 0 support, 1 refute, 2 neutral.
+    assert found.ratings.units[0] == "study:1/alpha" and found.ratings.n_units == 6
+    expected = [[0, 0, 0, 0], [1, 1, 1, -1], [2, 1, 2, 2], [0, 0, 1, 1], [1, -1, -1, 1], [2, 2, 0, -1]]
+    assert found.ratings.codes.tolist() == expected
+    assert found.ratings.n_clusters == 3 and found.ratings.clustered
+    assert found.notes == () and found.outside == {}
+
+
+def test_an_unparsed_judgement_lowers_the_coverage_and_an_unasked_unit_does_not(store: Store) -> None:
+    found = load_field(store, "stance")
+    judge_name = found.of_kind("judge")[0]
+    # The judge was asked about all six and answered five; gold has four, of which epsilon is unanswered.
+    assert found.asked[:, 2].tolist() == [True] * 6 and found.asked[:, 3].sum() == 4
+    assert found.coverage(judge_name) == 5 / 6
+    assert found.coverage(judge_name, "gold") == 3 / 4
+    assert found.coverage("bob", "gold") == 1.0  # bob was never asked about epsilon
+
+
+def test_the_numbers_are_those_of_judge_runs_show(store: Store) -> None:
+    run = store.conn.execute("SELECT run_id FROM runs").fetchone()[0]
+    (there,) = compare(store, load_task("stance"), run, ["percent"])[0].measures
+    found = load_field(store, "stance", annotators=[run, "gold"])
+    both = found.asked.all(axis=1)
+    (here,) = measures(found.ratings.subset(both), ["percent"])
+    # alpha, gamma, delta: judge and gold say the same on all three that both labelled.
+    assert there.value == here.value == 1.0
+    assert (there.n_units, there.coverage) == (here.n_units, here.coverage) == (3, 0.75)
+
+
+def test_labels_outside_the_domain_are_counted_and_left_out(store: Store) -> None:
+    store.conn.execute(
+        "UPDATE labels SET value = 'SUPPORTS' WHERE annotator_id = 'gold' AND value = 'support'"
+    )
+    found = load_field(store, "stance")
+    assert found.outside == {"gold": {"SUPPORTS": 1}}
+    assert found.ratings.column("gold").tolist() == [-1, -1, 2, 1, 1, -1]
+    assert "'SUPPORTS' (1)" in found.notes[0] and "'gold'" in found.notes[0]
+    assert found.asked[0].tolist() == [True, True, True, False]
+
+
+def test_runs_are_named_apart_and_found_by_the_end_of_their_id(tmp_path: Path) -> None:
+    with Store.open(make_study(tmp_path, runs=3)) as store:
+        ids = [run for (run,) in store.conn.execute("SELECT run_id FROM runs ORDER BY started, run_id")]
+        assert len(load_field(store, "stance").of_kind("judge")) == 3
+        for name in (ids[1], ids[1][-6:], ids[1][-6:].lower()):
+            assert list(load_field(store, "stance", runs=[name]).shown) == [ids[1]]
+        assert list(load_field(store, "stance", runs=["last"]).shown) == [ids[2]]
+        shown = load_field(store, "stance").shown[ids[0]]
+        only = load_field(store, "stance", annotators=["gold", shown, "ann"])
+        assert only.ratings.annotators == ("ann", shown, "gold")
+
+
+def test_short_names_grow_until_they_differ() -> None:
+    names = shown_names([("01AAAAXYZ12", "m", "t.v1"), ("01AAAAQYZ12", "m", "t.v1")])
+    assert names == {"01AAAAXYZ12": "m · t.v1 · XYZ12", "01AAAAQYZ12": "m · t.v1 · QYZ12"}
+
+
+def test_a_name_that_is_nobody_is_refused_with_those_there_are(store: Store) -> None:
+    with pytest.raises(
+        UsageError, match="no annotator and no run is called 'zoe'; there are: ann, bob, gold"
+    ):
+        load_field(store, "stance", annotators=["ann", "zoe"])
+    with pytest.raises(UsageError, match="called 'ZZZZ'"):
+        load_field(store, "stance", runs=["ZZZZ"])
+    with pytest.raises(BadInput, match="nobody labelled 'tone'; fields with labels: stance"):
+        load_field(store, "tone")
+
+
+def test_a_run_without_a_single_label_is_an_annotator_all_the_same(store: Store, tmp_path: Path) -> None:
+    judge("run", "stance", "-m", "scripted/garbage", "-d", tmp_path / "study.db", code=4)
+    found = load_field(store, "stance", runs=["last"])
+    name = found.of_kind("judge")[0]
+    assert name.startswith("scripted/garbage") and found.coverage(name) == 0.0
+    assert found.ratings.column(name).tolist() == [-1] * 6
+
+
+def test_without_a_task_the_domain_is_what_was_found(tmp_path: Path) -> None:
+    data = tmp_path / "mine.jsonl"
+    votes = {"mood": {"ann": "nan", "bob": "None"}, "stance": {"ann": "support", "bob": "refute"}}
+    data.write_text(
+        json.dumps({"id": "1", "claim": "c", "passages": [{"id": "a", "text": "t", "votes": votes}]})
+    )
+    judge("items", "import", "jsonl", data, "-d", tmp_path / "study.db")
+    with Store.open(tmp_path / "study.db") as store:
+        found = load_field(store, "mood")
+        assert found.task is None and found.domain == ("None", "nan") and "no task" in found.notes[0]
+        assert found.ratings.codes.tolist() == [[1, 0]]
+        # A shipped task may be named for it, and an order given.
+        assert load_field(store, "stance", task="stance").domain == ("support", "refute", "neutral")
+        ordered = load_field(store, "mood", level="ordinal", order=["nan", "None"])
+        assert (ordered.level, ordered.domain) == ("ordinal", ("nan", "None"))
+        assert [(f.field, f.task, f.n_units, f.annotators) for f in fields_of(store)] == [
+            ("mood", None, 1, ["ann", "bob"]),
+            ("stance", None, 1, ["ann", "bob"]),
+        ]
+
+
+def test_tasks_that_differ_in_a_field_must_be_told_apart(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    labels = "    labels: [{value: support}, {value: other}]\n"
+    (folder / "binary.v1.md").write_text(TASK.format(field="stance", level="nominal", labels=labels))
+    judge("run", "binary", "--prompts", folder, "-m", "scripted/first", "-d", tmp_path / "study.db")
+    with pytest.raises(UsageError, match=r"different labels.*binary.v1: support, other.*add --task"):
+        load_field(store, "stance")
+    found = load_field(store, "stance", task="stance.v1")
+    assert len(found.of_kind("judge")) == 1 and "runs of binary.v1 are left out" in found.notes[0]
+    other = load_field(store, "stance", task="binary")
+    assert other.domain == ("support", "other") and other.outside["ann"] == {"refute": 2, "neutral": 2}
+    assert [row.task for row in fields_of(store)] == ["binary.v1", "stance.v1"]
+    with pytest.raises(UsageError, match="did not ask for this field"):
+        load_field(store, "stance", task="binary", runs=[next(iter(found.shown))])
+
+
+def test_numbers_of_an_interval_field_are_scores(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    (folder / "grade.v1.md").write_text(TASK.format(field="grade", level="interval", labels=""))
+    judge("run", "grade", "--prompts", folder, "-m", "scripted/hash", "-d", tmp_path / "study.db")
+    for unit, value in (("study:1/alpha", "1.0"), ("study:1/beta", "1e0"), ("study:2/gamma", "10")):
+        row = [unit, "grade", "ann", value]
+        store.conn.execute(
+            "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, ?, ?, ?)", row
+        )
+    found = load_field(store, "grade")
+    assert found.level == "interval" and found.scores is not None
+    assert found.scores[:3, 0].tolist() == [1, 1, 10] and np.isnan(found.scores[3:, 0]).all()
+    assert found.domain[-1] == "10", "numbers are in the order of numbers"
+    store.conn.execute("UPDATE labels SET value = 'much' WHERE value = '10'")
+    with pytest.raises(BadInput, match="field 'grade': 'much' is not a number"):
+        load_field(store, "grade")
+
+
+def test_a_text_field_has_no_agreement(store: Store) -> None:
+    with pytest.raises(BadInput, match="'stance' is text"):
+        load_field(store, "stance", level="text")
+
+
+def test_layers_and_repeats_are_tables_of_their_own(store: Store) -> None:
+    row = ["study:1/alpha", "ann", "refute"]
+    query = "INSERT INTO labels (unit_id, field, annotator_id, layer, repeat, value) VALUES (?, 'stance', ?, ?, ?, ?)"
+    store.conn.execute(query, [row[0], row[1], "revised", 0, row[2]])
+    store.conn.execute(query, [row[0], row[1], "first", 1, row[2]])
+    assert load_field(store, "stance").ratings.column("ann")[0] == 0
+    revised = load_field(store, "stance", layer="revised", annotators=["ann"])
+    again = load_field(store, "stance", repeat=1, annotators=["ann"])
+    assert revised.ratings.codes.tolist() == again.ratings.codes.tolist() == [[1]]
+
+
+def test_stored_distributions_come_with_the_table(store: Store, tmp_path: Path) -> None:
+    judge("run", "stance", "-m", "scripted/hash", "--option", "logprobs=1", "-d", tmp_path / "study.db")
+    found = load_field(store, "stance")
+    (name,) = found.distributions
+    table = found.distributions[name]
+    # scripted/hash: half on the chosen label, 1 % on no label, the rest on the two others.
+    assert table.shape == (6, 3) and np.allclose(table.sum(axis=1), 0.99)
+    assert (table.argmax(axis=1) == found.ratings.column(name)).all()
+    assert load_field(store, "stance", distributions=False).distributions == {}

@@ -1,0 +1,265 @@
+"""Any table of labels: long and wide, CSV, TSV and JSONL, and what is wrong with bad ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from annotate.sheet import Sheet, number
+from annotate.tables import Layout, read_table
+from judge.errors import BadInput, UsageError
+from tests.annotate.agreement_helpers import write_csv
+
+LONG = Layout("unit", annotator="who", label="label")
+ROWS = [
+    ("unit", "who", "label"),
+    ("u1", "ann", "yes"),
+    ("u1", "bob", "no"),
+    ("u2", "ann", "yes"),
+    ("u2", "bob", ""),
+]
+
+
+def labels(sheet: Sheet) -> dict[str, dict[str, str | None]]:
+    """annotator -> unit -> label."""
+    ratings = sheet.ratings
+    return {
+        who: {
+            unit: None if code < 0 else ratings.domain[code]
+            for unit, code in zip(ratings.units, ratings.column(who).tolist(), strict=True)
+        }
+        for who in ratings.annotators
+    }
+
+
+EXPECTED = {"ann": {"u1": "yes", "u2": "yes"}, "bob": {"u1": "no", "u2": None}}
+
+
+def test_a_long_table(tmp_path: Path) -> None:
+    found = read_table(write_csv(tmp_path / "t.csv", ROWS), LONG)
+    assert labels(found) == EXPECTED and found.ratings.domain == ("no", "yes")
+    assert found.field == "label" and found.level == "nominal" and not found.ratings.clustered
+    # bob's row is there without a label: he was asked.
+    assert found.asked.all() and found.coverage("ann", "bob") == 0.5
+
+
+def test_a_wide_table_tells_a_judges_empty_cell_from_a_persons(tmp_path: Path) -> None:
+    path = write_csv(
+        tmp_path / "t.csv", [("id", "ann", "bob", "gpt"), ("u1", "yes", "no", "yes"), ("u2", "yes", "", "")]
+    )
+    found = read_table(path, Layout("id", annotators=("ann", "bob", "gpt")), judges=["gpt"])
+    assert labels(found) == EXPECTED | {"gpt": {"u1": "yes", "u2": None}}
+    assert found.asked.tolist() == [[True, True, True], [True, False, True]]
+    assert found.kinds == {"ann": "human", "bob": "human", "gpt": "judge"}
+
+
+def test_annotators_called_gold_or_adjudicated_are_references(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "t.csv", [("id", "gold", "ann", "adjudicated"), ("u1", "a", "b", "a")])
+    found = read_table(path, Layout("id", annotators=("gold", "ann", "adjudicated")))
+    assert found.kinds == {"gold": "gold", "ann": "human", "adjudicated": "adjudicated"}
+    assert found.ratings.annotators == ("gold", "ann", "adjudicated"), "wide columns keep their order"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_delimiters(tmp_path: Path, delimiter: str) -> None:
+    for name in ("t.csv", "t.tsv") if delimiter == "\t" else ("t.csv",):
+        assert labels(read_table(write_csv(tmp_path / name, ROWS, delimiter), LONG)) == EXPECTED
+
+
+def test_json_lines_with_numbers_booleans_and_nulls(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    rows = [
+        {"unit": 1, "a": True, "b": 0.0, "more": [1]},
+        {"unit": 2, "a": None, "b": 1},
+        {"unit": 10, "a": False, "b": 1.5},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = read_table(path, Layout("unit", annotators=("a",)))
+    assert labels(found)["a"] == {"1": "true", "10": "false", "2": None}
+    assert labels(read_table(path, Layout("unit", annotators=("b",))))["b"] == {
+        "1": "0",
+        "10": "1.5",
+        "2": "1",
+    }
+
+
+def test_missing_words_are_labels(tmp_path: Path) -> None:
+    words = ["nan", "NA", "None", "null", "NULL", "NaN", "inf", "true", "1.0", "1"]
+    rows = [("unit", "who", "label"), *((f"u{i}", "ann", word) for i, word in enumerate(words))]
+    found = read_table(write_csv(tmp_path / "t.csv", rows), LONG)
+    assert labels(found)["ann"] == {f"u{i}": word for i, word in enumerate(words)}
+
+
+def test_the_order_is_the_declared_one_not_the_alphabets(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "t.csv", [("unit", "who", "label"), ("u", "a", "mid"), ("v", "a", "low")])
+    found = read_table(path, LONG, level="ordinal", order=["low", "mid", "high"])
+    assert found.ratings.domain == ("low", "mid", "high")
+    assert found.ratings.column("a").tolist() == [1, 0]
+
+
+def test_clusters_and_units_without_one(tmp_path: Path) -> None:
+    rows = [
+        ("unit", "who", "label", "q"),
+        ("u", "a", "x", "1"),
+        ("v", "a", "x", "1"),
+        ("w", "a", "x", ""),
+        ("z", "a", "x", ""),
+    ]
+    found = read_table(write_csv(tmp_path / "t.csv", rows), Layout("unit", "who", "label", cluster="q"))
+    assert found.ratings.clusters.tolist() == [0, 0, 1, 2] and found.ratings.clustered
+    assert found.notes == ("2 units have no cluster: each stands for itself",)
+
+
+def test_numbers_of_one_value_are_one_label(tmp_path: Path) -> None:
+    rows = [("unit", "who", "label"), ("u", "a", "1"), ("v", "a", "1.0"), ("w", "a", "1e1"), ("x", "a", "-0")]
+    found = read_table(write_csv(tmp_path / "t.csv", rows), LONG, level="interval")
+    assert found.ratings.domain == ("0", "1", "10")
+    assert found.scores is not None and found.scores[:, 0].tolist() == [1, 1, 10, 0]
+
+
+def test_1500_distinct_numbers_stay_a_small_table(tmp_path: Path) -> None:
+    scores = np.random.default_rng(0).normal(size=1500)
+    rows = [("unit", "a"), *((f"u{i:04}", repr(float(s))) for i, s in enumerate(scores))]
+    found = read_table(
+        write_csv(tmp_path / "t.csv", rows), Layout("unit", annotators=("a",)), level="interval"
+    )
+    assert found.scores is not None and found.scores[:, 0].tolist() == scores.tolist()
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "1_000", "abc", ""])
+def test_what_is_no_number(text: str) -> None:
+    with pytest.raises(BadInput):
+        number(text)
+
+
+def test_labels_that_differ_in_case_or_spaces_are_pointed_out(tmp_path: Path) -> None:
+    rows = [
+        ("unit", "who", "label"),
+        ("u", "a", "Yes"),
+        ("v", "a", "yes"),
+        ("w", "a", "yes "),
+        ("x", "a", "no"),
+    ]
+    found = read_table(write_csv(tmp_path / "t.csv", rows), LONG)
+    assert len(found.ratings.domain) == 4
+    assert found.notes == ("'Yes', 'yes', 'yes ' are different labels: they differ in case or spaces only",)
+
+
+def test_swapped_columns_are_pointed_out(tmp_path: Path) -> None:
+    rows = [("unit", "who", "label"), *((f"u{i}", who, "x") for i in range(5) for who in ("ann", "bob"))]
+    path = write_csv(tmp_path / "t.csv", rows)
+    assert read_table(path, LONG).notes == ()
+    swapped = read_table(path, Layout("who", annotator="unit", label="label"))
+    assert swapped.notes == ("more annotators (5) than units (2): are the two swapped?",)
+
+
+BAD = {
+    "duplicate": (
+        "unit,who,label\nu,a,x\n\nu,b,x\nu,a,y\n",
+        r"t.csv:5: a second label by 'a' on unit 'u' .*line 2",
+    ),
+    "missing column": ("unit,who,lable\nu,a,x\n", r"t.csv:1: no column 'label'; there are: unit, who, lable"),
+    "empty file": ("", r"t.csv: the file is empty"),
+    "no rows": ("unit,who,label\n", r"t.csv: the file has a header and no rows"),
+    "no labels": ("unit,who,label\nu,a,\n", r"t.csv: there is not a single label"),
+    "ragged": ("unit,who,label\nu,a,x\nu,b\n", r"t.csv:3: this row has 2 cells, the header 3"),
+    "no unit": ("unit,who,label\n,a,x\n", r"t.csv:2: field 'unit': is empty"),
+    "no annotator": ("unit,who,label\nu,,x\n", r"t.csv:2: field 'who': is empty"),
+    "twice": ("unit,who,label,label\nu,a,x,x\n", r"t.csv:1: field 'label': there are two columns"),
+    "open quote": ('unit,who,label\nu,a,"x\nv,a,y\n', r"t.csv:2: not CSV: .*quote"),
+    "not UTF-8": (b"unit,who,label\nu,a,x\nv,a,\xff\n", r"t.csv:3: not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_tables_are_named_with_their_line(tmp_path: Path, case: str) -> None:
+    text, complaint = BAD[case]
+    path = tmp_path / "t.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(BadInput, match=complaint):
+        read_table(path, LONG)
+
+
+def test_lines_are_counted_in_the_file_not_in_rows(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('\ufeffunit,who,label,text\r\nu,a,x,"two\r\nlines"\r\nu,a,y,one\r\n', newline="")
+    with pytest.raises(BadInput, match=r"t.csv:4: a second label.*line 2"):
+        read_table(path, LONG)
+
+
+def test_a_unit_in_two_clusters(tmp_path: Path) -> None:
+    path = write_csv(
+        tmp_path / "t.csv", [("unit", "who", "label", "q"), ("u", "a", "x", "1"), ("u", "b", "x", "2")]
+    )
+    with pytest.raises(BadInput, match=r"t.csv:3: field 'q': unit 'u' is in '2' here and in '1' on line 2"):
+        read_table(path, Layout("unit", "who", "label", cluster="q"))
+
+
+def test_an_unknown_label_and_a_word_among_numbers(tmp_path: Path) -> None:
+    path = write_csv(
+        tmp_path / "t.csv", [("unit", "who", "label"), ("u", "a", "1"), ("v", "a", "high"), ("w", "a", "-1")]
+    )
+    with pytest.raises(BadInput, match=r"t.csv:3: unknown label 'high'; --order has 1, -1"):
+        read_table(path, LONG, order=["1", "-1"])
+    with pytest.raises(BadInput, match=r"t.csv:3: 'high' is not a number"):
+        read_table(path, LONG, level="interval")
+    path = write_csv(tmp_path / "t.csv", [("unit", "who", "label"), ("u", "a", "1"), ("w", "a", "-1")])
+    with pytest.raises(BadInput, match=r"t.csv:3: -1 is negative"):
+        read_table(path, LONG, level="ratio")
+
+
+@pytest.mark.parametrize(
+    ("lines", "complaint"),
+    [
+        (
+            ['{"unit": 1, "a": 1}', '{"unit": 2, "a": "1"}'],
+            r"t.jsonl:2: field 'a': \"1\" is text, but line 1 has a number",
+        ),
+        (['{"unit": 1, "a": 1}', '{"unit": 2, "a": true}'], r"t.jsonl:2: field 'a': true is true/false"),
+        (['{"unit": 1, "a": 1}', "", '{"unit": 2, "a": [1]}'], r"t.jsonl:3: field 'a': a cell is text"),
+        (['{"unit": 1, "a": NaN}'], r"t.jsonl:1: not JSON: NaN is no JSON"),
+        (['{"unit": 1, "a": 1'], r"t.jsonl:1: not JSON"),
+        (["[1]"], r"t.jsonl:1: a row must be an object"),
+        (['{"unit": 1, "b": 1}'], r"t.jsonl: no column 'a'; there are: unit, b"),
+    ],
+)
+def test_bad_json_lines(tmp_path: Path, lines: list[str], complaint: str) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text("\n".join(lines))
+    with pytest.raises(BadInput, match=complaint):
+        read_table(path, Layout("unit", annotators=("a",)))
+
+
+@pytest.mark.parametrize(
+    ("layout", "complaint"),
+    [
+        ({}, "name --annotator and --label"),
+        ({"annotator": "who"}, "needs both"),
+        ({"annotator": "who", "label": "label", "annotators": ("a",)}, "name --annotator and --label"),
+        ({"annotators": ("a", "a")}, "one column cannot be two things"),
+        ({"annotators": ("unit",)}, "one column cannot be two things"),
+    ],
+)
+def test_columns_that_do_not_go_together(layout: dict[str, object], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        Layout("unit", **layout)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"level": "ordinal"}, "needs --order"),
+        ({"order": ["a", "a"]}, "not named twice"),
+        ({"order": ["a", ""]}, "not empty"),
+        ({"level": "interval", "order": ["1", "2"]}, "--order is for labels"),
+        ({"judges": ["zoe"]}, "--judge zoe: there is no such annotator; there are ann, bob"),
+    ],
+)
+def test_options_that_do_not_fit_the_table(
+    tmp_path: Path, options: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        read_table(write_csv(tmp_path / "t.csv", ROWS), LONG, **options)  # type: ignore[arg-type]

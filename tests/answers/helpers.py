@@ -1,0 +1,40 @@
+"""The example files that ship, in a study of their own, and units read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from judge.store import Store
+from tests.cli.helpers import Done
+from tests.real import ROOT
+
+EXAMPLES = ROOT / "data" / "examples"
+Judge = Callable[..., Done]
+
+
+def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
+    """JSON lines."""
+    path.write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows), encoding="utf-8")
+    return path
+
+
+def rag(judge: Judge) -> None:
+    """Three questions with passages; six answers to them by a person and a model; one ranking."""
+    judge("items", "import", "jsonl", EXAMPLES / "rag.jsonl")
+    judge("answers", "import", EXAMPLES / "answers.jsonl")
+    judge("rankings", "import", "--stage", "retrieve", EXAMPLES / "first.run")
+
+
+def column(query: str, *values: Any, db: str = "study.db") -> list[Any]:
+    """The first column of a query on the study."""
+    with Store.open(db, create=False) as store:
+        return [row[0] for row in store.conn.execute(query, values)]
+
+
+def rows(query: str, *values: Any, db: str = "study.db") -> list[tuple[Any, ...]]:
+    """The rows of a query on the study."""
+    with Store.open(db, create=False) as store:
+        return [tuple(row) for row in store.conn.execute(query, values)]

@@ -1,0 +1,156 @@
+"""Rankings from TREC runs and from BM25."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from judge.store import Store
+from tests.answers.helpers import EXAMPLES, Judge, column, rows, write
+from tests.cli.helpers import checked
+from tests.real import require
+from tests.store.helpers import dump
+
+LISTS = "SELECT item_id, rank, passage_id, score FROM rankings ORDER BY name, stage, item_id, rank"
+
+
+@pytest.fixture
+def items(judge: Judge) -> None:
+    judge("items", "import", "jsonl", EXAMPLES / "rag.jsonl")
+
+
+def run_file(path: Path, *lines: str) -> Path:
+    path.write_text("".join(line + "\n" for line in lines))
+    return path
+
+
+def test_a_run_is_imported_with_ranks_from_one(judge: Judge, items: None, tmp_path: Path) -> None:
+    path = run_file(
+        tmp_path / "a.run",
+        "tea Q0 cite_2 5 0.5 x",
+        "rag:bridge 0 rag:tea/cite_3 0 1.5 x",
+        "tea\tQ0\trag:tea/cite_1\t0\t2e0\tx",
+        "",
+    )
+    done = judge("rankings", "import", "--stage", "rerank", path, "--json")
+    assert checked(done.out, "rankings_import")["rows"] == [
+        {"file": str(path), "lists": 2, "entries": 3, "unchanged": 0, "skipped": 0}
+    ]
+    assert rows(LISTS) == [
+        ("rag:bridge", 1, "rag:tea/cite_3", 1.5),
+        ("rag:tea", 1, "rag:tea/cite_1", 2.0),
+        ("rag:tea", 2, "rag:tea/cite_2", 0.5),
+    ]
+    with Store.open("study.db") as store:
+        before = dump(store)
+    judge("rankings", "import", "--stage", "rerank", path)
+    with Store.open("study.db") as store:
+        assert dump(store) == before
+    judge("rankings", "import", "--stage", "top-k", path, "--name", "mine")
+    found = checked(judge("rankings", "list", "--json").out, "rankings")["rows"]
+    assert [(r["name"], r["stage"], r["items"], r["longest"]) for r in found] == [
+        ("mine", "top-k", 2, 2),
+        ("x", "rerank", 2, 2),
+    ]
+    other = run_file(tmp_path / "b.run", "tea Q0 cite_1 1 9 x")
+    told = judge("rankings", "import", "--stage", "rerank", other, code=1).err
+    assert f"{other}:1" in told and "another list of 'x' at stage 'rerank' for 'rag:tea'" in told
+
+
+BAD = [
+    ("tea Q0 cite_1 1 2.0", "5 columns; a line of a TREC run has six: item Q0 passage rank score tag"),
+    ("coffee Q0 cite_1 1 2.0 x", "field 'query': no item 'coffee'"),
+    ("ferry Q0 cite_9 1 2.0 x", "field 'document': no passage 'cite_9', of 'rag:ferry' or of another item"),
+    ("ferry Q0 cite_1 one 2.0 x", "field 'rank': 'one' is no whole number"),
+    ("ferry Q0 cite_1 1 nan x", "field 'score': 'nan' is no number"),
+    ("tea Q0 cite_1 2 1.0 x", "'rag:tea/cite_1' stands twice for 'rag:tea' (line 1)"),
+    ("tea Q0 cite_2 1 1.0 x", "rank 1 stands twice for 'rag:tea' (line 1)"),
+]
+
+
+@pytest.mark.parametrize(("bad", "told"), BAD, ids=[told[:40] for _, told in BAD])
+def test_a_bad_line_is_named(judge: Judge, items: None, tmp_path: Path, bad: str, told: str) -> None:
+    path = run_file(tmp_path / "a.run", "tea Q0 cite_1 1 3.0 x", bad, "bridge Q0 cite_1 1 3.0 x")
+    err = judge("rankings", "import", "--stage", "retrieve", path, code=1).err
+    assert err.startswith(f"judge: {path}:2: ") and told in err
+    assert column("SELECT count(*) FROM rankings") == [0]
+    assert f"skipped: {path}:2" in judge("rankings", "import", "--stage", "retrieve", path, "--skip-bad").err
+    assert column("SELECT item_id FROM rankings ORDER BY 1") == ["rag:bridge", "rag:tea"]
+
+
+def test_ids_of_other_items_must_mean_one_text(judge: Judge, tmp_path: Path) -> None:
+    def item(name: str, **texts: str) -> dict[str, object]:
+        return {"id": name, "question": "?", "passages": [{"id": k, "text": v} for k, v in texts.items()]}
+
+    path = write(
+        tmp_path / "d.jsonl", [item("a", same="S", other="1"), item("b", same="S", other="2"), item("c")]
+    )
+    judge("items", "import", "jsonl", path)
+    run = run_file(tmp_path / "a.run", "c Q0 same 1 1.0 x", "c Q0 other 2 1.0 x")
+    told = judge("rankings", "import", "--stage", "retrieve", run, "--skip-bad").err
+    assert "'other' is the id of 2 passages of different text; use full ids (item/other)" in told
+    assert column("SELECT passage_id FROM rankings") == ["d:a/same"]
+
+
+def test_an_empty_file_and_an_unknown_data_set(judge: Judge, items: None, tmp_path: Path) -> None:
+    empty = run_file(tmp_path / "a.run")
+    assert "the file is empty" in judge("rankings", "import", "--stage", "retrieve", empty, code=1).err
+    command = ("rankings", "import", "--stage", "retrieve", EXAMPLES / "first.run", "--dataset", "z")
+    assert "no data set 'z'; there are: rag" in judge(*command, code=2).err
+
+
+@pytest.mark.real
+def test_bm25_ranks_what_shares_words(judge: Judge, items: None) -> None:
+    require("bm25s")
+    done = judge("retrieve", "--retriever", "bm25", "--json")
+    document = checked(done.out, "retrieve")
+    assert (document["lists"], document["options"]["k1"], document["empty"]) == (3, 1.5, 0)
+    # "tea", "grows" and "most" stand in Kenya's passage, only "tea" and "country" in China's.
+    best = dict(rows("SELECT item_id, passage_id FROM rankings WHERE rank = 1"))
+    assert best == {
+        "rag:tea": "rag:tea/cite_2",
+        "rag:bridge": "rag:bridge/cite_1",
+        "rag:ferry": "rag:ferry/cite_1",
+    }
+    assert column("SELECT count(*) FROM rankings WHERE score <= 0") == [0]
+    with Store.open("study.db") as store:
+        before = dump(store)
+    judge("retrieve", "--retriever", "bm25")
+    with Store.open("study.db") as store:
+        assert dump(store) == before
+    assert (
+        "give this ranking another --name" in judge("retrieve", "--retriever", "bm25", "-k", "1", code=1).err
+    )
+    judge("retrieve", "--retriever", "bm25", "-k", "1", "--name", "one", "--query", "question")
+    assert column("SELECT max(rank) FROM rankings WHERE name = 'one'") == [1]
+
+
+@pytest.mark.real
+def test_bm25_gives_an_item_its_own_copy_and_leaves_out_what_does_not_match(
+    judge: Judge, tmp_path: Path
+) -> None:
+    require("bm25s")
+    shared = {"text": "zebra zebra"}
+    path = write(
+        tmp_path / "d.jsonl",
+        [
+            {"id": "a", "claim": "zebra", "passages": [shared, {"text": "lion"}]},
+            {"id": "b", "claim": "zebra", "passages": [shared]},
+            {"id": "c", "claim": "quagga", "passages": []},
+        ],
+    )
+    judge("items", "import", "jsonl", path)
+    done = judge("retrieve", "--retriever", "bm25")
+    assert "1 items share no word with any passage" in done.err
+    found = rows("SELECT item_id, passage_id FROM rankings ORDER BY item_id")
+    assert [(item, passage.rpartition("/")[0]) for item, passage in found] == [("d:a", "d:a"), ("d:b", "d:b")]
+
+
+def test_without_the_library_the_command_says_what_to_install(
+    judge: Judge, items: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    told = judge("retrieve", "--retriever", "bm25", code=1).err
+    assert "needs bm25s: pip install 'adjudge[retrieve]'" in told

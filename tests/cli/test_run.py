@@ -1,0 +1,375 @@
+"""judge run: options, counts and exit codes, with models that follow a script."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.store import Store, study
+from tests.cli.helpers import ROWS, Done, checked, process, script, write_rows
+from tests.prompts.helpers import write
+
+Judge = Callable[..., Done]
+STATUSES = ("ok", "unparsed", "refused", "truncated", "failed", "reused", "pending")
+HASH = ("run", "stance", "-m", "scripted/hash")
+
+
+@pytest.fixture(autouse=True)
+def imported(judge: Judge, tmp_path: Path) -> None:
+    """Four units of `stance`, all with gold."""
+    judge("items", "import", "jsonl", write_rows(tmp_path / "pairs.jsonl"))
+
+
+def run(judge: Judge, *args: str | Path, code: int = 0) -> dict[str, Any]:
+    """The summary of a run, whose counts add up."""
+    document: dict[str, Any] = checked(judge("run", *args, "--json", code=code).out, "run")
+    assert sum(document[s] for s in STATUSES) == document["units"]
+    return document
+
+
+def exported(judge: Judge, name: str = "last") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in judge("runs", "export", name).out.splitlines()]
+
+
+def count(table: str, where: str = "1") -> int:
+    with sqlite3.connect("study.db") as conn:
+        return int(conn.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0])
+
+
+def test_every_unit_is_labelled(judge: Judge) -> None:
+    document = run(judge, "stance", "-m", "scripted/first")
+    assert (document["task"], document["model"]) == ("stance.v1", "scripted/first")
+    assert (document["units"], document["ok"], document["labelled"], document["resumed"]) == (4, 4, 4, False)
+    assert document["tokens"]["output_tokens"] == 4, "the script counts one token a reply"
+    assert [row["labels"]["stance"] for row in exported(judge)] == ["support"] * 4
+
+
+def test_the_same_command_again_asks_for_nothing(judge: Judge) -> None:
+    first = run(judge, "stance", "-m", "scripted/hash")
+    kept = exported(judge)
+    again = run(judge, "stance", "-m", "scripted/hash")
+    assert again["run"] == first["run"]
+    assert (again["reused"], again["ok"], again["labelled"], again["resumed"]) == (4, 0, 4, True)
+    assert exported(judge) == kept
+    assert count("judgements") == 4
+
+
+def test_people_get_a_table_and_the_next_step(judge: Judge) -> None:
+    done = judge(*HASH)
+    assert "4 of 4 units have a label (4 ok)" in done.out
+    name = re.search(r"next: judge runs show (\w{26}) -d study\.db", done.out)
+    assert name
+    judge("runs", "show", name[1])
+
+
+# --- units without a label
+
+
+@pytest.mark.parametrize(("model", "status"), [("garbage", "unparsed"), ("refuse", "refused")])
+def test_units_without_a_label_end_with_4(judge: Judge, model: str, status: str) -> None:
+    document = run(judge, "stance", "-m", f"scripted/{model}", code=4)
+    assert (document[status], document["labelled"]) == (4, 0)
+    assert {row["labels"]["stance"] for row in exported(judge)} == {None}
+    assert count("labels", "annotator_id <> 'gold'") == 0, "and nothing gets a default"
+
+
+def test_some_labels_and_some_without(judge: Judge, tmp_path: Path) -> None:
+    replies = [
+        ("Mars", '{"stance": "neutral"}'),
+        ("tomato", '{"stance": "maybe"}'),
+        ("", '{"stance": "support"}'),
+    ]
+    words = ["stance", "-m", "scripted/file", "--option", f"script={script(tmp_path / 's.jsonl', replies)}"]
+    document = run(judge, *words, code=4)
+    assert (document["ok"], document["unparsed"], document["labelled"]) == (2, 2, 2)
+    rows = exported(judge)
+    assert [row["status"] for row in rows] == ["ok", "ok", "unparsed", "unparsed"]
+    assert "outside the labels: 'maybe'" in rows[2]["reason"]
+    assert rows[2]["reply"] == '{"stance": "maybe"}', "the reply is kept"
+
+
+def test_one_repair_is_tried(judge: Judge, tmp_path: Path) -> None:
+    # The second request repeats the first reply and says what was wrong with it.
+    replies = [("This could not be used", '{"stance": "refute"}'), ("", "I think it may be so.")]
+    words = ["stance", "-m", "scripted/file", "--option", f"script={script(tmp_path / 's.jsonl', replies)}"]
+    document = run(judge, *words, "-n", "1")
+    assert (document["ok"], document["unparsed"]) == (1, 0)
+    assert [row["attempt"] for row in exported(judge)] == [2]
+    assert count("judgements") == 2, "both replies are kept"
+
+
+def test_retry_asks_again_where_it_is_told_to(judge: Judge, tmp_path: Path) -> None:
+    replies = tmp_path / "s.jsonl"
+    words = ["stance", "-m", "scripted/file", "--option", f"script={replies}"]
+    script(replies, [("Mars", "no idea"), ("", '{"stance": "support"}')])
+    assert run(judge, *words, code=4)["unparsed"] == 1
+    script(replies, [("", '{"stance": "neutral"}')])
+    assert run(judge, *words, code=4)["reused"] == 4, "an unparsed answer is not asked for again by itself"
+    assert run(judge, *words, "--retry", "refused", code=4)["reused"] == 4
+    again = run(judge, *words, "--retry", "unparsed")
+    assert (again["ok"], again["reused"], again["labelled"]) == (1, 3, 4)
+    assert [row["labels"]["stance"] for row in exported(judge)] == [
+        "support",
+        "neutral",
+        "support",
+        "support",
+    ]
+    assert "'ok' is not one of" in judge("run", *words, "--retry", "ok", code=2).err
+
+
+def test_failed_calls_are_asked_again_by_the_next_run(judge: Judge, tmp_path: Path) -> None:
+    replies = tmp_path / "s.jsonl"
+    words = ["stance", "-m", "scripted/file", "--option", f"script={replies}"]
+    # No line of the script matches the Martian passage: the provider refuses that request.
+    found = [(t, '{"stance": "support"}') for t in ("natural satellite", "South America", "Italy grows")]
+    script(replies, found)
+    first = run(judge, *words, code=4)
+    assert (first["ok"], first["failed"]) == (3, 1)
+    assert [row["reason"] for row in exported(judge) if row["status"] == "failed"] == [
+        "no line of the script matches this prompt"
+    ]
+    script(replies, [*found, ("", '{"stance": "neutral"}')])
+    again = run(judge, *words)
+    assert (again["ok"], again["reused"], again["labelled"]) == (1, 3, 4)
+
+
+# --- which units
+
+
+def test_where_chooses_units(judge: Judge) -> None:
+    def chosen(where: str) -> int:
+        return int(run(judge, "stance", "-m", "scripted/hash", "--where", where)["units"])
+
+    assert chosen("passage LIKE '%satellite%'") == 1
+    assert chosen("item_id = 'pairs:moon' OR item_id = 'pairs:tomato'") == 4, "an OR stays inside"
+    assert chosen("dataset = 'pairs' -- all of them") == 4, "a comment stays inside"
+    assert (
+        chosen("unit_id IN (SELECT unit_id FROM labels WHERE annotator_id = 'gold' AND value = 'neutral')")
+        == 2
+    )
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "nonsense = 1",
+        "dataset = 'x",
+        "1); DROP TABLE items; --",
+        "dataset = ?",
+        "count(*) > 1",
+        ")",
+        "json(claim)",
+    ],
+)
+def test_where_that_is_no_condition_lists_the_columns(judge: Judge, where: str) -> None:
+    done = judge(*HASH, "--where", where, code=2)
+    assert f"--where {where!r}: " in done.err
+    assert "the columns are: n, unit_id, kind, " in done.err
+    assert done.err.count("\n") == 1
+    assert count("runs") == 0, "a run that cannot start is no run"
+
+
+def test_no_unit_is_a_usage_error(judge: Judge) -> None:
+    assert "no unit fits" in judge(*HASH, "--where", "dataset = 'none'", code=2).err
+    assert "no unit fits" in judge("run", "mirage_support", "-m", "scripted/hash", code=2).err
+
+
+def test_n_takes_the_first_units_and_the_next_run_the_rest(judge: Judge) -> None:
+    assert run(judge, "stance", "-m", "scripted/hash", "-n", "2")["ok"] == 2
+    assert [row["unit_id"] for row in exported(judge)] == ["pairs:moon/a", "pairs:moon/b"]
+    more = run(judge, "stance", "-m", "scripted/hash", "-n", "3")
+    assert (more["units"], more["ok"], more["reused"]) == (3, 1, 2)
+
+
+def test_a_sample_is_drawn_the_same_every_time(judge: Judge, tmp_path: Path) -> None:
+    rows = [{"id": str(n), "claim": "c", "passages": [f"text {n}"]} for n in range(40)]
+    judge("items", "import", "jsonl", write_rows(tmp_path / "many.jsonl", rows))
+
+    def drawn(seed: int, db: str) -> list[str]:
+        (tmp_path / db).write_bytes((tmp_path / "study.db").read_bytes())
+        judge(*HASH, "--where", "dataset = 'many'", "--sample", str(seed), "-n", "10", "-d", db)
+        return [json.loads(line)["item_id"] for line in judge("runs", "export", "-d", db).out.splitlines()]
+
+    with sqlite3.connect("study.db") as conn:
+        conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    one = drawn(1, "a.db")
+    assert len(one) == 10
+    assert drawn(1, "b.db") == one
+    assert drawn(2, "c.db") != one
+    assert one != [f"many:{n}" for n in range(10)], "and it is not simply the first ten"
+
+
+def test_units_without_an_input_are_left_out_and_counted(judge: Judge, tmp_path: Path) -> None:
+    judge(
+        "items",
+        "import",
+        "jsonl",
+        write_rows(tmp_path / "q.jsonl", [{"id": "1", "question": "q", "passages": ["t"]}]),
+    )
+    done = judge(*HASH)
+    assert "1 units were left out: they lack one of claim, passage" in done.err
+    assert run(judge, "stance", "-m", "scripted/hash")["left_out"] == 1
+
+
+# --- dry runs, budgets, repeats
+
+
+def test_a_dry_run_calls_nothing_and_writes_nothing(judge: Judge, tmp_path: Path) -> None:
+    with Store.open("study.db") as store:
+        kept = list(store.conn.iterdump())
+    # A script that does not exist yet would fail on the first call; the server does not exist at all.
+    words = ["stance", "-m", "openai/m", "--base-url", "http://127.0.0.1:9", "--dry-run"]
+    document = checked(judge("run", *words, "--json").out, "dry_run")
+    assert (document["units"], document["left_out"]) == (4, 0)
+    prompts = [checked(judge("tasks", "render", "stance", "--unit", u, "--answers", "codes", "--json").out, "prompt")
+               for u in ("pairs:moon/a", "pairs:moon/b", "pairs:tomato/a", "pairs:tomato/b")]  # fmt: skip
+    size = sum(len(m["content"]) for p in prompts for m in p["messages"])
+    # Four characters a token and a few for the answer: an estimate, within a third of the prompts' size.
+    assert 0.66 < document["tokens"] / (size / 4) < 1.5
+    assert "Earth has one natural satellite." in document["first_prompt"][-1]["content"]
+    text = judge("run", *words).out
+    assert "stance.v1 with openai/m: 4 units, about" in text
+    with Store.open("study.db") as store:
+        assert list(store.conn.iterdump()) == kept
+
+
+def test_a_token_budget_stops_the_run_before_it_is_passed(judge: Judge) -> None:
+    full = run(judge, "stance", "-m", "scripted/hash", "-d", "study.db", "-n", "1")
+    one = sum(full["tokens"].values())
+    done = judge(*HASH, "--max-tokens", str(int(one * 2.5)), "--json", code=4)
+    document = checked(done.out, "run")
+    assert sum(document[s] for s in STATUSES) == document["units"] == 4
+    assert 0 < document["ok"] < 3
+    assert document["pending"] > 0
+    assert sum(document["tokens"].values()) <= one * 2.5
+    assert "token budget" in document["stopped"]
+    assert f"{document['pending']} units to go; to resume: judge run stance -m scripted/hash" in done.err
+    assert run(judge, "stance", "-m", "scripted/hash")["labelled"] == 4
+
+
+def test_repeats_ask_every_unit_again(judge: Judge) -> None:
+    document = run(judge, "stance", "-m", "scripted/hash", "--repeats", "3")
+    assert (document["units"], document["ok"]) == (12, 12)
+    rows = exported(judge)
+    assert [row["repeat"] for row in rows] == [0] * 4 + [1] * 4 + [2] * 4
+    more = run(judge, "stance", "-m", "scripted/hash", "--repeats", "4")
+    assert (more["units"], more["ok"], more["reused"]) == (16, 4, 12)
+
+
+def test_other_options_are_another_run(judge: Judge) -> None:
+    names = {
+        run(judge, "stance", "-m", "scripted/hash", *options)["run"]
+        for options in ([], ["--temperature", "1"], ["--no-temperature"], ["--seed", "1"], ["--answers", "codes"],
+                        ["--label-order", "reversed"], ["--max-output-tokens", "7"])
+    }  # fmt: skip
+    assert len(names) == 7
+    # How much is asked for, and how fast, makes no other run.
+    same = run(judge, "stance", "-m", "scripted/hash", "--concurrency", "1", "--max-tokens", "100000")
+    assert same["reused"] == 4
+
+
+def test_identical_requests_are_sent_once(judge: Judge, tmp_path: Path) -> None:
+    twin = [{**row, "id": f"{row['id']}-twin"} for row in ROWS]
+    judge("items", "import", "jsonl", write_rows(tmp_path / "twins.jsonl", twin))
+    document = run(judge, "stance", "-m", "scripted/hash")
+    assert (document["units"], document["ok"], document["reused"], document["labelled"]) == (8, 4, 4, 8)
+
+
+# --- codes and distributions
+
+
+def test_label_probabilities_are_stored(judge: Judge) -> None:
+    judge(*HASH, "--option", "logprobs=1")
+    for row in exported(judge):
+        masses = row["distributions"]["stance"]
+        # The script puts 0.5 on its choice, 0.49 on the others together, and 0.01 on no label.
+        assert set(masses) == {"support", "refute", "neutral", "unassigned"}
+        assert sum(masses.values()) == pytest.approx(1)
+        assert masses["unassigned"] == pytest.approx(0.01)
+        assert masses[row["labels"]["stance"]] == pytest.approx(0.5)
+
+
+def test_the_label_order_turns_the_codes_and_not_the_labels(judge: Judge) -> None:
+    judge("run", "stance", "-m", "scripted/first", "--answers", "codes", "--label-order", "reversed")
+    # `first` answers A, and A is the last label when the order is reversed.
+    assert [(row["reply"], row["labels"]["stance"]) for row in exported(judge)] == [("A", "neutral")] * 4
+
+
+# --- gold and derived labels
+
+
+def test_derived_labels_and_a_note_where_there_is_no_gold(judge: Judge, tmp_path: Path) -> None:
+    rows = [
+        {"id": "t", "claim": "One.", "gold": {"claim_verdict": "true"}, "passages": ["a"]},
+        {"id": "f", "claim": "Two.", "gold": {"claim_verdict": "false"}, "passages": ["b"]},
+        {"id": "none", "claim": "Three.", "passages": ["c"]},
+    ]
+    judge("items", "import", "jsonl", write_rows(tmp_path / "gold.jsonl", rows))
+    # `first` says "true" of everything.
+    done = judge("run", "raguard_exam", "-m", "scripted/first", "--where", "dataset = 'gold'")
+    assert "1 answers gave no 'raguard.role': no gold for it, or no row in the task's table" in done.err
+    roles = [row["labels"]["raguard.role"] for row in exported(judge)]
+    assert roles == ["supporting", "misleading", None]
+
+
+# --- what goes wrong
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (["nothing", "-m", "scripted/hash"], 2, "no task 'nothing'"),
+        (["stance", "-m", "nobody/x"], 2, "is not vendor/name"),
+        (["stance", "-m", "scripted"], 2, "is not vendor/name"),
+        (["stance", "-m", "scripted/x"], 2, "no script 'x'"),
+        (["stance", "-m", "scripted/file"], 2, "needs --option script=FILE"),
+        (["stance", "-m", "scripted/file", "--option", "script=gone"], 2, "gone: No such file"),
+        (["stance", "-m", "scripted/hash", "--option", "delay"], 2, "--option delay: write it as key=value"),
+        (["stance", "-m", "scripted/hash", "--label-order", "up"], 2, "declared, reversed or shuffled:SEED"),
+        (["stance", "-m", "scripted/hash", "-n", "0"], 2, "-n"),
+        (["stance"], 2, "--model"),
+        (["stance", "-m", "openai/m"], 3, "OPENAI_API_KEY"),
+        (["stance", "-m", "anthropic/m"], 3, "ANTHROPIC_API_KEY"),
+        (["stance", "-m", "openai/m", "--base-url", "http://127.0.0.1:9"], 3, "127.0.0.1:9"),
+    ],
+)
+def test_exit_codes(judge: Judge, args: list[str], code: int, words: str) -> None:
+    done = judge("run", *args, code=code)
+    assert words in done.err
+    assert count("judgements") == 0
+
+
+def test_a_script_with_a_bad_line_names_it(judge: Judge, tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text('{"match": "x", "reply": "y"}\n{"match": "x"}\n')
+    done = judge("run", "stance", "-m", "scripted/file", "--option", f"script={path}", code=1)
+    assert f"{path}:2: not a JSON object with 'reply'" in done.err
+
+
+def test_a_study_that_is_locked_says_so(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study, "BUSY_SECONDS", 0.05)
+    other = sqlite3.connect("study.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    done = judge(*HASH, code=1)
+    other.close()
+    assert "study.db: another program has held the study" in done.err
+
+
+def test_two_processes_do_not_run_the_same_thing(judge: Judge, tmp_path: Path) -> None:
+    with Store.open("study.db") as store, store.run_lock("stance.v1 scripted/hash"):
+        done = process(*HASH, cwd=tmp_path, code=1)
+        assert "another process is running stance.v1 scripted/hash; wait for it or stop it" in done.stderr
+        process("run", "stance", "-m", "scripted/first", cwd=tmp_path)
+    process(*HASH, cwd=tmp_path)
+
+
+def test_a_task_that_cannot_show_a_unit_stops_before_any_call(judge: Judge, tmp_path: Path) -> None:
+    bad = write(tmp_path / "own", "bad.v1", body="Judge.\n<!-- unit -->\n{{ claim }}\n")
+    assert "'passage' is declared and never shown" in judge("run", bad, "-m", "scripted/hash", code=2).err
+    assert count("runs") == 0

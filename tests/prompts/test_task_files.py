@@ -1,0 +1,394 @@
+"""Every complaint about a task file names the file and the key that is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.errors import Exit, TaskError, UsageError
+from judge.prompts import find_tasks, load_task, parse_task
+from judge.prompts.load import answer_schema
+from judge.prompts.spec import NEVER_INPUTS
+from judge.resources import resource_dir
+from tests.prompts.helpers import BODY, STANCE, changed, task, text, write
+
+ROLE = {"role": {"from": "stance", "gold": "verdict", "table": {"yes|true": "good", "no|true": "bad"}}}
+SHOT = {"inputs": {"claim": "c", "passage": "p"}, "answers": {"stance": "yes"}}
+LABELS = "questions.0.labels"
+
+
+def with_(path: str, value: Any, **more: Any) -> dict[str, Any]:
+    return {**changed(path, value), **more}
+
+
+def rule(**changes: Any) -> dict[str, Any]:
+    """STANCE with the rule of ROLE, some of its keys changed; None takes one out."""
+    merged = {k: v for k, v in {**ROLE["role"], **changes}.items() if v is not None}
+    return {**STANCE, "derive": {"role": merged}}
+
+
+def shot(**changes: Any) -> dict[str, Any]:
+    return {**STANCE, "examples": [{**SHOT, **changes}]}
+
+
+FRONT: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("unknown key", {**STANCE, "titel": "x"}, ["unknown key 'titel'"]),
+    (
+        "unknown key of a label",
+        with_(f"{LABELS}.0.colour", "red"),
+        ["unknown key 'questions.0.labels.0.colour'"],
+    ),
+    ("unknown key of a rule", rule(gould="x"), ["unknown key 'derive.role.gould'"]),
+    ("no title", with_("title", None), ["title", "required"]),
+    ("no questions", with_("questions", []), ["questions", "at least 1"]),
+    ("unknown unit", with_("unit", "page"), ["unit", "'passage'"]),
+    ("no inputs", with_("inputs", []), ["inputs", "at least 1"]),
+    ("unknown input", with_("inputs", ["claim", "passsage"]), ["inputs", "'passsage'", "passage_title"]),
+    ("the same input twice", {**STANCE, "optional_inputs": ["claim"]}, ["same input twice"]),
+    ("a passage in a task on items", with_("unit", "item"), ["item", "passage"]),
+    ("a label twice", with_(f"{LABELS}.1.value", "YES"), ["'stance'", "same label twice"]),
+    ("one label", with_(LABELS, [{"value": "yes"}]), ["questions.0", "'stance'", "two or more"]),
+    ("labels of a number", with_("questions.0.level", "interval"), ["'stance'", "interval", "no labels"]),
+    ("labels of a text", with_("questions.0.level", "text"), ["'stance'", "text", "no labels"]),
+    ("unknown level", with_("questions.0.level", "ratio"), ["questions.0.level"]),
+    ("clashing keys", with_(f"{LABELS}.1.key", "y"), ["key 'y'", "stance=yes", "stance=no"]),
+    ("a key of two characters", with_(f"{LABELS}.0.key", "ye"), ["questions.0.labels.0.key", "'ye'"]),
+    ("an invisible key", with_(f"{LABELS}.0.key", " "), ["questions.0.labels.0.key"]),
+    ("a field in capitals", with_("questions.0.field", "Stance"), ["questions.0.field"]),
+    ("a reserved field", with_("questions.0.field", "rationale"), ["'rationale'", "reserved"]),
+    ("a field that is a column of exports", with_("questions.0.field", "status"), ["'status'", "reserved"]),
+    ("space around a label", with_(f"{LABELS}.0.value", " yes"), ["questions.0.labels.0.value", "' yes'"]),
+    ("a label of two lines", with_(f"{LABELS}.0.value", "y\nes"), ["questions.0.labels.0.value", "one line"]),
+    ("an empty label", with_(f"{LABELS}.0.value", ""), ["questions.0.labels.0.value"]),
+    (
+        "the same field twice",
+        with_("questions", [STANCE["questions"][0], {"field": "stance", "level": "text"}]),
+        ["two questions", "same field"],
+    ),
+    ("a rule named like a question", {**STANCE, "derive": {"stance": ROLE["role"]}}, ["derive 'stance'"]),
+    ("a rule with a bad name", {**STANCE, "derive": {"My Role": ROLE["role"]}}, ["derive.My Role"]),
+    ("a rule from nowhere", rule(**{"from": "verdict"}), ["derive 'role'", "from: verdict"]),
+    ("a rule on its own answer", rule(gold="stance"), ["derive 'role'", "'stance'"]),
+    ("a rule with a strange answer", rule(table={"maybe|true": "x"}), ["derive 'role'", "'maybe'"]),
+    ("gold without a bar", rule(table={"yes": "x"}), ["derive 'role'", "'yes'", "answer|gold"]),
+    ("a bar without gold", rule(gold=None), ["derive 'role'", "'yes|true'", "alone"]),
+    ("an empty table", rule(table={}), ["derive.role.table"]),
+    ("an order that lacks a value", rule(order=["good"]), ["derive 'role'", "order"]),
+    ("an order with a value twice", rule(order=["good", "bad", "bad"]), ["derive 'role'", "order"]),
+    (
+        "an example with a strange input",
+        shot(inputs={**SHOT["inputs"], "question": "q"}),
+        ["example 1", "'question'"],
+    ),
+    ("an example without an input", shot(inputs={"claim": "c"}), ["example 1", "'passage'"]),
+    ("an example without an answer", shot(answers={}), ["example 1", "'stance'"]),
+    (
+        "an example with a strange label",
+        shot(answers={"stance": "maybe"}),
+        ["example 1", "'maybe'", "'stance'"],
+    ),
+    (
+        "an example with a strange answer",
+        shot(answers={"stance": "yes", "mood": "x"}),
+        ["example 1", "'mood'"],
+    ),
+    ("an example without the rationale", {**shot(), "rationale": "after"}, ["example 1", "rationale"]),
+    (
+        "an example whose number is none",
+        {
+            **with_("questions", [{"field": "score", "level": "interval"}]),
+            "examples": [{**SHOT, "answers": {"score": "high"}}],
+        },
+        ["example 1", "'high'", "'score'"],
+    ),
+    ("an unknown rationale", {**STANCE, "rationale": "first"}, ["rationale"]),
+    ("a year in words", {**STANCE, "citation": {"paper": "p", "year": "last"}}, ["citation.year"]),
+]
+
+
+@pytest.mark.parametrize(("front", "words"), [f[1:] for f in FRONT], ids=[f[0] for f in FRONT])
+def test_front_matter_is_refused(front: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(TaskError) as caught:
+        task(front)
+    told = str(caught.value)
+    assert told.startswith("mine.v1.md: ")
+    for word in words:
+        assert word in told
+    assert "\n" not in told, "one line"
+
+
+@pytest.mark.parametrize("name", NEVER_INPUTS)
+def test_gold_and_meta_are_never_inputs(name: str) -> None:
+    with pytest.raises(TaskError, match=f"mine.v1.md: inputs: '{name}'"):
+        task(changed("inputs", ["claim", "passage", name]))
+
+
+YAML = [
+    ("labels: [{value: yes}, {value: no}]", "questions.0.labels.0.value"),
+    ("labels: [{value: on}, {value: off}]", "questions.0.labels.0.value"),
+    ("labels: [{value: true}, {value: false}]", "questions.0.labels.0.value"),
+    ("labels: [{value: 1}, {value: 2}]", "questions.0.labels.0.value"),
+    ("labels: [{value: 1.5}, {value: x}]", "questions.0.labels.0.value"),
+    ("labels: [{value: 2020-01-01}, {value: x}]", "questions.0.labels.0.value"),
+    ("labels: [{value: null}, {value: x}]", "questions.0.labels.0.value"),
+    ("labels: [{value: a, key: y}, {value: b, key: n}, {value: c, key: 1}]", "questions.0.labels.2.key"),
+    ("labels: [{value: a, meaning: no}, {value: b}]", "questions.0.labels.0.meaning"),
+    ("labels: [{value: a}, {value: b}]\n    ask: yes", "questions.0.ask"),
+]
+
+
+@pytest.mark.parametrize(("line", "field"), YAML, ids=[y[0] for y in YAML])
+def test_what_yaml_reads_as_something_else_must_be_quoted(line: str, field: str) -> None:
+    head = f"title: t\nunit: passage\ninputs: [claim, passage]\nquestions:\n  - field: f\n    {line}"
+    with pytest.raises(TaskError) as caught:
+        parse_task(text(head), "mine.v1.md")
+    assert f"mine.v1.md: {field}: YAML reads" in str(caught.value)
+    assert "quote it" in str(caught.value)
+
+
+QUOTED_ELSEWHERE = [
+    ("derive: {role: {from: stance, table: {yes: x}}}", "derive.role.table"),
+    ('derive: {role: {from: stance, table: {"yes": no}}}', "derive.role.table"),
+    ('derive: {role: {from: stance, order: [1], table: {"yes": "1"}}}', "derive.role.order"),
+    ("examples: [{inputs: {claim: yes, passage: p}, answers: {stance: other}}]", "examples.0.inputs.claim"),
+    ("examples: [{inputs: {claim: [1], passage: p}, answers: {stance: other}}]", "examples.0.inputs.claim"),
+    ("examples: [{inputs: {claim: c, passage: p}, answers: {stance: yes}}]", "examples.0.answers.stance"),
+    ("title: no", "title"),
+    ("inputs: [yes]", "inputs.0"),
+]
+
+
+@pytest.mark.parametrize(("line", "field"), QUOTED_ELSEWHERE, ids=[y[0] for y in QUOTED_ELSEWHERE])
+def test_the_same_holds_outside_the_labels(line: str, field: str) -> None:
+    key = line.split(":")[0]
+    head = text({k: v for k, v in STANCE.items() if k != key}).split("---\n")[1]
+    with pytest.raises(TaskError) as caught:
+        parse_task(text(head + line), "mine.v1.md")
+    assert f"mine.v1.md: {field}" in str(caught.value)
+    assert "quote it" in str(caught.value)
+
+
+def test_a_key_that_stands_twice_is_refused() -> None:
+    head = text(STANCE).split("---\n")[1]
+    twice = 'derive:\n  role:\n    from: stance\n    table:\n      "yes": good\n      "yes": bad\n'
+    with pytest.raises(TaskError, match=r"mine\.v1\.md: .*line \d+: the key 'yes' stands twice"):
+        parse_task(text(head + twice), "mine.v1.md")
+
+
+TEMPLATES = [
+    ("no unit mark", "Judge.\n{{ claim }}\n{{ passage }}\n", ["<!-- unit -->"]),
+    ("two unit marks", BODY + "<!-- unit -->\n", ["<!-- unit -->", "twice"]),
+    ("undeclared variable", BODY.replace("claim", "clame"), ["undeclared variable 'clame'"]),
+    ("undeclared variable above", "{{ house }}\n" + BODY, ["undeclared variable 'house'"]),
+    ("an input above the mark", "{{ claim }}\n" + BODY, ["'claim'", "below"]),
+    ("the cue above the mark", "{{ answer_cue }}\n" + BODY, ["'answer_cue'", "below"]),
+    ("an input that is not shown", BODY.replace("{{ passage }}", ""), ["'passage'", "never shown"]),
+    ("a filter", BODY.replace("{{ claim }}", "{{ claim | upper }}"), ["'claim'", "fence"]),
+    ("a method", BODY.replace("{{ claim }}", "{{ claim.upper() }}"), ["'claim'", "fence"]),
+    ("an index", BODY.replace("{{ claim }}", "{{ claim[0] }}"), ["'claim'", "fence"]),
+    ("a join of texts", BODY.replace("{{ claim }}", "{{ 'x' ~ claim }}"), ["'claim'", "fence"]),
+    ("formatting", BODY.replace("{{ claim }}", "{{ '%s' % claim }}"), ["'claim'", "fence"]),
+    ("a choice", BODY.replace("{{ claim }}", "{{ claim if passage else '' }}"), ["'claim'", "fence"]),
+    (
+        "a loop",
+        BODY.replace("{{ claim }}", "{% for c in claim %}{{ c }}{% endfor %}"),
+        ["'claim'", "fence"],
+    ),
+    (
+        "an assignment",
+        BODY.replace("{{ claim }}", "{% set c = claim %}{{ c }}"),
+        ["'claim'", "fence"],
+    ),
+    (
+        "a block assignment",
+        BODY.replace("{{ claim }}", "{% set c %}{{ claim }}{% endset %}{{ c | replace('[[', '') }}"),
+        ["'claim'", "fence"],
+    ),
+    (
+        "a filter block",
+        BODY.replace("{{ claim }}", "{% filter replace('[[', '') %}{{ claim }}{% endfilter %}"),
+        ["'claim'", "fence"],
+    ),
+    (
+        "a macro",
+        BODY.replace("{{ claim }}", "{% macro m() %}{{ claim }}{% endmacro %}{{ m() | upper }}"),
+        ["'claim'", "fence"],
+    ),
+    ("a comparison", BODY.replace("{{ claim }}", "{% if claim == 'x' %}{{ claim }}{% endif %}"), ["'claim'"]),
+]
+
+
+@pytest.mark.parametrize(("body", "words"), [t[1:] for t in TEMPLATES], ids=[t[0] for t in TEMPLATES])
+def test_templates_are_refused(body: str, words: list[str]) -> None:
+    with pytest.raises(TaskError) as caught:
+        task(STANCE, body)
+    told = str(caught.value)
+    assert told.startswith("mine.v1.md: ")
+    for word in words:
+        assert word in told
+
+
+def test_a_syntax_error_names_the_line_of_the_file() -> None:
+    # The constant half also stands in the front matter: the line is that of the template all the same.
+    source = text(
+        {**STANCE, "guidelines": "You judge evidence."}, BODY.replace("{{ claim }}", "{{ claim | }}")
+    )
+    line = source.split("\n").index("{{ claim | }}") + 1
+    with pytest.raises(TaskError, match=rf"mine\.v1\.md: template, line {line}: "):
+        parse_task(source, "mine.v1.md")
+
+
+def test_an_optional_input_must_be_tested_before_it_is_shown() -> None:
+    front = {**STANCE, "optional_inputs": ["passage_title", "passage_date"]}
+    bare = BODY.replace("{{ passage }}", "{{ passage }}{{ passage_title }}{{ passage_date }}")
+    with pytest.raises(TaskError, match=r"{% if %}"):
+        task(front, bare)
+    # Only a unit that has a title and no date would show that this test is on the wrong input.
+    wrong = BODY.replace(
+        "{{ passage }}",
+        "{{ passage }}{% if passage_title %}{{ passage_title }}{{ passage_date }}{% endif %}",
+    )
+    with pytest.raises(TaskError, match="nothing but claim, passage, passage_title given"):
+        task(front, wrong)
+
+
+def test_the_word_none_in_a_template_is_no_missing_input() -> None:
+    assert task(STANCE, BODY.replace("{{ claim }}", "None of this is advice. {{ claim }}")).name == "mine.v1"
+
+
+FILES = [
+    ("no front matter", "mine.v1.md", BODY, "first line"),
+    ("front matter without end", "mine.v1.md", "---\ntitle: x\n", "closes"),
+    ("no mapping", "mine.v1.md", "---\n- a\n---\n" + BODY, "mapping"),
+    ("no YAML", "mine.v1.md", "---\ntitle: [\n---\n" + BODY, "not YAML, line 2"),
+    ("a tag", "mine.v1.md", "---\ntitle: !!python/name:os.system\n---\n" + BODY, "not YAML"),
+    ("no version", "mine.md", text(STANCE), "NAME.vN.md"),
+    ("version 0", "mine.v0.md", text(STANCE), "NAME.vN.md"),
+    ("capitals", "Mine.v1.md", text(STANCE), "NAME.vN.md"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "words"), [f[1:] for f in FILES], ids=[f[0] for f in FILES])
+def test_files_are_refused(name: str, content: str, words: str) -> None:
+    with pytest.raises(TaskError) as caught:
+        parse_task(content, name)
+    assert str(caught.value).startswith(f"{name}: ")
+    assert words in str(caught.value)
+    assert caught.value.exit_code == Exit.USAGE
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    latin = tmp_path / "mine.v1.md"
+    latin.write_bytes(text(STANCE).encode().replace(b"judge", b"j\xfcdge"))
+    with pytest.raises(TaskError, match="UTF-8"):
+        load_task(str(latin))
+    with pytest.raises(UsageError, match="No such file"):
+        load_task(str(tmp_path / "gone.v1.md"))
+    with pytest.raises(UsageError, match="no such folder"):
+        find_tasks(tmp_path / "gone")
+
+
+def test_windows_line_ends_and_a_byte_order_mark_change_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path, "mine.v1")
+    plain = load_task(str(path))
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert load_task(str(path)).sha256 == plain.sha256
+
+
+def test_names_find_the_newest_version(tmp_path: Path) -> None:
+    for name in ("mine.v2", "mine.v10", "mine.v9", "other.v1"):
+        write(tmp_path, name)
+    assert load_task("mine", tmp_path).name == "mine.v10"
+    assert load_task("mine.v9", tmp_path).name == "mine.v9"
+    assert load_task("stance", tmp_path).name == "stance.v1", "the shipped ones stay"
+    with pytest.raises(
+        UsageError, match=r"no task 'yours'; there are: .*mine\.v2.*stance\.v1|stance\.v1.*mine"
+    ):
+        load_task("yours", tmp_path)
+
+
+def test_a_folder_cannot_change_a_shipped_task(tmp_path: Path) -> None:
+    shipped = resource_dir("prompts") / "stance.v1.md"
+    copy = tmp_path / "stance.v1.md"
+    copy.write_bytes(shipped.read_bytes())
+    assert load_task("stance", tmp_path).sha256 == load_task("stance").sha256
+    copy.write_text(shipped.read_text("utf-8") + "\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"'stance\.v1' is a shipped task"):
+        find_tasks(tmp_path)
+
+
+# What definitions.md says the papers' labels are, in the order in which they are shown.
+SHIPPED = {
+    "stance.v1": ({"stance": ["support", "refute", "neutral"]}, ["claim", "passage"]),
+    "raguard_exam.v1": (
+        {
+            "verdict": ["true", "false", "does not contribute"],
+            "raguard.role": ["supporting", "misleading", "irrelevant"],
+        },
+        ["claim", "passage"],
+    ),
+    "garage_relevance.v1": (
+        {
+            "relevance": ["ANSWER-THE-QUESTION", "RELATED-INFORMATION", "OUTDATED", "UNKNOWN", "IRRELEVANT"],
+            "relevance_grade": ["0", "1", "2"],
+        },
+        ["question", "passage"],
+    ),
+    "mirage_support.v1": (
+        {"support": ["supported", "not_supported"]},
+        ["question", "reference_answers", "passage"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_shipped_tasks(name: str) -> None:
+    fields, required = SHIPPED[name]
+    loaded = load_task(name)
+    assert {f: loaded.domain(f) for f in loaded.fields} == fields
+    assert loaded.required_inputs == required
+    assert loaded.spec.citation is not None
+    assert loaded.spec.guidelines
+    asked = loaded.spec.questions[0].field
+    assert answer_schema(loaded) == {
+        "type": "object",
+        "properties": {asked: {"type": "string", "enum": fields[asked]}},
+        "required": [asked],
+        "additionalProperties": False,
+    }
+
+
+def test_every_shipped_task_loads_and_has_a_key_for_every_label() -> None:
+    names = find_tasks()
+    assert set(SHIPPED) <= set(names)
+    for name in names:
+        loaded = load_task(name)
+        for question in loaded.spec.questions:
+            assert all(label.key for label in question.labels), name
+
+
+def test_the_garage_grade_is_ordinal() -> None:
+    loaded = load_task("garage_relevance")
+    assert loaded.level("relevance") == "nominal"
+    assert loaded.level("relevance_grade") == "ordinal"
+
+
+def test_the_schema_of_other_levels_and_of_a_rationale() -> None:
+    front = {
+        **STANCE,
+        "rationale": "before",
+        "questions": [
+            *STANCE["questions"],
+            {"field": "score", "level": "interval"},
+            {"field": "why", "level": "text"},
+        ],
+    }
+    schema = answer_schema(task(front))
+    # A rationale that conditions the labels has to be written first, so it is the first property.
+    assert list(schema["properties"]) == ["rationale", "stance", "score", "why"]
+    assert schema["properties"]["score"] == {"type": "number"}
+    assert schema["properties"]["why"] == {"type": "string"}
+    assert list(answer_schema(task({**front, "rationale": "after"}))["properties"])[-1] == "rationale"
+    assert schema["required"] == ["rationale", "stance", "score", "why"]

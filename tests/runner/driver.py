@@ -1,0 +1,67 @@
+"""A run in a process of its own, for tests that kill it: `python -m tests.runner.driver DB MODEL ...`
+
+Prints `N` after every commit, N being the units counted as done, and at the end the report as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+from pathlib import Path
+
+from judge.providers import base
+from judge.runner import Live, gate, open_patiently, run_task
+from judge.runner import run as run_module
+from judge.store import Store
+from tests.runner.helpers import HASTY, plan
+
+
+def main() -> None:
+    """Run and report."""
+    options = arguments()
+    run_module.GRACE_SECONDS = options.grace
+    gate.HOLD_WITHOUT_RETRY_AFTER = 0.01
+    if options.file_size:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (options.file_size, options.file_size))
+    settings = dict(option.split("=", 1) for option in options.option)
+    provider = base.get(options.model, base.Settings(base_url=options.base_url, options=settings))
+
+    def watch(live: Live) -> None:
+        os.write(1, f"{live.report.done}\n".encode())
+
+    async def run() -> None:
+        await open_patiently(provider, HASTY)
+        with Store.open(options.db, create=False) as store:
+            asked = plan(options.model, concurrency=options.concurrency, repeats=options.repeats)
+            report = await run_task(store, asked, provider, watch)
+        await provider.close()
+        done = {
+            "ended": dict(report.ended),
+            "reused": report.reused,
+            "pending": report.pending,
+            "interrupted": report.interrupted,
+            "error": None if report.error is None else type(report.error).__name__,
+        }
+        os.write(1, (json.dumps(done) + "\n").encode())
+
+    asyncio.run(run())
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("db", type=Path)
+    parser.add_argument("model")
+    parser.add_argument("--base-url")
+    parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--concurrency", type=int, default=6)
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--grace", type=float, default=10.0)
+    parser.add_argument("--file-size", type=int, help="no file may grow longer than this (RLIMIT_FSIZE)")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

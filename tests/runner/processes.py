@@ -1,0 +1,93 @@
+"""Runs in processes of their own, followed by what they count as done."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.real import ROOT
+
+TIMEOUT = 120
+_COMPILED = tempfile.mkdtemp(prefix="adjudge-compiled-")
+atexit.register(shutil.rmtree, _COMPILED, ignore_errors=True)
+
+
+def environment() -> dict[str, str]:
+    """Ours, with a place for compiled modules: the same imports, in dozens of processes."""
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": _COMPILED}
+
+
+class Driven:
+    """`with Driven(db, "scripted/hash", ...) as run:` a run of `tests.runner.driver`."""
+
+    def __init__(self, db: Path, model: str, *options: str) -> None:
+        command = [sys.executable, "-m", "tests.runner.driver", str(db), model, *options]
+        self.process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.counted = 0
+        self.report: dict[str, Any] | None = None
+
+    def wait_for(self, done: int) -> bool:
+        """Read until that many units count as done; False when the run has ended before."""
+        assert self.process.stdout is not None
+        while self.counted < done:
+            line = self.process.stdout.readline()
+            if not line:
+                return False
+            self._take(line)
+        return True
+
+    def wait_for_more(self) -> bool:
+        """Read one more line; the run says something twice a second. False when it has ended."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        self._take(line)
+        return bool(line) and self.report is None
+
+    def end(self) -> dict[str, Any]:
+        """Wait for the end and return the report."""
+        self._rest()
+        assert self.report is not None, "it was killed"
+        return self.report
+
+    def kill(self) -> int:
+        """SIGKILL; returns the units that were counted as done by then."""
+        self.process.kill()
+        self._rest()
+        return self.counted
+
+    def _rest(self) -> None:
+        out, err = self.process.communicate(timeout=TIMEOUT)
+        assert "Traceback" not in err, err
+        for line in out.splitlines(keepends=True):
+            self._take(line)
+
+    def _take(self, line: str) -> None:
+        if line.startswith("{"):
+            self.report = json.loads(line)
+        elif line.endswith("\n"):
+            self.counted = int(line)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        self.process.communicate()

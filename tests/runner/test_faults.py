@@ -1,0 +1,394 @@
+"""Whole runs over servers that speak the vendors' wire formats and misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.errors import KeyProblem, RateLimited, Rejected, Unreachable
+from judge.runner import gate
+from judge.runner.retry import Patience
+from judge.types import Reply, Request
+from tests.loopback.anthropic_server import AnthropicServer
+from tests.loopback.faults import Fault, Rule
+from tests.loopback.openai_server import OpenAIServer
+from tests.loopback.wire import LoopbackServer
+from tests.runner.helpers import (
+    Fake,
+    attempts,
+    label,
+    left_in,
+    make_study,
+    number_in,
+    numbered,
+    plan,
+    run,
+    select,
+    served,
+)
+
+UNITS = 30
+
+
+@pytest.fixture(params=[OpenAIServer, AnthropicServer], ids=["openai", "anthropic"])
+async def server(request: pytest.FixtureRequest) -> AsyncIterator[LoopbackServer]:
+    """Each vendor's server in turn."""
+    async with request.param(record=True) as started:
+        yield started
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return make_study(tmp_path / "s.db", numbered(UNITS))
+
+
+@pytest.fixture(autouse=True)
+def short_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "HOLD_WITHOUT_RETRY_AFTER", 0.01)
+
+
+def asked_about(server: LoopbackServer, n: int) -> int:
+    """How often the server was asked about one of the numbered texts."""
+    return sum(f"Passage number {n}." in str(body) for body in server.bodies)
+
+
+async def test_without_faults_every_unit_is_one_request(server: LoopbackServer, db: Path) -> None:
+    async with served(server) as provider:
+        report = await run(db, provider)
+    assert report.ended == {"ok": UNITS}
+    assert report.labelled == UNITS
+    assert server.requests == UNITS
+    assert [asked_about(server, n) for n in range(UNITS)] == [1] * UNITS
+    assert report.usage["input_tokens"] > 0
+
+
+PASSING = [
+    Fault("429", headers={"retry-after": "0.02"}),
+    Fault("429", headers={"retry-after-ms": "15"}),
+    Fault("429"),
+    Fault("500"),
+    Fault("502"),
+    Fault("503", headers={"retry-after": "0.01"}),
+    Fault("529"),
+    Fault("408"),
+    Fault("reset"),
+    Fault("cut"),
+    Fault("truncated"),
+    Fault("not_json"),
+    Fault("empty"),
+]
+
+
+@pytest.mark.parametrize("fault", PASSING, ids=lambda f: f.kind)
+async def test_what_passes_is_tried_again(server: LoopbackServer, db: Path, fault: Fault) -> None:
+    async with served(server) as provider:
+        # A third of the units, by their text, meet the fault twice.
+        server.plan.rules = [Rule(fault, share=0.33, times=2)]
+        report = await run(db, provider, plan(concurrency=8))
+    hit = sum(n > 2 for n in server.plan.rules[0].seen.values())
+    assert 0 < hit < UNITS
+    assert report.ended == {"ok": UNITS}
+    assert server.requests == UNITS + 2 * hit
+    assert attempts(db) == {f"t:{n}/p": ["ok"] for n in range(UNITS)}, "tries are not attempts"
+    assert (report.cuts > 0) == (fault.kind in ("429", "529")), "only rate limits slow a run down"
+
+
+async def test_no_answer_in_time_is_tried_again(server: LoopbackServer, db: Path) -> None:
+    async with served(server, timeout=0.3) as provider:
+        server.plan.rules = [Rule(Fault("slow", seconds=30), share=0.2, times=1)]
+        report = await run(db, provider)
+    assert report.ended == {"ok": UNITS}
+    assert report.cuts == 0
+
+
+async def test_a_reply_that_cannot_be_read_is_repaired_once(server: LoopbackServer, db: Path) -> None:
+    async with served(server) as provider:
+        server.plan.rules = [Rule(Fault("wrong_label"), first=1)]
+        report = await run(db, provider, plan(concurrency=1))
+    assert report.ended == {"ok": UNITS}
+    assert server.requests == UNITS + 1
+    assert attempts(db)["t:0/p"] == ["unparsed", "ok"], "both are kept"
+    repair = next(str(b) for b in server.bodies if "This could not be used" in str(b))
+    assert "no-such-label" in repair, "the model sees its own reply"
+    # Two requests, two hashes; the label belongs to the second.
+    shas = select(db, "SELECT request_sha FROM judgements WHERE unit_id = 't:0/p' ORDER BY attempt")
+    assert len(set(shas)) == 2
+    assert len(select(db, "SELECT 1 FROM labels WHERE unit_id = 't:0/p' AND field = 'stance'")) == 1
+
+
+async def test_a_second_wrong_label_stays_unparsed(server: LoopbackServer, db: Path) -> None:
+    async with served(server) as provider:
+        server.plan.rules = [Rule(Fault("wrong_label"))]
+        report = await run(db, provider)
+    assert report.ended == {"unparsed": UNITS}
+    assert server.requests == 2 * UNITS, "one repair, no more"
+    assert attempts(db) == {f"t:{n}/p": ["unparsed", "unparsed"] for n in range(UNITS)}
+    replies = select(db, "SELECT DISTINCT reply FROM judgements")
+    assert ["no-such-label" in reply for (reply,) in replies] == [True], "the raw reply is kept"
+    assert select(db, "SELECT 1 FROM labels") == []
+
+
+@pytest.mark.parametrize(("kind", "status"), [("refusal", "refused"), ("length", "truncated")])
+async def test_final_statuses_are_not_repaired(
+    server: LoopbackServer, db: Path, kind: str, status: str
+) -> None:
+    async with served(server) as provider:
+        server.plan.rules = [Rule(Fault(kind), every=3)]
+        report = await run(db, provider, plan(concurrency=1))
+    assert report.ended == {"ok": UNITS - UNITS // 3, status: UNITS // 3}
+    assert server.requests == UNITS
+
+
+async def test_one_poisoned_unit_fails_alone_and_is_what_the_next_run_asks(
+    server: LoopbackServer, db: Path
+) -> None:
+    def poison(body: dict[str, Any], number: int) -> Fault | None:
+        return Fault("500") if "Passage number 3." in str(body) else None
+
+    async with served(server) as provider:
+        server.plan.when = poison
+        report = await run(db, provider, plan(concurrency=4))
+        assert report.ended == {"ok": UNITS - 1, "failed": 1}
+        assert report.error is None, "the run itself went well"
+        assert asked_about(server, 3) == 6, "as often as patience allows"
+        reason = select(db, "SELECT unit_id, reason FROM judgements WHERE status = 'failed'")
+        assert [(unit, "HTTP 500" in why) for unit, why in reason] == [("t:3/p", True)]
+
+        server.plan.when = None
+        server.reset_counts()
+        again = await run(db, provider)
+    assert (again.ended, again.reused) == ({"ok": 1}, UNITS - 1)
+    assert server.requests == 1
+    assert attempts(db)["t:3/p"] == ["failed", "ok"]
+
+
+async def test_several_poisoned_units_at_the_end_do_not_look_like_a_dead_server(
+    server: LoopbackServer, db: Path
+) -> None:
+    """They are still being tried when everything else is answered."""
+
+    def poison(body: dict[str, Any], number: int) -> Fault | None:
+        return Fault("500") if any(f"Passage number {n}." in str(body) for n in range(8)) else None
+
+    async with served(server) as provider:
+        server.plan.when = poison
+        server.delay = 0.005
+        report = await run(db, provider, plan(concurrency=16, patience=Patience(base=0.03, longest=0.05)))
+    assert report.ended == {"ok": UNITS - 8, "failed": 8}
+    assert report.error is None
+
+
+async def test_a_server_that_dies_and_comes_back(server: LoopbackServer, db: Path) -> None:
+    server.delay = 0.005
+
+    async def die_and_return() -> None:
+        while server.requests < UNITS // 3:
+            await asyncio.sleep(0.001)
+        await server.stop()
+        await asyncio.sleep(0.1)
+        await server.start()
+
+    async with served(server) as provider:
+        death = asyncio.create_task(die_and_return())
+        report = await run(db, provider, plan(concurrency=4, patience=Patience(base=0.1)))
+        await death
+    assert report.ended == {"ok": UNITS}
+    assert report.cuts == 0, "a dead server is no rate limit"
+
+
+async def test_a_server_that_stays_dead(server: LoopbackServer, db: Path) -> None:
+    server.delay = 0.005
+
+    async def die() -> None:
+        while server.requests < UNITS // 3:
+            await asyncio.sleep(0.001)
+        await server.stop()
+
+    async with served(server) as provider:
+        death = asyncio.create_task(die())
+        report = await run(db, provider, plan(concurrency=4))
+        await death
+        assert isinstance(report.error, Unreachable)
+        assert report.error.exit_code == 3
+        assert report.ended["ok"] > 0, "finished work is kept"
+        # Three that saw no reply meanwhile; three more may have been sent before the last one.
+        assert 3 <= report.ended["failed"] <= 6
+        assert report.pending > 0
+
+        await server.start()
+        again = await run(db, provider)
+    assert again.labelled == UNITS
+    assert again.reused == report.ended["ok"]
+
+
+async def test_a_server_that_is_never_there(tmp_path: Path) -> None:
+    db = make_study(tmp_path / "s.db", numbered(2000))
+    server = OpenAIServer()
+    await server.start()
+    async with served(server) as provider:
+        await server.stop()
+        report = await run(db, provider, plan(concurrency=8))
+    assert isinstance(report.error, Unreachable)
+    assert report.ended == {"failed": 3}
+    # Nobody starts a study's worth of calls that all wait for their next try.
+    assert len(attempts(db)) == 3
+
+
+async def test_a_key_that_is_refused_in_the_middle_stops_at_once(server: LoopbackServer, db: Path) -> None:
+    refusals = 0
+
+    def revoked(body: dict[str, Any], number: int) -> Fault | None:
+        nonlocal refusals
+        refusals += number > 10
+        return Fault("401") if number > 10 else None
+
+    async with served(server) as provider:
+        server.plan.when = revoked
+        report = await run(db, provider, plan(concurrency=4))
+        assert isinstance(report.error, KeyProblem)
+        assert report.ended == {"ok": 10}
+        assert report.pending == UNITS - 10, "nothing is failed: it says nothing about the units"
+        assert refusals <= 4, "those that were in flight already"
+        server.plan.when = None
+        again = await run(db, provider)
+    assert (again.labelled, again.reused) == (UNITS, 10)
+
+
+async def test_a_key_that_is_refused_during_a_repair(server: LoopbackServer, db: Path) -> None:
+    def revoked(body: dict[str, Any], number: int) -> Fault | None:
+        return Fault("401" if number > 1 else "wrong_label")
+
+    async with served(server) as provider:
+        server.plan.when = revoked
+        report = await run(db, provider, plan(concurrency=1))
+    assert isinstance(report.error, KeyProblem)
+    assert (report.ended, report.pending) == ({}, UNITS)
+
+
+async def test_a_repair_that_finds_no_server_is_taken_up_by_the_next_run(
+    server: LoopbackServer, db: Path
+) -> None:
+    def broken(body: dict[str, Any], number: int) -> Fault | None:
+        if "Passage number 0." not in str(body):
+            return None
+        return Fault("500" if "This could not be used" in str(body) else "wrong_label")
+
+    async with served(server) as provider:
+        server.plan.when = broken
+        report = await run(db, provider)
+        assert report.ended == {"ok": UNITS - 1, "failed": 1}
+        assert attempts(db)["t:0/p"] == ["unparsed", "failed"]
+        server.plan.when = None
+        again = await run(db, provider)
+    assert (again.ended, again.labelled) == ({"ok": 1}, UNITS)
+    assert attempts(db)["t:0/p"] == ["unparsed", "failed", "ok"]
+
+
+async def test_a_repair_that_is_refused_leaves_the_unit_unparsed(server: LoopbackServer, db: Path) -> None:
+    def refusing(body: dict[str, Any], number: int) -> Fault | None:
+        if "Passage number 0." not in str(body):
+            return None
+        if "This could not be used" in str(body):
+            return Fault("400", message="the conversation is too long: context length exceeded")
+        return Fault("wrong_label")
+
+    async with served(server) as provider:
+        server.plan.when = refusing
+        report = await run(db, provider)
+    assert report.ended == {"ok": UNITS - 1, "unparsed": 1}
+    assert attempts(db)["t:0/p"] == ["unparsed"]
+
+
+async def test_a_rate_limit_that_asks_for_hours_ends_the_run(server: LoopbackServer, db: Path) -> None:
+    async with served(server) as provider:
+        server.plan.rules = [Rule(Fault("429", headers={"retry-after": "86400"}), after=10)]
+        report = await run(db, provider, plan(concurrency=2))
+    assert isinstance(report.error, RateLimited)
+    assert report.ended == {"ok": 10}
+    assert report.pending == UNITS - 10, "the units are not to blame"
+
+
+async def test_a_server_that_refuses_everything(tmp_path: Path, server: LoopbackServer) -> None:
+    db = make_study(tmp_path / "many.db", numbered(200))
+    async with served(server) as provider:
+        server.plan.rules = [Rule(Fault("400", message="no"))]
+        report = await run(db, provider, plan(concurrency=4))
+    assert report.error is not None
+    assert report.error.exit_code == 3
+    assert 30 <= report.ended["failed"] <= 34, "30, and those in flight"
+
+
+async def test_units_that_are_refused_each_for_itself(tmp_path: Path, server: LoopbackServer) -> None:
+    db = make_study(tmp_path / "many.db", numbered(100))
+
+    def too_long(body: dict[str, Any], number: int) -> Fault | None:
+        return Fault("400", message="context length exceeded") if number > 5 and number <= 95 else None
+
+    async with served(server) as provider:
+        server.plan.when = too_long
+        report = await run(db, provider, plan(concurrency=1))
+    assert report.error is None
+    assert report.ended == {"ok": 10, "failed": 90}
+    assert server.requests == 100, "a refused request is not repeated"
+
+
+async def test_a_run_with_faults_leaves_what_one_without_leaves(
+    server: LoopbackServer, db: Path, tmp_path: Path
+) -> None:
+    other = make_study(tmp_path / "clean.db", numbered(UNITS))
+    async with served(server) as provider:
+        await run(other, provider)
+        server.plan.rules = [
+            Rule(Fault("429", headers={"retry-after": "0.01"}), share=0.2, times=1),
+            Rule(Fault("500"), share=0.3, times=2),
+            Rule(Fault("reset"), share=0.3, times=1),
+            Rule(Fault("truncated"), share=0.3, times=1),
+        ]
+        report = await run(db, provider)
+    assert report.ended == {"ok": UNITS}
+    assert left_in(db) == left_in(other)
+
+
+async def test_the_concurrency_asked_for_is_never_exceeded(server: LoopbackServer, db: Path) -> None:
+    server.delay = 0.01
+    async with served(server) as provider:
+        server.plan.rules = [Rule(Fault("500"), share=0.5, times=2)]
+        await run(db, provider, plan(concurrency=5))
+    assert server.max_concurrency == 5, "and it is reached"
+
+
+@pytest.mark.parametrize("kind", ["401", "404", "429", "500", "reset", "slow", "empty", "quota"])
+async def test_nothing_works_any_more(server: LoopbackServer, db: Path, kind: str) -> None:
+    async with served(server, timeout=0.05) as provider:
+        server.plan.rules = [Rule(Fault(kind, seconds=30 if kind == "slow" else 0), after=5)]
+        report = await run(db, provider, plan(concurrency=3))
+    assert report.error is not None
+    assert report.error.exit_code == 3
+    assert report.ended["ok"] == 5
+    # A refused key says nothing about a unit. Otherwise three units must have failed without any reply
+    # meanwhile; two more may have been sent before the last good reply came.
+    assert report.ended["failed"] in ([0] if isinstance(report.error, KeyProblem) else [3, 4, 5])
+
+
+async def test_a_run_in_which_new_units_come_first_gets_on(db: Path) -> None:
+    """Units that failed before wait behind those that nobody has asked about."""
+    asked: list[int] = []
+
+    def answer(request: Request, tries: int) -> Reply:
+        asked.append(number_in(request))
+        if asked[-1] < 3:
+            raise Rejected("too long", 400)
+        if len(asked) == 6:
+            raise KeyProblem("refused")
+        return label()
+
+    first = await run(db, Fake(answer), plan(concurrency=1))
+    assert (first.ended, first.pending) == ({"failed": 3, "ok": 2}, UNITS - 5)
+    assert asked == [0, 1, 2, 3, 4, 5]
+    second = await run(db, Fake(answer), plan(concurrency=1))
+    assert asked[6:] == [*range(5, UNITS), 0, 1, 2]
+    assert (second.ended, second.reused) == ({"failed": 3, "ok": UNITS - 5}, 2)

@@ -1,0 +1,190 @@
+"""Ctrl-C, SIGTERM, and a server that goes away: what is finished is kept, and the way on is shown."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pty
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.runner import Plan
+from tests.cli.helpers import Done
+from tests.loopback.process import ServerProcess
+from tests.runner.helpers import HASTY, attempts, make_study, numbered, select
+from tests.runner.processes import TIMEOUT, Driven, environment
+
+UNITS = 60
+Judge = Callable[..., Done]
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return make_study(tmp_path / "study.db", numbered(UNITS))
+
+
+def command(db: Path, *words: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
+    """`judge run stance ...` in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "judge", "run", "stance", "-d", db.name, *words],
+        cwd=db.parent,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+    )
+
+
+def until_judged(db: Path, count: int) -> None:
+    """Wait until the study has that many judgements."""
+    while select(db, "SELECT count(*) FROM judgements")[0][0] < count:
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_lets_calls_in_flight_end(db: Path, sent: signal.Signals) -> None:
+    with ServerProcess("openai", "--delay", "0.3", "--logprobs", "none") as server:
+        words = ("-m", "openai/m", "--base-url", server.url, "--concurrency", "8", "--json")
+        running = command(db, *words)
+        until_judged(db, 4)  # slow start begins with 4 of 8
+        running.send_signal(sent)
+        out, err = running.communicate(timeout=TIMEOUT)
+        probes = 2  # for label codes, for JSON
+        asked = server.stats()["requests"] - probes
+    assert running.returncode == 130, err
+    report = json.loads(out)
+    assert report["stopped"] == "interrupted"
+    kept = len(attempts(db))
+    assert report["ok"] == kept == asked, "every call that was sent has ended and is in the study"
+    assert 4 <= kept < UNITS, "and then nothing more was sent"
+    assert report["pending"] == UNITS - kept
+    line = re.search(r"stopped with (\d+) units to go; to resume: (judge run .+)", err)
+    assert line, err
+    assert int(line[1]) == UNITS - kept
+    # The line does what it says.
+    with ServerProcess("openai", "--logprobs", "none") as server:
+        words = tuple(server.url if "http" in w else w for w in shlex.split(line[2])[1:])
+        done = subprocess.run(
+            [sys.executable, "-m", "judge", *words],
+            cwd=db.parent,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+        )
+    assert done.returncode == 0, done.stderr
+    assert select(db, "SELECT count(DISTINCT unit_id) FROM judgements") == [(UNITS,)]
+
+
+def test_calls_that_take_too_long_are_left_behind(db: Path) -> None:
+    with Driven(db, "scripted/hash", "--option", "delay=600", "--grace", "0.2") as run:
+        signalled_when_running(run)
+        report = run.end()
+    assert report["interrupted"]
+    assert (report["ended"], report["pending"]) == ({}, UNITS)
+
+
+def test_a_second_signal_stops_at_once(db: Path) -> None:
+    # Nothing else would end it: calls take 10 minutes, and have an hour.
+    with Driven(db, "scripted/hash", "--option", "delay=600", "--grace", "3600") as run:
+        signalled_when_running(run)
+        assert run.wait_for_more(), "it goes on waiting for its calls"
+        run.process.send_signal(signal.SIGINT)
+        report = run.end()
+    assert report["interrupted"]
+    assert report["pending"] == UNITS
+
+
+def signalled_when_running(run: Driven) -> None:
+    """SIGINT as soon as the run says that it is at work."""
+    assert run.wait_for_more()
+    run.process.send_signal(signal.SIGINT)
+
+
+def test_interrupted_while_it_waits_for_a_retry(db: Path) -> None:
+    """Waits for retries and for the gate are cut short: those units have no call in flight."""
+    faults = ("--fault", "429:after=10,retry_after=800")
+    with ServerProcess("openai", "--logprobs", "none", *faults) as server:
+        words = ("openai/m", "--base-url", server.url, "--grace", "3600", "--concurrency", "2")
+        with Driven(db, *words) as run:
+            run.wait_for(8)  # 2 of the 10 were probes
+            while server.stats()["requests"] < 11:
+                time.sleep(0.01)
+            run.process.send_signal(signal.SIGINT)
+            report = run.end()
+    assert report["interrupted"]
+    assert report["ended"] == {"ok": 8}
+    assert report["pending"] == UNITS - 8
+
+
+def test_a_server_that_dies_for_good(db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_command = importlib.import_module("judge.cli.run")  # `judge.cli.run` itself is the command
+    real = run_command.make_plan
+
+    def hasty(*args: Any) -> Plan:
+        return replace(real(*args), patience=HASTY)
+
+    monkeypatch.setattr(run_command, "make_plan", hasty)
+    with ServerProcess("openai", "--delay", "0.02", "--logprobs", "none") as server:
+        words = ("run", "stance", "-m", "openai/m", "--base-url", server.url, "--concurrency", "4", "--json")
+
+        def kill() -> None:
+            until_judged(db, 20)
+            server.kill()
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        done = judge(*words, code=3)
+        killer.join()
+        report = json.loads(done.out)
+        assert report["ok"] >= 20, "finished work is kept"
+        assert report["pending"] > 0, "and the rest is not failed"
+        assert f"to resume: judge {shlex.join(words)}" in done.err
+        assert "127.0.0.1" in done.err.splitlines()[-1], "the last line says which server"
+
+        server.start()
+        again = json.loads(judge(*words).out)
+    assert again["labelled"] == UNITS
+    assert again["reused"] == report["ok"]
+
+
+def test_a_terminal_gets_a_progress_line_and_a_pipe_none(db: Path) -> None:
+    own, others = pty.openpty()
+    words = ("-m", "scripted/hash", "--option", "delay=0.05", "--concurrency", "4", "--json")
+    running = command(db, *words, stderr=others)
+    os.close(others)
+    shown = b""
+    while True:
+        try:
+            more = os.read(own, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not more:
+            break
+        shown += more
+    os.close(own)
+    out, _ = running.communicate(timeout=TIMEOUT)
+    assert running.returncode == 0
+    assert json.loads(out)["ok"] == UNITS, "stdout is the document and nothing else"
+    lines = re.findall(rb"\r\x1b\[K([\d,]+)/60 \xc2\xb7 [\d.]+/s \xc2\xb7 .*? tokens \xc2\xb7 ", shown)
+    assert lines, shown
+    counts = [int(n) for n in lines]
+    assert counts == sorted(counts)
+    assert counts[-1] <= UNITS
+
+    piped = command(db, "-m", "scripted/first", "--json")
+    out, err = piped.communicate(timeout=TIMEOUT)
+    assert json.loads(out)["ok"] == UNITS
+    assert err == ""

@@ -1,0 +1,106 @@
+"""Two scores at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge.errors import BadInput
+from judge.scores.compare import combined, compare, compare_all, over
+from judge.scores.score import Score, Units, quotient, scored
+
+NAN = float("nan")
+
+
+def score(values: list[float], ids: list[str] | None = None, name: str = "m") -> Score:
+    return scored(name, Units.of(ids or [f"u{i}" for i in range(len(values))]), np.array(values))
+
+
+def test_a_difference_is_on_the_units_that_both_have() -> None:
+    first = score([1, 0, 1, 1], ["a", "b", "c", "d"])
+    second = score([1, NAN, 0, 1], ["d", "c", "b", "e"])
+    found = compare(first, second, interval=None)
+    # Shared ids b, c, d; both values on b (0, 0) and d (1, 1): the means are 1/2 and 1/2.
+    assert (found.first.value, found.second.value, found.difference.value) == (0.5, 0.5, 0.0)
+    assert (found.difference.n_units, found.difference.coverage) == (2, pytest.approx(2 / 3))
+    # a and e are in one run only.
+    assert "2 units are in one of the two only" in found.difference.notes
+
+
+def test_the_interval_is_paired() -> None:
+    rng = np.random.default_rng(1)
+    first = rng.integers(0, 2, 400).astype(float)
+    second = first.copy()
+    second[:20] = 1 - second[:20]
+    found = compare(score(first.tolist()), score(second.tolist())).difference
+    # 20 of 400 differ: the difference moves by at most .05 + a little; unpaired it would be +- .07.
+    assert found.low is not None and found.high is not None
+    assert found.high - found.low < 0.05
+    assert found.value == pytest.approx((second - first).mean())
+
+
+def test_no_difference_anywhere_still_has_a_width() -> None:
+    found = compare(score([1.0, 0, 1, 1] * 10), score([1.0, 0, 1, 1] * 10)).difference
+    # 1 - .025 ** (1 / 40) = .08812, either way.
+    assert found.value == 0.0
+    assert (found.low, found.high) == (pytest.approx(-0.08810, abs=1e-4), pytest.approx(0.08810, abs=1e-4))
+
+
+def test_micro_averages_are_compared_as_wholes() -> None:
+    who = Units.of(["a", "b"])
+    first = Score("p", who, np.array([[1.0, 1], [1, 3]]), quotient(0, 1))
+    second = Score("p", who, np.array([[1.0, 2], [3, 3]]), quotient(0, 1))
+    # 2/4 and 4/5: not the mean of the two units' differences (-1/2 + 2/3) / 2.
+    assert compare(first, second, interval=None).difference.value == pytest.approx(0.3)
+
+
+def test_measures_of_one_run_only_are_named() -> None:
+    one, two, three = score([1.0, 0], name="one"), score([1.0, 1], name="two"), score([0.0, 0], name="three")
+    found = compare_all([one, two], [two, three], interval=None)
+    assert [d.difference.measure for d in found] == ["one_difference", "two_difference", "three_difference"]
+    assert [d.difference.value for d in found] == [None, 0.0, None]
+    assert found[0].difference.reason == "only the first run has this measure"
+    assert found[2].second.value == 0.0
+
+
+def test_a_unit_twice_is_an_error() -> None:
+    with pytest.raises(BadInput, match="there twice"):
+        compare(score([1.0, 1], ["a", "a"]), score([1.0], ["a"]))
+
+
+def test_ratio_to_a_baseline() -> None:
+    found = over("r", score([2.0, 4]), score([1.0, 1])).measured(interval=None)
+    assert found.value == 3.0
+    undefined = over("r", score([2.0]), score([0.0])).measured(interval=None)
+    assert (undefined.value, undefined.reason) == (None, "the baseline is zero or undefined")
+
+
+def test_combined_parts_rest_on_their_own_units() -> None:
+    # Setting: two answers about q1, one about q2, mean 1/3. Zero: q1, q2, q3, mean 2/3.
+    setting = scored("a", Units.of(["x", "y", "z"], ["q1", "q1", "q2"]), np.array([1.0, 0, 0]))
+    zero = scored("b", Units.of(["1", "2", "3"], ["q1", "q2", "q3"]), np.array([1.0, 0, 1]))
+    found = combined("drop", [setting, zero], lambda a, b: a - b).measured(replicates=200)
+    assert found.value == pytest.approx(1 / 3 - 2 / 3)
+    assert (found.n_units, found.coverage, found.n_clusters) == (3, 1.0, 3)
+
+
+def test_combined_says_what_is_undefined() -> None:
+    empty = score([NAN], name="b")
+    found = combined("d", [score([1.0], name="a"), empty], lambda a, b: a - b).measured(interval=None)
+    assert (found.value, found.reason) == (None, "a or b is undefined")
+
+
+VALUES = st.lists(st.sampled_from([0.0, 1.0, NAN]), min_size=1, max_size=12)
+
+
+@settings(max_examples=50)
+@given(first=VALUES, second=VALUES)
+def test_swapping_the_runs_flips_the_sign(first: list[float], second: list[float]) -> None:
+    one = compare(score(first), score(second), interval=None).difference
+    other = compare(score(second), score(first), interval=None).difference
+    assert one.n_units == other.n_units
+    assert (one.value is None) == (other.value is None)
+    if one.value is not None and other.value is not None:
+        assert one.value == pytest.approx(-other.value)

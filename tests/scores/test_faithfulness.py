@@ -1,0 +1,203 @@
+"""RAGAS, FActScore, RAGChecker, ALCE and TREC support."""
+
+from __future__ import annotations
+
+from math import exp
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge.errors import BadInput
+from judge.scores import citation_support, faithfulness
+from tests.scores.helpers import numbers, points, table
+
+ANSWERS = table("unit_id question_id", ("a1", "q1"), ("a2", "q2"), ("a3", "q3"))
+
+
+def claims(**labels: list[str | None]) -> Any:
+    return table(
+        "unit_id answer_id label",
+        *((f"{a}#c{i}", a, label) for a, found in labels.items() for i, label in enumerate(found)),
+    )
+
+
+def test_ragas_is_the_mean_of_the_answers_shares() -> None:
+    # 1/2 and 3/3; a3 has no claim.
+    found = faithfulness.ragas(ANSWERS, claims(a1=["supported", "contradiction"], a2=["Entailment"] * 3))
+    measure = found.measured(interval=None)
+    assert (measure.value, measure.n_units) == (0.75, 2)
+    assert found.missing == {"no claim": 1}
+
+
+def test_claims_that_were_not_labelled_or_not_judged() -> None:
+    answers = ANSWERS.assign(n_claims=[2, 2, 0])
+    found = faithfulness.ragas(answers, claims(a1=["supported", None], a2=["supported"]))
+    assert found.missing == {"no claim": 1, "not judged": 2}
+    assert found.measured(interval=None).value is None
+
+
+def test_factscore() -> None:
+    answers = ANSWERS.assign(abstained=[False, False, True])
+    found = numbers(
+        faithfulness.factscore(
+            answers, claims(a1=["supported"] * 10 + ["neutral"] * 10, a2=["supported"] * 5)
+        )
+    )
+    # a1: N = 20 > 10, 1/2. a2: N = 5, 1 x exp(1 - 10/5). a3 abstains.
+    assert found == {
+        "factscore": pytest.approx((0.5 + exp(-1)) / 2),
+        "factscore_unpenalised": 0.75,
+        "respond_ratio": pytest.approx(2 / 3),
+        "facts_per_answer": 12.5,
+    }
+    ten = claims(a1=["supported"] * 10)
+    # N = 10 is not above 10, and exp(0) = 1 all the same.
+    assert numbers(faithfulness.factscore(ANSWERS[:1], ten))["factscore"] == 1.0
+    assert numbers(faithfulness.factscore(ANSWERS[:1], claims(a1=["supported"]), gamma=0))["factscore"] == 1.0
+
+
+def test_everybody_abstains() -> None:
+    found = points(faithfulness.factscore(ANSWERS.assign(abstained=True), claims()))
+    assert found["factscore"].reason == "there is no such unit"
+    assert found["respond_ratio"].value == 0.0
+
+
+def test_unknown_claim_labels() -> None:
+    with pytest.raises(BadInput, match="unknown label 'Perhaps' of claim support"):
+        faithfulness.ragas(ANSWERS, claims(a1=["Perhaps"]))
+
+
+CHECKED = table(
+    "unit_id answer_id correct in_relevant in_irrelevant",
+    ("c1", "a1", 1, 1, 0),  # correct, from a relevant chunk
+    ("c2", "a1", 0, 1, 1),  # incorrect, from both: the relevant one has it
+    ("c3", "a1", 0, 0, 1),  # incorrect, from an irrelevant one
+    ("c4", "a1", 0, 0, 0),  # hallucination
+    ("c5", "a1", 1, 0, 0),  # self-knowledge
+    ("c6", "a2", 1, 1, None),
+)
+REFERENCE = table(
+    "unit_id answer_id in_answer retrieved",
+    ("r1", "a1", 1, 1),
+    ("r2", "a1", 0, 1),
+    ("r3", "a1", 1, 0),
+    ("r4", "a1", 0, 0),
+    ("r5", "a2", 1, 0),
+)
+
+
+def test_ragchecker() -> None:
+    found = points(faithfulness.ragchecker(ANSWERS, CHECKED, REFERENCE))
+    # a1 alone: a2 has an unknown claim, a3 none.
+    assert {name.removeprefix("ragchecker_"): m.value for name, m in found.items()} == pytest.approx(
+        {
+            "precision": 2 / 5,
+            "faithfulness": 3 / 5,
+            "noise_sensitivity_in_relevant": 1 / 5,
+            "noise_sensitivity_in_irrelevant": 1 / 5,
+            "hallucination": 1 / 5,
+            "self_knowledge": 1 / 5,
+            "recall": (2 / 4 + 1) / 2,  # a2's one reference claim is in its answer
+            "claim_recall": (2 / 4 + 0) / 2,
+            "context_utilization": 1 / 2,  # of a1's two retrieved ones; a2 retrieved none: undefined
+            "f1": 2 * 0.4 * 0.5 / 0.9,
+        }
+    )
+
+
+BIT = st.integers(0, 1)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.integers(0, 2), BIT, BIT, BIT), min_size=1, max_size=12))
+def test_ragcheckers_three_sum_to_one(rows: list[tuple[int, int, int, int]]) -> None:
+    checked = table(
+        "unit_id answer_id correct in_relevant in_irrelevant",
+        *((i, f"a{a + 1}", *rest) for i, (a, *rest) in enumerate(rows)),
+    )
+    found: Any = numbers(faithfulness.ragchecker(ANSWERS, checked))
+    parts = ("faithfulness", "hallucination", "self_knowledge")
+    assert sum(found[f"ragchecker_{name}"] for name in parts) == pytest.approx(1)
+
+
+SENTENCES = table(
+    "unit_id answer_id entailed", ("s1", "a1", 1), ("s2", "a1", None), ("s3", "a1", 0), ("s4", "a2", 1)
+)
+
+
+def test_alce() -> None:
+    citations = table(
+        "unit_id sentence_id alone rest",
+        ("c1", "s1", 1, 1),  # entails alone: precise
+        ("c2", "s1", 0, 1),  # fails alone while the rest still entail: redundant
+        ("c3", "s3", 1, None),  # its sentence is not recalled
+        ("c4", "s4", None, None),  # the only one of a recalled sentence
+    )
+    # a1: s1 recalled, s2 cites nothing (its label is not read), s3 not: 1/3; precise 1 of 3. a2: 1, 1 of 1.
+    # a3 has no sentence.
+    found = numbers(citation_support.alce(ANSWERS, SENTENCES, citations))
+    assert found["alce_citation_recall"] == found["alce_citation_precision"] == pytest.approx(2 / 3)
+    assert found["alce_citation_f1"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("alone", "rest", "precise"),
+    [
+        (1, 1, 1.0),
+        (1, 0, 1.0),
+        (0, 0, 1.0),
+        (0, 1, 0.0),
+        (1, None, 1.0),
+        (None, 0, 1.0),
+        (None, 1, None),
+        (0, None, None),
+    ],
+)
+def test_redundancy(alone: int | None, rest: int | None, precise: float | None) -> None:
+    sentences = table("unit_id answer_id entailed", ("s1", "a1", 1))
+    citations = table("unit_id sentence_id alone rest", ("c1", "s1", alone, rest), ("c2", "s1", 1, 1))
+    found = numbers(citation_support.alce(ANSWERS[:1], sentences, citations))["alce_citation_precision"]
+    assert found == (None if precise is None else (precise + 1) / 2)
+
+
+def test_citations_of_a_sentence_that_is_not_recalled_need_no_label() -> None:
+    sentences = table("unit_id answer_id entailed", ("s1", "a1", 0))
+    citations = table("unit_id sentence_id alone rest", ("c1", "s1", None, None), ("c2", "s1", None, None))
+    found = numbers(citation_support.alce(ANSWERS[:1], sentences, citations))
+    assert found["alce_citation_precision"] == found["alce_citation_recall"] == 0.0
+
+
+def test_an_answer_without_citations() -> None:
+    sentences = table("unit_id answer_id entailed", ("s1", "a1", None))
+    none = table("unit_id sentence_id alone rest")
+    found = points(citation_support.alce(ANSWERS[:1], sentences, none))
+    assert found["alce_citation_recall"].value == 0.0
+    assert found["alce_citation_precision"].value is None
+    zero = points(citation_support.alce(ANSWERS[:1], sentences, none, uncited_precision=0.0))
+    assert zero["alce_citation_precision"].value == 0.0
+
+
+def test_trec_support() -> None:
+    citations = table(
+        "unit_id sentence_id label position",
+        ("c1", "s1", "none", 1),
+        ("c2", "s1", "full", 2),
+        ("c3", "s3", "partial", 1),
+    )
+    # Sentences s1 best 1, s2 0, s3 .5, s4 0.
+    best = numbers(citation_support.trec(ANSWERS, SENTENCES, citations))
+    assert best == {"trec_support_precision": 0.5, "trec_support_recall": 0.375}
+    # First citations only: none and partial; sentences 0, 0, .5, 0.
+    first = numbers(citation_support.trec(ANSWERS, SENTENCES, citations, several="first"))
+    assert first == {"trec_support_precision": 0.25, "trec_support_recall": 0.125}
+    rule: Any = "mean"
+    with pytest.raises(BadInput, match="unknown rule"):
+        citation_support.trec(ANSWERS, SENTENCES, citations, several=rule)
+
+
+def test_trec_without_citations() -> None:
+    found = points(citation_support.trec(ANSWERS, SENTENCES, table("unit_id sentence_id label")))
+    assert (found["trec_support_precision"].value, found["trec_support_recall"].value) == (None, 0.0)
+    assert found["trec_support_precision"].reason == "there is no such unit"

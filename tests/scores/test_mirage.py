@@ -1,0 +1,132 @@
+"""MIRAGE's exact match and its four cells."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge.errors import BadInput
+from judge.scores import mirage
+from judge.scores.score import by_stratum
+from tests.scores.helpers import numbers, points, table
+
+
+@pytest.mark.parametrize(
+    ("prediction", "answers", "loose", "strict", "word"),
+    [
+        ("He is a Journalist.", ["journalist"], 1, 0, 1),
+        ("JOURNALIST", ["journalist", "journo"], 1, 1, 1),
+        ("I know", ["No"], 1, 0, 0),  # "no" is part of "know"
+        ("no.", ["No"], 1, 0, 1),
+        (" no", ["no"], 1, 0, 1),  # lower case only: the space stays
+        ("", ["no"], 0, 0, 0),
+        ("anything", ["", "x"], 0, 0, 0),  # an empty alias is in every text
+        ("C++ and C", ["c++"], 1, 0, 1),
+        ("Straße", ["STRASSE"], 0, 0, 0),  # lower case, not case folding
+    ],
+)
+def test_exact_match(prediction: str, answers: list[str], loose: int, strict: int, word: int) -> None:
+    assert mirage.exact_match([prediction], [answers])[0] == loose
+    assert mirage.exact_match([prediction], [answers], "strict")[0] == strict
+    assert mirage.exact_match([prediction], [answers], word_boundary=True)[0] == word
+
+
+def test_no_prediction_and_no_alias_have_no_value() -> None:
+    assert np.isnan(mirage.exact_match([None, "x", "x"], [["x"], [], None])).all()
+    with pytest.raises(BadInput, match="lists of aliases; 'x' is none"):
+        mirage.exact_match(["x"], ["x"])
+    how: Any = "fuzzy"
+    with pytest.raises(BadInput, match="unknown match"):
+        mirage.exact_match(["x"], [["x"]], how)
+
+
+# All eight combinations of base, oracle, mixed once, and one question that was not judged in one condition.
+EIGHT = table(
+    "unit_id base oracle mixed",
+    *((f"q{i}", i >> 2 & 1, i >> 1 & 1, i & 1) for i in range(8)),
+    ("q8", 1, 1, None),
+)
+
+
+def test_the_cells() -> None:
+    found = points(mirage.adaptability(EIGHT))
+    # o = 1 in four of eight: two with m = 0, two with m = 1. o = 0 in four: two with b = 0, two with b = 1.
+    assert {name: m.value for name, m in found.items()} == {
+        "noise_vulnerability": 0.25,
+        "context_acceptability": 0.25,
+        "context_insensitivity": 0.25,
+        "context_misinterpretation": 0.25,
+        "total": -0.5,
+        "accuracy_base": 0.5,
+        "accuracy_mixed": 0.5,
+        "accuracy_oracle": 0.5,
+    }
+    assert (found["total"].n_units, found["total"].coverage) == (8, pytest.approx(8 / 9))
+    assert found["total"].notes == (
+        "mixed context: fixed5",
+        "1 of 9 units have no value: 1 not judged",
+    )
+    assert mirage.cell_counts(EIGHT) == dict.fromkeys(mirage.CELLS, 2)
+
+
+def test_conditions_are_aligned_by_id() -> None:
+    base = table("unit_id question_id correct", ("a", "qa", 1), ("b", "qb", 0))
+    oracle = table("unit_id question_id correct status", ("b", "qb", 1, "ok"), ("a", "qa", None, "refused"))
+    mixed = table("unit_id question_id correct", ("c", "qc", 1), ("b", "qb", 1))
+    found = mirage.aligned(base, oracle, mixed).set_index("unit_id")
+    assert found.loc["b", ["base", "oracle", "mixed"]].tolist() == [0, 1, 1]
+    assert found.loc["a", "oracle_status"] == "refused"
+    assert found.loc["c", ["question_id", "base_status"]].tolist() == ["qc", "not judged"]
+    scores = mirage.adaptability(found.reset_index(), "retrieved:5")
+    assert scores[1].measured(interval=None).value == 1.0
+    # a: refused in one condition and absent from another, of which the worse is named; c: absent from two.
+    assert scores[1].missing == {"not judged": 2}
+
+
+def test_the_mixed_context_is_one_of_two() -> None:
+    assert "mixed context: retrieved:5" in mirage.adaptability(EIGHT, "retrieved:5")[0].notes
+    for bad in ("top5", "retrieved:0", "retrieved:"):
+        with pytest.raises(BadInput, match="fixed5 or retrieved:K"):
+            mirage.adaptability(EIGHT, bad)
+
+
+def test_by_source() -> None:
+    found = by_stratum(mirage.adaptability(EIGHT), {f"q{i}": "popqa" if i < 4 else "nq" for i in range(9)})
+    assert numbers(found["popqa"])["accuracy_base"] == 0.0
+    assert numbers(found["nq"])["accuracy_base"] == 1.0
+
+
+BITS = st.sampled_from([0, 1, None])
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(BITS, BITS, BITS), min_size=1, max_size=50))
+def test_the_four_sum_to_one(rows: list[tuple[int | None, int | None, int | None]]) -> None:
+    frame = pd.DataFrame(rows, columns=["base", "oracle", "mixed"], dtype=object)
+    frame.insert(0, "unit_id", range(len(frame)))
+    found, cells = points(mirage.adaptability(frame)), mirage.cell_counts(frame)
+    whole = [row for row in rows if None not in row]
+    # Exactly, as counts; as floats to the last place.
+    assert sum(cells.values()) == len(whole)
+    if not whole:
+        assert found["total"].value is None and found["total"].reason
+        return
+    values: dict[str, Any] = {name: m.value for name, m in found.items()}
+    assert sum(Fraction(n, len(whole)) for n in cells.values()) == 1
+    assert sum(values[name] for name in mirage.CELLS) == pytest.approx(1, abs=1e-15)
+    assert values["noise_vulnerability"] + values["context_acceptability"] == pytest.approx(
+        values["accuracy_oracle"]
+    )
+    # By definition, from the rows themselves.
+    assert cells["noise_vulnerability"] == sum(o == 1 and m == 0 for _, o, m in whole)
+    assert cells["context_misinterpretation"] == sum(b == 1 and o == 0 for b, o, _ in whole)
+    n = len(whole)
+    assert values["total"] == pytest.approx(
+        (cells["context_acceptability"] - (n - cells["context_acceptability"])) / n
+    )

@@ -1,0 +1,52 @@
+"""The papers' numbers, against sentences of the papers that hold whatever the table."""
+
+from __future__ import annotations
+
+import pytest
+
+from judge.scores.published import AGREEMENT, PUBLISHED, published
+
+
+def values(paper: str, system: str, setting: str = "") -> dict[str, float]:
+    return {p.measure: p.value for p in published(paper) if p.system == system and setting in p.setting}
+
+
+def test_shares_are_fractions_and_say_where_they_come_from() -> None:
+    for number in (*PUBLISHED, *AGREEMENT):
+        assert 0 < number.value < 1
+        assert number.setting and number.by and number.where
+
+
+def test_garage() -> None:
+    systems = {p.system for p in published("garage")}
+    assert len(systems) == 7
+    for system in systems:
+        found = values("garage", system)
+        # Fewer passages can only take support away, and factuality asks for eligibility too.
+        assert found["raf"] < found["factuality"] < found["eligibility"]
+        if "attribution_f1" in found:
+            p, r = found["attribution_precision"], found["attribution_recall"]
+            # F1 is the harmonic mean of the printed aggregates, to the printed decimals.
+            assert found["attribution_f1"] == pytest.approx(2 * p * r / (p + r), abs=0.001)
+    assert values("garage", "Mistral")["deflection_true_positive_rate"] == 0.052
+
+
+def test_raguard_every_model_is_worse_with_misleading_documents() -> None:
+    for system in {p.system for p in published("raguard", "accuracy_zero")}:
+        found = values("raguard", system)
+        assert found["accuracy_misleading"] < found["accuracy_oracle"] < found["accuracy_zero"]
+        assert len(found) == 5
+
+
+def test_mirage() -> None:
+    cells = values("mirage", "GPT-4o, NV-embed-v2")
+    assert sum(cells.values()) == pytest.approx(1)
+    # NV + CA is the oracle accuracy, which does not depend on the mixed context.
+    oracle = values("mirage", "GPT-4o")["accuracy_oracle"]
+    assert cells["noise_vulnerability"] + cells["context_acceptability"] == pytest.approx(oracle)
+
+
+def test_confirmation_numbers_carry_their_setting() -> None:
+    people = [p.value for p in published("confirmation", "cbr") if p.by.startswith("people")]
+    assert people == [0.1857, 0.2714, 0.4305]
+    assert values("confirmation", "ScholarQA")["cr[rerank]"] == 0.3913

@@ -1,0 +1,118 @@
+"""RAGuard: accuracy by setting, drops, roles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from judge.errors import BadInput
+from judge.scores import raguard
+from tests.scores.helpers import numbers, points, table
+
+COLUMNS = "unit_id item_id condition label gold role status"
+ANSWERS = table(
+    COLUMNS,
+    ("z1", "c1", "none", "true", "true", None, "ok"),
+    ("z2", "c2", "none", "false", "false", None, "ok"),
+    ("z3", "c3", "none", "true", "false", None, "ok"),
+    ("z4", "c4", "none", "false", "false", None, "ok"),
+    ("t1", "c1", "top:1", "true", "true", None, "ok"),
+    ("t2", "c2", "top:1", "maybe", "false", None, "ok"),
+    ("t3", "c3", "top:1", "true", "false", None, "ok"),
+    ("t4", "c4", "top:1", None, "false", None, "unparsed"),
+    ("o1", "c1", "oracle", "false", "true", "misleading", "ok"),
+    ("o2", "c1", "oracle", "true", "true", "supporting", "ok"),
+    ("o3", "c1", "oracle", "true", "true", "unrelated", "ok"),
+    ("o4", "c3", "oracle", "true", "false", "misleading", "ok"),
+)
+
+
+def test_accuracies() -> None:
+    found = {name: s.accuracy.measured(interval=None) for name, s in raguard.settings(ANSWERS).items()}
+    # zero 3/4. top 1: only c1 of four: "maybe" and the unreadable reply are wrong. oracle 2/4.
+    # Misleading only: o1 and o4, both wrong.
+    assert {name: m.value for name, m in found.items()} == {
+        "zero": 0.75,
+        "rag_1": 0.25,
+        "oracle": 0.5,
+        "misleading": 0.0,
+    }
+    assert found["rag_1"].notes == ("2 answers outside the options, or not readable, are wrong",)
+    assert (found["oracle"].n_units, found["oracle"].n_clusters) == (4, 2)
+
+
+def test_outside_the_options_may_be_left_unscored() -> None:
+    found = raguard.settings(ANSWERS, outside="unscored")["rag_1"].accuracy
+    assert found.measured(interval=None).value == 0.5
+    assert found.missing == {"no verdict": 1, "unparsed": 1}
+
+
+def test_a_failed_call_is_no_answer() -> None:
+    answers = ANSWERS.assign(status=ANSWERS["status"].replace("unparsed", "failed"))
+    found = raguard.settings(answers)["rag_1"].accuracy.measured(interval=None)
+    assert (found.value, found.n_units, found.coverage) == (pytest.approx(1 / 3), 3, 0.75)
+
+
+def test_drops() -> None:
+    found = numbers(raguard.drops(raguard.settings(ANSWERS)))
+    # Against zero's 3/4 over all claims; relative to it.
+    assert found["drop_rag_1"] == -0.5
+    assert found["drop_relative_rag_1"] == pytest.approx(-2 / 3)
+    assert found["drop_misleading"] == -0.75
+    assert found["drop_relative_misleading"] == -1.0
+    # The oracle's claims are c1 (right without context) and c3 (wrong): each once 1/2, as often as they are
+    # answered (c1 three times) 3/4.
+    assert found["drop_same_claims_oracle"] == 0.0
+    assert found["drop_relative_same_claims_oracle"] == 0.0
+    assert found["drop_same_answers_oracle"] == -0.25
+    assert found["drop_same_claims_misleading"] == -0.5
+    assert found["drop_same_answers_misleading"] == -0.5
+
+
+def test_a_drop_against_nothing_right_is_undefined() -> None:
+    answers = ANSWERS[ANSWERS["unit_id"].isin(["z3", "o4"])]
+    found = points(raguard.drops(raguard.settings(answers)))
+    assert found["drop_relative_oracle"].value is None
+    assert found["drop_relative_oracle"].reason == "accuracy_oracle or accuracy_zero is undefined"
+    assert found["drop_oracle"].value == 0.0
+
+
+def test_without_zero_there_are_no_drops() -> None:
+    assert [s.measure for s in raguard.scores(ANSWERS[ANSWERS["condition"] == "oracle"])] == [
+        "accuracy_oracle",
+        "accuracy_misleading",
+    ]
+
+
+def test_two_answers_without_context_are_an_error() -> None:
+    twice = pd.concat([ANSWERS, ANSWERS.iloc[[0]].assign(unit_id="again")])
+    with pytest.raises(BadInput, match="claim 'c1' has two answers"):
+        raguard.scores(twice)
+
+
+def test_a_condition_of_its_own_for_misleading_documents() -> None:
+    more = table(COLUMNS, ("m1", "c1", "misleading", "true", "true", None, "ok"))
+    found = raguard.settings(pd.concat([ANSWERS, more]))
+    assert list(found) == ["zero", "rag_1", "oracle", "misleading"]
+    assert len(found["misleading"].accuracy.units) == 1
+
+
+def test_roles_from_the_exam() -> None:
+    exam = pd.Series(["true", "false", "false", "does not contribute", "unrelated", None, "true"])
+    gold = pd.Series(["true", "false", "true", "true", "false", "true", None])
+    # For a false claim the document that says false is the supporting one.
+    assert list(raguard.roles(exam, gold)) == [
+        "supporting", "supporting", "misleading", "irrelevant", "irrelevant", None, None,
+    ]  # fmt: skip
+
+
+def test_verdicts_and_words() -> None:
+    found = raguard.verdicts(pd.Series(["half-true", "mostly-false"]))
+    assert list(found) == ["true", "false"]
+    bad: Any = pd.Series(["barely-true"])
+    with pytest.raises(BadInput, match="unknown verdict 'barely-true'"):
+        raguard.verdicts(bad)
+    with pytest.raises(BadInput, match="unknown role 'noise'"):
+        raguard.role_words(pd.Series(["noise"]))

@@ -1,0 +1,232 @@
+"""Retrieval measures, and RAGuard's recall of misleading documents."""
+
+from __future__ import annotations
+
+from math import log2
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge.errors import BadInput
+from judge.scores import raguard_retrieval, retrieval
+from tests.scores.helpers import numbers, points, table
+
+QUERIES = table("unit_id", ("q1",), ("q2",))
+RANKINGS = table(
+    "item_id rank passage_id",
+    ("q1", 2, "b"),
+    ("q1", 1, "a"),
+    ("q1", 3, "c"),
+    ("q2", 1, "d"),
+)
+RELEVANCE = table(
+    "item_id passage_id grade",
+    ("q1", "a", 0),
+    ("q1", "b", 1),
+    ("q1", "c", 0),
+    ("q1", "z", 1),
+    ("q2", "d", 1),
+)
+
+
+def test_at_two() -> None:
+    # q1: b among a, b: P 1/2, R 1/2 (z is missed), F1 1/2. q2: d, and nothing at rank 2: P 1/2, R 1, F1 2/3.
+    # q1 DCG 1/log2(3); best order of all judged: two relevant, 1 + 1/log2(3); of the retrieved: 1.
+    gain = 1 / log2(3)
+    assert numbers(retrieval.at(2, QUERIES, RANKINGS, RELEVANCE)) == {
+        "precision@2": 0.5,
+        "recall@2": 0.75,
+        "f1@2": pytest.approx((1 / 2 + 2 / 3) / 2),
+        "ndcg@2": pytest.approx((gain / (1 + gain) + 1) / 2),
+        "ndcg_retrieved@2": pytest.approx((gain + 1) / 2),
+    }
+
+
+def test_k_beyond_what_was_retrieved() -> None:
+    found = numbers(retrieval.at(5, QUERIES, RANKINGS, RELEVANCE))
+    # Precision divides by k all the same: (1/5 + 1/5) / 2.
+    assert (found["precision@5"], found["recall@5"]) == (pytest.approx(0.2), 0.75)
+
+
+def test_the_retrieved_ideal_sees_below_k() -> None:
+    # b, the only relevant passage retrieved, is at rank 2: at k = 1 the best order would have had it first.
+    one = RANKINGS[RANKINGS["item_id"] == "q1"]
+    found = numbers(retrieval.at(1, QUERIES[:1], one, RELEVANCE))
+    assert found["ndcg_retrieved@1"] == 0.0
+    # With the two swapped the retrieved list is in its best order, although z is still missed.
+    swapped = one.assign(rank=one["rank"].map({1: 2, 2: 1, 3: 3}))
+    assert numbers(retrieval.at(3, QUERIES[:1], swapped, RELEVANCE))["ndcg_retrieved@3"] == pytest.approx(1.0)
+
+
+def test_graded_relevance() -> None:
+    queries, ranked = table("unit_id", ("q",)), table("item_id rank passage_id", ("q", 1, "x"), ("q", 2, "y"))
+    grades = table("item_id passage_id grade", ("q", "x", 1), ("q", "y", 2))
+    # (1 + 2/log2(3)) / (2 + 1/log2(3)).
+    found = numbers(retrieval.at(2, queries, ranked, grades))
+    assert found["ndcg@2"] == pytest.approx((1 + 2 / log2(3)) / (2 + 1 / log2(3)))
+
+
+def test_nothing_relevant_and_nothing_retrieved() -> None:
+    queries = table("unit_id", ("q1",), ("q2",), ("q3",))
+    relevance = RELEVANCE[RELEVANCE["item_id"] == "q1"]
+    found = points(retrieval.at(2, queries, RANKINGS, relevance))
+    # q2 has no relevant passage: no recall; its precision is 0. q3 has no ranking: no value at all.
+    assert (found["precision@2"].value, found["precision@2"].n_units) == (0.25, 2)
+    assert (found["recall@2"].value, found["recall@2"].n_units) == (0.5, 1)
+    assert found["recall@2"].notes[-1] == "2 of 3 units have no value: 1 no relevant passage, 1 not judged"
+
+
+def test_unjudged_passages_are_counted() -> None:
+    relevance = RELEVANCE.assign(grade=[0, 1, None, 1, 1])
+    found = points(retrieval.at(3, QUERIES, RANKINGS, relevance))["precision@3"]
+    assert found.notes[0] == "1 of 4 retrieved passages are unjudged: taken as not relevant"
+
+
+@pytest.mark.parametrize(
+    ("rankings", "message"),
+    [
+        (RANKINGS.assign(item_id="q9"), "speaks of 'q9'"),
+        (RANKINGS.assign(rank=[2, 0, 3, 1]), "'q1': rank 0 is no whole number"),
+        (RANKINGS.assign(rank=[2, 1.5, 3, 1]), "rank 1.5"),
+        (RANKINGS.assign(rank=[1, 1, 3, 1]), "has rank '1' twice"),
+        (RANKINGS.assign(passage_id=["a", "a", "c", "d"]), "has passage 'a' twice"),
+    ],
+)
+def test_bad_rankings(rankings: pd.DataFrame, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        retrieval.at(2, QUERIES, rankings, RELEVANCE)
+
+
+def test_two_grades_of_one_passage_are_an_error() -> None:
+    with pytest.raises(BadInput, match="'q1' has two grades for passage 'a'"):
+        retrieval.at(2, QUERIES, RANKINGS, pd.concat([RELEVANCE, RELEVANCE]))
+
+
+def test_k_must_be_positive() -> None:
+    with pytest.raises(BadInput, match="at least 1"):
+        retrieval.at(0, QUERIES, RANKINGS, RELEVANCE)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=6), st.integers(1, 7), st.integers(0, 2))
+def test_against_the_formulas(grades: list[int], k: int, missed: int) -> None:
+    queries = table("unit_id", ("q",))
+    ranked = table("item_id rank passage_id", *(("q", i + 1, f"p{i}") for i in range(len(grades))))
+    judged = [("q", f"p{i}", g) for i, g in enumerate(grades)] + [("q", f"m{i}", 1) for i in range(missed)]
+    found = numbers(retrieval.at(k, queries, ranked, table("item_id passage_id grade", *judged)))
+
+    def dcg(values: list[int]) -> float:
+        return sum(g / log2(i + 2) for i, g in enumerate(values[:k]))
+
+    hits, relevant = sum(g > 0 for g in grades[:k]), sum(g > 0 for g in grades) + missed
+    assert found[f"precision@{k}"] == pytest.approx(hits / k)
+    assert found[f"recall@{k}"] == (pytest.approx(hits / relevant) if relevant else None)
+    best = dcg(sorted([*grades, *[1] * missed], reverse=True))
+    assert found[f"ndcg@{k}"] == (pytest.approx(dcg(grades) / best, abs=1e-6) if best else None)
+    own = dcg(sorted(grades, reverse=True))
+    assert found[f"ndcg_retrieved@{k}"] == pytest.approx(dcg(grades) / own if own else 0.0, abs=1e-6)
+
+
+CLAIMS = table("item_id question_id", ("c1", "c1"), ("c2", "c2"), ("c3", "c3"))
+DOCUMENTS = table(
+    "document_id item_id role",
+    ("m1", "c1", "misleading"),
+    ("s1", "c1", "supporting"),
+    ("m2", "c2", "misleading"),
+    ("u2", "c2", "unrelated"),
+    ("s3", "c3", "supporting"),
+)
+LISTS = table(
+    "item_id rank passage_id",
+    ("c1", 1, "m1"),
+    ("c1", 2, "s1"),
+    ("c2", 1, "u2"),
+    ("c2", 2, "m1"),
+    ("c3", 1, "s3"),
+    ("c3", 2, "m2"),
+)
+
+
+def test_misleading_recall_in_its_four_readings() -> None:
+    # Owning: c1, c2. Own: only c1 retrieves its own misleading document. Any: all three do, at rank 2 or before.
+    found = numbers(raguard_retrieval.misleading(2, CLAIMS, DOCUMENTS, LISTS))
+    assert found == {
+        "misleading_retrieval_recall@2[own/owning]": 0.5,
+        "misleading_retrieval_recall@2[any/owning]": 1.0,
+        "misleading_retrieval_recall@2[own/all]": pytest.approx(1 / 3),
+        "misleading_retrieval_recall@2[any/all]": 1.0,
+        # c1 one of two, c2 none of its own (one of any), c3 none (one).
+        "misleading_exposure@2[own]": pytest.approx(1 / 6),
+        "misleading_exposure@2[any]": 0.5,
+    }
+    assert next(iter(found)) == "misleading_retrieval_recall@2[own/owning]"
+
+
+def test_only_the_first_reading_gives_the_oracle_its_100_percent() -> None:
+    """Task 3 shows each claim all of its own documents; the paper prints 100 % for it."""
+    lists = DOCUMENTS.assign(
+        passage_id=DOCUMENTS["document_id"], rank=DOCUMENTS.groupby("item_id").cumcount() + 1
+    )
+    found = numbers(raguard_retrieval.misleading(99, CLAIMS, DOCUMENTS, lists))
+    assert found["misleading_retrieval_recall@99[own/owning]"] == 1.0
+    assert found["misleading_retrieval_recall@99[own/all]"] == pytest.approx(2 / 3)
+
+
+def test_a_claim_without_a_ranking_and_no_misleading_document() -> None:
+    some = LISTS[LISTS["item_id"] != "c1"]
+    found = points(raguard_retrieval.misleading(1, CLAIMS, DOCUMENTS, some))[
+        "misleading_retrieval_recall@1[own/owning]"
+    ]
+    assert (found.value, found.n_units, found.coverage) == (0.0, 1, 0.5)
+    none = points(raguard_retrieval.misleading(1, CLAIMS, DOCUMENTS.assign(role="supporting"), LISTS))
+    assert none["misleading_retrieval_recall@1[own/owning]"].reason == "there is no such unit"
+
+
+def test_associated_and_supporting_documents() -> None:
+    wide = numbers(raguard_retrieval.relevance(1, CLAIMS, DOCUMENTS, LISTS))
+    # Every first document is its claim's own.
+    assert wide["associated_precision@1"] == 1.0
+    narrow = points(raguard_retrieval.relevance(1, CLAIMS, DOCUMENTS, LISTS, relevant="supporting"))
+    # First documents m1, u2, s3: one supports. c2 owns no supporting document: recall over c1 (0) and c3 (1).
+    assert narrow["supporting_precision@1"].value == pytest.approx(1 / 3)
+    assert (narrow["supporting_recall@1"].value, narrow["supporting_recall@1"].n_units) == (0.5, 2)
+
+
+def test_unknown_documents_and_rules() -> None:
+    with pytest.raises(BadInput, match="speaks of 'x', which is not in the documents"):
+        raguard_retrieval.misleading(2, CLAIMS, DOCUMENTS, LISTS.assign(passage_id=list("xbcdef")))
+    rule: Any = "noisy"
+    with pytest.raises(BadInput, match="unknown relevant documents"):
+        raguard_retrieval.relevance(2, CLAIMS, DOCUMENTS, LISTS, relevant=rule)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000))
+def test_own_never_exceeds_any(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 6
+    documents = DOCUMENTS.iloc[:0].copy()
+    documents = pd.DataFrame(
+        {
+            "document_id": [f"d{i}" for i in range(12)],
+            "item_id": [f"c{i}" for i in rng.integers(0, n, 12)],
+            "role": rng.choice(["supporting", "misleading", "irrelevant"], 12),
+        }
+    )
+    claims = pd.DataFrame({"item_id": [f"c{i}" for i in range(n)]})
+    lists = pd.DataFrame(
+        [(f"c{c}", r + 1, f"d{d}") for c in range(n) for r, d in enumerate(rng.permutation(12)[:4])],
+        columns=["item_id", "rank", "passage_id"],
+    )
+    for k in (1, 4):
+        found = numbers(raguard_retrieval.misleading(k, claims, documents, lists))
+        for over in ("owning", "all"):
+            own, other = (
+                found[f"misleading_retrieval_recall@{k}[{whose}/{over}]"] for whose in ("own", "any")
+            )
+            assert (own is None) == (other is None)
+            assert own is None or other is None or own <= other

@@ -1,0 +1,213 @@
+"""URAG's probabilities, sets and their summaries."""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge.errors import BadInput
+from judge.scores import urag
+from judge.scores.score import Units
+from tests.scores.helpers import numbers, points, table
+
+NAN = float("nan")
+
+
+def choices(
+    probabilities: list[list[float]], correct: str, prefix: str, available: Any = None
+) -> urag.Choices:
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.array(probabilities))
+    who = Units.of([f"{prefix}{i}" for i in range(len(probabilities))])
+    return urag.Choices.of(who, "ABC"[: logs.shape[1]], logs, list(correct), available)
+
+
+def test_softmax_over_the_options_there_are() -> None:
+    who = Units.of(["q1", "q2", "q3"])
+    logs = [[log(2), log(6), -50.0], [log(1), log(3), 9.0], [0.0, NAN, 0.0]]
+    found = urag.Choices.of(who, "ABC", logs, ["A", "B", "A"], [[True] * 3, [True, True, False], [True] * 3])
+    # q1: 2 : 6 : nothing. q2: the third is no option, whatever its value. q3: one option is not known.
+    assert found.probabilities[0] == pytest.approx([0.25, 0.75, 0])
+    assert found.probabilities[1].tolist() == [0.25, 0.75, 0]
+    assert np.isnan(found.probabilities[2]).all()
+    assert found.known.tolist() == [True, True, False]
+
+
+# Nine calibration questions whose true option has .9, .8, ... .1: LAC scores .1 ... .9.
+CALIBRATION = choices([[p, 1 - p] for p in (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)], "A" * 9, "c")
+
+
+def test_thresholds_of_both_conventions() -> None:
+    test = choices([[0.5, 0.5]], "A", "t")
+    # k = ceil(10 * .8) = 8: the 8th smallest LAC score is .8. APS: 1 - or p alone: .9 .8 .7 .6 then 1.0 five times
+    # (at .5 / .5 both options are equally likely: .5 + .5), so the 8th is 1.0.
+    exact = urag.sets(CALIBRATION, test, alpha=0.2)
+    assert (exact.threshold_lac, exact.threshold_aps) == (pytest.approx(0.8), pytest.approx(1.0))
+    # The repository: quantile(8/9, higher) of nine is at position 8/9 * 8 = 7.11, so the 9th: .9.
+    assert urag.sets(CALIBRATION, test, alpha=0.2, convention="urag_repo").threshold_lac == pytest.approx(0.9)
+
+
+def test_scores_by_hand() -> None:
+    # alpha = .5: k = ceil(10 * .5) = 5, LAC threshold .5, APS threshold: 5th of .6 .7 .8 .9 1 1 1 1 1 = 1.
+    test = choices([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5]], "AAA", "t")
+    found = points(urag.scores(CALIBRATION, test, alpha=0.5))
+    # LAC keeps options with p >= .5: {A}, {B}, {A, B}. APS keeps all.
+    assert {name: m.value for name, m in found.items()} == pytest.approx(
+        {
+            "accuracy": 2 / 3,  # the tie of the third goes to A
+            "coverage_lac": 2 / 3,
+            "coverage_aps": 1,
+            "coverage": 5 / 6,
+            "set_size_lac": 4 / 3,
+            "set_size_aps": 2,
+            "set_size": 5 / 3,
+            "empty_sets_lac": 0,
+            "empty_sets_aps": 0,
+        }
+    )
+    assert found["set_size"].notes[0] == "alpha 0.5, exact quantile, calibrated on 9 questions"
+
+
+def test_too_few_to_calibrate_on_gives_full_sets() -> None:
+    # n = 9 < 1 / .05 - 1: k = 10 > 9. The third option is not there, so a full set has two.
+    calibration = choices([[0.9, 0.1, 0]] * 9, "A" * 9, "c", [[True, True, False]] * 9)
+    test = choices([[0.99, 0.01, 0]], "A", "t", [[True, True, False]])
+    found = points(urag.scores(calibration, test, alpha=0.05))
+    assert found["set_size_lac"].value == found["set_size_aps"].value == 2.0
+    assert "too few for alpha 0.05" in found["set_size"].notes[1]
+
+
+def test_lac_sets_may_be_empty_and_the_repositorys_aps_sets_never() -> None:
+    calibration = choices([[0.9, 0.1]] * 9, "A" * 9, "c")
+    test = choices([[0.95, 0.05], [0.6, 0.4]], "AA", "t")
+    # Threshold LAC .1, APS .9: the options of the second question score .4 and .6 (LAC), .6 and 1 (APS).
+    exact = points(urag.scores(calibration, test, alpha=0.2))
+    assert exact["empty_sets_lac"].value == 0.5
+    # APS exact: the first question's top option alone has .95 > .9: nothing is left.
+    assert exact["set_size_aps"].value == 0.5
+    repository = points(urag.scores(calibration, test, alpha=0.2, convention="urag_repo"))
+    assert repository["set_size_aps"].value == 1.0
+    assert repository["empty_sets_aps"].value == 0.0
+    assert repository["coverage_aps"].value == 1.0
+
+
+def test_the_crossing_option_is_left_out() -> None:
+    # APS threshold .7; cumulative masses of the test question .5, .8, 1: the second crosses .7 and stays out.
+    calibration = choices([[0.7, 0.2, 0.1]] * 9, "A" * 9, "c")
+    test = choices([[0.5, 0.3, 0.2]], "B", "t")
+    for convention in ("exact", "urag_repo"):
+        how: Any = convention
+        assert points(urag.scores(calibration, test, alpha=0.2, convention=how))["set_size_aps"].value == 1.0
+
+
+def test_questions_without_a_distribution_are_counted() -> None:
+    test = choices([[0.7, 0.3], [NAN, 0.5]], "AA", "t")
+    calibration = choices([[0.9, 0.1]] * 9 + [[NAN, 1]], "A" * 10, "c")
+    found = points(urag.scores(calibration, test))["coverage"]
+    assert (found.n_units, found.coverage) == (1, 0.5)
+    assert found.notes[1] == f"1 calibration questions left out: {urag.NO_DISTRIBUTION}"
+    assert found.notes[-1] == f"1 of 2 units have no value: 1 {urag.NO_DISTRIBUTION}"
+
+
+def test_ambiguous_units_are_named() -> None:
+    test = choices([[0.9, 0.1], [0.5, 0.5], [NAN, 1]], "AAA", "t")
+    made = urag.sets(CALIBRATION, test, alpha=0.5)
+    assert made.ambiguous(test) == ["t1"]
+
+
+def test_per_class_and_split_by_the_model_alone() -> None:
+    test = choices([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]], "ABB", "t")
+    found = urag.scores(CALIBRATION, test, alpha=0.5)
+    by_class = {letter: numbers(s)["set_size_lac"] for letter, s in urag.per_class(found, test).items()}
+    assert by_class == {"A": 1.0, "B": 1.0}
+    alone = urag.scores(CALIBRATION, choices([[0.1, 0.9], [0.2, 0.8]], "AB", "t"), alpha=0.5)[0]
+    split = urag.split_by_alone(found, alone)
+    # Alone: t0 wrong, t1 right, t2 not asked.
+    assert {name: len(s[0].units) for name, s in split.items()} == {
+        "alone_right": 1,
+        "alone_wrong": 1,
+        "alone_unknown": 1,
+    }
+    assert numbers(split["alone_wrong"])["accuracy"] == 1.0
+
+
+def test_ratio_to_the_model_alone() -> None:
+    found = urag.scores(CALIBRATION, choices([[0.9, 0.1], [0.9, 0.1]], "AA", "t"), alpha=0.5)
+    alone = urag.scores(CALIBRATION, choices([[0.5, 0.5], [0.9, 0.1]], "AA", "t"), alpha=0.5)
+    # LAC sizes 1, 1 against 2, 1.
+    assert numbers(urag.ratios(found, alone))["set_size_lac_ratio"] == pytest.approx(2 / 3)
+
+
+def test_halves_split_questions() -> None:
+    questions = [f"q{i // 3}" for i in range(30)]
+    mask = urag.halves(questions, seed=4)
+    assert mask.sum() == 15
+    assert all(len(set(mask[i : i + 3].tolist())) == 1 for i in range(0, 30, 3))
+    assert (urag.halves(questions, seed=4) == mask).all()
+    assert (urag.halves(questions, seed=5) != mask).any()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: urag.sets(CALIBRATION, CALIBRATION), "is in both halves"),
+        (lambda: choices([[0.5, 0.5]], "C", "t"), "unknown label 'C' of the correct option"),
+        (lambda: choices([[0.5, 0.4, 0.1]], "C", "t", [[True, True, False]]), "has no option 'C'"),
+        (lambda: choices([[0.0, 0.0]], "A", "t"), "no option any probability"),
+        (
+            lambda: urag.sets(choices([[NAN, 1.0]], "A", "c"), choices([[0.5, 0.5]], "A", "t")),
+            "no calibration question",
+        ),
+        (lambda: urag.sets(CALIBRATION, choices([[0.5, 0.3, 0.2]], "A", "t")), "same option letters"),
+        (lambda: urag.Choices.of(Units.of(["a"]), "AB", [[0.0]], ["A"]), "the shape is"),
+    ],
+)
+def test_bad_choices(make: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        make()
+
+
+def test_distractors_by_iteration() -> None:
+    rows = table(
+        "question_id iteration valid",
+        ("q1", 1, True),
+        ("q2", 1, False),
+        ("q3", 1, False),
+        ("q4", 1, False),
+        ("q2", 2, True),
+        ("q3", 2, None),
+        ("q4", 2, False),
+        ("q4", 3, True),
+    )
+    found = points(urag.distractors(rows))
+    # Tried: 4, 3, 1. After 2 iterations q1 and q2 are valid, q4 is not, q3 was not checked.
+    assert {name: m.value for name, m in found.items()} == {
+        "valid_share@1": 0.25,
+        "valid_after@1": 0.25,
+        "valid_share@2": 0.5,
+        "valid_after@2": pytest.approx(2 / 3),
+        "valid_share@3": 1.0,
+        "valid_after@3": 1.0,
+    }
+    assert (found["valid_after@2"].n_units, found["valid_after@2"].coverage) == (3, 0.75)
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(st.lists(st.floats(-30, 0), min_size=3, max_size=3), min_size=12, max_size=30), st.integers(0, 9)
+)
+def test_coverage_is_kept_on_the_calibration_questions_themselves(rows: list[list[float]], seed: int) -> None:
+    """At least ceil((n + 1)(1 - alpha)) of the n scores lie at or below the threshold: exact sets cover that many."""
+    letters = np.random.default_rng(seed).choice(list("ABC"), len(rows)).tolist()
+    half = urag.Choices.of(Units.of([f"c{i}" for i in range(len(rows))]), "ABC", rows, letters)
+    again = urag.Choices.of(Units.of([f"t{i}" for i in range(len(rows))]), "ABC", rows, letters)
+    found = points(urag.scores(half, again, alpha=0.2))
+    least = min(int(np.ceil((len(rows) + 1) * 0.8)), len(rows)) / len(rows)
+    for name in ("coverage_lac", "coverage_aps"):
+        value = found[name].value
+        assert value is not None and value >= least - 1e-9

@@ -1,0 +1,296 @@
+"""The study file itself: how it is opened, what it promises, and what it says when it cannot be used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import resource
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import sqlite_utils
+
+from judge import migrations
+from judge.errors import Exit, StudyError, WriteFailed
+from judge.store import Store, study
+from judge.types import Item, Passage
+from tests.cli.helpers import Done, process, write_rows
+from tests.store.helpers import add, dump, import_jsonl, stored
+
+
+def pragma(store: Store, name: str) -> object:
+    return store.conn.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def test_commits_are_durable_and_references_are_checked(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "study.db") as store, store.clone() as writer:
+        for opened in (store, writer):
+            assert pragma(opened, "journal_mode") == "wal"
+            assert (
+                pragma(opened, "synchronous") == 2
+            )  # FULL, https://sqlite.org/pragma.html#pragma_synchronous
+            assert pragma(opened, "foreign_keys") == 1
+        with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+            writer.conn.execute(
+                "INSERT INTO units (unit_id, kind, item_id, question_id) VALUES ('u','item','?','q')"
+            )
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"id,claim\n1,two\n" * 100, "not a database"),
+        (b"\x1f\x8b" + bytes(2000), "not a database"),
+        (b"SQLite format 3\x00" + b"\xff" * 4080, "not a database|malformed"),
+    ],
+    ids=["text", "gzip", "broken"],
+)
+def test_a_file_that_is_no_database(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "study.db"
+    path.write_bytes(content)
+    with pytest.raises(StudyError, match=words) as caught:
+        Store.open(path)
+    assert str(path) in str(caught.value)
+    assert caught.value.exit_code == Exit.ERROR
+    assert path.read_bytes() == content, "nothing was written into it"
+
+
+def test_a_database_of_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "photos.db"
+    with sqlite3.connect(path) as conn:
+        conn.execute("CREATE TABLE photos (id INTEGER)")
+    kept = path.read_bytes()
+    with pytest.raises(StudyError, match=r"no study .it has a table 'photos'"):
+        Store.open(path)
+    assert path.read_bytes() == kept
+
+
+def test_a_study_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"no such study.*judge items import"):
+        Store.open(tmp_path / "study.db", create=False)
+    with pytest.raises(StudyError, match=r"folder .*nowhere does not exist"):
+        Store.open(tmp_path / "nowhere" / "study.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_of_a_newer_version(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    with Store.open(path) as store:
+        add(store, [Item("1", "d", claim="c")])
+        store.conn.execute(
+            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('judge', 'm999_future', '')"
+        )
+        kept = dump(store)
+    with pytest.raises(StudyError, match=r"newer adjudge \(m999_future\); upgrade"):
+        Store.open(path)
+    with sqlite3.connect(path) as conn:
+        assert list(conn.iterdump()) == kept
+
+
+def test_a_migration_of_another_program_is_none_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    with Store.open(path) as store:
+        store.conn.execute(
+            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotate', 'm001', '')"
+        )
+    Store.open(path).close()
+
+
+def test_an_opening_that_is_stopped_half_way_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "study.db"
+
+    def broken(db: object) -> None:
+        real(db)
+        raise KeyboardInterrupt
+
+    real, last = getattr(migrations, f"_{migrations.NAMES[-1]}"), f"_{migrations.NAMES[-1]}"
+    with monkeypatch.context() as patched:
+        patched.setattr(migrations, last, broken)
+        with pytest.raises(KeyboardInterrupt):
+            Store.open(path)
+    with sqlite3.connect(path) as conn:
+        assert conn.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+    with Store.open(path) as store:
+        assert migrations.is_current(store.conn)
+
+
+def test_processes_that_open_a_new_study_at_once_all_can(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+
+    def open_it(_: int) -> list[str]:
+        with Store.open(path) as store:
+            return migrations.applied(store.conn)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(open_it, range(8))) == [list(migrations.NAMES)] * 8
+
+
+# --- what SQLite says, in our words
+
+
+def test_a_study_that_another_program_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study, "BUSY_SECONDS", 0.05)
+    path = tmp_path / "study.db"
+    with Store.open(path) as store:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StudyError, match="another program has held the study for 0 s"):
+            add(store, [Item("1", "d", claim="c")])
+        assert stored(store.conn) == [], "reading goes on"
+        other.execute("ROLLBACK")
+        other.close()
+        add(store, [Item("1", "d", claim="c")])
+        assert len(stored(store.conn)) == 1
+
+
+def test_a_disk_that_fills_up_during_an_import(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    big = [Item(str(n), "d", claim="c", passages=[Passage("x" * 100_000)]) for n in range(20)]
+    with Store.open(path) as store:
+        add(store, [Item("first", "d", claim="c")])
+        kept = dump(store)
+        pages = pragma(store, "page_count")
+        store.conn.execute(f"PRAGMA max_page_count = {int(str(pages)) + 50}")
+        with pytest.raises(
+            WriteFailed, match=r"study\.db: database or disk is full: .*free some space"
+        ) as caught:
+            add(store, big)
+        assert caught.value.exit_code == Exit.ERROR
+        assert dump(store) == kept
+        store.conn.execute("PRAGMA max_page_count = 1000000")
+        add(store, big)
+        assert len(stored(store.conn)) == 21
+
+
+def test_a_file_that_may_not_grow_during_an_import(tmp_path: Path) -> None:
+    small = write_rows(tmp_path / "small.jsonl", [{"id": "1", "claim": "c"}])
+    big = write_rows(tmp_path / "big.jsonl", [{"id": str(n), "claim": "x" * 10_000} for n in range(1000)])
+    import_jsonl(tmp_path / "study.db", small)
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+
+    done = process("items", "import", "jsonl", big, cwd=tmp_path, code=1, preexec_fn=limited)
+    assert re.fullmatch(r"judge: study\.db: .*free some space and run the same command\n", done.stderr)
+    with Store.open(tmp_path / "study.db") as store:
+        assert [i.item_id for i in stored(store.conn)] == ["small:1"]
+        assert pragma(store, "integrity_check") == "ok"
+    import_jsonl(tmp_path / "study.db", big)
+    with Store.open(tmp_path / "study.db") as store:
+        assert len(stored(store.conn)) == 1001
+
+
+@contextmanager
+def as_nobody() -> Iterator[Path]:
+    """A folder of one's own and, for root, whom no permission stops, the rights of another user."""
+    folder = Path(tempfile.mkdtemp(prefix="adjudge-test-"))
+    root = os.geteuid() == 0
+    try:
+        folder.chmod(0o755)
+        yield folder
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def drop_rights() -> None:
+    if os.geteuid() == 0:
+        os.seteuid(65534)
+
+
+def test_a_study_that_may_only_be_read() -> None:
+    with as_nobody() as folder:
+        path = folder / "study.db"
+        with Store.open(path) as store:
+            add(store, [Item("1", "d", claim="c")])
+        path.chmod(0o444)
+        folder.chmod(0o555)
+        drop_rights()
+        with (
+            pytest.raises(StudyError, match=r"study\.db: .*a study and its folder must be writable"),
+            Store.open(path) as store,
+        ):
+            add(store, [Item("2", "d", claim="c")])
+        with pytest.raises(StudyError, match=r"new\.db: .*must be writable"):
+            Store.open(folder / "new.db")
+
+
+# --- what others can rely on
+
+
+@pytest.fixture
+def full(judge: Callable[..., Done], tmp_path: Path) -> Path:
+    """A study with everything in it that the commands write."""
+    rows = [
+        {
+            "id": "1", "claim": "c", "question": "q", "reference_answers": ["é"], "options": {"A": "x", "B": "y"},
+            "correct": "A", "extra": {"deep": [1, 2.5, None]}, "gold": {"claim_verdict": "true"},
+            "passages": [{"id": "a", "text": "t", "more": 1, "gold": {"stance": "support"}}, "u"],
+        }
+    ]  # fmt: skip
+    judge("items", "import", "jsonl", write_rows(tmp_path / "rows.jsonl", rows), "--map-label", "stance:x=y")
+    judge("run", "stance", "-m", "scripted/hash", "--option", "logprobs=1")
+    judge("run", "raguard_exam", "-m", "scripted/hash")
+    judge("run", "stance", "-m", "scripted/refuse", code=4)
+    return tmp_path / "study.db"
+
+
+def test_json_columns_hold_json_and_times_are_utc(full: Path) -> None:
+    conn = sqlite3.connect(full)
+    tables = [t for (t,) in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    checked = dict.fromkeys(("json", "time"), 0)
+    for table in tables:
+        for column in conn.execute(f"PRAGMA table_info({table})").fetchall():
+            name = column[1]
+            values = [v for (v,) in conn.execute(f"SELECT {name} FROM {table} WHERE {name} IS NOT NULL")]
+            declared = conn.execute("SELECT sql FROM sqlite_master WHERE name = ?", [table]).fetchone()[0]
+            looks = [v for v in values if isinstance(v, str) and v[:1] in "[{"]
+            if f"json_valid({name})" in declared:
+                for value in values:
+                    assert conn.execute("SELECT json_valid(?)", [value]).fetchone() == (1,), (table, name)
+                checked["json"] += len(values)
+            elif table not in ("prompts", "judgements"):
+                assert not looks, f"{table}.{name} holds JSON and is not checked"
+            if name in ("imported_at", "started", "finished", "judged_at"):
+                for value in values:
+                    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", value), (
+                        table,
+                        name,
+                        value,
+                    )
+                checked["time"] += len(values)
+    assert checked["json"] > 20
+    assert checked["time"] > 5
+    assert conn.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def test_sqlite_utils_reads_it(full: Path) -> None:
+    db = sqlite_utils.Database(full)
+    assert {"items", "passages", "labels", "judgements", "runs"} <= set(db.table_names())
+    assert db["items"].pks == ["item_id"]
+    assert ("item_id", "items") in {(key.column, key.other_table) for key in db["passages"].foreign_keys}
+    [item] = db["items"].rows
+    assert json.loads(item["meta"]) == {"extra": {"deep": [1, 2.5, None]}}
+    query = "select count(*) as n from labels where field = 'stance' and annotator_id <> 'gold'"
+    assert list(db.query(query)) == [{"n": 2}]
+
+
+def test_prompts_are_stored_once_and_named_by_their_hash(full: Path) -> None:
+    conn = sqlite3.connect(full)
+    prompts = dict(conn.execute("SELECT sha256, text FROM prompts"))
+    assert prompts
+    assert all(hashlib.sha256(text.encode()).hexdigest() == sha for sha, text in prompts.items())
+    for sha, text in conn.execute("SELECT sha256, template FROM tasks"):
+        assert hashlib.sha256(text.encode()).hexdigest() == sha

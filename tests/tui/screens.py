@@ -1,0 +1,69 @@
+"""Run the real app on a small study and press keys."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from annotate.adjudication import fill_queue
+from annotate.desk import Desk
+from annotate.store import open_study
+from annotate.tui.app import AnnotateApp
+from annotate.tui.label import LabelScreen
+from annotate.tui.view import UnitScreen
+
+
+@asynccontextmanager
+async def sitting(
+    path: Path,
+    person: str = "alice",
+    *,
+    size: tuple[int, int] = (80, 24),
+    adjudicate: bool = False,
+    keymap: dict[str, str] | None = None,
+) -> AsyncIterator[Pilot[None]]:
+    """The app for one annotator."""
+    with open_study(path) as store:
+        if adjudicate:
+            fill_queue(store, "pilot", person)
+        with Desk.open(store, "pilot", person, adjudicate=adjudicate) as desk:
+            app = AnnotateApp(desk, keymap=keymap)
+            async with app.run_test(size=size) as pilot:
+                await pilot.pause()
+                yield pilot
+
+
+async def press(pilot: Pilot[None], *keys: str) -> None:
+    """Press keys one after the other, waiting for each."""
+    for key in keys:
+        await pilot.press(key)
+        await pilot.pause()
+
+
+async def type_in(pilot: Pilot[None], text: str) -> None:
+    """Type text into the input that has the focus, then Enter."""
+    await pilot.press(*text)
+    await pilot.press("enter")
+    await pilot.pause()
+    await pilot.pause()
+
+
+def screen(pilot: Pilot[Any]) -> LabelScreen:
+    """The labelling screen."""
+    app = pilot.app
+    assert isinstance(app, AnnotateApp)
+    return app.labelling
+
+
+def text_of(pilot: Pilot[Any], name: str) -> str:
+    """What a part of the labelling screen says."""
+    found: Static = screen(pilot).query_one(f"#{name}", Static)
+    return str(found.content)
+
+
+__all__ = ["UnitScreen", "press", "screen", "sitting", "text_of", "type_in"]

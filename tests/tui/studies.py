@@ -1,0 +1,147 @@
+"""Small studies with batches, made through the real importer interface and the real commands' functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from annotate.batch import Made, Plan, new_batch
+from annotate.store import open_study
+from judge.prompts import load_task
+from judge.prompts.load import Task, parse_task
+from judge.store import Store, runs
+from judge.store.items import ImportInfo, add_items
+from judge.types import (
+    AnnotatorKind,
+    Answered,
+    Item,
+    Judgement,
+    LabelDistribution,
+    Passage,
+    Row,
+    Status,
+    Usage,
+    Vote,
+    Where,
+)
+
+CANARY = "CANARY-7f3a"
+THREE = """---
+title: Three questions
+unit: passage
+inputs: [claim, passage]
+optional_inputs: [passage_title, passage_date, passage_source]
+questions:
+  - field: relevance
+    ask: Is it relevant?
+    labels: [{value: relevant, key: r}, {value: irrelevant, key: i}]
+  - field: stance
+    ask: Which side?
+    labels: [{value: support, key: s}, {value: refute, key: f}, {value: neutral, key: n}]
+  - field: quality
+    labels: [{value: good, key: g}, {value: bad, key: b}]
+guidelines: |
+  Read **everything**.
+---
+Judge.
+<!-- unit -->
+{{ claim }}
+{{ passage }}
+{% if passage_title %}{{ passage_title }}{% endif %}
+{% if passage_date %}{{ passage_date }}{% endif %}
+{% if passage_source %}{{ passage_source }}{% endif %}
+{{ answer_cue }}
+"""
+NASTY = {
+    "markup": "[bold red]not bold[/] [link=http://x]x[/link] [@click=app.quit]quit[/] \\[",
+    "control": "a\x00b\x07c\x1b[31mred\x1b[0m\x9b1m del\x7f \x08\r\nend",
+    "long": "word " * 20_000,
+    "rtl": "שלום עולם \u202eevil\u202c العربية",
+    "emoji": "👩‍👩‍👧‍👦 family 🇩🇪 flag 👍🏽 and é",
+    "cjk": "東京は日本の首都です。" * 30,
+    "empty lines": "\n\n\n\t tabs\t\there \n\n",
+}
+
+
+def three() -> Task:
+    """A task with three questions on one unit."""
+    return parse_task(THREE, "three.v1.md")
+
+
+def build(
+    path: Path, *, items: int = 6, each: int = 2, gold: bool = True, texts: dict[str, str] | None = None
+) -> Path:
+    """A study with `items` claims of `each` passages; gold stance alternates; meta carries a canary."""
+    with Store.open(path) as store:
+        add_items(store, _rows(items, each, gold, texts or {}), ImportInfo("test", {}), [], _raise)
+    return path
+
+
+def _raise(e: Exception) -> None:
+    raise e
+
+
+def _rows(items: int, each: int, gold: bool, texts: dict[str, str]) -> Any:
+    extra = list(texts.values())
+    for i in range(items):
+        passages = [
+            Passage(
+                text=extra[i * each + p]
+                if i * each + p < len(extra)
+                else f"Passage {p} of claim {i} says 42. It is so.",
+                source_id=f"p{p}",
+                title=f"Title {i}.{p}",
+                date="2024-01-02",
+                source="web",
+                meta={"secret": CANARY},
+                votes=[Vote("stance", ("support", "refute", "neutral")[(i + p) % 3])] if gold else [],
+            )
+            for p in range(each)
+        ]
+        item = Item(str(i), "d", claim=f"Claim number {i}", question=f"Question {i}?", reference_answers=["42"],
+                    meta={"secret": CANARY}, passages=passages)  # fmt: skip
+        item.votes = [Vote("claim_verdict", "true" if i % 2 else "false")] if gold else []
+        yield Row(item, Where("test", i + 1))
+
+
+def judge_all(path: Path, task: str = "stance", value: str = "support") -> str:
+    """A run that gives every passage one label, with a distribution and a rationale."""
+    loaded = load_task(task)
+    with Store.open(path) as store:
+        run, _ = runs.start_run(store, loaded, "scripted/test", {}, {})
+        units = [r[0] for r in store.conn.execute("SELECT unit_id FROM units WHERE kind = 'passage'")]
+        field = loaded.spec.questions[0].field
+        labels = [q.value for q in loaded.spec.questions[0].labels]
+        masses = {v: 0.7 if v == value else 0.3 / (len(labels) - 1) for v in labels}
+        answered = (Answered(field, value, LabelDistribution(masses, 0.0), f"because {CANARY}"),)
+        entries = [
+            runs.Entry(
+                Judgement(run, u, 0, 1, Status.OK, f"{value} {CANARY}", None, answered, Usage(), 0.1, None),
+                None,
+            )
+            for u in units
+        ]
+        with store.transaction() as conn:
+            runs.add_judgements(conn, entries, set())
+    return run
+
+
+def batch(path: Path, task: Task | str = "stance", *, name: str = "pilot", **plan: Any) -> Made:
+    """A new batch of everything for alice, unless told otherwise."""
+    plan.setdefault("annotators", ["alice"])
+    with open_study(path) as store:
+        if not {"n", "by_question"} & set(plan):
+            plan["n"] = store.conn.execute("SELECT count(*) FROM passages").fetchone()[0]
+        return new_batch(store, load_task(task) if isinstance(task, str) else task, Plan(name, **plan))
+
+
+def labels(path: Path, annotator: str = "alice") -> dict[tuple[str, str, str, int], str]:
+    """The rows of the study's `labels` for one annotator."""
+    with Store.open(path) as store:
+        rows = store.conn.execute(
+            "SELECT unit_id, field, layer, repeat, value FROM labels WHERE annotator_id = ?", [annotator]
+        )
+        return {(u, f, layer, r): v for u, f, layer, r, v in rows}
+
+
+HUMAN = AnnotatorKind.HUMAN

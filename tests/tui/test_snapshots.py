@@ -1,0 +1,71 @@
+"""How each screen looks, at 80x24 and 140x45; `pytest --snapshot-update` after a wanted change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.adjudication import fill_queue
+from annotate.desk import Desk
+from annotate.store import open_study
+from annotate.tui.app import AnnotateApp
+from tests.tui.studies import batch, build, judge_all, three
+
+SIZES = [(80, 24), (140, 45)]
+SCREENS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "unit": ({}, ["s", "r"]),
+    "three_questions": ({"task": three()}, ["r"]),
+    "mirage": ({"task": "mirage_support"}, ["s"]),
+    "evidence": ({}, ["asterisk", "enter", "down", "space", "right"]),
+    "flagged": ({}, ["exclamation_mark", *"odd", "enter", "plus", *"why", "enter"]),
+    "ask": ({}, ["exclamation_mark"]),
+    "help": ({}, ["question_mark"]),
+    "review": ({}, ["s", "r", "minus", "equals_sign"]),
+    "training": ({"training": 2}, ["s"]),
+    "judge": ({"reveal": True}, ["r"]),
+    "finished": ({"n": 2}, ["s", "minus"]),
+}
+
+
+def app_for(path: Path, person: str = "alice", adjudicate: bool = False) -> AnnotateApp:
+    store = open_study(path)
+    if adjudicate:
+        fill_queue(store, "pilot", person)
+    return AnnotateApp(Desk.open(store, "pilot", person, adjudicate=adjudicate))
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
+@pytest.mark.parametrize("name", SCREENS)
+def test_screen(name: str, size: tuple[int, int], tmp_path: Path, snap_compare: Callable[..., bool]) -> None:
+    plan, keys = SCREENS[name]
+    plan = dict(plan)
+    path = build(tmp_path / "s.db")
+    if plan.get("reveal"):
+        judge_all(path)
+    batch(path, plan.pop("task", "stance"), **{"n": 6, **plan})
+    app = app_for(path)
+
+    async def before(pilot: Any) -> None:
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+
+    assert snap_compare(app, terminal_size=size, run_before=before)
+    app.desk.close()
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
+def test_adjudication(size: tuple[int, int], tmp_path: Path, snap_compare: Callable[..., bool]) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, n=4, annotators=["alice", "bob", "carol"])
+    for person, value in (("alice", "support"), ("bob", "refute"), ("carol", "support")):
+        with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
+            for position in range(1, 5):
+                desk.label(position, "stance", value)
+            desk.note(1, f"note of one of them on {desk.load(1).unit_id}")
+    app = app_for(path, "lead", adjudicate=True)
+    assert snap_compare(app, terminal_size=size)
+    app.desk.close()

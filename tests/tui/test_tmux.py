@@ -1,0 +1,137 @@
+"""The real program in a real terminal: send-keys, kill -9, a second terminal, a terminal that is too small."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from annotate.store import open_study
+from tests.tui.studies import batch, build, labels
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+
+
+class Terminal:
+    """One tmux session of its own server."""
+
+    def __init__(self, width: int = 80, height: int = 24) -> None:
+        self.socket = f"adjudge-{uuid.uuid4().hex[:8]}"
+        self.tmux("new-session", "-d", "-x", str(width), "-y", str(height), "sh")
+
+    def tmux(self, *args: str) -> str:
+        return subprocess.run(
+            ["tmux", "-L", self.socket, "-f", "/dev/null", *args], capture_output=True, text=True, check=True
+        ).stdout
+
+    def type(self, *keys: str) -> None:
+        self.tmux("send-keys", *keys)
+
+    def run(self, *args: str) -> None:
+        self.type(" ".join(["env -u COLUMNS -u LINES", sys.executable, "-m", "annotate", *args]), "Enter")
+
+    def screen(self) -> str:
+        return self.tmux("capture-pane", "-p")
+
+    def until(self, text: str, seconds: float = 30) -> str:
+        return self.wait(lambda: text in self.screen(), text, seconds)
+
+    def wait(self, found: Callable[[], bool], what: str, seconds: float = 30) -> str:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if found():
+                return self.screen()
+            time.sleep(0.1)
+        raise AssertionError(f"no {what!r} in:\n{self.screen()}")
+
+    def child(self) -> int:
+        shell = self.tmux("display-message", "-p", "#{pane_pid}").strip()
+        return int(
+            subprocess.run(["pgrep", "-P", shell], capture_output=True, text=True, check=True).stdout.split()[
+                0
+            ]
+        )
+
+    def close(self) -> None:
+        subprocess.run(["tmux", "-L", self.socket, "kill-server"], check=False, capture_output=True)
+
+
+@pytest.fixture
+def terminals() -> Iterator[Callable[..., Terminal]]:
+    made: list[Terminal] = []
+
+    def make(width: int = 80, height: int = 24) -> Terminal:
+        made.append(Terminal(width, height))
+        return made[-1]
+
+    yield make
+    for terminal in made:
+        terminal.close()
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    path = build(tmp_path / "s.db", items=10)
+    batch(path, n=20)
+    return path
+
+
+def test_kill_in_the_middle_loses_and_doubles_nothing(
+    study: Path, terminals: Callable[..., Terminal]
+) -> None:
+    terminal = terminals()
+    terminal.run("open", "pilot", "--as", "alice", "-d", str(study))
+    terminal.until("1/20")
+    for n in range(1, 8):
+        terminal.type("srn"[n % 3])
+        terminal.until(f" {n} done")
+    subprocess.run(["kill", "-9", str(terminal.child())], check=True)
+    terminal.until("Killed")
+    assert len(labels(study)) == 7
+    terminal = terminals()  # what was killed left its terminal raw
+    terminal.run("open", "pilot", "--as", "alice", "-d", str(study))
+    terminal.until("8/20")
+    terminal.type("BSpace")
+    terminal.until("7/20")
+    assert len(labels(study)) == 6
+    # Keys typed ahead of the screen, as over a slow line, and a kill among them.
+    terminal.type("s", "r", "n", "s", "r", "n")
+    terminal.wait(lambda: len(labels(study)) >= 9, "nine labels")
+    subprocess.run(["kill", "-9", str(terminal.child())], check=True)
+    with open_study(study) as store:
+        events = store.conn.execute("SELECT count(*) FROM events WHERE kind = 'label'").fetchone()[0]
+        undone = store.conn.execute("SELECT count(*) FROM events WHERE kind = 'undo'").fetchone()[0]
+        done = store.conn.execute("SELECT count(*) FROM assignments WHERE status = 'done'").fetchone()[0]
+    assert events - undone == done == len(labels(study))
+
+
+def test_a_second_terminal_of_the_same_annotator_is_told(
+    study: Path, terminals: Callable[..., Terminal]
+) -> None:
+    first, second = terminals(), terminals()
+    first.run("open", "pilot", "--as", "alice", "-d", str(study))
+    first.until("1/20")
+    second.run("open", "pilot", "--as", "alice", "-d", str(study))
+    told = second.until("annotate:").replace("\n", "")
+    assert "another terminal is labelling as alice" in told
+    first.type("s")
+    first.until(" 1 done")
+    first.type("C-q")
+    first.until("everything is stored")
+    second.run("open", "pilot", "--as", "alice", "-d", str(study))
+    second.until("2/20")
+
+
+def test_40x10_says_what_to_do(study: Path, terminals: Callable[..., Terminal]) -> None:
+    terminal = terminals(40, 10)
+    terminal.run("open", "pilot", "--as", "alice", "-d", str(study))
+    terminal.until("This terminal is 40x10")
+    terminal.type("s", "C-q")
+    terminal.wait(lambda: "stored" in terminal.screen().replace("\n", ""), "stored")
+    assert labels(study) == {}
