@@ -6,7 +6,9 @@ path of a GGUF file. Options: `n_ctx` (tokens a prompt may have), `threads`.
 Label probabilities: the codes get an equal, large logit bias, so that after sampling at
 temperature 1 with every other filter off the whole mass is on them and their ratios are the
 model's own. A grammar alone does not do: llama.cpp first draws without it and reports the
-probabilities of that draw when it happens to fit, so that they would depend on the seed.
+probabilities of that draw when it happens to fit, so that they would depend on the seed. They depend
+a little (in the third digit) on how much of the prompt was in the cache: llama.cpp rounds a batch and
+a single token differently.
 """
 
 from __future__ import annotations
@@ -51,8 +53,10 @@ class Provider:
     def __init__(self, name: str, settings: Settings) -> None:
         self._path = _weights(name)
         options = dict(settings.options or {})
+        if unknown := sorted(set(options) - {"n_ctx", "threads"}):
+            raise UsageError(f"llamacpp has no option '{unknown[0]}' (known: n_ctx, threads)")
         self._n_ctx = _number(options, "n_ctx", 4096)
-        self._threads = _number(options, "threads", len(os.sched_getaffinity(0)))
+        self._threads = _number(options, "threads", _cores())
         self._server: Any = None
 
     async def open(self) -> None:
@@ -78,16 +82,20 @@ class Provider:
     async def complete(self, request: Request) -> Reply:
         """One chat completion. Raises Rejected for a prompt over the context, ServerFault else."""
         body = _body(request)
-        answer = await asyncio.to_thread(self._server.handle_chat_completions, body)
-        if isinstance(answer, str | bytes):
-            answer = json.loads(answer)
-        if "error" in answer:
+        try:
+            answer = await asyncio.to_thread(self._server.handle_chat_completions, body)
+            if isinstance(answer, str | bytes):
+                answer = json.loads(answer)
+            if "error" not in answer:
+                return _reply(answer, request, self._path.stem)
             error = answer["error"]
-            message = str(error.get("message", error)) if isinstance(error, dict) else str(error)
-            if isinstance(error, dict) and error.get("type") == "exceed_context_size_error":
-                raise Rejected(f"{message} (--option n_ctx={2 * self._n_ctx})", 400)
-            raise ServerFault(f"llama.cpp: {message}")
-        return _reply(answer, request, self._path.stem)
+        except Exception as e:
+            # Whatever comes out of the native library is about this call.
+            raise ServerFault(f"llama.cpp: {type(e).__name__}: {e}") from e
+        message = str(error.get("message", error)) if isinstance(error, dict) else str(error)
+        if isinstance(error, dict) and error.get("type") == "exceed_context_size_error":
+            raise Rejected(f"{message} (--option n_ctx={2 * self._n_ctx})", 400)
+        raise ServerFault(f"llama.cpp: {message}")
 
     async def close(self) -> None:
         """Free the model."""
@@ -167,6 +175,11 @@ def _weights(name: str) -> Path:
     if not path.is_file():
         raise UsageError(f"llamacpp/{name}: no such file; give '{BUNDLED}' or the path of a GGUF file")
     return path
+
+
+def _cores() -> int:
+    """The cores that this process may use, where the system says so (not on macOS)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _number(options: Mapping[str, str], name: str, default: int) -> int:

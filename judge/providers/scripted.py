@@ -39,6 +39,8 @@ class Provider:
         if name not in scripts:
             raise UsageError(f"no script '{name}'; there are: {', '.join(scripts)}")
         options = dict(settings.options or {})
+        if unknown := sorted(set(options) - {"delay", "logprobs", "script"}):
+            raise UsageError(f"scripted has no option '{unknown[0]}' (known: delay, logprobs, script)")
         self._script = scripts[name]
         self._lines = _read(options.get("script")) if name == "file" else []
         self._delay = _seconds(options.get("delay", "0"))
@@ -103,9 +105,12 @@ def _tokens(codes: str, chosen: str, number: int) -> Sequence[TokenChoice]:
 
 def _seconds(text: str) -> float:
     try:
-        return float(text)
-    except ValueError as e:
-        raise UsageError(f"--option delay={text}: not a number of seconds") from e
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise UsageError(f"--option delay={text}: not a number of seconds")
+    return seconds
 
 
 def _read(path: str | None) -> list[tuple[str, str]]:
