@@ -8,6 +8,7 @@ stances, answers, options. Every measure comes with its interval of 1,000 block 
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -31,7 +32,8 @@ from judge.scores import (
     urag,
 )
 from judge.scores.compare import compare_all
-from judge.scores.score import Score, Units, scored
+from judge.scores.score import Score, scored
+from judge.scores.units import Units
 
 ROWS, REPLICATES = 1_000_000, 1_000
 RNG = np.random.default_rng(1)
@@ -246,6 +248,7 @@ def one(name: str) -> None:
 def main() -> None:
     if sys.argv[1:]:
         return one(sys.argv[1])
+    print(f"load of the machine when it started: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     bootstraps()
     print(f"measures over {ROWS:,} judgements                  asked: under 10 s, under 1,024 MB")
     print(f"  {'':<40} {'scores':>10} {'intervals':>10} {'tables':>11} {'peak':>11}", flush=True)

@@ -135,7 +135,7 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
             _two(r["value"]), (r["value"], y), (0, 5), textcoords="offset points", ha="center", fontsize=8
         )
     axes.set_ylim(-0.6, len(rows) - 0.3)
-    axes.set_yticks(range(len(rows)), [_short(r["label"], 44) for r in rows])
+    axes.set_yticks(range(len(rows)), [_short(r["label"], 52) for r in rows])
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     groups = {r["group"] for r in rows}

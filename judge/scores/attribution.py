@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from judge.scores.compare import combined
-from judge.scores.score import Score, StatusArray, Units, harmonic, quotient, scored
+from judge.scores.score import Score, StatusArray, harmonic, quotient, scored
 from judge.scores.tables import (
     coded,
     column,
@@ -27,6 +27,7 @@ from judge.scores.tables import (
     totals,
     units,
 )
+from judge.scores.units import Units
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import FloatArray, IntArray
 

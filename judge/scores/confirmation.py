@@ -22,8 +22,9 @@ import pandas as pd
 
 from judge.errors import BadInput
 from judge.scores.compare import paired
-from judge.scores.score import STATUSES, Score, Units, quotient, scored
+from judge.scores.score import STATUSES, Score, quotient, scored
 from judge.scores.tables import coded, column, counts, flags, gathered, positions, statuses, units
+from judge.scores.units import Units
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import FloatArray
 

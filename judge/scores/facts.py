@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 
 from judge.errors import BadInput
-from judge.scores.score import Score, Units, scored
+from judge.scores.score import Score, scored
+from judge.scores.units import Units
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import FloatArray
 

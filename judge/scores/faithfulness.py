@@ -13,8 +13,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from judge.scores.score import STATUSES, Score, StatusArray, Units, harmonic, scored
+from judge.scores.score import STATUSES, Score, StatusArray, harmonic, scored
 from judge.scores.tables import coded, column, counts, flags, gathered, positions, statuses, units
+from judge.scores.units import Units
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.score import STATUSES, Score, StatusArray, Units, scored, share
+from judge.scores.score import STATUSES, Score, StatusArray, scored, share
 from judge.scores.tables import (
     coded,
     column,
@@ -36,6 +36,7 @@ from judge.scores.tables import (
     statuses,
     units,
 )
+from judge.scores.units import Units
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.types import Status
 

@@ -22,10 +22,11 @@ import pandas as pd
 
 from judge.errors import BadInput
 from judge.scores.compare import combined
-from judge.scores.score import Score, Units, scored
+from judge.scores.score import Score, scored
 from judge.scores.tables import coded, column, replied, statuses, units
+from judge.scores.units import Units
 from judge.stats.coefficients import ratio
-from judge.stats.ratings import FloatArray
+from judge.stats.ratings import BoolArray, FloatArray
 
 Outside = Literal["wrong", "unscored"]
 
@@ -71,10 +72,12 @@ def roles(exam: pd.Series, gold: pd.Series) -> pd.Series:
 
 def role_words(role: pd.Series) -> pd.Series:
     """Roles in our words (the data set says `unrelated`). Raises BadInput for another word."""
-    unknown = set(role.dropna().unique()) - set(_ROLE)
-    if unknown:
-        raise BadInput(f"unknown role '{min(unknown)}'; there are {', '.join(_ROLE)}")
-    return role.map(_ROLE)
+    codes, distinct = pd.factorize(role)
+    for word in distinct:
+        if word not in _ROLE:
+            raise BadInput(f"unknown role '{word}'; there are {', '.join(_ROLE)}")
+    words = np.array([*(_ROLE[word] for word in distinct), None], dtype=object)
+    return pd.Series(words[codes], index=role.index, dtype="object")
 
 
 def inventory(documents: pd.DataFrame) -> dict[str, int]:
@@ -101,15 +104,17 @@ def settings(answers: pd.DataFrame, *, outside: Outside = "wrong") -> dict[str, 
     out. A call that failed is no answer and never counts as one. Misleading only = the oracle rows
     whose document is misleading, when there is no condition of that name.
     """
-    condition = column(answers, "condition", "answers")
-    rows = {_setting(name): condition == name for name in condition.dropna().unique()}
+    codes, conditions = pd.factorize(column(answers, "condition", "answers"))
+    rows = {_setting(name): codes == code for code, name in enumerate(conditions)}
     if "oracle" in rows and "misleading" not in rows and "role" in answers.columns:
-        rows["misleading"] = rows["oracle"] & (role_words(answers["role"]) == "misleading")
+        rows["misleading"] = rows["oracle"] & (role_words(answers["role"]) == "misleading").to_numpy()
+    (every, off), claims = _accuracy(answers, outside), column(answers, "item_id", "answers").to_numpy()
     found = {}
     for name in sorted(rows, key=lambda name: (_ORDER.get(name.split("_")[0], 9), len(name), name)):
-        some = answers[rows[name].to_numpy()]
-        claims = pd.Index(column(some, "item_id", "answers").to_numpy())
-        found[name] = Setting(_accuracy(some, name, outside), claims)
+        score = every.where(rows[name], f"accuracy_{name}")
+        n = int((off & rows[name]).sum())
+        note = f"{n} answers outside the options, or not readable, are {outside}"
+        found[name] = Setting(score.noted(note) if n else score, pd.Index(claims[rows[name]]))
     return found
 
 
@@ -159,8 +164,8 @@ def _setting(condition: str) -> str:
     return f"rag_{top[1]}" if top else {"none": "zero"}.get(condition, condition)
 
 
-def _accuracy(answers: pd.DataFrame, setting: str, outside: Outside) -> Score:
-    who = _claims(answers)
+def _accuracy(answers: pd.DataFrame, outside: Outside) -> tuple[Score, BoolArray]:
+    """Which answers are right, in all settings at once, and which are outside the options or not readable."""
     given = coded(column(answers, "label", "answers"), _TRUTH, "answer", fold=True, other=_OUTSIDE)
     gold = coded(column(answers, "gold", "answers"), _TRUTH, "claim verdict")
     status = statuses(answers, ~np.isnan(given))
@@ -168,9 +173,7 @@ def _accuracy(answers: pd.DataFrame, setting: str, outside: Outside) -> Score:
     correct = np.where(np.isnan(given), np.nan, given == gold)
     correct[off] = 0.0 if outside == "wrong" else np.nan
     correct[np.isnan(gold)] = np.nan
-    n = int(off.sum())
-    note = f"{n} answers outside the options, or not readable, are {outside}"
-    return scored(f"accuracy_{setting}", who, correct, status, why="no verdict", notes=(note,) if n else ())
+    return scored("accuracy", _claims(answers), correct, status, why="no verdict"), off
 
 
 def _claims(answers: pd.DataFrame) -> Units:

@@ -18,8 +18,9 @@ import pandas as pd
 from judge.errors import BadInput
 from judge.scores import retrieval
 from judge.scores.raguard import role_words
-from judge.scores.score import STATUSES, Score, Units, scored
+from judge.scores.score import STATUSES, Score, scored
 from judge.scores.tables import column, counts, positions, units
+from judge.scores.units import Units
 from judge.stats.coefficients import ratio
 
 Relevant = Literal["associated", "supporting"]
@@ -95,8 +96,7 @@ def _joined(
     files = units(documents.drop(columns="question_id", errors="ignore"), "documents", "document_id")
     owner = who.ids.get_indexer(pd.Index(column(documents, "item_id", "documents").to_numpy()))
     role = role_words(column(documents, "role", "documents")).to_numpy()
-    first = retrieval.checked(rankings, who)
-    first = first[first["rank"] <= k]
-    claim = positions(first["item_id"], who, "rankings", "claims")
-    document = positions(first["passage_id"], files, "rankings", "documents")
-    return who, owner, role, claim, document
+    claim = retrieval.checked(rankings, who)
+    first = rankings["rank"].to_numpy(dtype=np.float64) <= k
+    document = positions(rankings["passage_id"][first], files, "rankings", "documents")
+    return who, owner, role, claim[first], document

@@ -15,9 +15,12 @@ import pandas as pd
 import pytrec_eval
 
 from judge.errors import BadInput
-from judge.scores.score import STATUSES, Score, Units, scored
-from judge.scores.tables import column, units
-from judge.stats.ratings import BoolArray, FloatArray
+from judge.scores.score import STATUSES, Score, scored
+from judge.scores.tables import column, positions, units
+from judge.scores.units import Units
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
+
+Numbers = IntArray | FloatArray
 
 _NOT_JUDGED = np.int8(len(STATUSES) - 1)
 
@@ -49,20 +52,26 @@ def at(
     if k < 1:
         raise BadInput(f"k must be at least 1, not {k}")
     who = units(queries, "queries")
-    rankings = checked(rankings, who)
-    run = _nested(rankings["item_id"], rankings["passage_id"], -rankings["rank"].astype(np.float64))
+    where = checked(rankings, who)
+    rank = rankings["rank"].to_numpy(dtype=np.float64)
+    run = _nested(who, where, rankings["passage_id"], -rank)
     judged = relevance[column(relevance, "grade", "relevance").notna()]
     again = judged.duplicated(["item_id", "passage_id"])
     if again.any():
         row = judged[again].iloc[0]
         raise BadInput(f"query '{row['item_id']}' has two grades for passage '{row['passage_id']}'")
-    qrels = _nested(judged["item_id"], judged["passage_id"], judged["grade"].astype(np.int64))
-    n_first, n_unjudged = 0, 0
-    for query, retrieved in run.items():
-        inside = [name for name, score in retrieved.items() if -score <= k]
-        known = qrels.get(query, {})
-        n_first += len(inside)
-        n_unjudged += sum(name not in known for name in inside)
+    of = who.ids.get_indexer(pd.Index(judged["item_id"].to_numpy())).astype(np.int64)
+    grades = judged["grade"].to_numpy(dtype=np.int64)
+    qrels = _nested(who, of, column(judged, "passage_id", "relevance"), grades)
+    n_first = int((rank <= k).sum())
+    nothing: dict[str, int] = {}
+    n_unjudged = sum(
+        name not in known
+        for query, retrieved in run.items()
+        if len(known := qrels.get(query, nothing)) < len(retrieved) or not retrieved.keys() <= known.keys()
+        for name, score in retrieved.items()
+        if -score <= k
+    )
     told = f"{n_unjudged} of {n_first} retrieved passages are unjudged: taken as not relevant"
     notes = (told,) if n_unjudged and not complete else ()
 
@@ -100,32 +109,37 @@ def at(
     ]
 
 
-def checked(rankings: pd.DataFrame, who: Units) -> pd.DataFrame:
-    """Rankings that can be used: known queries, whole ranks from 1, each rank and passage once a query."""
+def checked(rankings: pd.DataFrame, who: Units) -> IntArray:
+    """The position of each row's query, once the rankings are found usable.
+
+    Known queries, whole ranks from 1, each rank and each passage once a query; else BadInput.
+    """
     query, rank = column(rankings, "item_id", "rankings"), column(rankings, "rank", "rankings")
-    column(rankings, "passage_id", "rankings")
-    unknown = ~query.isin(who.ids)
-    if unknown.any():
-        raise BadInput(f"a ranking speaks of '{query[unknown].iloc[0]}', which is not in the queries")
+    where = positions(query, who, "rankings", "queries")
     number = pd.to_numeric(rank, errors="coerce")
-    bad = ~(number >= 1) | (number % 1 != 0)
+    bad = (~(number >= 1) | (number % 1 != 0)).to_numpy()
     if bad.any():
         raise BadInput(f"query '{query[bad].iloc[0]}': rank {rank[bad].iloc[0]} is no whole number from 1")
-    for other, what in (("passage_id", "passage"), ("rank", "rank")):
-        twice = rankings.duplicated(["item_id", other])
+    for name, what in (("passage_id", "passage"), ("rank", "rank")):
+        codes, distinct = pd.factorize(column(rankings, name, "rankings"))
+        twice = pd.Series(where * (len(distinct) + 1) + codes).duplicated().to_numpy()
         if twice.any():
             row = rankings[twice].iloc[0]
-            raise BadInput(f"query '{row['item_id']}' has {what} '{row[other]}' twice")
-    return rankings
+            raise BadInput(f"query '{row['item_id']}' has {what} '{row[name]}' twice")
+    return where
 
 
-def _nested(query: pd.Series, passage: pd.Series, value: pd.Series) -> dict[str, dict[str, Any]]:
-    """{query: {passage: value}}, with ids as strings: what the library takes."""
-    found: dict[str, dict[str, Any]] = {}
-    columns = (column.to_numpy(dtype=object).tolist() for column in (query, passage))
-    for one, other, number in zip(*columns, value.tolist(), strict=True):
-        found.setdefault(str(one), {})[str(other)] = number
-    return found
+def _nested(who: Units, where: IntArray, passage: pd.Series, value: Numbers) -> dict[str, dict[str, Any]]:
+    """{query: {passage: value}}, with ids as strings: what the library takes. Other queries are left out."""
+    order = np.argsort(where, kind="stable")
+    names = list(map(str, passage.to_numpy(dtype=object)[order].tolist()))
+    values = value[order].tolist()
+    ends = np.searchsorted(where[order], np.arange(len(who) + 1)).tolist()
+    return {
+        str(query): dict(zip(names[a:b], values[a:b], strict=True))
+        for query, a, b in zip(who.ids, ends[:-1], ends[1:], strict=True)
+        if b > a
+    }
 
 
 def _evaluate(

@@ -84,8 +84,7 @@ class AnswerAdder:
             )
             self.counts["answers"] += 1
             self._units(answer_id, item_id, question_id, answer, citable)
-        for (unit_id, _, _), vote in labels.items():
-            self.votes.insert(unit_id, vote)
+        self.votes.insert(labels)
         if not new and not labels:
             self.counts["unchanged"] += 1
         self.datasets.add(item_id.partition(":")[0])

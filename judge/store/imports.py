@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from typing import Protocol, TypeVar
 
@@ -101,12 +101,19 @@ class Votes:
         self.conn, self.counts, self.label_counts = conn, counts, label_counts
         self._annotators: dict[str, str] = {}
 
-    def new(self, votes: list[tuple[str, Vote]], where: Where) -> dict[tuple[str, str, str], Vote]:
-        """The votes that the study has not. Raises BadInput for two labels of one annotator on one field."""
+    def new(
+        self, votes: list[tuple[str, Vote]], where: Where, unlabelled: Container[str] = ()
+    ) -> dict[tuple[str, str, str], Vote]:
+        """The votes that the study has not. Raises BadInput for two labels of one annotator on one field.
+
+        `unlabelled` are units known to have no label yet, because they are new.
+        """
         new: dict[tuple[str, str, str], Vote] = {}
         for unit_id, vote in votes:
             key = (unit_id, vote.field, vote.annotator)
-            known = new[key].value if key in new else self._stored(*key)
+            known = new[key].value if key in new else None
+            if known is None and unit_id not in unlabelled:
+                known = self._stored(*key)
             if known is None:
                 self._check(vote, where)
                 new[key] = vote
@@ -142,22 +149,26 @@ class Votes:
                 vote.field,
             )
 
-    def insert(self, unit_id: str, vote: Vote) -> None:
-        if vote.annotator not in self._annotators:
-            self.conn.execute("INSERT INTO annotators VALUES (?, ?, '{}')", [vote.annotator, str(vote.kind)])
-            self._annotators[vote.annotator] = str(vote.kind)
-        self.conn.execute(
+    def insert(self, votes: Mapping[tuple[str, str, str], Vote]) -> None:
+        """Store what `new` has returned."""
+        for vote in votes.values():
+            if vote.annotator not in self._annotators:
+                self.conn.execute(
+                    "INSERT INTO annotators VALUES (?, ?, '{}')", [vote.annotator, str(vote.kind)]
+                )
+                self._annotators[vote.annotator] = str(vote.kind)
+            self.label_counts.setdefault(vote.field, Counter())[vote.value] += 1
+        self.conn.executemany(
             "INSERT INTO labels (unit_id, field, annotator_id, value, rationale) VALUES (?, ?, ?, ?, ?)",
-            [unit_id, vote.field, vote.annotator, vote.value, vote.rationale],
+            [(unit_id, v.field, v.annotator, v.value, v.rationale) for (unit_id, _, _), v in votes.items()],
         )
-        self.counts["labels"] += 1
-        self.label_counts.setdefault(vote.field, Counter())[vote.value] += 1
+        self.counts["labels"] += len(votes)
 
 
 def check_storable(row: object, where: Where) -> None:
     """Raises BadInput for what SQLite cannot hold: half surrogate pairs, NaN."""
     try:
-        json.dumps(row, ensure_ascii=False, allow_nan=False, default=_parts).encode()
+        _CHECK.encode(row).encode()
     except UnicodeEncodeError as e:
         raise at(where, "text with half a surrogate pair, which no file and no model can take", "") from e
     except (ValueError, TypeError) as e:
@@ -168,6 +179,9 @@ def _parts(value: object) -> dict[str, Json]:
     if not is_dataclass(value):
         raise TypeError(f"{type(value).__name__} is not JSON")
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
+_CHECK = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_parts)
 
 
 def at(where: Where, reason: str, field_name: str) -> BadInput:

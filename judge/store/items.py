@@ -6,7 +6,7 @@ import hashlib
 import sqlite3
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from ulid import ULID
 
@@ -16,6 +16,7 @@ from judge.store.study import Store, canonical, dumps
 from judge.types import Item, Json, Passage, Row, Where
 
 _KINDS = {"items": "item", "passages": "passage"}
+_CHUNK = 500  # ids looked up by one statement
 # An original claim and a counter claim of the same pair are a unit, once both are there.
 _PAIR_UNITS = """
     INSERT INTO units (unit_id, kind, item_id, question_id, span)
@@ -58,38 +59,54 @@ class _Adder:
         check_storable(item, where)
         if item.polarity not in (None, "original", "counter"):
             raise at(where, f"'{item.polarity}' is neither original nor counter", "polarity")
-        passages = [(passage_id(item, p), p) for p in item.passages]
-        new_item = self._is_new("items", item.item_id, item.item_id, item_sha(item), where)
-        new_passages: dict[str, Passage] = {}
-        for pid, passage in passages:
-            if pid in new_passages:
-                if passage_sha(new_passages[pid]) != passage_sha(passage):
+        passages = [(passage_id(item, p), p, passage_sha(p)) for p in item.passages]
+        units = self._units([item.item_id, *(pid for pid, _, _ in passages)])
+        new_item = self._is_new("items", item.item_id, item.item_id, item_sha(item), units, where)
+        new: dict[str, tuple[Passage, str]] = {}
+        for pid, passage, sha in passages:
+            if pid in new:
+                if new[pid][1] != sha:
                     raise at(where, f"two passages of this row have the id '{passage.source_id}'", "passages")
-            elif self._is_new("passages", pid, item.item_id, passage_sha(passage), where):
-                new_passages[pid] = passage
-        labels = self.votes.new(
-            [(item.item_id, v) for v in item.votes] + [(pid, v) for pid, p in passages for v in p.votes],
-            where,
-        )
+            elif self._is_new("passages", pid, item.item_id, sha, units, where):
+                new[pid] = passage, sha
+        votes = [(item.item_id, v) for v in item.votes]
+        votes += [(pid, v) for pid, p, _ in passages for v in p.votes]
+        labels = self.votes.new(votes, where, unlabelled=[*new, item.item_id] if new_item else new)
         self.datasets.add(item.dataset)
         if new_item:
             self._insert_item(item)
-        position = 0 if new_item else self._next_position(item.item_id)
-        for pid, passage in new_passages.items():
-            self._insert_passage(pid, passage, item, position)
-            position += 1
-        for (unit_id, _, _), vote in labels.items():
-            self.votes.insert(unit_id, vote)
-        if not (new_item or new_passages or labels):
+        if new:
+            self._insert_passages(new, item, 0 if new_item else self._next_position(item.item_id))
+        if labels:
+            self.votes.insert(labels)
+        if not (new_item or new or labels):
             self.counts["unchanged"] += 1
 
-    def _is_new(self, table: str, unit_id: str, item_id: str, sha: str, where: Where) -> bool:
+    def _units(self, unit_ids: list[str]) -> dict[str, tuple[str, str]]:
+        """Kind and item of those of these units that the study has."""
+        found: dict[str, tuple[str, str]] = {}
+        for start in range(0, len(unit_ids), _CHUNK):
+            some = unit_ids[start : start + _CHUNK]
+            # Marks, not json_each: that one cuts an id at a NUL.
+            query = f"SELECT unit_id, kind, item_id FROM units WHERE unit_id IN ({','.join('?' * len(some))})"
+            found.update((row[0], (row[1], row[2])) for row in self.conn.execute(query, some))
+        return found
+
+    def _is_new(
+        self,
+        table: str,
+        unit_id: str,
+        item_id: str,
+        sha: str,
+        units: Mapping[str, tuple[str, str]],
+        where: Where,
+    ) -> bool:
         """Whether the item or passage is to be added. Raises BadInput when its id stands for another one."""
-        unit = self.conn.execute("SELECT kind, item_id FROM units WHERE unit_id = ?", [unit_id]).fetchone()
+        unit = units.get(unit_id)
         if unit is None:
             return True
         kind = _KINDS[table]
-        if tuple(unit) != (kind, item_id):
+        if unit != (kind, item_id):
             raise at(
                 where,
                 f"the {kind} '{unit_id}' would have the id that a {unit[0]} of '{unit[1]}' has; "
@@ -136,28 +153,21 @@ class _Adder:
             self.conn.execute(_PAIR_UNITS, [item.item_id])
         self.counts["items"] += 1
 
-    def _insert_passage(self, pid: str, passage: Passage, item: Item, position: int) -> None:
-        self.conn.execute(
+    def _insert_passages(self, new: Mapping[str, tuple[Passage, str]], item: Item, position: int) -> None:
+        question = question_id(item)
+        self.conn.executemany(
             "INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                pid,
-                item.item_id,
-                position,
-                passage.title,
-                passage.text,
-                passage.date,
-                passage.source,
-                dumps(passage.meta),
-                passage_sha(passage),
-                self.import_id,
+                (pid, item.item_id, n, p.title, p.text, p.date, p.source, dumps(p.meta), sha, self.import_id)
+                for n, (pid, (p, sha)) in enumerate(new.items(), position)
             ],
         )
-        self.conn.execute(
+        self.conn.executemany(
             "INSERT INTO units (unit_id, kind, item_id, question_id, passage_id) "
             "VALUES (?, 'passage', ?, ?, ?)",
-            [pid, item.item_id, question_id(item), pid],
+            [(pid, item.item_id, question, pid) for pid in new],
         )
-        self.counts["passages"] += 1
+        self.counts["passages"] += len(new)
 
     def _next_position(self, item_id: str) -> int:
         query = "SELECT coalesce(max(position) + 1, 0) FROM passages WHERE item_id = ?"

@@ -25,14 +25,19 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+# Made once: json.dumps with options of its own makes an encoder for every call.
+_STORED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_CANONICAL = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
 def dumps(value: Json) -> str:
     """JSON as stored: readable Unicode, no spaces, keys as given. Raises ValueError for NaN."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _STORED.encode(value)
 
 
 def canonical(value: Json) -> str:
     """JSON for hashing: sorted keys, no spaces."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return _CANONICAL.encode(value)
 
 
 class Store:

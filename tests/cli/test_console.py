@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import time
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -33,7 +35,8 @@ from judge.errors import (
     UsageError,
     WriteFailed,
 )
-from tests.cli.helpers import Done, process, write_rows
+from tests.cli.helpers import Done, write_rows
+from tests.store.helpers import import_jsonl
 
 Judge = Callable[..., Done]
 
@@ -179,12 +182,13 @@ def test_bad_input_says_where() -> None:
 # --- a real process
 
 
-@pytest.fixture
-def many(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study with more items than a pipe holds."""
+    folder = tmp_path_factory.mktemp("many")
     rows = [{"id": str(n), "claim": f"Claim number {n}: " + "x" * 60} for n in range(3000)]
-    process("items", "import", "jsonl", write_rows(tmp_path / "rows.jsonl", rows), cwd=tmp_path)
-    return tmp_path
+    import_jsonl(folder / "study.db", write_rows(folder / "rows.jsonl", rows))
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -231,7 +235,8 @@ def test_output_that_cannot_be_written_is_an_error(many: Path, words: str) -> No
 
 
 def test_ctrl_c_prints_the_line_to_resume(tmp_path: Path) -> None:
-    process("items", "import", "jsonl", write_rows(tmp_path / "pairs.jsonl"), cwd=tmp_path)
+    study = tmp_path / "study.db"
+    import_jsonl(study, write_rows(tmp_path / "pairs.jsonl"))
     words = ["run", "stance", "-m", "scripted/hash", "--option", "delay=30", "--concurrency", "1"]
     running = subprocess.Popen(
         [sys.executable, "-m", "judge", *words],
@@ -241,13 +246,9 @@ def test_ctrl_c_prints_the_line_to_resume(tmp_path: Path) -> None:
         text=True,
     )
     # The run is in the study before its first call is sent; the second interrupt ends the waiting for it.
-    study = tmp_path / "study.db"
-    for _ in range(600):
-        listed = process("runs", "list", "--json", cwd=tmp_path, env={"JUDGE_DB": str(study)})
-        if json.loads(listed.stdout)["rows"]:
-            break
-    else:
-        pytest.fail("the run did not start")
+    with sqlite3.connect(study) as conn:
+        while running.poll() is None and conn.execute("SELECT count(*) FROM runs").fetchone() == (0,):
+            time.sleep(0.05)
     running.send_signal(signal.SIGINT)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)

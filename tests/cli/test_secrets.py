@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.helpers import process, write_rows
 from tests.loopback.process import ServerProcess
+from tests.store.helpers import import_jsonl
 
 KEY, USER, PASSWORD = "sk-canary-0123456789", "canary-user", "canary-password"
 # The password travels as base64 of `user:password`.
@@ -21,7 +22,7 @@ KEYS = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a study."""
-    process("items", "import", "jsonl", write_rows(tmp_path / "pairs.jsonl"), cwd=tmp_path)
+    import_jsonl(tmp_path / "study.db", write_rows(tmp_path / "pairs.jsonl"))
     return tmp_path
 
 

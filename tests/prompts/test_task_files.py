@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judge.errors import Exit, TaskError, UsageError
-from judge.prompts import find_tasks, load_task, parse_task
+from judge.prompts import find_tasks, load, load_task, parse_task
 from judge.prompts.load import answer_schema
 from judge.prompts.spec import NEVER_INPUTS
 from judge.resources import resource_dir
@@ -307,6 +307,14 @@ def test_names_find_the_newest_version(tmp_path: Path) -> None:
         UsageError, match=r"no task 'yours'; there are: .*mine\.v2.*stance\.v1|stance\.v1.*mine"
     ):
         load_task("yours", tmp_path)
+
+
+def test_the_newest_version_may_be_a_shipped_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "shipped", "mine.v3")
+    write(tmp_path / "own", "mine.v2")
+    monkeypatch.setattr(load, "resource_dir", lambda name: tmp_path / "shipped")
+    assert load_task("mine", tmp_path / "own").name == "mine.v3"
+    assert load_task("mine.v2", tmp_path / "own").name == "mine.v2"
 
 
 def test_a_folder_cannot_change_a_shipped_task(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from judge.errors import BadInput
 from judge.scores.compare import combined, compare, compare_all, over
-from judge.scores.score import Score, Units, quotient, scored
+from judge.scores.score import Score, quotient, scored
+from judge.scores.units import Units
 
 NAN = float("nan")
 

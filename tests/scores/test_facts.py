@@ -9,7 +9,8 @@ import pytest
 
 from judge.errors import BadInput
 from judge.scores import facts
-from judge.scores.score import Score, Units, scored
+from judge.scores.score import Score, scored
+from judge.scores.units import Units
 from tests.scores.helpers import numbers, points
 
 NAN = float("nan")

@@ -20,7 +20,8 @@ from judge.scores import (
     retrieval,
     urag,
 )
-from judge.scores.score import Score, Units
+from judge.scores.score import Score
+from judge.scores.units import Units
 
 Table = dict[str, pd.DataFrame]
 N, PARTS = 240, 4

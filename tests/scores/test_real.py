@@ -14,7 +14,8 @@ import pytest
 from judge.scores import faithfulness, garage, mirage, raguard, raguard_retrieval
 from judge.scores.answers_text import declines
 from judge.scores.compare import compare
-from judge.scores.score import Units, by_stratum, scored
+from judge.scores.score import by_stratum, scored
+from judge.scores.units import Units
 from tests.real import require
 from tests.scores.helpers import numbers, points
 

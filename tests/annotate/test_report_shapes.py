@@ -1,0 +1,92 @@
+"""Whatever labels a study holds, every format comes out: levels, numbers of people and judges, gold or none."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.report import FORMATS, Asked, build
+from judge.prompts import load_task
+from judge.store import Store
+from judge.types import Status
+from tests.annotate.agreement_helpers import checked
+from tests.annotate.report_helpers import U, grade_task, score_task, study
+
+TASKS = {
+    "nominal": (load_task("stance"), ["support", "refute", "neutral"]),
+    "ordinal": (grade_task(), ["low", "mid", "high"]),
+    "interval": (score_task(), ["0", "1", "2.5", "7"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("level", "n", "people", "judges", "gold"),
+    [
+        ("nominal", 1, 0, 1, True),
+        ("nominal", 12, 1, 2, True),
+        ("nominal", 12, 2, 0, False),
+        ("nominal", 40, 10, 1, False),
+        ("ordinal", 12, 3, 1, True),
+        ("ordinal", 5, 0, 2, True),
+        ("interval", 12, 0, 1, True),
+        ("interval", 40, 3, 1, False),
+        ("interval", 12, 2, 2, True),
+    ],
+)
+def test_every_shape_of_study_has_a_report(
+    tmp_path: Path, level: str, n: int, people: int, judges: int, gold: bool
+) -> None:
+    task, labels = TASKS[level]
+    draw = random.Random(n + people)
+    units = []
+    for i in range(n):
+        truth = draw.choice(labels)
+
+        def label(truth: str = truth) -> str:
+            return truth if draw.random() < 0.8 else draw.choice(labels)
+
+        answers: dict[str, Any] = {f"m/{j}": label() for j in range(judges) if draw.random() < 0.9}
+        if i % 7 == 3 and judges:
+            answers["m/0"] = draw.choice(list(Status)[1:])
+        elif level != "interval" and "m/0" in answers:
+            answers["m/0"] = (answers["m/0"], 0.5 + i % 5 / 10)
+        votes = {f"p{k}": label() for k in range(people) if draw.random() < 0.8}
+        units.append(U(truth if gold and i % 5 < 4 else None, votes, answers, question=f"q{i // 2}"))
+    units[0].people, units[0].judges = (
+        {f"p{k}": labels[0] for k in range(people)},
+        {f"m/{j}": labels[0] for j in range(judges)},
+    )
+    path = study(tmp_path / "study.db", units, task)
+    with warnings.catch_warnings(), Store.open(path, create=False) as store:
+        warnings.simplefilter("error")
+        document = build(store, Asked())
+        texts = {name: render(document) for name, render in FORMATS.items()}
+    found = checked(texts["json"])
+    assert len(found["verdicts"]) == (judges if people or gold else 0)
+    for measure in found["measures"]:
+        assert measure["value"] is None or measure["coverage"] is not None, measure
+    for section in document.sections:
+        assert bool(section.blocks) != bool(section.absent) or section.key == "citations"
+    assert all(text.endswith("\n") or name == "html" for name, text in texts.items())
+
+
+def test_two_runs_of_one_model_are_told_apart(tmp_path: Path) -> None:
+    from judge.store.runs import Entry, add_judgements, start_run
+    from judge.types import Answered, Judgement, Usage
+
+    path = study(tmp_path / "study.db", [U("support", {}, {"m/judge": "support"})] * 12)
+    with Store.open(path, create=False) as store:
+        run, _ = start_run(store, load_task("stance"), "m/judge", {"temperature": 1.0}, {})
+        labels = (Answered("stance", "refute"),)
+        entry = Entry(
+            Judgement(run, "study:0/p", 0, 0, Status.OK, None, None, labels, Usage(), None, None), None
+        )
+        with store.transaction() as conn:
+            add_judgements(conn, [entry], set())
+        document = build(store, Asked())
+        runs = [r[0] for r in store.conn.execute("SELECT run_id FROM runs ORDER BY started, run_id")]
+    assert [j["name"] for j in document.facts["judges"]] == [f"m/judge · {r[-4:]}" for r in runs]
