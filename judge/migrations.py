@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-NAMES = ("m001_study", "m002_answers")
+NAMES = ("m001_study", "m002_answers", "m003_embeddings")
 """The migrations of this version, in order; `_m001_study` is the function of the first."""
 SET = "judge"
 
@@ -57,6 +57,10 @@ def _m001_study(db: Any) -> None:
 
 def _m002_answers(db: Any) -> None:
     _execute(db, _ANSWERS)
+
+
+def _m003_embeddings(db: Any) -> None:
+    _execute(db, _EMBEDDINGS)
 
 
 def _execute(db: Any, statements: str) -> None:
@@ -257,4 +261,14 @@ CREATE VIEW unit_texts AS
                 AS other_cited_passages
     FROM units AS u JOIN items AS i USING (item_id) LEFT JOIN passages AS p USING (passage_id)
          LEFT JOIN answers AS a ON a.answer_id = u.answer_id
+"""
+
+_EMBEDDINGS = """
+CREATE TABLE embeddings (
+    embedder TEXT NOT NULL,
+    text_sha TEXT NOT NULL,
+    model TEXT NOT NULL,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (embedder, text_sha)
+)
 """

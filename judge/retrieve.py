@@ -1,22 +1,28 @@
-"""Rank the study's passages for each item: the first stage of a retrieval pipeline, here by BM25.
+"""Rank the study's passages for each item: the first stage of a retrieval pipeline, by BM25 or by embeddings.
 
-bm25s (MIT) does the work and is an optional package: pip install 'adjudge[retrieve]'. BM25 after
-Robertson and Zaragoza (2009) in the variant that Lucene uses, which is the library's default.
+bm25s (MIT) is an optional package: pip install 'adjudge[retrieve]'. BM25 after Robertson and Zaragoza
+(2009) in the variant that Lucene uses, which is the library's default. Embeddings are compared by their
+cosine, all with all and not by an approximate index: what is measured is the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from judge.errors import BadInput, MissingExtra, UsageError
 from judge.store.rankings import Ranked
 from judge.store.study import Store
 from judge.types import Json, Where
 
-RETRIEVERS = ("bm25",)
+RETRIEVERS = ("bm25", "embeddings")
 QUERIES = ("auto", "claim", "question")
 BATCH = 1000
+MOST_SCORES = 20_000_000
+"""Cosines in memory at once (4 bytes each)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,89 @@ class Bm25:
 
         words = {"k": self.k, "k1": self.k1, "b": self.b, "stopwords": self.stopwords, "query": self.query}
         return {"retriever": "bm25", **words, "library": f"bm25s {bm25s.__version__}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """How to rank by embeddings. Some models want a word before what is searched for, and before what is found."""
+
+    k: int = 100
+    query: str = "auto"
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+    def as_json(self) -> Mapping[str, Json]:
+        """As stored with the ranking; the embedder's description is added to it."""
+        prefixes = {"query_prefix": self.query_prefix, "passage_prefix": self.passage_prefix}
+        return {"retriever": "embeddings", "k": self.k, "query": self.query, **prefixes}
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is searched for (item, text as sent), and in what; `texts` (as sent) have `copies` (item -> passage)."""
+
+    queries: Sequence[tuple[str, str]]
+    texts: Sequence[str]
+    copies: Sequence[Mapping[str, str]]
+
+    def all_texts(self) -> dict[str, str]:
+        """Every text once -> what to call it in an error."""
+        found = {
+            text: f"passage '{next(iter(copies.values()))}'"
+            for text, copies in zip(self.texts, self.copies, strict=True)
+        }
+        for item, text in self.queries:
+            found.setdefault(text, f"item '{item}'")
+        return found
+
+
+def dense_search(store: Store, options: Dense, dataset: str | None = None) -> Search:
+    """The texts to embed. Raises as `bm25`."""
+    copies, texts = _corpus(store, dataset)
+    queries = _queries(store, dataset, options.query)
+    return Search(
+        [(item, options.query_prefix + text) for item, text in queries],
+        [options.passage_prefix + text for text in texts],
+        copies,
+    )
+
+
+def dense(
+    search: Search,
+    queries: NDArray[np.float32],
+    passages: NDArray[np.float32],
+    k: int,
+    name: str,
+    where: Where,
+) -> Iterator[Ranked]:
+    """The k passages of greatest cosine for each query; rows of the matrices are in the order of `search`.
+
+    An item gets its own copy of a passage that several items have. Equal cosines are in the order of import.
+    """
+    q, p = _unit(queries), _unit(passages)
+    k = min(k, len(p))
+    step = max(1, MOST_SCORES // len(p))
+    for start in range(0, len(q), step):
+        for row, (item, _) in zip(
+            q[start : start + step] @ p.T, search.queries[start : start + step], strict=True
+        ):
+            # Rounded before they are compared, so that the last bit of a sum does not order equal texts.
+            cosines = np.round(row.astype(np.float64), 6)
+            least = np.partition(cosines, len(p) - k)[len(p) - k]
+            candidates = np.flatnonzero(cosines >= least)
+            best = candidates[np.argsort(-cosines[candidates], kind="stable")][:k].tolist()
+            ranked = [(_copy(search.copies[d], item), float(cosines[d])) for d in best]
+            yield Ranked(name, "retrieve", item, ranked, where)
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return found
+
+
+def _copy(copies: Mapping[str, str], item: str) -> str:
+    """The item's own copy of a passage, else the first there is."""
+    return copies.get(item) or next(iter(copies.values()))
 
 
 def require_bm25() -> None:
@@ -73,7 +162,7 @@ def bm25(store: Store, options: Bm25, name: str, stage: str, dataset: str | None
             best = sorted(
                 (-score, document) for document, score in zip(row, values, strict=True) if score > 0
             )
-            ranked = [(copies[d].get(item) or next(iter(copies[d].values())), round(-s, 6)) for s, d in best]
+            ranked = [(_copy(copies[d], item), round(-s, 6)) for s, d in best]
             yield Ranked(name, stage, item, ranked, where)
 
 

@@ -9,7 +9,8 @@ from judge.cli.demo import demo
 from judge.cli.generate import generate
 from judge.cli.items import items
 from judge.cli.models import models
-from judge.cli.rankings import rankings, retrieve
+from judge.cli.rankings import rankings
+from judge.cli.retrieve import retrieve
 from judge.cli.run import run
 from judge.cli.runs import runs
 from judge.cli.tasks import tasks

@@ -50,7 +50,7 @@ class Provider(Protocol):
 def vendors() -> list[str]:
     """Every vendor, by looking at the files of this package."""
     package = importlib.import_module("judge.providers")
-    shared = {"base", "http", "tokens"}
+    shared = {"base", "embeddings", "http", "tokens"}
     found = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared]
     return sorted(n.replace("_", "-") for n in found)
 

@@ -1,0 +1,125 @@
+"""Vectors of texts from `/embeddings`: OpenAI's, and any server that speaks it (`--base-url`).
+
+Wire format: https://platform.openai.com/docs/api-reference/embeddings. One call takes several texts;
+like every provider it never retries, waits or counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.errors import KeyProblem, ServerFault, UsageError
+from judge.providers import http
+from judge.providers.base import Settings
+from judge.types import Json
+
+OWN_URL = "https://api.openai.com/v1"
+KEY = "OPENAI_API_KEY"
+_OPTIONS = {"dimensions"}
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """One call's vectors, `[texts, numbers]` in the order of the texts, and what it used."""
+
+    vectors: Vectors
+    tokens: int | None = None
+    resolved_model: str | None = None
+
+
+class Embedder:
+    """One embedding model, named `openai/NAME` as everywhere.
+
+    Settings: `base_url` (default: OPENAI_BASE_URL, then OpenAI itself), `timeout` in seconds for one
+    call, option `dimensions`. Raises UsageError for another vendor, base URL or option.
+    """
+
+    def __init__(self, model: str, settings: Settings) -> None:
+        vendor, slash, name = model.partition("/")
+        if vendor != "openai" or not slash or not name:
+            raise UsageError(
+                f"model '{model}': embeddings come from openai/NAME, OpenAI's or, with --base-url, those of any "
+                "server that has /embeddings"
+            )
+        self._at = http.server(settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_URL)
+        own = self._at.host == "openai.com" or self._at.host.endswith(".openai.com")
+        self._key_needed = own
+        self._who = "OpenAI" if own else self._at.url
+        self._name, self._timeout = name, settings.timeout
+        options = dict(settings.options or {})
+        if unknown := sorted(set(options) - _OPTIONS):
+            raise UsageError(
+                f"embeddings have no option '{unknown[0]}' (known: {', '.join(sorted(_OPTIONS))})"
+            )
+        if "dimensions" in options and not (options["dimensions"].isdecimal() and int(options["dimensions"])):
+            raise UsageError(f"--option dimensions={options['dimensions']}: not a whole number above 0")
+        self._options = {k: int(v) for k, v in options.items()}
+        self._wire: http.Wire | None = None
+
+    @property
+    def who(self) -> str:
+        """The server, as errors name it."""
+        return self._who
+
+    def describe(self) -> Mapping[str, Json]:
+        """What a vector depends on beside its text: model, base URL without credentials, options."""
+        return {"model": self._name, "base_url": self._at.url, "options": dict(self._options)}
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """One call. Raises KeyProblem, RateLimited, ServerFault, Unreachable or Rejected.
+
+        An answer that has not one vector of finite numbers, not all zero, for each text, all of the
+        same length, is a ServerFault.
+        """
+        wire = self._connect()
+        body = {"model": self._name, "input": list(texts), "encoding_format": "float", **self._options}
+        answer = await wire.post("/embeddings", json.dumps(body).encode())
+        if answer.status != 200:
+            said = wire.complaint(answer)
+            if answer.status == 429 and said.code == "insufficient_quota":
+                raise KeyProblem(f"{self._who}: the account of {KEY} has no quota left: {said.message}")
+            raise http.failure(answer, said, self._who, self._name, KEY)
+        return self._read(http.decoded(answer.body), len(texts))
+
+    async def close(self) -> None:
+        """Close the connections; safe to call twice."""
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            await wire.close()
+
+    def _connect(self) -> http.Wire:
+        if self._wire is None:
+            key = http.key_from(KEY)
+            if not key and self._key_needed:
+                raise KeyProblem(f"{KEY} is not set: export it, or name another server with --base-url")
+            headers = {"Content-Type": "application/json", "Accept": "application/json"}
+            if key:
+                headers["Authorization"] = f"Bearer {key}"
+            self._wire = http.Wire(self._at, headers, self._timeout, [key])
+        return self._wire
+
+    def _read(self, body: Json, n: int) -> Embedded:
+        try:
+            rows = sorted(body["data"], key=lambda row: int(row["index"]))
+            if [int(row["index"]) for row in rows] != list(range(n)):
+                raise ServerFault(f"{self._who}: {len(rows)} vectors came for {n} texts")
+            lists = [row["embedding"] for row in rows]
+            used, resolved = body.get("usage") or {}, body.get("model")
+            tokens = http.usage(used.get("prompt_tokens")).input_tokens
+            with np.errstate(over="ignore"):  # what overflows is infinite, and refused below
+                vectors = np.asarray(lists, dtype=np.float32)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as e:
+            raise ServerFault(f"{self._who}: the answer is no list of embeddings, or of unequal ones") from e
+        if vectors.ndim != 2 or not vectors.shape[1]:
+            raise ServerFault(f"{self._who}: the answer is no list of embeddings, or of unequal ones")
+        if not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
+            raise ServerFault(f"{self._who}: a vector has numbers that are not finite, or only zeros")
+        return Embedded(vectors, tokens, http.text_of(resolved) or None)

@@ -1,0 +1,149 @@
+"""Texts in, vectors in the study: several texts a call, several calls at once, each kept when it is there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from judge.errors import BadInput, ProviderError, Rejected, Unreachable
+from judge.providers.embeddings import Embedded, Embedder
+from judge.runner.retry import Patience
+from judge.store import embeddings
+from judge.store.study import Store
+
+TOO_MUCH = (400, 413, 422)
+"""What servers answer to too many texts or too long ones; 404 and the rest are about the model."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How the embedding stands: `known` texts had a vector before, `done` got one now, in `calls` calls."""
+
+    texts: int
+    known: int
+    done: int = 0
+    calls: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Texts in a call, characters in a call (one text may have more), calls at once."""
+
+    batch: int = 32
+    characters: int = 200_000
+    concurrency: int = 8
+    patience: Patience = field(default_factory=Patience)
+
+
+async def embed_all(
+    store: Store,
+    embedder: Embedder,
+    model: str,
+    texts: Mapping[str, str],
+    pace: Pace | None = None,
+    watch: Callable[[Progress], None] | None = None,
+) -> Progress:
+    """Give every text a vector in the study. `texts`: the text -> what errors call it.
+
+    Each call's vectors are committed when they come, so the same command goes on where it stopped.
+    A call that is refused for its size is halved until the text that cannot be taken is found.
+    Raises BadInput for such a text, ProviderError when there is no answer within patience, Rejected
+    when the vectors have another length than earlier ones.
+    """
+    return await _Embedding(store, embedder, model, texts, pace or Pace(), watch).go()
+
+
+class _Embedding:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        model: str,
+        texts: Mapping[str, str],
+        pace: Pace,
+        watch: Callable[[Progress], None] | None,
+    ) -> None:
+        self.store, self.embedder, self.model, self.texts = store, embedder, model, texts
+        self.pace, self.watch = pace, watch
+        self.name = embeddings.embedder_sha(embedder.describe())
+        self.shas = {text: embeddings.text_sha(text) for text in texts}
+        sizes = embeddings.known(store.conn, self.name, list(self.shas.values()))
+        self.size: int | None = next(iter(sizes.values()), None)
+        self.left = [text for text, sha in self.shas.items() if sha not in sizes]
+        self.progress = Progress(len(texts), len(texts) - len(self.left))
+
+    async def go(self) -> Progress:
+        batches = _batches(self.left, self.pace)
+        workers = [asyncio.create_task(self._work(batches)) for _ in range(self.pace.concurrency)]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            await self.embedder.close()
+        return self.progress
+
+    async def _work(self, batches: Iterator[list[str]]) -> None:
+        for batch in batches:
+            await self._embed(batch)
+
+    async def _embed(self, batch: list[str]) -> None:
+        try:
+            found = await self._patiently(batch)
+        except Rejected as error:
+            if error.status not in TOO_MUCH:
+                raise
+            if len(batch) == 1:
+                raise BadInput(f"{self.texts[batch[0]]}: {error}") from error
+            half = len(batch) // 2
+            await self._embed(batch[:half])
+            await self._embed(batch[half:])
+            return
+        self._keep(batch, found)
+
+    def _keep(self, batch: Sequence[str], found: Embedded) -> None:
+        size = found.vectors.shape[1]
+        self.size = self.size or size
+        if size != self.size:
+            raise Rejected(
+                f"{self.embedder.who} gives vectors of {size} numbers for '{self.model}', and gave {self.size} "
+                "before; if another model has its name now, delete its rows from the study's table 'embeddings'"
+            )
+        with self.store.transaction() as conn:
+            shas = [self.shas[text] for text in batch]
+            embeddings.add(conn, self.name, found.resolved_model or self.model, shas, found.vectors)
+        self.progress.done += len(batch)
+        self.progress.tokens += found.tokens or 0
+        if self.watch is not None:
+            self.watch(self.progress)
+
+    async def _patiently(self, batch: Sequence[str]) -> Embedded:
+        tries = 0
+        while True:
+            self.progress.calls += 1
+            try:
+                return await self.embedder.embed(batch)
+            except ProviderError as error:
+                tries += 1
+                wait = self.pace.patience.wait(error, tries)
+                # A server that has answered nothing yet is more likely not there than busy.
+                absent = isinstance(error, Unreachable) and not self.progress.done and tries > 1
+                if wait is None or absent:
+                    raise
+            await asyncio.sleep(wait)
+
+
+def _batches(texts: Sequence[str], pace: Pace) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if batch and (len(batch) == pace.batch or size + len(text) > pace.characters):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text)
+    if batch:
+        yield batch

@@ -1,0 +1,191 @@
+"""judge retrieve --retriever embeddings: exact cosine, vectors kept in the study, servers that fail."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judge.retrieve import Search, dense
+from judge.store import Store
+from judge.types import Where
+from tests.answers.helpers import EXAMPLES, Judge, column, rows, write
+from tests.cli.helpers import checked
+from tests.loopback.process import ServerProcess
+
+DENSE = ("retrieve", "--retriever", "embeddings", "-m", "openai/m")
+
+
+def ids(rank: int = 1) -> dict[str, str]:
+    return dict(rows("SELECT item_id, passage_id FROM rankings WHERE rank = ?", rank))
+
+
+@pytest.fixture
+def items(judge: Judge) -> None:
+    judge("items", "import", "jsonl", EXAMPLES / "rag.jsonl")
+
+
+def test_the_order_is_that_of_exact_cosines(judge: Judge, tmp_path: Path) -> None:
+    claims: list[dict[str, Any]] = [
+        {"id": "a", "claim": "qa", "passages": [{"id": "x", "text": "px"}, {"id": "y", "text": "py"}]},
+        {"id": "b", "claim": "qb", "passages": [{"id": "z", "text": "pz"}]},
+    ]
+    # cos(qa, px) = 3/5 = 0.6, cos(qa, py) = 0.8, cos(qa, pz) = -1; cos(qb, px) = 0.8, qb against py 0.6, pz 0.
+    # Lengths differ, so that an inner product would order them otherwise (30, 4, -1).
+    vectors = {
+        "qa": [1.0, 0.0],
+        "qb": [0.0, 2.0],
+        "px": [30.0, 40.0],
+        "py": [4.0, 3.0],
+        "pz": [-1.0, 0.0],
+    }
+    judge("items", "import", "jsonl", write(tmp_path / "d.jsonl", claims))
+    with ServerProcess("embeddings", "--record", "--vectors", json.dumps(vectors)) as server:
+        done = judge(*DENSE, "--base-url", server.url, "-k", "2", "--json")
+        assert sorted(text for body in server.bodies() for text in body["input"]) == sorted(vectors)
+    document = checked(done.out, "retrieve")
+    assert (document["name"], document["lists"], document["entries"], document["empty"]) == ("m", 2, 4, 0)
+    assert document["options"]["size"] == 2 and document["options"]["retriever"] == "embeddings"
+    assert rows("SELECT item_id, rank, passage_id, score FROM rankings ORDER BY item_id, rank") == [
+        ("d:a", 1, "d:a/y", 0.8),
+        ("d:a", 2, "d:a/x", 0.6),
+        ("d:b", 1, "d:a/x", 0.8),
+        ("d:b", 2, "d:a/y", 0.6),
+    ]
+
+
+def test_equal_cosines_are_in_the_order_of_import_and_blocks_change_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw = np.random.default_rng(7)
+    passages = draw.integers(-2, 3, (40, 4)).astype(np.float32)
+    passages[:, 0] += 5
+    passages = np.concatenate([passages, 2 * passages])  # every cosine occurs twice
+    queries = draw.normal(size=(23, 4)).astype(np.float32)
+    search = Search([(f"i{n}", "") for n in range(23)], [""] * 80, [{f"p{n}": f"p{n}/x"} for n in range(80)])
+    whole = list(dense(search, queries, passages, 7, "n", Where("", 0)))
+    monkeypatch.setattr("judge.retrieve.MOST_SCORES", 300)
+    assert list(dense(search, queries, passages, 7, "n", Where("", 0))) == whole
+    for row, query in zip(whole, queries, strict=True):
+        cosines = passages @ query / np.linalg.norm(passages, axis=1) / np.linalg.norm(query)
+        places = [int(pid[1:-2]) for pid, _ in row.passages]
+        # The slow way: by rounded cosine, then by place.
+        assert places == sorted(range(80), key=lambda n: (-round(float(cosines[n]), 5), n))[:7]
+
+
+def test_texts_are_sent_once_and_kept(judge: Judge, items: None) -> None:
+    with ServerProcess("embeddings", "--record") as server:
+        where = ("--base-url", server.url)
+        first = judge(*DENSE, *where, "--batch", "4")
+        texts = [text for body in server.bodies() for text in body["input"]]
+        assert len(texts) == len(set(texts)) == 9  # six passages and three questions
+        assert max(len(body["input"]) for body in server.bodies()) == 4
+        assert "9 texts embedded in 3 calls" in first.err and "0 were there" in first.err
+        again = judge(*DENSE, *where, "-k", "1", "--name", "one")
+        assert "0 texts embedded in 0 calls" in again.err and "9 were there" in again.err
+        assert server.stats()["requests"] == 3
+        # Another prefix is another text; the passages stay.
+        judge(*DENSE, *where, "--query-prefix", "query: ", "--name", "two")
+        assert all(t.startswith("query: ") for body in server.bodies()[3:] for t in body["input"])
+        assert column("SELECT count(*) FROM embeddings") == [12]
+        assert "another list of 'm'" in judge(*DENSE, *where, "-k", "1", code=1).err
+    assert column("SELECT DISTINCT model FROM embeddings") == ["m-2026"]
+    assert column("SELECT DISTINCT length(vector) FROM embeddings") == [64 * 4]
+
+
+def test_words_in_common_rank_first(judge: Judge, items: None) -> None:
+    with ServerProcess("embeddings") as server:
+        judge(*DENSE, "--base-url", server.url)
+    assert ids()["rag:bridge"].startswith("rag:bridge/") and ids()["rag:tea"].startswith("rag:tea/")
+    found = rows("SELECT score FROM rankings ORDER BY item_id, rank")
+    assert all(-1.000001 <= score <= 1.000001 for (score,) in found)
+
+
+@pytest.mark.parametrize("fault", ["429", "500", "reset", "cut", "truncated", "unequal", "fewer"])
+def test_a_fault_now_and_then_is_tried_again(judge: Judge, items: None, fault: str) -> None:
+    with ServerProcess("embeddings", "--fault", f"{fault}:every=2,first=4") as server:
+        judge(*DENSE, "--base-url", server.url, "--batch", "3", "--concurrency", "1")
+        # Calls 2 and 4 fail and are sent again: three batches and two more calls.
+        assert server.stats()["requests"] == 5
+    assert column("SELECT count(*) FROM embeddings") == [9]
+
+
+def test_what_was_embedded_before_the_server_died_is_kept(judge: Judge, items: None) -> None:
+    # One batch passes, then the key is refused, which is not tried again.
+    with ServerProcess("embeddings", "--fault", "401:after=1") as server:
+        told = judge(*DENSE, "--base-url", server.url, "--batch", "3", "--concurrency", "1", code=3).err
+    assert "refused the key" in told
+    assert column("SELECT count(*) FROM embeddings") == [3]
+    assert column("SELECT count(*) FROM rankings") == [0]
+    server.options = ()
+    with server:  # the same port, so the same server
+        assert "6 texts embedded" in judge(*DENSE, "--base-url", server.url).err
+
+
+def test_a_model_that_changes_its_size_stops_and_ranks_nothing(judge: Judge, items: None) -> None:
+    with ServerProcess("embeddings", "--fault", "dimension:after=1") as server:
+        told = judge(*DENSE, "--base-url", server.url, "--batch", "3", "--concurrency", "1", code=3).err
+    assert "gives vectors of 63 numbers for 'openai/m', and gave 64 before" in told
+    assert column("SELECT count(*) FROM rankings") == [0]
+
+
+def test_calls_are_halved_until_the_server_takes_them(judge: Judge, items: None) -> None:
+    with ServerProcess("embeddings", "--most", "2", "--record") as server:
+        judge(*DENSE, "--base-url", server.url)
+        # 9 refused, 4 refused, 2 + 2, 5 refused, 2, 3 refused, 1 + 2: nine calls.
+        assert server.stats()["requests"] == 9
+    assert column("SELECT count(*) FROM embeddings") == [9]
+
+
+def test_a_text_that_no_call_can_take_is_named(judge: Judge, tmp_path: Path) -> None:
+    row = {
+        "id": "a",
+        "claim": "short",
+        "passages": [{"id": "x", "text": "fits"}, {"id": "y", "text": "w" * 50}],
+    }
+    judge("items", "import", "jsonl", write(tmp_path / "d.jsonl", [row]))
+    with ServerProcess("embeddings", "--longest", "20") as server:
+        told = judge(*DENSE, "--base-url", server.url, "--concurrency", "1", code=1).err
+    assert "passage 'd:a/y': " in told and "input longer than 20 characters" in told
+    assert column("SELECT count(*) FROM rankings") == [0]
+
+
+BAD = [
+    (("--retriever", "embeddings"), 2, "needs -m openai/NAME"),
+    (("--retriever", "embeddings", "-m", "anthropic/x"), 2, "embeddings come from openai/NAME"),
+    (("--retriever", "embeddings", "-m", "openai/m", "--k1", "1"), 2, "--k1 goes with --retriever bm25"),
+    (("--retriever", "bm25", "-m", "openai/m"), 2, "--model goes with --retriever embeddings"),
+    (("--retriever", "embeddings", "-m", "openai/a b"), 2, "a name without spaces"),
+    (("--retriever", "embeddings", "-m", "openai/m"), 3, "OPENAI_API_KEY is not set"),
+    (
+        ("--retriever", "embeddings", "-m", "openai/m", "--base-url", "http://127.0.0.1:9/v1"),
+        3,
+        "http://127.0.0.1:9/v1: cannot connect",
+    ),
+    (
+        ("--retriever", "embeddings", "-m", "openai/m", "--dataset", "z"),
+        2,
+        "no data set 'z'; there are: rag",
+    ),
+]
+
+
+@pytest.mark.parametrize(("args", "code", "told"), BAD, ids=[told for *_, told in BAD])
+def test_what_cannot_be_asked_for(
+    judge: Judge, items: None, args: tuple[str, ...], code: int, told: str
+) -> None:
+    assert told in judge("retrieve", *args, code=code).err
+    assert column("SELECT count(*) FROM rankings") == [0]
+
+
+def test_a_study_from_before_embeddings_gets_the_table(judge: Judge, items: None) -> None:
+    with sqlite3.connect("study.db") as conn:
+        conn.execute("DROP TABLE embeddings")
+        conn.execute("DELETE FROM _sqlite_migrations WHERE name = 'm003_embeddings'")
+    conn.close()
+    with Store.open("study.db") as store:
+        assert store.conn.execute("SELECT count(*) FROM embeddings").fetchone() == (0,)
