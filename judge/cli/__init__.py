@@ -13,6 +13,7 @@ from judge.cli.rankings import rankings
 from judge.cli.retrieve import retrieve
 from judge.cli.run import run
 from judge.cli.runs import runs
+from judge.cli.score import score
 from judge.cli.tasks import tasks
 from judge.console import Command
 
@@ -30,5 +31,5 @@ def main() -> None:
 
 
 answers.add_command(generate)
-for command in (demo, items, tasks, models, run, runs, answers, rankings, retrieve):
+for command in (demo, items, tasks, models, run, runs, answers, rankings, retrieve, score):
     main.add_command(command)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--context",
     required=True,
-    help="What the model is given: none, oracle, fixed5, top:K or misleading; +noise:N after any of them.",
+    help="What the model is given: none, all, oracle, fixed5, top:K or misleading; +noise:N after any of them.",
 )
 @click.option("--ranking", help="With top:K: the ranking, when the study has several.")
 @click.option("--stage", help="With top:K: its stage, when it has several.")

@@ -6,6 +6,7 @@ oracle              the passages that gold calls evidence: MIRAGE's oracle chunk
                     raguard.role (the claim's associated documents); the first of these that an item has
 oracle:FIELD=A,B    passages whose gold FIELD is A or B
 misleading          passages whose gold raguard.role is misleading (misleading:FIELD=A,B: as above)
+all                 all of the item's passages
 fixed5              the item's first five passages
 top:K               the first K of the item's list in a ranking
 ...+noise:N         and N passages of other questions of the data set, in a seeded order
@@ -24,6 +25,7 @@ from judge.store.study import Store
 from judge.types import GOLD
 
 FIXED = 5
+ALL = 1 << 62
 ORACLE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("support", ("supported",)),
     ("relevance", ("ANSWER-THE-QUESTION",)),
@@ -32,7 +34,7 @@ ORACLE: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 MISLEADING = (("raguard.role", ("misleading",)),)
 _SPEC = re.compile(
-    r"(?P<plain>none|fixed5)|top:(?P<k>[1-9]\d{0,3})|(?P<gold>oracle|misleading)(?::(?P<field>[a-z][a-z0-9_.]*)="
+    r"(?P<plain>none|all|fixed5)|top:(?P<k>[1-9]\d{0,3})|(?P<gold>oracle|misleading)(?::(?P<field>[a-z][a-z0-9_.]*)="
     r"(?P<values>[^+]+))?"
 )
 _NOISE = re.compile(r"(.*)\+noise:([1-9]\d{0,2})")
@@ -60,7 +62,7 @@ def parse(
     found = _SPEC.fullmatch(base)
     if found is None:
         raise UsageError(
-            f"--context '{text}' is none, oracle, fixed5, top:K or misleading (oracle and misleading also with "
+            f"--context '{text}' is none, all, oracle, fixed5, top:K or misleading (oracle and misleading also with "
             ":FIELD=LABEL,LABEL), and +noise:N after any of them"
         )
     name, chosen = base, None
@@ -88,9 +90,9 @@ def contexts(store: Store, context: Context) -> dict[str, list[str]]:
         }
     elif context.kind == "top" and context.ranking is not None:
         found = rankings.top(store, *context.ranking, context.k)
-    elif context.kind == "fixed5":
+    elif context.kind in ("all", "fixed5"):
         query = "SELECT item_id, passage_id FROM passages WHERE position < ? ORDER BY item_id, position"
-        found = _grouped(store.conn.execute(query, [FIXED]))
+        found = _grouped(store.conn.execute(query, [FIXED if context.kind == "fixed5" else ALL]))
     else:
         found = _by_gold(store, context)
     return _with_noise(store, context, found) if context.noise else found

@@ -35,7 +35,7 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
     UsageError when the condition is not SQL over the columns of `unit_texts`.
     """
     conn = store.conn
-    conn.create_function("adjudge_shuffle", 2, _shuffle, deterministic=True)
+    offer_shuffle(conn)
     # The line break ends a comment that the condition may end in.
     wanted = f"({selection.where}\n)" if selection.where else "1"
     examples = [e.item_id for e in task.spec.examples if e.item_id]
@@ -80,6 +80,11 @@ def _keep_contexts(conn: sqlite3.Connection, contexts: Mapping[str, Sequence[str
     conn.execute("CREATE TEMP TABLE contexts (item_id TEXT PRIMARY KEY, context TEXT NOT NULL) WITHOUT ROWID")
     rows = ((item, dumps(list(ids))) for item, ids in (contexts or {}).items())
     conn.executemany("INSERT INTO temp.contexts VALUES (?, ?)", rows)
+
+
+def offer_shuffle(conn: sqlite3.Connection) -> None:
+    """Let SQL on this connection order rows at random: `ORDER BY adjudge_shuffle(SEED, unit_id)`."""
+    conn.create_function("adjudge_shuffle", 2, _shuffle, deterministic=True)
 
 
 def _shuffle(seed: int, unit_id: str) -> bytes:

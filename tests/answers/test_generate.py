@@ -78,7 +78,7 @@ def test_noise_comes_from_other_questions_and_depends_on_the_seed(judge: Judge) 
 
 
 BAD = [
-    ("all", "--context 'all' is none, oracle, fixed5, top:K or misleading"),
+    ("every", "--context 'every' is none, all, oracle, fixed5, top:K or misleading"),
     ("top:0", "--context 'top:0' is none"),
     ("none+noise:0", "--context 'none+noise:0' is none"),
     ("top:3 --ranking x", "no ranking fits: choose with --ranking and --stage; there are: first (retrieve)"),

@@ -1,0 +1,67 @@
+"""Which runs a score reads: those named, else the latest complete one of the judge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from judge.errors import UsageError
+from judge.store.export import find_run
+from judge.store.study import Store
+from judge.types import Json
+
+OWN = ("context", "system", "relevant")
+"""What makes a run one of its own beside task, model and sampling: a run with other values serves another purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of the study."""
+
+    run_id: str
+    task: str
+    task_id: str
+    model: str
+    options: Mapping[str, Json]
+
+    def serves(self, own: Mapping[str, str]) -> bool:
+        """Made for this: the same context and system of generated answers, the same relevant passages."""
+        return all(self.options.get(name) == own.get(name) for name in OWN)
+
+
+def all_runs(store: Store) -> list[Run]:
+    """Every run, the newest first."""
+    query = """
+        SELECT r.run_id, r.task, t.task_id, r.model, r.options FROM runs AS r JOIN tasks AS t ON t.task = r.task
+        ORDER BY r.started DESC, r.run_id DESC
+    """
+    return [
+        Run(run_id, task, task_id, model, json.loads(options))
+        for run_id, task, task_id, model, options in store.conn.execute(query)
+    ]
+
+
+def named(store: Store, names: Sequence[str], runs: Sequence[Run]) -> list[Run]:
+    """The runs that `--run` names, in order. Raises UsageError for none, or several of one name."""
+    by_id = {run.run_id: run for run in runs}
+    return [by_id[str(find_run(store, name)["run_id"])] for name in dict.fromkeys(names)]
+
+
+def candidates(
+    runs: Sequence[Run], pinned: Sequence[Run], task_id: str, models: Sequence[str], own: Mapping[str, str]
+) -> list[Run]:
+    """The runs of a task to choose from, the newest first; those named are the only ones.
+
+    Raises UsageError when several judges have run the task and nothing says whose labels are meant.
+    """
+    fit = [run for run in runs if run.task_id == task_id and run.serves(own)]
+    chosen = [run for run in pinned if run in fit]
+    if chosen:
+        return chosen
+    if models:
+        return [run for run in fit if run.model in models]
+    judges = list(dict.fromkeys(run.model for run in fit))
+    if len(judges) > 1:
+        raise UsageError(f"several judges have run {task_id}: choose with -m; there are: {', '.join(judges)}")
+    return fit

@@ -1,0 +1,47 @@
+"""Queries as DataFrames: columns of Python objects whose texts are shared, so that a million rows stay small."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+_PAGE = 50_000
+
+
+def frame(
+    conn: sqlite3.Connection, query: str, values: Sequence[Any] | dict[str, Any], columns: str
+) -> pd.DataFrame:
+    """The rows of a query under these column names (words); a column called `n`, or ending so, holds integers."""
+    names = columns.split()
+    whole = [name == "n" or name.endswith("_n") for name in names]
+    parts: list[list[Any]] = [[] for _ in names]
+    seen: dict[Any, Any] = {}
+    cursor = conn.execute(query, values)
+    while page := cursor.fetchmany(_PAGE):
+        for part, column, number in zip(parts, zip(*page, strict=True), whole, strict=True):
+            part.append(np.array(column, dtype=np.int64) if number else _shared(column, seen))
+    return pd.DataFrame(
+        {
+            name: np.concatenate(part) if part else np.empty(0, dtype=np.int64 if number else object)
+            for name, part, number in zip(names, parts, whole, strict=True)
+        }
+    )
+
+
+def _shared(column: Sequence[Any], seen: dict[Any, Any]) -> np.ndarray[Any, Any]:
+    """One object for each distinct value: a question's id stands in many rows."""
+    found = np.empty(len(column), dtype=object)
+    found[:] = list(map(seen.setdefault, column, column))
+    return found
+
+
+def objects(value: Any, size: int) -> np.ndarray[Any, Any]:
+    """A column of one value."""
+    found = np.empty(size, dtype=object)
+    found[:] = list(repeat(value, size))
+    return found

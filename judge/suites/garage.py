@@ -1,0 +1,257 @@
+"""GaRAGe out of a study: eligibility, factuality, RAF, deflection, attribution. The arithmetic is in `judge.scores`.
+
+Answers are those of one system under one condition; the human answers are the system `human`. A row is answerable
+unless its gold label `insufficient` is true. Sentences are judged only where factuality speaks of them: on
+answerable rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from judge.errors import BadInput, UsageError
+from judge.suites.paper import Option, Paper, Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judge.scores.score import Score
+    from judge.suites.study import Study
+
+RELEVANT_TASK = {"answer": "grounding_relevant", "answer+related": "grounding_related"}
+_ANSWERABLE = (
+    "item_id NOT IN (SELECT unit_id FROM labels WHERE annotator_id = 'gold' AND field = 'insufficient' "
+    "AND value = 'true')"
+)
+
+
+def read(study: Study) -> list[Score]:
+    """The scores of the parts asked for."""
+    from judge.scores import attribution, garage
+
+    chosen = study.system()
+    if chosen is None:
+        study.generated("qa_answer", "all")
+        study.check()
+        raise BadInput(f"no system has answered anything in '{study.dataset}': see judge answers import")
+    answers = study.answers(chosen)
+    answers["answerable"] = _answerable(study, answers)
+    full = relevant = citations = None
+    if _any(study, "eligibility", "factuality", "raf"):
+        _join(answers, study.labels("eligibility", chosen, only=_ANSWERABLE), "eligibility")
+    if _any(study, "grounding", "factuality", "judged_attribution"):
+        full = _sentences(study.labels("grounding", chosen, only=_ANSWERABLE))
+    if _any(study, "relevant", "raf") and _has_relevant(study):
+        task = RELEVANT_TASK[study.option("relevant-set")]
+        relevant = _sentences(study.labels(task, chosen, only=_ANSWERABLE))
+    if study.part("deflection"):
+        _join(answers, study.labels("deflection", chosen), "deflection")
+    if study.part("judged_attribution"):
+        citations = study.labels("citation_each", chosen, only=_ANSWERABLE)
+        citations = citations.assign(sentence_id=study.sentences_of(citations))
+    study.check()
+    scores = _factuality(study, answers, full, relevant)
+    if study.part("deflection"):
+        scores += garage.deflection(answers)
+    if study.part("attribution"):
+        scores += _cited(study, answers)
+    if citations is not None and full is not None:
+        needed = full[full["label"] != "no_rad"]
+        own = citations[citations["sentence_id"].isin(needed["unit_id"])]
+        asked = answers[answers["answerable"]]
+        partial = study.number("partial-support")
+        scores += attribution.judged(asked, needed, own, partial=partial)
+        whole = citations.rename(columns={"answer_unit": "answer_id"})
+        scores += attribution.support_rates(asked.drop(columns="answer_id"), whole)
+    if full is not None and study.part("grounding"):
+        scores += garage.sentence_rates(answers, full)
+    return scores
+
+
+def _any(study: Study, *parts: str) -> bool:
+    return any(study.part(part) for part in parts)
+
+
+def _join(answers: pd.DataFrame, judged: pd.DataFrame, field: str) -> None:
+    """Put an answer's label and status beside it."""
+    by_unit = judged.set_index("unit_id")
+    answers[field] = by_unit["label"].reindex(answers["unit_id"]).to_numpy()
+    answers[f"{field}_status"] = by_unit["status"].reindex(answers["unit_id"]).to_numpy()
+
+
+def _sentences(judged: pd.DataFrame) -> pd.DataFrame:
+    return judged.drop(columns=["item_id", "question_id"]).rename(columns={"answer_unit": "answer_id"})
+
+
+def _answerable(study: Study, answers: pd.DataFrame) -> Any:
+    """False where gold says that the grounding is insufficient."""
+    gold = study.gold("insufficient")
+    if not len(gold):
+        study.note("no gold label 'insufficient': all rows are taken as answerable")
+        return True
+    told = answers["item_id"].map(gold)
+    unknown = set(told.dropna()) - {"true", "false"}
+    if unknown:
+        raise BadInput(f"gold 'insufficient' is true or false, not '{min(unknown)}'")
+    if told.isna().any():
+        n = int(told.isna().sum())
+        study.note(f"{n} of {len(told)} rows have no gold label 'insufficient': taken as answerable")
+    return (told != "true").to_numpy()
+
+
+def _has_relevant(study: Study) -> bool:
+    if len(study.gold("relevance", "passage")):
+        return True
+    if study.insists("relevant") or study.insists("raf"):
+        raise BadInput(f"no passage of '{study.dataset}' has a gold label 'relevance', which RAF rests on")
+    study.note("no passage has a gold label 'relevance': RAF is left out")
+    return False
+
+
+_OF_PART = {
+    "eligibility": "eligibility",
+    "unadjusted_factuality": "grounding",
+    "factuality": "factuality",
+    "unadjusted_raf": "relevant",
+    "raf": "raf",
+}
+
+
+def _factuality(
+    study: Study, answers: pd.DataFrame, full: pd.DataFrame | None, relevant: pd.DataFrame | None
+) -> list[Score]:
+    from judge.scores import garage
+
+    table = answers.drop(columns="answer_id")
+    table["n_sentences"] = table["unit_id"].map(study.sentence_counts()).fillna(0)
+    if "eligibility" not in table:
+        table["eligibility"] = None
+    found = garage.factuality(
+        table,
+        full,
+        relevant,
+        unparsed=study.option("unparsed"),  # type: ignore[arg-type]
+        empty=study.option("empty"),  # type: ignore[arg-type]
+        relevant_set=study.option("relevant-set"),  # type: ignore[arg-type]
+    )
+    return [score for score in found if study.part(_OF_PART[score.measure])]
+
+
+def _cited(study: Study, answers: pd.DataFrame) -> list[Score]:
+    """Cited ids against those of the human answer, or against the passages that the data set marks as cited."""
+    from judge.scores import attribution
+
+    reference = study.option("reference")
+    found: Mapping[str, list[str]] = {}
+    if reference in ("auto", "human"):
+        found = study.human_citations()
+    if reference == "marked" or (reference == "auto" and not found):
+        found = _marked(study)
+        reference = "marked"
+    if not found:
+        told = f"neither human answers nor passages marked as cited in '{study.dataset}'"
+        if study.insists("attribution"):
+            raise BadInput(f"{told}: see judge answers import --system human")
+        study.note(f"{told}: attribution against them is left out")
+        return []
+    study.note(
+        f"attribution: citations against those of {'the human answer' if reference != 'marked' else 'evidence_cited'}"
+    )
+    table = answers.drop(columns="answer_id")
+    table["cited"] = [json.loads(text) if text else [] for text in table["cited"]]
+    table["reference_cited"] = (
+        table["item_id"].map(found).astype(object).where(table["item_id"].isin(found), None)
+    )
+    return attribution.cited(table)
+
+
+def _marked(study: Study) -> Mapping[str, list[str]]:
+    marks = study.meta("evidence_cited", "passages")
+    owner = study.passages().set_index("passage_id")["item_id"]
+    cited: dict[str, list[str]] = {item: [] for item in owner.reindex(marks.dropna().index).unique()}
+    for passage, item in owner.reindex(marks[marks == "YES"].index).items():
+        cited[item].append(str(passage))
+    return cited
+
+
+def density(study: Study) -> Mapping[Any, Any]:
+    """Question -> low, medium or high: the share of its passages that are relevant."""
+    from judge.scores import garage
+
+    passages = study.passages()
+    label = passages["passage_id"].map(study.gold("relevance", "passage"))
+    words = study.option("density-cuts").split(",")
+    try:
+        low, medium = (float(word) for word in words)
+    except ValueError as e:
+        raise UsageError(f"--density-cuts is two numbers, as 0.33,0.67, not '{','.join(words)}'") from e
+    table = passages.assign(label=label.astype(object).where(label.notna(), None))
+    named = garage.density(table, study.option("relevant-set"), low=low, medium=medium)  # type: ignore[arg-type]
+    questions = passages.drop_duplicates("item_id").set_index("item_id")["question_id"]
+    return dict(zip(questions.reindex(named.index), named, strict=True))
+
+
+def several(found: Mapping[str, list[Score]]) -> list[Score]:
+    """FACTS' rule for factuality: ineligible only when all judges say so, then the mean over judges."""
+    from judge.scores import facts
+
+    scores: list[Score] = []
+    for measure, grounded in (("factuality", "unadjusted_factuality"), ("raf", "unadjusted_raf")):
+        pairs = {}
+        for judge, own in found.items():
+            named = {score.measure: score for score in own}
+            if "eligibility" in named and grounded in named:
+                pairs[judge] = named["eligibility"], named[grounded]
+        if len(pairs) == len(found):
+            each = facts.several(pairs)
+            scores += [
+                s.named(s.measure.replace("factuality", measure))
+                for s in each
+                if measure == "factuality" or "ineligible" not in s.measure
+            ]
+    return scores
+
+
+PAPER = Paper(
+    name="garage",
+    title="GaRAGe (arXiv 2506.07671): factuality, relevance-aware factuality, deflection, attribution",
+    read=read,
+    parts=(
+        Part("eligibility", ("eligibility",), "answers that do what the question asks for"),
+        Part("grounding", ("grounding",), "unadjusted factuality, and rates of sentences"),
+        Part("factuality", ("eligibility", "grounding"), "eligible and grounded"),
+        Part("relevant", ("grounding_relevant",), "unadjusted RAF: grounded in relevant passages"),
+        Part("raf", ("eligibility", "grounding_relevant"), "eligible and grounded in relevant passages"),
+        Part("deflection", ("deflection",), "declining: true and false positives"),
+        Part("attribution", (), "cited passages against those of the human answer"),
+        Part("judged_attribution", ("grounding", "citation_each"), "cited passages judged one by one"),
+    ),
+    options=(
+        Option(
+            "relevant-set", "answer", "Which passages RAF counts as relevant.", ("answer", "answer+related")
+        ),
+        Option(
+            "unparsed",
+            "unscored",
+            "A reply without a verdict: no value, or FACTS' rule.",
+            ("unscored", "facts"),
+        ),
+        Option("empty", "wrong", "An answer without a sentence.", ("wrong", "unscored", "vacuous")),
+        Option(
+            "reference",
+            "auto",
+            "Whose citations are right (auto: human answers, else marked).",
+            ("auto", "human", "marked"),
+        ),
+        Option("partial-support", "0", "What partial support of a citation counts as, 0 to 1."),
+        Option(
+            "density-cuts",
+            "0.3333333333,0.6666666667",
+            "Cut-offs of --by density: low below the first, high from the second.",
+        ),
+    ),
+    strata={"density": density},
+    several=several,
+)

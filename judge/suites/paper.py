@@ -1,0 +1,72 @@
+"""What a paper declares, and what a user asks of it. Nothing heavy is imported: `--help` reads this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from judge.scores.score import Score
+    from judge.suites.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A choice between readings. Without `choices` any text is taken, and `read` checks it."""
+
+    name: str
+    default: str
+    help: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some measures of a paper that rest on the same runs; `tasks` are what a judge must have run for them."""
+
+    name: str
+    tasks: tuple[str, ...]
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """One paper. `read` makes the scores (see `judge.suites`).
+
+    `strata` are strata that only this paper has: name -> a function of the study that gives question -> stratum.
+    `several` aggregates several judges' scores where the paper has a rule of its own: {judge: its scores} -> scores,
+    which replace those of the same name in the mean over judges.
+    """
+
+    name: str
+    title: str
+    read: Callable[[Study], list[Score]]
+    parts: tuple[Part, ...]
+    options: tuple[Option, ...] = ()
+    strata: Mapping[str, Callable[[Study], Mapping[Any, Any]]] = field(default_factory=dict)
+    several: Callable[[Mapping[str, list[Score]]], list[Score]] | None = None
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a user asks for: which rows, whose answers, whose labels, and which readings."""
+
+    models: tuple[str, ...] = ()
+    """Judges whose runs are read; none: the one judge that there is."""
+    runs: tuple[str, ...] = ()
+    """Runs to take for their tasks, whatever the models."""
+    system: str | None = None
+    condition: str | None = None
+    dataset: str | None = None
+    limit: int | None = None
+    """The first so many questions, or a sample of them."""
+    sample: int | None = None
+    parts: tuple[str, ...] = ()
+    """Parts asked for; none: all that the study's data allow."""
+    partial: bool = False
+    """Units that are not judged yet are counted as such, and do not stop the score."""
+    majority: bool = False
+    """Labels of several runs of a task are put together by majority."""
+    options: Mapping[str, str] = field(default_factory=dict)

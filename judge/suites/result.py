@@ -1,0 +1,171 @@
+"""A score as it is printed: measures with intervals by stratum, the runs they rest on, and what the papers print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import pandas as pd
+
+from judge.errors import UsageError
+from judge.scores.published import Published, published
+from judge.scores.score import Score, by_stratum, measured_all
+from judge.stats.bootstrap import How
+from judge.store.study import Store
+from judge.suites.judges import over_judges
+from judge.suites.paper import Asked, Paper
+from judge.suites.study import Study
+from judge.types import Json, Measure
+
+ALL = ""
+"""The stratum of all units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One measure in one stratum; `missing` counts the units without a value by reason."""
+
+    stratum: str
+    measure: Measure
+    missing: Mapping[str, int]
+
+    def as_json(self) -> dict[str, Json]:
+        """The measure's documented shape, its stratum (None: all units) and what has no value."""
+        return {**self.measure.as_json(), "stratum": self.stratum or None, "missing": dict(self.missing)}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Everything that `judge score` prints."""
+
+    paper: Paper
+    dataset: str
+    system: str | None
+    condition: str | None
+    readings: Mapping[str, str]
+    runs: Sequence[Mapping[str, Json]]
+    lines: Sequence[Line]
+    notes: Sequence[str]
+    published: Sequence[Published]
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape."""
+        return {
+            "score": self.paper.name,
+            "title": self.paper.title,
+            "dataset": self.dataset,
+            "system": self.system,
+            "condition": self.condition,
+            "readings": dict(self.readings),
+            "runs": [dict(run) for run in self.runs],
+            "measures": [line.as_json() for line in self.lines],
+            "notes": list(self.notes),
+            "published": [{name: getattr(p, name) for name in Published.__slots__} for p in self.published],
+        }
+
+
+def score(
+    store: Store,
+    paper: Paper,
+    asked: Asked,
+    *,
+    judges: str | None = None,
+    by: str | None = None,
+    **how: Unpack[How],
+) -> Result:
+    """Read a paper's scores off the study and measure them.
+
+    `judges` (mean or majority) puts several judges together, `by` names strata. Raises Incomplete when labels or
+    answers are missing, UsageError when what was asked for is not there or not clear.
+    """
+    scores, study = scores_of(store, paper, asked, judges)
+    named = {ALL: scores}
+    if by is not None:
+        named |= by_stratum(scores, strata(study, by))
+    lines = []
+    for stratum, some in named.items():
+        for one, measure in zip(some, measured_all(some, **how), strict=True):
+            lines.append(Line(stratum, measure, one.missing))
+    names = {line.measure.measure for line in lines}
+    return Result(
+        paper,
+        study.dataset,
+        study.whose.system if study.whose else None,
+        study.whose.condition if study.whose else None,
+        {option.name: study.option(option.name) for option in paper.options},
+        [
+            {
+                "run": read.run.run_id,
+                "task": read.run.task,
+                "model": read.run.model,
+                "counts": dict(read.counts),
+            }
+            for read in study.read
+        ],
+        lines,
+        study.notes,
+        [p for p in published(paper.name) if any(is_of(p, name) for name in names)],
+    )
+
+
+def is_of(printed: Published, measure: str) -> bool:
+    """Whether a printed number stands for this measure; some papers do not say which of several it is."""
+    return measure == printed.measure or measure in (f"{printed.measure}_micro", f"{printed.measure}_macro")
+
+
+def scores_of(store: Store, paper: Paper, asked: Asked, judges: str | None) -> tuple[list[Score], Study]:
+    """A paper's scores, of one judge or put together, and the study as it was read."""
+    if judges != "mean":
+        study = Study(store, paper, asked)
+        return _checked(study), study
+    return over_judges(store, paper, asked)
+
+
+def _checked(study: Study) -> list[Score]:
+    unknown = set(study.asked.parts) - {part.name for part in study.paper.parts}
+    if unknown:
+        known = ", ".join(part.name for part in study.paper.parts)
+        raise UsageError(f"{study.paper.name} has no part '{min(unknown)}'; there are: {known}")
+    scores = study.paper.read(study)
+    study.check()
+    return scores
+
+
+def strata(study: Study, by: str) -> Mapping[Any, Any]:
+    """Question -> stratum by name: one of the paper's own, `dataset`, a gold label of items, or a tag in their meta.
+
+    Raises UsageError when nothing is called so, or when a question has items in several strata.
+    """
+    if by in study.paper.strata:
+        return study.paper.strata[by](study)
+    items = study.items
+    if by == "dataset":
+        return dict.fromkeys(items["question_id"], study.dataset)
+    found = study.gold(by)
+    if not len(found):
+        found = study.meta(by).dropna()
+    if not len(found):
+        own = ", ".join((*study.paper.strata, *_tags(study)))
+        raise UsageError(f"--by {by}: no item has such a tag or gold label; there are: {own or 'none'}")
+    table = pd.DataFrame({"question": items["question_id"], "stratum": items["item_id"].map(found)})
+    table = table.dropna().drop_duplicates()
+    twice = table["question"].duplicated()
+    if twice.any():
+        raise UsageError(
+            f"--by {by}: the items of question '{table['question'][twice].iloc[0]}' have several"
+        )
+    return dict(zip(table["question"], table["stratum"], strict=True))
+
+
+def _tags(study: Study) -> list[str]:
+    """Keys of the items' meta that hold short texts, and gold fields of items."""
+    query = (
+        "SELECT DISTINCT j.key FROM items AS i, json_each(i.meta) AS j WHERE i.dataset = ? "
+        "AND j.type IN ('text', 'integer', 'true', 'false') AND length(j.value) <= 40 ORDER BY 1 LIMIT 30"
+    )
+    gold = (
+        "SELECT DISTINCT l.field FROM labels AS l JOIN units AS u USING (unit_id) JOIN items AS i USING (item_id) "
+        "WHERE l.annotator_id = 'gold' AND u.kind = 'item' AND i.dataset = ?"
+    )
+    return [str(row[0]) for q in (gold, query) for row in study.store.conn.execute(q, [study.dataset])]

@@ -1,0 +1,100 @@
+"""What a study still lacks for a score, as steps that a user can type and `judge suite` performs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from judge.errors import AdjudgeError
+from judge.types import Json
+
+FALLBACK_MODEL = "llamacpp/smollm2"
+"""The model in a command when nothing says which: the one that needs no key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command. `model` None: it asks no model; `why` says what is missing, in words.
+
+    run        a judge run of `task` on the units for which `where` holds
+    generate   answers by `task` under the context `condition`, by the system `system`
+    claims     claims out of the run `run_id`
+    retrieve   a ranking by BM25
+    """
+
+    kind: Literal["run", "generate", "claims", "retrieve"]
+    why: str
+    task: str = ""
+    where: str | None = None
+    model: str | None = None
+    system: str | None = None
+    condition: str | None = None
+    ranking: tuple[str, str] | None = None
+    run_id: str | None = None
+    dataset: str | None = None
+    options: Mapping[str, Json] = field(default_factory=dict, compare=False)
+    """Options of the run that this goes on with; none for a new one."""
+
+    def words(self, db: str) -> list[str]:
+        """The command, word by word."""
+        if self.kind == "claims":
+            return ["judge", "answers", "claims", str(self.run_id), "-d", db]
+        if self.kind == "retrieve":
+            data = ["--dataset", self.dataset] if self.dataset else []
+            return ["judge", "retrieve", "--retriever", "bm25", *data, "-d", db]
+        words = (
+            ["judge", "run", self.task] if self.kind == "run" else ["judge", "answers", "generate", self.task]
+        )
+        words += ["-m", self.model or FALLBACK_MODEL]
+        if self.condition is not None:
+            words += ["--context", self.condition]
+        if self.ranking is not None:
+            words += ["--ranking", self.ranking[0], "--stage", self.ranking[1]]
+        if self.system is not None and self.system != self.model:
+            words += ["--system", self.system]
+        if self.where:
+            words += ["--where", self.where]
+        return [*words, *_flags(self.options), "-d", db]
+
+    def command(self, db: str) -> str:
+        """The command as a line that a shell takes as it is."""
+        return " ".join(map(_quoted, self.words(db)))
+
+
+class Incomplete(AdjudgeError):
+    """The study lacks labels or answers; `steps` are what can be done now."""
+
+    def __init__(self, name: str, steps: Sequence[Step]) -> None:
+        self.steps = list(dict.fromkeys(steps))
+        super().__init__(
+            f"{name}: {len(self.steps)} steps are missing: {'; '.join(s.why for s in self.steps)}"
+        )
+
+
+def _quoted(word: str) -> str:
+    """A word for a shell. SQL with its single quotes reads better in double ones, where nothing in it is special."""
+    plain = "'" in word and not set(word) & set('"$`\\!') and word.isprintable()
+    return f'"{word}"' if plain else shlex.quote(word)
+
+
+def _flags(options: Mapping[str, Json]) -> list[str]:
+    """The options of a run as the flags that give them, where they are not the defaults."""
+    words: list[str] = []
+    for name, flag, default in (
+        ("temperature", "--temperature", 0.0),
+        ("max_output_tokens", "--max-output-tokens", 512),
+        ("seed", "--seed", None),
+        ("label_order", "--label-order", "declared"),
+        ("answers", "--answers", "auto"),
+        ("base_url", "--base-url", None),
+    ):
+        value = options.get(name, default)
+        if name == "temperature" and value is None:
+            words.append("--no-temperature")
+        elif value is not None and value != default:
+            words += [flag, str(value)]
+    for name, value in (options.get("options") or {}).items():
+        words += ["--option", f"{name}={value}"]
+    return words
