@@ -14,6 +14,7 @@ from judge.cli.retrieve import retrieve
 from judge.cli.run import run
 from judge.cli.runs import runs
 from judge.cli.score import score
+from judge.cli.suite import suite
 from judge.cli.tasks import tasks
 from judge.console import Command
 
@@ -31,5 +32,5 @@ def main() -> None:
 
 
 answers.add_command(generate)
-for command in (demo, items, tasks, models, run, runs, answers, rankings, retrieve, score):
+for command in (demo, items, tasks, models, run, runs, answers, rankings, retrieve, score, suite):
     main.add_command(command)

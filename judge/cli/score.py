@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from judge.suites.steps import Incomplete
 
 if TYPE_CHECKING:
     from judge.suites.result import Line, Result
+    from judge.types import Measure
 
 F = TypeVar("F", bound=Callable[..., Any])
 COLUMNS = ("stratum", "measure", "value", "low", "high", "confidence", "n_units", "n_clusters", "coverage")
@@ -290,8 +292,19 @@ def _notes(found: Result) -> list[str]:
         for line in found.lines
         if line.measure.reason
     ]
-    own = [text for line in found.lines for text in line.measure.notes if "have no value" not in text]
-    return list(dict.fromkeys([*told, *found.notes, *own]))
+    own = [text for line in found.lines for text in line.measure.notes if not _SELDOM.search(text)]
+    few = sum(_is_small(line.measure) for line in found.lines)
+    small = [
+        f"{few} of {len(found.lines)} intervals rest on few units or questions: unreliable, too narrow (--json says which)"
+    ]
+    return list(dict.fromkeys([*told, *found.notes, *own, *(small if few else [])]))
+
+
+_SELDOM = re.compile(r"have no value|^only \d+ (units|clusters)")
+
+
+def _is_small(measure: Measure) -> bool:
+    return measure.low is not None and any(text.startswith("only ") for text in measure.notes)
 
 
 def _print_published(found: Result) -> None:

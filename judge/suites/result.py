@@ -111,7 +111,8 @@ def score(
 
 def is_of(printed: Published, measure: str) -> bool:
     """Whether a printed number stands for this measure; some papers do not say which of several it is."""
-    return measure == printed.measure or measure in (f"{printed.measure}_micro", f"{printed.measure}_macro")
+    names = (printed.measure, *(f"{printed.measure}{end}" for end in ("_micro", "_macro")))
+    return measure in names or (measure.partition("[")[0] == printed.measure and "/" in measure)
 
 
 def scores_of(store: Store, paper: Paper, asked: Asked, judges: str | None) -> tuple[list[Score], Study]:

@@ -135,10 +135,15 @@ class Study:
             )
         return there[0]
 
+    @property
+    def data(self) -> str:
+        """The data set, as a condition on `unit_texts`."""
+        return f"dataset = {quoted(self.dataset)}"
+
     @cached_property
     def scope(self) -> str:
         """The rows asked about, as a condition on `unit_texts`: the data set, and a sample of its questions."""
-        data = f"dataset = {quoted(self.dataset)}"
+        data = self.data
         if self.asked.limit is None:
             return data
         order = (
@@ -154,20 +159,28 @@ class Study:
         """unit_id, item_id, question_id of every item, in order of import."""
         return self._units("item", "", "n item_id question_id")
 
-    def gold(self, field: str, of: str = "item") -> pd.Series:
-        """Gold labels by item_id, or by passage_id with of="passage"."""
+    def gold(self, field: str, of: str = "item", *, everywhere: bool = False) -> pd.Series:
+        """Gold labels by item_id, or by passage_id with of="passage"; `everywhere`: of the whole data set."""
         name = "item_id" if of == "item" else "passage_id"
         query = (
             f"SELECT t.{name}, l.value FROM labels AS l JOIN unit_texts AS t ON t.unit_id = l.unit_id "
             f"WHERE l.annotator_id = ? AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 "
-            f"AND t.kind = ? AND {self.scope}"
+            f"AND t.kind = ? AND {self.data if everywhere else self.scope}"
         )
         found = frame(self.store.conn, query, [GOLD, field, of], f"{name} value")
         return pd.Series(found["value"].to_numpy(), index=pd.Index(found[name].to_numpy(), dtype=object))
 
-    def passages(self) -> pd.DataFrame:
-        """unit_id, item_id, question_id, passage_id of every passage."""
-        return self._units("passage", "", "n item_id question_id passage_id")
+    def passages(self, *, everywhere: bool = False) -> pd.DataFrame:
+        """unit_id, item_id, question_id, passage_id of every passage; `everywhere`: of the whole data set."""
+        return self._units(
+            "passage", "", "n item_id question_id passage_id", self.data if everywhere else None
+        )
+
+    def column(self, name: str) -> pd.Series:
+        """A column of items by item_id, as it is stored; items that have none are not in it."""
+        query = f"SELECT item_id, {name} FROM unit_texts WHERE kind = 'item' AND {name} IS NOT NULL AND {self.scope}"
+        found = frame(self.store.conn, query, [], "item_id value")
+        return pd.Series(found["value"].to_numpy(), index=pd.Index(found["item_id"].to_numpy(), dtype=object))
 
     def meta(self, key: str, of: str = "items") -> pd.Series:
         """A value of the meta of items (or passages) by its id; lists and objects as JSON text."""
@@ -178,6 +191,11 @@ class Study:
         )
         found = frame(self.store.conn, query, [f'$."{key}"'], f"{name} value")
         return pd.Series(found["value"].to_numpy(), index=pd.Index(found[name].to_numpy(), dtype=object))
+
+    def has_ranking(self) -> bool:
+        """Whether items of the data set have a ranking."""
+        query = "SELECT 1 FROM rankings AS r JOIN items AS i USING (item_id) WHERE i.dataset = ? LIMIT 1"
+        return self.store.conn.execute(query, [self.dataset]).fetchone() is not None
 
     def ranking(self, name: str | None = None, stage: str | None = None) -> tuple[str, str] | None:
         """(name, stage) of the ranking of the data set that is meant. None, and a step, when there is none at all.
@@ -259,6 +277,18 @@ class Study:
             )
         return there[0] if there else self.guess()
 
+    def of_system(self, task: str) -> tuple[str, ...]:
+        """The model that stands behind the system under test in runs of a task: of its name, else the judge."""
+        system = self.tested()
+        if self.asked.system is not None and any(r.task_id == task and r.model == system for r in self.runs):
+            return (system,)
+        return self.asked.models or ((system,) if "/" in system else ())
+
+    @property
+    def last_run(self) -> Run | None:
+        """The run that labels were read from last."""
+        return self.read[-1].run if self.read else None
+
     def generated(
         self, task: str, context: str, ranking: tuple[str, str] | None = None, *, only: str = ""
     ) -> pd.DataFrame:
@@ -301,7 +331,7 @@ class Study:
                     Step(
                         "generate",
                         f"{system} has {fit} items without an answer under '{given.name}'",
-                        task,
+                        loaded.name if run else task,
                         f"{only} AND {self.scope}" if only else self.scope,
                         model,
                         system,
@@ -324,13 +354,26 @@ class Study:
         )
         return {item: json.loads(cited) for item, cited in self.store.conn.execute(query, [HUMAN])}
 
+    def sentences(self, of: System) -> pd.DataFrame:
+        """unit_id, answer_unit of every sentence of a system's answers."""
+        found = self._units("sentence", of.where, "n answer_id")
+        found["answer_unit"] = self._answer_units(found.pop("answer_id"))
+        return found
+
+    def claim_counts(self) -> pd.Series:
+        """How many claims each answer has, by its unit; answers without any are not in it."""
+        return self._counts("claim")
+
     def sentence_counts(self) -> pd.Series:
         """How many sentences each answer has, by its unit; answers without any are not in it."""
+        return self._counts("sentence")
+
+    def _counts(self, kind: str) -> pd.Series:
         query = (
             "SELECT a.rowid, count(*) FROM units AS s JOIN units AS a ON a.unit_id = s.answer_id "
-            "WHERE s.kind = 'sentence' GROUP BY s.answer_id"
+            "WHERE s.kind = ? GROUP BY s.answer_id"
         )
-        found = frame(self.store.conn, query, [], "n count_n")
+        found = frame(self.store.conn, query, [kind], "n count_n")
         return pd.Series(found["count_n"].to_numpy(), index=found["n"].to_numpy())
 
     def sentences_of(self, citations: pd.DataFrame) -> np.ndarray[Any, Any]:
@@ -481,7 +524,7 @@ class Study:
                 Step(
                     "run",
                     f"{task.task_id} has {fit} units without a judgement of {model}",
-                    task.task_id,
+                    task.name if run else task.task_id,
                     f"{where} AND {self.scope}" if where else self.scope,
                     model,
                     options=run.options if run else {},
@@ -508,8 +551,8 @@ class Study:
 
     # Reading
 
-    def _units(self, kind: str, where: str, columns: str) -> pd.DataFrame:
-        wanted = " AND ".join(f"({part})" for part in (where, self.scope) if part)
+    def _units(self, kind: str, where: str, columns: str, scope: str | None = None) -> pd.DataFrame:
+        wanted = " AND ".join(f"({part})" for part in (where, scope or self.scope) if part)
         listed = ", ".join(columns.split())
         query = f"SELECT {listed} FROM unit_texts WHERE kind = ? AND {wanted} ORDER BY n"
         return frame(self.store.conn, query, [kind], columns).rename(columns={"n": "unit_id"})

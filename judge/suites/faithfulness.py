@@ -1,0 +1,121 @@
+"""How far the sources carry an answer: RAGAS, FActScore (claims), ALCE and TREC RAG (citations).
+
+Claims come from `claim_decomposition`, or were imported with the answers, and are judged by `claim_support`. ALCE
+asks three questions of a citation: all of a sentence's citations together (`citation_support`), this one alone
+(`citation_each`), the others without it (`citation_rest`); full support is entailment.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from judge.errors import BadInput
+from judge.suites.paper import Option, Paper, Part
+from judge.suites.steps import Step
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judge.scores.score import Score
+    from judge.suites.study import Study, System
+
+
+def read(study: Study) -> list[Score]:
+    """The scores of the parts asked for."""
+    from judge.scores import citation_support, faithfulness
+
+    chosen = study.system()
+    if chosen is None:
+        study.generated("qa_answer", "all")
+        study.check()
+        raise BadInput(f"no system has answered anything in '{study.dataset}': see judge answers import")
+    answers = study.answers(chosen).drop(columns="answer_id")
+    claims = sentences = citations = None
+    if study.part("claims"):
+        claims = _claims(study, chosen, answers)
+    if study.part("abstention"):
+        judged = study.labels("deflection", chosen).set_index("unit_id")["label"].reindex(answers["unit_id"])
+        answers["abstained"] = judged.map({"missing": 1.0, "attempted": 0.0}).to_numpy()
+    if study.part("alce"):
+        sentences = study.labels("citation_support", chosen)
+        citations = study.labels("citation_each", chosen)
+        rest = study.labels("citation_rest", chosen).set_index("unit_id")["label"]
+        citations["rest"] = _full(rest.reindex(citations["unit_id"]))
+    elif study.part("trec"):
+        citations = study.labels("citation_each", chosen)
+    study.check()
+    scores: list[Score] = []
+    if claims is not None:
+        scores.append(faithfulness.ragas(answers, claims))
+        scores += faithfulness.factscore(answers, claims, gamma=int(study.number("gamma")))
+    if citations is not None:
+        lines = study.sentences(chosen).rename(columns={"answer_unit": "answer_id"})
+        marks = citations.assign(sentence_id=study.sentences_of(citations), alone=_full(citations["label"]))
+        if sentences is not None:
+            whole = sentences.set_index("unit_id")
+            lines["entailed"] = _full(whole["label"].reindex(lines["unit_id"]))
+            lines["status"] = whole["status"].reindex(lines["unit_id"]).fillna("not judged").to_numpy()
+            scores += citation_support.alce(answers, lines, marks, uncited_precision=_uncited(study))
+        if study.part("trec"):
+            marks["position"] = marks.groupby("sentence_id").cumcount() + 1
+            scores += citation_support.trec(answers, lines, marks, several=study.option("several"))  # type: ignore[arg-type]
+    return scores
+
+
+def _uncited(study: Study) -> float | None:
+    return None if study.option("uncited") == "undefined" else 0.0
+
+
+def _claims(study: Study, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
+    """Claims with their labels; lists the decomposition, or making claims of it, as a step while there are none."""
+    have = study.claim_counts()
+    without = answers[~answers["unit_id"].isin(have.index)]
+    if len(without):
+        listed = study.labels("claim_decomposition", chosen)
+        own = listed.set_index("unit_id").reindex(without["unit_id"])
+        ready = own["label"].notna() & (own["label"] != "[]")
+        if ready.any() and study.last_run is not None:
+            why = f"{int(ready.sum())} answers have claims listed that are no units yet"
+            study.need(Step("claims", why, run_id=study.last_run.run_id))
+        # An answer that makes no claim has none; one whose list could not be read is not judged.
+        counted = answers["unit_id"].map(have).to_numpy(dtype=float, copy=True)
+        empty = (
+            answers["unit_id"]
+            .map(listed.set_index("unit_id")["label"] == "[]")
+            .fillna(False)
+            .to_numpy(dtype=bool)
+        )
+        counted[empty] = 0
+        answers["n_claims"] = counted
+        lost = without["unit_id"][(~ready & (own["label"] != "[]")).to_numpy()]
+        answers.loc[answers["unit_id"].isin(lost), "n_claims"] = 1
+    table = study.labels("claim_support", chosen)
+    return table.drop(columns=["item_id", "question_id"]).rename(columns={"answer_unit": "answer_id"})
+
+
+def _full(labels: pd.Series) -> Any:
+    """1 for full support, 0 for less, None for no label."""
+    found = labels.map({"full": 1.0, "partial": 0.0, "none": 0.0})
+    return found.astype(object).where(found.notna(), None).to_numpy()
+
+
+PAPER = Paper(
+    name="faithfulness",
+    title="Faithfulness of answers: RAGAS, FActScore, ALCE, TREC RAG support",
+    read=read,
+    parts=(
+        Part("claims", ("claim_decomposition", "claim_support"), "RAGAS faithfulness and FActScore"),
+        Part(
+            "alce", ("citation_support", "citation_each", "citation_rest"), "citation recall, precision, F1"
+        ),
+        Part("trec", ("citation_each",), "support precision and recall"),
+        Part("abstention", ("deflection",), "answers that decline are no part of FActScore"),
+    ),
+    options=(
+        Option("gamma", "10", "FActScore's length penalty below so many facts; 0: none."),
+        Option(
+            "uncited", "undefined", "ALCE: precision of an answer that cites nothing.", ("undefined", "zero")
+        ),
+        Option("several", "best", "TREC: which of a sentence's citations counts.", ("best", "first")),
+    ),
+)

@@ -1,0 +1,117 @@
+"""MIRAGE out of a study: does the system keep to the oracle passage when noise stands beside it?
+
+The system answers with the task `qa_answer` without context, with the oracle passage, and with the mixed context;
+exact match against the reference answers makes 0 / 1 of it. Arithmetic: `judge.scores.mirage`, `judge.scores.retrieval`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from judge.errors import BadInput, UsageError
+from judge.suites.paper import Option, Paper, Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judge.scores.score import Score
+    from judge.suites.study import Study
+
+
+def read(study: Study) -> list[Score]:
+    """The scores of the parts asked for."""
+    from judge.scores import mirage
+
+    mixed = study.option("mixed")
+    retrieved = re.fullmatch(r"retrieved:([1-9]\d*)", mixed)
+    if mixed != "fixed5" and not retrieved:
+        raise UsageError(f"--mixed is fixed5 or retrieved:K, not '{mixed}'")
+    ranking = None
+    if retrieved or (study.part("retrieval") and (study.insists("retrieval") or study.has_ranking())):
+        ranking = study.ranking(study.option("ranking") or None, study.option("stage") or None)
+    found: dict[str, pd.DataFrame] = {}
+    if study.part("adaptability"):
+        found["base"] = study.generated("qa_answer", "none")
+        found["oracle"] = study.generated("qa_answer", "oracle")
+        if not retrieved:
+            found["mixed"] = study.generated("qa_answer", "fixed5")
+        elif ranking is not None:
+            found["mixed"] = study.generated("qa_answer", f"top:{retrieved[1]}", ranking)
+    support = None
+    if study.part("retrieval") and ranking is not None and study.option("support") == "judge":
+        support = study.labels("mirage_support", columns="passage_id")
+    study.check()
+    scores: list[Score] = []
+    if found:
+        scores += mirage.adaptability(mirage.aligned(**_correct(study, found)), mixed)
+    if study.part("retrieval") and ranking is not None:
+        scores += _retrieval(study, ranking, support)
+    return scores
+
+
+def _correct(study: Study, found: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Each condition's answers by exact match: unit_id (the item), question_id, correct, status."""
+    from judge.scores import mirage
+
+    aliases = study.column("reference_answers").map(json.loads, na_action="ignore")
+    if not len(aliases):
+        raise BadInput(f"no item of '{study.dataset}' has reference answers, which exact match is against")
+    boundary = study.option("word-boundary") == "on"
+    tables = {}
+    for name, table in found.items():
+        wanted = [a if isinstance(a, list) else None for a in table["item_id"].map(aliases)]
+        hits = mirage.exact_match(table["label"], wanted, study.option("match"), word_boundary=boundary)  # type: ignore[arg-type]
+        tables[name] = table.assign(correct=hits)
+    study.note(f"exact match: {study.option('match')}, word boundaries {study.option('word-boundary')}")
+    return tables
+
+
+def _retrieval(study: Study, ranking: tuple[str, str], support: pd.DataFrame | None) -> list[Score]:
+    from judge.scores import retrieval
+
+    passages = study.passages()
+    if support is None:
+        label = passages["passage_id"].map(study.gold("support", "passage"))
+        relevance = passages.assign(label=label)[["item_id", "passage_id", "label"]]
+    else:
+        relevance = support[["item_id", "passage_id", "label"]]
+    if not relevance["label"].notna().any():
+        told = f"no passage of '{study.dataset}' has a gold label 'support'"
+        if study.insists("retrieval"):
+            raise BadInput(f"{told}: try --support judge")
+        study.note(f"{told}: retrieval measures are left out")
+        return []
+    grade = relevance["label"].map({"supported": 1, "not_supported": 0})
+    queries = study.items[["item_id", "question_id"]].assign(unit_id=study.items["item_id"])
+    judged = relevance.assign(grade=grade.astype(object).where(grade.notna(), None))
+    ranked = study.ranked(ranking)
+    note = f"ranking: {ranking[0]} ({ranking[1]}); relevant: {study.option('support')} support labels"
+    return [s.noted(note) for k in study.numbers("k") for s in retrieval.at(k, queries, ranked, judged)]
+
+
+PAPER = Paper(
+    name="mirage",
+    title="MIRAGE (arXiv 2504.17137): answers without context, with the oracle passage, and with noise",
+    read=read,
+    parts=(
+        Part(
+            "adaptability",
+            ("qa_answer",),
+            "noise vulnerability, context acceptability, insensitivity, misinterpretation",
+        ),
+        Part("retrieval", (), "precision, recall, F1 and NDCG of a ranking"),
+    ),
+    options=(
+        Option("mixed", "fixed5", "The mixed context: fixed5 (the question's five chunks) or retrieved:K."),
+        Option(
+            "match", "loose", "Exact match: an alias is in the answer, or is the answer.", ("loose", "strict")
+        ),
+        Option("word-boundary", "off", "Ours: no letter or digit may touch the alias.", ("off", "on")),
+        Option("support", "gold", "Whose support labels make a passage relevant.", ("gold", "judge")),
+        Option("k", "1,3,5", "Depths of the retrieval measures."),
+        Option("ranking", "", "The ranking, when the study has several."),
+        Option("stage", "", "Its stage, when it has several."),
+    ),
+)

@@ -1,0 +1,110 @@
+"""Doing what a score lacks, step by step through the runner, until it can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from judge.errors import AdjudgeError, UsageError
+from judge.prompts import load_task
+from judge.providers.base import Provider
+from judge.runner import Live, Plan, Report, contexts, run_task
+from judge.runner.generate import Generation, generate
+from judge.store.answers import add_claims
+from judge.store.export import stored_task
+from judge.store.selection import Selection
+from judge.store.study import Store
+from judge.suites.steps import Incomplete, Step
+
+
+class Watch(Protocol):
+    """What shows how a run goes."""
+
+    def __call__(self, live: Live) -> None:
+        """After every commit, and twice a second."""
+
+    def end(self) -> None:
+        """The run is over."""
+
+
+@dataclass(slots=True)
+class Performed:
+    """What was done: each step with its report (None: no model was asked); `stopped` by the last one."""
+
+    steps: list[tuple[Step, Report | None]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    stopped: Report | None = None
+
+
+async def perform(
+    store: Store,
+    missing: Callable[[], Incomplete | None],
+    provider: Provider,
+    plan: Plan,
+    watch: Callable[[], Watch],
+    retrieve: Callable[[Step], None],
+    told: Callable[[Step], None] = lambda step: None,
+) -> Performed:
+    """Do the steps that `missing` tells, again and again until it tells none, with an open provider.
+
+    `plan` carries the model and how it is asked; task and units are those of each step. Ends early when a run
+    stops (interrupted, budget, dead server). Raises AdjudgeError when a step was done and is still missing.
+    """
+    done = Performed()
+    while (lacking := missing()) is not None:
+        again = {step for step, _ in done.steps} & set(lacking.steps)
+        if again:
+            raise AdjudgeError(f"done and still missing: {'; '.join(step.why for step in again)}")
+        for step in lacking.steps:
+            told(step)
+            report = await _perform(store, step, provider, plan, watch, retrieve, done.problems)
+            done.steps.append((step, report))
+            if report is not None and (report.stopped or report.interrupted or report.error):
+                done.stopped = report
+                return done
+    return done
+
+
+async def _perform(
+    store: Store,
+    step: Step,
+    provider: Provider,
+    plan: Plan,
+    watch: Callable[[], Watch],
+    retrieve: Callable[[Step], None],
+    problems: list[str],
+) -> Report | None:
+    if step.kind == "retrieve":
+        retrieve(step)
+        return None
+    if step.kind == "claims":
+        run = store.conn.execute("SELECT task FROM runs WHERE run_id = ?", [step.run_id]).fetchone()
+        lists = [q.field for q in stored_task(store, run[0]).spec.questions if q.many]
+        add_claims(store, str(step.run_id), lists[0])
+        return None
+    if step.model != plan.model:
+        raise UsageError(
+            f"{step.why}: that is another model than {plan.model}; run it by itself: {step.command(str(store.path))}"
+        )
+    task = load_task(step.task)
+    own = replace(plan, task=task, selection=Selection(step.where))
+    progress = watch()
+    try:
+        if step.kind == "run":
+            with store.run_lock(f"{task.name} {plan.model}"):
+                return await run_task(store, own, provider, progress)
+        given = contexts.parse(
+            store,
+            str(step.condition),
+            ranking=step.ranking[0] if step.ranking else None,
+            stage=step.ranking[1] if step.ranking else None,
+        )
+        system = step.system or plan.model
+        made = Generation(own, system, given.name, contexts.contexts(store, given))
+        with store.run_lock(f"{task.name} {plan.model} {given.name} {system}"):
+            report, kept = await generate(store, made, provider, progress)
+        problems += kept.problems
+        return report
+    finally:
+        progress.end()

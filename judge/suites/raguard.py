@@ -1,0 +1,189 @@
+"""RAGuard out of a study: accuracy with and without documents, the drops, and what the retriever brings.
+
+The system under test answers with the task `verdict` (no context, top k) and `verdict_document` (oracle: one document
+at a time); the exam's roles are gold, or those of a judge run of `raguard_exam`. Arithmetic: `judge.scores.raguard`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judge.errors import BadInput
+from judge.suites.paper import Option, Paper, Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judge.scores.score import Score
+    from judge.suites.study import Study
+
+# Documents that gold, or the exam, gives a role: the claim's associated ones.
+_HAS_ROLE = "unit_id IN (SELECT unit_id FROM labels WHERE annotator_id = 'gold' AND field = 'raguard.role')"
+
+
+def read(study: Study) -> list[Score]:
+    """The scores of the parts asked for."""
+    from judge.scores import raguard
+
+    gold = study.gold("claim_verdict")
+    if not len(gold):
+        raise BadInput(
+            f"no item of '{study.dataset}' has a gold label 'claim_verdict', which the scores rest on"
+        )
+    judged = study.option("roles") == "judge"
+    exam = None
+    if study.part("exam") or (judged and (study.part("oracle") or study.part("retrieval"))):
+        exam = study.labels("raguard_exam", columns="passage_id")
+    ranking = None
+    if study.part("rag") or study.part("retrieval"):
+        ranking = study.ranking(study.option("ranking") or None, study.option("stage") or None)
+    tables = _answers(study, ranking)
+    study.check()
+    documents = _documents(study, exam, gold) if judged and exam is not None else _gold_documents(study)
+    scores: list[Score] = []
+    if tables:
+        scores += raguard.scores(_table(study, tables, gold, documents), outside=study.option("outside"))  # type: ignore[arg-type]
+    if study.part("retrieval") and ranking is not None:
+        scores += _retrieval(study, documents, ranking)
+    if exam is not None and study.part("exam"):
+        scores += _exam(exam, gold, study)
+    return scores
+
+
+def _answers(study: Study, ranking: tuple[str, str] | None) -> dict[str, pd.DataFrame]:
+    """What the system answered in each condition, by its name in `judge.scores.raguard`."""
+    found = {}
+    if study.part("zero") or study.part("rag") or study.part("oracle"):
+        found["none"] = study.generated("verdict", "none")
+    if study.part("rag") and ranking is not None:
+        for k in study.numbers("k"):
+            found[f"top:{k}"] = study.generated("verdict", f"top:{k}", ranking)
+    if study.part("oracle"):
+        found["oracle"] = study.labels(
+            "verdict_document",
+            only=_HAS_ROLE,
+            columns="passage_id",
+            models=study.of_system("verdict_document"),
+        )
+    return found
+
+
+def _table(
+    study: Study, tables: dict[str, pd.DataFrame], gold: pd.Series, documents: pd.DataFrame
+) -> pd.DataFrame:
+    """One row an answer, in all conditions."""
+    import pandas as pd
+
+    role = documents.set_index("document_id")["role"]
+    parts = []
+    for condition, table in tables.items():
+        part = table.assign(
+            condition=condition,
+            unit_id=[f"{condition} {n}" for n in table["unit_id"]],
+            gold=table["item_id"].map(gold).to_numpy(),
+        )
+        if "passage_id" in table:
+            part["role"] = table["passage_id"].map(role).to_numpy()
+        parts.append(part)
+    whole = pd.concat(parts, ignore_index=True)
+    whole["role"] = (
+        whole["role"].astype(object).where(whole["role"].notna(), None) if "role" in whole else None
+    )
+    lacking = int(whole["gold"].isna().sum())
+    if lacking:
+        study.note(f"{lacking} answers are to claims without a gold verdict: no value")
+    return whole
+
+
+def _gold_documents(study: Study) -> pd.DataFrame:
+    role = study.gold("raguard.role", "passage", everywhere=True)
+    table = study.passages(everywhere=True).rename(columns={"passage_id": "document_id"})
+    return table.assign(role=table["document_id"].map(role).astype(object)).drop(columns="unit_id")
+
+
+def _documents(study: Study, exam: pd.DataFrame, gold: pd.Series) -> pd.DataFrame:
+    """Documents with the role that follows from the judge's exam and the gold verdict."""
+    from judge.scores import raguard
+
+    role = raguard.roles(exam["label"], exam["item_id"].map(gold))
+    study.note("roles of documents: the judge's exam against the gold verdict")
+    table = exam.rename(columns={"passage_id": "document_id"})[["document_id", "item_id", "question_id"]]
+    return table.assign(role=role.to_numpy())
+
+
+def _retrieval(study: Study, documents: pd.DataFrame, ranking: tuple[str, str]) -> list[Score]:
+    from judge.scores import raguard_retrieval
+
+    ranked = study.ranked(ranking)
+    claims = study.items[["item_id", "question_id"]]
+    known = documents.dropna(subset="role")
+    foreign = ~ranked["passage_id"].isin(documents["document_id"])
+    if foreign.any():
+        study.note(f"{int(foreign.sum())} ranked passages are not among the rows asked about: of no role")
+    import pandas as pd
+
+    extra = ranked["passage_id"][~ranked["passage_id"].isin(known["document_id"])].unique()
+    shelf = pd.concat(
+        [known, pd.DataFrame({"document_id": extra, "item_id": "", "role": "irrelevant"})], ignore_index=True
+    )
+    scores: list[Score] = []
+    for k in study.numbers("k"):
+        scores += raguard_retrieval.misleading(k, claims, shelf, ranked)
+        relevant = study.option("relevant")
+        scores += raguard_retrieval.relevance(k, claims, shelf, ranked, relevant=relevant)  # type: ignore[arg-type]
+    return [score.noted(f"ranking: {ranking[0]} ({ranking[1]})") for score in scores]
+
+
+def _exam(exam: pd.DataFrame, gold: pd.Series, study: Study) -> list[Score]:
+    """Shares of the judge's roles, and how many are gold's."""
+    import numpy as np
+
+    from judge.scores import raguard
+    from judge.scores.score import scored
+    from judge.scores.tables import statuses, units
+
+    role = raguard.roles(exam["label"], exam["item_id"].map(gold))
+    who = units(exam, "exam")
+    known = role.notna().to_numpy()
+    status = statuses(exam, exam["label"].notna().to_numpy())
+    scores = [
+        scored(
+            f"exam_{name}",
+            who,
+            np.where(known, role == name, np.nan).astype(float),
+            status,
+            why="no gold verdict",
+        )
+        for name in raguard.ROLES
+    ]
+    theirs = exam["passage_id"].map(study.gold("raguard.role", "passage"))
+    if theirs.notna().any():
+        same = np.where(known & theirs.notna(), role.to_numpy() == theirs.to_numpy(), np.nan).astype(float)
+        scores.append(scored("exam_agreement_with_gold", who, same, status, why="no gold role"))
+    return scores
+
+
+PAPER = Paper(
+    name="raguard",
+    title="RAGuard (arXiv 2502.16101): accuracy with misleading documents, and what a retriever brings",
+    read=read,
+    parts=(
+        Part("zero", ("verdict",), "accuracy without documents"),
+        Part("rag", ("verdict",), "accuracy with the first k retrieved documents, and the drop"),
+        Part(
+            "oracle",
+            ("verdict_document",),
+            "accuracy with one associated document at a time; misleading ones only",
+        ),
+        Part("retrieval", (), "misleading retrieval recall, exposure, precision, recall, NDCG"),
+        Part("exam", ("raguard_exam",), "the judge's roles of documents, and their agreement with gold"),
+    ),
+    options=(
+        Option("k", "1,5", "How many retrieved documents are given, as 1,5."),
+        Option("outside", "wrong", "An answer outside the options, or not readable.", ("wrong", "unscored")),
+        Option("relevant", "associated", "What a retriever should find.", ("associated", "supporting")),
+        Option("roles", "gold", "Whose roles of documents: gold, or a judge's exam.", ("gold", "judge")),
+        Option("ranking", "", "The ranking, when the study has several."),
+        Option("stage", "", "Its stage, when it has several."),
+    ),
+)
