@@ -6,6 +6,7 @@ import click
 
 from judge.cli.answers import answers
 from judge.cli.demo import demo
+from judge.cli.distractors import distractors
 from judge.cli.generate import generate
 from judge.cli.items import items
 from judge.cli.models import models
@@ -32,5 +33,7 @@ def main() -> None:
 
 
 answers.add_command(generate)
-for command in (demo, items, tasks, models, run, runs, answers, rankings, retrieve, score, suite):
+for command in (
+    demo, items, tasks, models, run, runs, answers, rankings, retrieve, distractors, score, suite,
+):  # fmt: skip
     main.add_command(command)

@@ -25,6 +25,8 @@ class Generation:
     system: str
     condition: str
     contexts: Mapping[str, Sequence[str]]
+    prose: bool = True
+    """False: these texts are no answers in sentences (options of a question), although no label."""
 
     def with_contexts(self) -> Plan:
         """The plan over the items that have a context, as a run of its own."""
@@ -134,6 +136,6 @@ def _answer(item: str, labels: Mapping[str, Mapping[str, Json]], generation: Gen
         condition=generation.condition,
         text=str(labels[first]["value"]).replace("\0", "\ufffd"),
         context=list(generation.contexts.get(item, ())),
-        prose=not task.spec.questions[0].labels,
+        prose=generation.prose and not task.spec.questions[0].labels,
         meta=meta,
     )

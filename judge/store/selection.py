@@ -26,6 +26,8 @@ class Selection:
     sample_seed: int | None = None
     contexts: Mapping[str, Sequence[str]] | None = None
     """The passages that the input `context` of each item holds; items without an entry are left out."""
+    options: Mapping[str, Mapping[str, str]] | None = None
+    """The input `options` of items in `contexts`, instead of their own (distractors there are already)."""
 
 
 def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
@@ -48,7 +50,7 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
         "n" if selection.sample_seed is None else f"adjudge_shuffle({int(selection.sample_seed)}, unit_id)"
     )
     kind = task.spec.unit
-    _keep_contexts(conn, selection.contexts)
+    _keep_contexts(conn, selection.contexts, selection.options or {})
     conn.execute("DROP TABLE IF EXISTS temp.selection")
     conn.execute("CREATE TEMP TABLE selection (place INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
     try:
@@ -75,11 +77,20 @@ def _present(task: Task, name: str, selection: Selection) -> str:
     return f"{value} IS NOT NULL AND {value} <> ''"
 
 
-def _keep_contexts(conn: sqlite3.Connection, contexts: Mapping[str, Sequence[str]] | None) -> None:
+def _keep_contexts(
+    conn: sqlite3.Connection,
+    contexts: Mapping[str, Sequence[str]] | None,
+    options: Mapping[str, Mapping[str, str]],
+) -> None:
     conn.execute("DROP TABLE IF EXISTS temp.contexts")
-    conn.execute("CREATE TEMP TABLE contexts (item_id TEXT PRIMARY KEY, context TEXT NOT NULL) WITHOUT ROWID")
-    rows = ((item, dumps(list(ids))) for item, ids in (contexts or {}).items())
-    conn.executemany("INSERT INTO temp.contexts VALUES (?, ?)", rows)
+    conn.execute(
+        "CREATE TEMP TABLE contexts (item_id TEXT PRIMARY KEY, context TEXT NOT NULL, options TEXT) WITHOUT ROWID"
+    )
+    rows = (
+        (item, dumps(list(ids)), dumps(dict(options[item])) if options.get(item) else None)
+        for item, ids in (contexts or {}).items()
+    )
+    conn.executemany("INSERT INTO temp.contexts VALUES (?, ?, ?)", rows)
 
 
 def offer_shuffle(conn: sqlite3.Connection) -> None:
@@ -89,6 +100,12 @@ def offer_shuffle(conn: sqlite3.Connection) -> None:
 
 def _shuffle(seed: int, unit_id: str) -> bytes:
     return hashlib.sha256(f"{seed}:{unit_id}".encode()).digest()[:8]
+
+
+def selected_units(store: Store) -> list[str]:
+    """The ids of the units that `select` has fixed, in order."""
+    query = "SELECT u.unit_id FROM temp.selection AS s JOIN units AS u ON u.rowid = s.n ORDER BY s.place"
+    return [str(row[0]) for row in store.conn.execute(query)]
 
 
 _LATEST = """
@@ -153,6 +170,9 @@ def _units(conn: sqlite3.Connection, task: Task, wanted: Mapping[int, int]) -> I
     columns = {name: column(task, name) for name in names}
     if task.spec.unit == "item" and "context" in columns:
         columns["context"] = "(SELECT c.context FROM temp.contexts AS c WHERE c.item_id = t.item_id)"
+    if task.spec.unit == "item" and "options" in columns:
+        given = "(SELECT c.options FROM temp.contexts AS c WHERE c.item_id = t.item_id)"
+        columns["options"] = f"coalesce({given}, t.options)"
     query = (
         f"SELECT t.n, t.unit_id, {', '.join(columns.values())}{gold_columns} "
         f"FROM unit_texts AS t WHERE t.n IN ({','.join(str(int(n)) for n in wanted)})"

@@ -1,0 +1,341 @@
+"""judge distractors: wrong options for questions, checked and made anew until the question is challenging."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.run import exit_code, make_plan, run
+from judge.cli.runs import measure_table
+from judge.console import db_option, emit_json, json_option, note, pairs, table
+from judge.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from judge.providers.base import Provider
+    from judge.runner.distractors import Made, Making
+    from judge.runner.plan import Plan
+    from judge.store import Store
+    from judge.store.distractors import Reading
+    from judge.types import Measure
+
+_SHARED = (
+    "model", "limit", "where", "sample", "concurrency", "retry", "max_tokens", "max_output_tokens", "temperature",
+    "no_temperature", "seed", "base_url", "settings", "timeout", "prompts", "db", "as_json",
+)  # fmt: skip
+READING = click.option(
+    "--challenging",
+    "reading",
+    type=click.Choice(["entailed", "not-entailed"]),
+    default="entailed",
+    show_default=True,
+    help="A question is challenging when the right answer entails at least one distractor (URAG's words), or none.",
+)
+SLOTS = click.option(
+    "--per-question",
+    "slots",
+    default=3,
+    show_default=True,
+    type=click.IntRange(1, 9),
+    help="Distractors a question.",
+)
+
+
+def chained(command: click.Command) -> None:
+    """Give a command that chains runs the options of `judge run` that make sense for all of them."""
+    command.params = [*(p for p in run.params if p.name in _SHARED), *command.params]
+
+
+def chain_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
+    """The plan of the chain's first task."""
+    fixed = {"repeats": 1, "answers": "auto", "label_order": "declared"}
+    return make_plan(task_name, model, {**options, **fixed})
+
+
+@click.group()
+def distractors() -> None:
+    """Write wrong but plausible options for questions, check them, and export the questions."""
+
+
+@distractors.command("generate")
+@SLOTS
+@click.option(
+    "--regenerate",
+    default=3,
+    show_default=True,
+    type=click.IntRange(0, 20),
+    help="How often again for questions that are not challenging.",
+)
+@READING
+@click.option("--check-model", help="Another model for the entailment check (default: the same).")
+@click.option("--system", help="Name to keep the distractors under (default: the model).")
+def generate(model: str, **options: Any) -> int:
+    """Let MODEL write distractors for the questions that have a reference answer.
+
+    \b
+    judge distractors generate -m openai/gpt-5-mini
+    judge distractors generate -m openai/gpt-5-mini --check-model anthropic/claude-sonnet-5
+    judge distractors generate -m llamacpp/smollm2 -n 20 --challenging not-entailed
+
+    Each distractor comes with a made-up document and in what it is similar (task `distractor`), and is checked
+    (task `distractor_check`); a question that is not challenging gets others. They are answers of the study,
+    condition distractor:ITERATION.SLOT, so people can check them with annotate. The same command goes on
+    where it stopped.
+    """
+    from judge.prompts import load_task
+    from judge.providers import base
+    from judge.runner.distractors import Making, check_making
+    from judge.store import Store
+
+    plan = chain_plan("distractor", model, options)
+    checker = chain_plan("distractor_check", options["check_model"] or model, options)
+    making = Making(
+        load_task("distractor", options["prompts"]),
+        checker.task,
+        options["system"] or model,
+        options["slots"],
+        options["regenerate"],
+        options["reading"],
+    )
+    check_making(making)
+    settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
+    writer = base.get(model, settings)
+    reader = writer if checker.model == model else base.get(checker.model, settings)
+    with (
+        Store.open(options["db"], create=False) as store,
+        store.run_lock(f"distractors {model} {making.system}"),
+    ):
+        made = asyncio.run(_make(store, making, (plan, writer), (checker, reader)))
+        if isinstance(made, int):
+            return made
+        measures = _measures(made, making)
+    return _finish(made, making, measures, options)
+
+
+chained(generate)
+
+
+async def _make(
+    store: Store, making: Making, write: tuple[Plan, Provider], read: tuple[Plan, Provider]
+) -> Made | int:
+    """What was made, or the exit code of the run that ended it."""
+    from judge.cli.progress import Progress
+    from judge.runner import open_patiently
+    from judge.runner.distractors import make
+    from judge.runner.flow import Flow, Halted
+
+    progress = Progress(sys.stderr)
+    try:
+        await open_patiently(write[1], write[0].patience)
+        writer = Flow(store, write[1], write[0], progress)
+        reader = writer
+        if read[1] is not write[1]:
+            await open_patiently(read[1], read[0].patience)
+            reader = Flow(store, read[1], read[0], progress, writer.reports)
+        return await make(writer, reader, making, write[0].selection)
+    except Halted as halted:
+        progress.end()
+        return exit_code(halted.report)
+    finally:
+        progress.end()
+        for provider in (write[1], read[1]):
+            await provider.close()
+
+
+def _measures(made: Made, making: Making) -> list[Measure]:
+    import pandas as pd
+
+    from judge.scores.score import measured_all
+    from judge.scores.urag import distractors as shares
+
+    rows = [
+        {"question_id": item, "iteration": n, "valid": valid}
+        for item, question in made.questions.items()
+        for n, valid in question.tried(making.slots, making.reading, made.iterations)
+    ]
+    return measured_all(shares(pd.DataFrame(rows, columns=["question_id", "iteration", "valid"])))
+
+
+def _rows(made: Made, making: Making) -> list[dict[str, int]]:
+    """Per iteration: questions tried, challenging, not challenging, unknown, and distractors that repeat a text."""
+    found = []
+    for n in range(1, made.iterations + 1):
+        tried = [
+            (question, valid)
+            for question in made.questions.values()
+            for number, valid in question.tried(making.slots, making.reading, made.iterations)
+            if number == n
+        ]
+        written = [d for q, _ in tried if n <= len(q.iterations) for d in q.iterations[n - 1]]
+        found.append(
+            {
+                "iteration": n,
+                "tried": len(tried),
+                "challenging": sum(valid is True for _, valid in tried),
+                "not_challenging": sum(valid is False for _, valid in tried),
+                "unknown": sum(valid is None for _, valid in tried),
+                "distractors": len(written),
+                "repeated": sum(not d.usable for d in written),
+            }
+        )
+    return found
+
+
+def _finish(made: Made, making: Making, measures: list[Measure], options: dict[str, Any]) -> int:
+    rows = _rows(made, making)
+    unknown = rows[-1]["unknown"]
+    if options["as_json"]:
+        emit_json(
+            "distractors",
+            {
+                "study": str(options["db"]),
+                "system": making.system,
+                "check_run": made.check_run,
+                "options": making.slots,
+                "challenging": making.reading,
+                "questions": len(made.questions),
+                "left_out": made.left_out,
+                "problems": made.kept.problems,
+                "rows": rows,
+                "measures": [m.as_json() for m in measures],
+            },
+        )
+    else:
+        print(
+            f"distractors of '{making.system}' for {len(made.questions)} questions, {making.slots} each; "
+            f"challenging: {_WORDS[making.reading]}"
+        )
+        print(table(list(rows[0]), [list(r.values()) for r in rows]) + "\n")
+        print(measure_table(measures))
+        print(f"next: judge distractors export -o questions.json -d {options['db']}")
+    for problem in made.kept.problems:
+        note(f"not kept: {problem}")
+    if made.left_out:
+        note(f"note: {made.left_out} items were left out: no question or no reference answer")
+    if unknown:
+        note(f"note: {unknown} questions have a distractor that was not written or not checked")
+    return Exit.INCOMPLETE if unknown or made.kept.problems else Exit.DONE
+
+
+_WORDS = {
+    "entailed": "at least one distractor is entailed by the right answer (URAG's words)",
+    "not-entailed": "no distractor is entailed by the right answer",
+}
+
+
+@distractors.command("export")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file to write.",
+)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["urag", "jsonl"]),
+    default="urag",
+    show_default=True,
+    help="URAG's one JSON document, or rows for judge items import jsonl.",
+)
+@click.option("--system", help="Whose distractors, when there are several.")
+@click.option(
+    "--check",
+    "annotator",
+    default="last",
+    show_default=True,
+    help="The run, or the annotator, that has checked.",
+)
+@SLOTS
+@READING
+@click.option("--name", default="distractors", show_default=True, help="The data set's name in the file.")
+@click.option(
+    "--calibration",
+    default=0.5,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Share for calibration (urag).",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the order of options and of the split.")
+@click.option("--force", is_flag=True, help="Overwrite the file.")
+@db_option
+@json_option
+def export(
+    output: Path,
+    format_name: str,
+    system: str | None,
+    annotator: str,
+    slots: int,
+    reading: Reading,
+    name: str,
+    calibration: float,
+    seed: int,
+    force: bool,
+    db: Path,
+    as_json: bool,
+) -> int:
+    """Write the challenging questions with their options and documents to a file.
+
+    \b
+    judge distractors export -o questions.json
+    judge distractors export -o checked.jsonl --format jsonl --check adjudicated
+    judge items import urag questions.json
+
+    --check takes the labels of people as well: draw them with annotate batches new check distractor_check.
+    """
+    from judge.store import Store, choices
+    from judge.store import distractors as made
+
+    if output.exists() and not force:
+        raise UsageError(f"{output} is there already; --force overwrites it")
+    with Store.open(db, create=False) as store:
+        system = made.only_system(store, system)
+        check = _checker(store, annotator)
+        found = made.questions(store, system, check)
+        chosen = {
+            item: (question, question.iterations[number - 1])
+            for item, question in found.items()
+            if (number := question.chosen(slots, reading)) is not None
+        }
+        if not chosen:
+            raise UsageError(
+                f"no question of '{system}' is challenging by the labels of '{check}' with {slots} distractors "
+                f"({_WORDS[reading]})"
+            )
+        rows = choices.rows(store, chosen, seed)
+    if format_name == "urag":
+        text = json.dumps(choices.urag(rows, name, calibration, seed), ensure_ascii=False, indent=1) + "\n"
+    else:
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    output.write_text(text, encoding="utf-8")
+    row = {"file": str(output), "questions": len(rows), "left_out": len(found) - len(rows), "check": check}
+    if as_json:
+        emit_json("distractors_export", {"study": str(db), "system": system, "challenging": reading, **row})
+    else:
+        print(f"{len(rows)} questions written to {output}, with {slots} distractors each")
+        print(f"next: judge items import {format_name} {output} -d {db}")
+    if row["left_out"]:
+        note(f"note: {row['left_out']} questions are not challenging, or not known to be: {_WORDS[reading]}")
+    return Exit.DONE
+
+
+def _checker(store: Store, name: str) -> str:
+    """The annotator whose labels of distractor_check count. Raises UsageError when nobody is called so."""
+    from judge.store.distractors import FIELD
+    from judge.store.export import list_runs
+
+    query = "SELECT DISTINCT annotator_id FROM labels WHERE field = ?"
+    there = {str(r[0]) for r in store.conn.execute(query, [FIELD])}
+    runs = [r["run_id"] for r in list_runs(store) if r["run_id"] in there]
+    if name == "last" and runs:
+        return str(runs[-1])
+    fit = [a for a in sorted(there) if a == name or (a in runs and a.endswith(name.upper()))]
+    if len(fit) != 1:
+        told = ", ".join(sorted(there)) or "nobody; judge distractors generate checks them"
+        raise UsageError(f"--check '{name}': no one annotator of distractor_check; there are: {told}")
+    return fit[0]

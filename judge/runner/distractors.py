@@ -1,0 +1,108 @@
+"""Distractors for questions: generate, check, generate again what is not challenging.
+
+Each slot of each iteration is a run of the task `distractor` of its own, whose prompt shows what there is
+already as options; each iteration is followed by the run of `distractor_check` over it. All of it
+is in the study, so the same command goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from judge.errors import UsageError
+from judge.prompts.load import Task
+from judge.runner.flow import Flow
+from judge.runner.generate import Generation, Kept, keep
+from judge.store import distractors
+from judge.store.distractors import PREFIX, Question, Reading
+from judge.store.inputs import quoted
+from judge.store.selection import Selection, select, selected_units
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What is asked for: how many distractors a question, how often again, and what counts as challenging."""
+
+    task: Task
+    check: Task
+    system: str
+    slots: int = 3
+    regenerate: int = 3
+    reading: Reading = "entailed"
+
+
+@dataclass(slots=True)
+class Made:
+    """What there is: the questions with their distractors, how many iterations there were, the check's run,
+    items without the task's inputs, and what was kept of the replies."""
+
+    questions: dict[str, Question]
+    iterations: int
+    check_run: str | None
+    left_out: int
+    kept: Kept
+
+
+async def make(flow: Flow, check: Flow, making: Making, selection: Selection) -> Made:
+    """Generate and check until every question is challenging or was generated again often enough.
+
+    `flow` writes, `check` judges. Raises UsageError when no item fits, Halted when a run was stopped.
+    """
+    store = flow.store
+    n, left_out = select(store, making.task, selection)
+    items = selected_units(store)
+    if not n:
+        raise UsageError(
+            f"no item fits: {making.task.name} needs {' and '.join(making.task.required_inputs)}"
+        )
+    kept = Kept(0, 0, [])
+    run: str | None = None
+    iteration = 0
+    while iteration <= making.regenerate:
+        found = distractors.questions(store, making.system, run, items)
+        open_ = [q for q in found.values() if q.chosen(making.slots, making.reading) is None]
+        if not open_:
+            break
+        iteration += 1
+        await _generate(flow, making, iteration, [q.item_id for q in open_], kept)
+        run = await _check(check, making, iteration)
+    found = distractors.questions(store, making.system, run, items)
+    return Made(found, iteration, run, left_out, kept)
+
+
+def check_making(making: Making) -> None:
+    """Raises UsageError for a system whose name ids cannot hold."""
+    if not making.system.strip() or "@" in making.system or "#" in making.system:
+        raise UsageError(f"'{making.system}' holds '@' or '#', which join ids: name it with --system")
+
+
+async def _generate(flow: Flow, making: Making, iteration: int, items: Sequence[str], kept: Kept) -> None:
+    for slot in range(1, making.slots + 1):
+        condition = f"{PREFIX}{iteration}.{slot}"
+        # What an earlier run of this command has made in this place does not forbid itself.
+        before = distractors.questions(flow.store, making.system, None, items)
+        options = {item: _before(q, iteration, slot).taken for item, q in before.items()}
+        contexts: Mapping[str, Sequence[str]] = {item: [] for item in items}
+        extra = {"context": condition, "system": making.system}
+        report = await flow.run(making.task, Selection(contexts=contexts, options=options), extra)
+        now = keep(
+            flow.store,
+            report.run_id,
+            Generation(replace(flow.plan, task=making.task), making.system, condition, contexts, prose=False),
+        )
+        kept.new += now.new
+        kept.answers += now.answers
+        kept.problems += now.problems
+
+
+def _before(question: Question, iteration: int, slot: int) -> Question:
+    """The question as it stood when this slot of this iteration was written."""
+    whole = question.iterations[: iteration - 1]
+    own = question.iterations[iteration - 1 : iteration]
+    return replace(question, iterations=[*whole, *([d for d in i if d.slot < slot] for i in own)])
+
+
+async def _check(flow: Flow, making: Making, iteration: int) -> str:
+    where = f"answer_system = {quoted(making.system)} AND answer_condition GLOB {quoted(f'{PREFIX}{iteration}.*')}"
+    return (await flow.run(making.check, Selection(where=where))).run_id

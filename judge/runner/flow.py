@@ -1,0 +1,48 @@
+"""Several runs one after the other with one open provider: what commands that chain tasks are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from judge.errors import AdjudgeError, ProviderError
+from judge.prompts.load import Task
+from judge.providers.base import Provider
+from judge.runner.plan import Live, Plan, Report
+from judge.runner.run import run_task
+from judge.store.selection import Selection
+from judge.store.study import Store
+from judge.types import Json
+
+
+class Halted(AdjudgeError):
+    """A run of the chain ended before its last unit; `report` says how, and `plan` which it was."""
+
+    def __init__(self, plan: Plan, report: Report) -> None:
+        super().__init__(f"{plan.task.name}: {report.stopped or report.last_failure or report.error}")
+        self.plan, self.report = plan, report
+
+
+@dataclass(slots=True)
+class Flow:
+    """Runs that share model, sampling, pace and budget (`plan`); `reports` has those that have ended."""
+
+    store: Store
+    provider: Provider
+    plan: Plan
+    watch: Callable[[Live], None] | None = None
+    reports: list[tuple[Plan, Report]] = field(default_factory=list)
+
+    async def run(self, task: Task, selection: Selection, extra: Mapping[str, Json] | None = None) -> Report:
+        """One run over its selection. Raises Halted when it was stopped, or no unit could be asked."""
+        budget = self.plan.max_tokens
+        if budget is not None:
+            spent = sum(r.usage["input_tokens"] + r.usage["output_tokens"] for _, r in self.reports)
+            budget = max(1, budget - spent)
+        plan = replace(self.plan, task=task, selection=selection, extra=dict(extra or {}), max_tokens=budget)
+        report = await run_task(self.store, plan, self.provider, self.watch)
+        self.reports.append((plan, report))
+        nothing = report.labelled == 0 and isinstance(report.last_failure, ProviderError)
+        if report.error is not None or report.stopped is not None or nothing:
+            raise Halted(plan, report)
+        return report

@@ -1,0 +1,167 @@
+"""Distractors as the study keeps them, and which question is challenging after which iteration.
+
+A distractor is an answer to its item: system = who made it, condition `distractor:I.S` (iteration and
+slot, from 1), text = the wrong option, meta = its fake document and in what it is similar. So a task on
+answers (distractor_check) labels it, by a model or by people.
+
+URAG (arXiv 2603.19281) calls a question challenging when an entailment check finds at least one
+distractor that the correct answer entails; the others are generated again. Read by its words, that keeps
+questions with an option that is right as well, so the other reading is here too:
+    entailed       at least one distractor of the iteration is entailed (the paper's words)
+    not-entailed   every distractor of the iteration is not entailed, that is: every option is wrong
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from judge.errors import UsageError
+from judge.store.study import Store
+
+FIELD = "distractor_check"
+PREFIX = "distractor:"
+Reading = Literal["entailed", "not-entailed"]
+READINGS: tuple[Reading, ...] = ("entailed", "not-entailed")
+
+
+@dataclass(frozen=True, slots=True)
+class Distractor:
+    """One wrong option. `label` is that of the check (None: none yet); `usable` False: no new text."""
+
+    answer_id: str
+    slot: int
+    text: str
+    document: str
+    similarity: str
+    label: str | None
+    usable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An item with its iterations, the first one first; `right` are the texts that are no distractor."""
+
+    item_id: str
+    question: str
+    reference_answers: Sequence[str]
+    options: Mapping[str, str]
+    iterations: Sequence[Sequence[Distractor]]
+
+    def valid(self, iteration: int, slots: int, reading: Reading) -> bool | None:
+        """Whether the question is challenging after this iteration (from 1); None when that is not known.
+
+        An iteration that has fewer than `slots` usable distractors is not valid: a model that repeats
+        an option has failed, one whose reply could not be read has not answered yet.
+        """
+        made = self.iterations[iteration - 1] if iteration <= len(self.iterations) else ()
+        labels = [d.label for d in made if d.usable]
+        repeated = any(not d.usable for d in made)
+        if reading == "entailed":
+            if repeated:
+                return False
+            if len(made) == slots and "entailed" in labels:
+                return True
+            return None if len(made) < slots or None in labels else False
+        if repeated or "entailed" in labels:
+            return False
+        return None if len(made) < slots or None in labels else True
+
+    def chosen(self, slots: int, reading: Reading) -> int | None:
+        """The first iteration that is valid, None when none is."""
+        tries = range(1, len(self.iterations) + 1)
+        return next((n for n in tries if self.valid(n, slots, reading)), None)
+
+    def tried(self, slots: int, reading: Reading, iterations: int) -> list[tuple[int, bool | None]]:
+        """(iteration, valid) of every iteration up to the first valid one, of all `iterations` if none is."""
+        last = self.chosen(slots, reading) or iterations
+        return [(n, self.valid(n, slots, reading)) for n in range(1, last + 1)]
+
+    @property
+    def taken(self) -> dict[str, str]:
+        """The options that a new distractor must not repeat: the item's own, and every one made before.
+
+        A text that was written twice stands here twice, so that no two attempts are the same request.
+        """
+        made = [d.text for iteration in self.iterations for d in iteration]
+        return {str(n): text for n, text in enumerate([*self.options.values(), *made], 1)}
+
+
+def questions(
+    store: Store, system: str, check: str | None, items: Iterable[str] | None = None
+) -> dict[str, Question]:
+    """Item -> its question with the distractors of `system`, labelled by the annotator or run `check`.
+
+    `items` None: those that have distractors. Order is that of the study.
+    """
+    made: dict[str, dict[int, list[Distractor]]] = {} if items is None else {item: {} for item in items}
+    query = """
+        SELECT a.answer_id, a.item_id, a.condition, a.text, a.meta,
+               (SELECT l.value FROM labels AS l WHERE l.annotator_id = ?1 AND l.field = ?2
+                AND l.unit_id = a.answer_id AND l.layer = 'first' AND l.repeat = 0)
+        FROM answers AS a WHERE a.system = ?3 AND a.condition GLOB ?4
+    """
+    for answer, item, condition, text, meta, label in store.conn.execute(
+        query, [check, FIELD, system, PREFIX + "*"]
+    ):
+        if items is not None and item not in made:
+            continue
+        iteration, slot = (int(n) for n in condition.removeprefix(PREFIX).split("."))
+        told = json.loads(meta)
+        found = Distractor(
+            answer, slot, text, str(told.get("fake_document", "")), str(told.get("similarity", "")), label
+        )
+        made.setdefault(item, {}).setdefault(iteration, []).append(found)
+    rows = store.conn.execute(
+        "SELECT item_id, question, reference_answers, options FROM items ORDER BY rowid"
+    )
+    return {
+        item: _question(item, question, json.loads(answers or "[]"), json.loads(options or "{}"), made[item])
+        for item, question, answers, options in rows
+        if item in made
+    }
+
+
+def _question(
+    item: str,
+    question: str | None,
+    answers: list[str],
+    options: dict[str, str],
+    made: Mapping[int, list[Distractor]],
+) -> Question:
+    iterations = []
+    for n in range(1, max(made, default=0) + 1):
+        right = {_folded(t) for t in (*answers, *options.values())}
+        iteration = []
+        for d in sorted(made.get(n, ()), key=lambda d: d.slot):
+            folded = _folded(d.text)
+            usable = bool(folded) and folded not in right
+            right.add(folded)
+            iteration.append(
+                Distractor(d.answer_id, d.slot, d.text, d.document, d.similarity, d.label, usable)
+            )
+        iterations.append(iteration)
+    return Question(item, question or "", answers, options, iterations)
+
+
+def only_system(store: Store, system: str | None) -> str:
+    """The system that made the study's distractors. Raises UsageError when there is none, or several."""
+    query = "SELECT DISTINCT system FROM answers WHERE condition GLOB ? ORDER BY 1"
+    there = [str(r[0]) for r in store.conn.execute(query, [PREFIX + "*"])]
+    if system is None and len(there) == 1:
+        return there[0]
+    if system is None or system not in there:
+        told = ", ".join(there) or "none; judge distractors generate makes some"
+        raise UsageError(
+            f"name the system whose distractors are meant with --system; there are: {told}"
+            if system is None
+            else f"no distractors of '{system}'; there are: {told}"
+        )
+    return system
+
+
+def _folded(text: str) -> str:
+    """Text for comparing options: case, spaces and a full stop do not make another one."""
+    return " ".join(text.casefold().split()).rstrip(" .")
