@@ -20,6 +20,7 @@ from judge.prompts.load import Task, load_task
 from judge.runner import contexts
 from judge.scores.score import NOT_JUDGED
 from judge.store import selection
+from judge.store.distractors import PREFIX
 from judge.store.export import stored_task
 from judge.store.inputs import quoted
 from judge.store.study import Store
@@ -232,12 +233,14 @@ class Study:
     # Answers
 
     def systems(self) -> list[System]:
-        """Who has answered items of the data set, under which conditions, in order of import; people apart."""
+        """Who has answered items of the data set, under which conditions, in order of import; people and
+        distractors apart."""
         query = (
             "SELECT a.system, a.condition FROM answers AS a JOIN items AS i USING (item_id) "
-            "WHERE i.dataset = ? AND a.system <> ? GROUP BY 1, 2 ORDER BY min(a.rowid)"
+            "WHERE i.dataset = ? AND a.system <> ? AND a.condition NOT GLOB ? "
+            "GROUP BY 1, 2 ORDER BY min(a.rowid)"
         )
-        return [System(*row) for row in self.store.conn.execute(query, [self.dataset, HUMAN])]
+        return [System(*row) for row in self.store.conn.execute(query, [self.dataset, HUMAN, f"{PREFIX}*"])]
 
     def system(self) -> System | None:
         """Whose answers are meant. None when there are none yet.
