@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,8 @@ def frame(
             part.append(np.array(column, dtype=np.int64) if number else _shared(column, seen))
     return pd.DataFrame(
         {
-            name: np.concatenate(part) if part else np.empty(0, dtype=np.int64 if number else object)
+            # As objects: pandas would make strings of its own of them, and nan of None.
+            name: pd.Series(np.concatenate(part) if part else [], dtype=np.int64 if number else object)
             for name, part, number in zip(names, parts, whole, strict=True)
         }
     )
@@ -37,11 +37,4 @@ def _shared(column: Sequence[Any], seen: dict[Any, Any]) -> np.ndarray[Any, Any]
     """One object for each distinct value: a question's id stands in many rows."""
     found = np.empty(len(column), dtype=object)
     found[:] = list(map(seen.setdefault, column, column))
-    return found
-
-
-def objects(value: Any, size: int) -> np.ndarray[Any, Any]:
-    """A column of one value."""
-    found = np.empty(size, dtype=object)
-    found[:] = list(repeat(value, size))
     return found

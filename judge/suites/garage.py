@@ -160,7 +160,7 @@ def _cited(study: Study, answers: pd.DataFrame) -> list[Score]:
         f"attribution: citations against those of {'the human answer' if reference != 'marked' else 'evidence_cited'}"
     )
     table = answers.drop(columns="answer_id")
-    table["cited"] = [json.loads(text) if text else [] for text in table["cited"]]
+    table["cited"] = [json.loads(text) if isinstance(text, str) else [] for text in table["cited"]]
     table["reference_cited"] = (
         table["item_id"].map(found).astype(object).where(table["item_id"].isin(found), None)
     )

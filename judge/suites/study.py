@@ -32,6 +32,8 @@ from judge.suites.steps import FALLBACK_MODEL, Incomplete, Step
 from judge.types import GOLD, Status
 
 HUMAN = "human"
+Found = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
+"""Labels, statuses, and which units have no judgement."""
 _PARTS = ("sentence", "citation", "claim")
 
 
@@ -318,7 +320,7 @@ class Study:
             items["status"] = np.where(there, str(Status.OK), NOT_JUDGED)
             return items
         found = self._best(runs, items["unit_id"].to_numpy(), loaded.spec.questions[0].field)
-        items["label"], items["status"], missing = found
+        missing = _put(items, found)
         if missing.any() and not self.asked.partial:
             fit = self._fit(
                 loaded, items["unit_id"].to_numpy()[missing], contexts.contexts(self.store, given)
@@ -420,7 +422,7 @@ class Study:
         asked = tuple(models) if models is not None else self.asked.models
         runs = chosen.candidates(self.runs, self.pinned, task, asked, own or {})
         found = self._best(runs, units["unit_id"].to_numpy(), field or loaded.spec.questions[0].field)
-        units["label"], units["status"], missing = found
+        missing = _put(units, found)
         if missing.any() and not self.asked.partial:
             self._missing(loaded, runs, where, units["unit_id"].to_numpy()[missing], asked)
         return units
@@ -430,9 +432,7 @@ class Study:
         used = next((run.task for run in self.runs if run.task_id == task_id and run.serves(own)), None)
         return stored_task(self.store, used) if used else load_task(task_id)
 
-    def _best(
-        self, runs: Sequence[Run], units: np.ndarray[Any, Any], field: str
-    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def _best(self, runs: Sequence[Run], units: np.ndarray[Any, Any], field: str) -> Found:
         """Labels, statuses and which units have no judgement: of the newest complete run, else the fullest.
 
         Several runs named for one task go by majority, when that was asked for.
@@ -452,9 +452,7 @@ class Study:
         self.read.append(Read(best[0], Counter(best[1][1].tolist())))
         return best[1]
 
-    def _majority(
-        self, runs: Sequence[Run], units: np.ndarray[Any, Any], field: str
-    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def _majority(self, runs: Sequence[Run], units: np.ndarray[Any, Any], field: str) -> Found:
         """The label that most judges give. A tie is no label; without any label the first judge's status counts."""
         each = [self._of_run(run, units, field) for run in runs]
         for run, found in zip(runs, each, strict=True):
@@ -480,9 +478,7 @@ class Study:
             )
         return labels, status, np.logical_or.reduce([missing for _, _, missing in each])
 
-    def _of_run(
-        self, run: Run, units: np.ndarray[Any, Any], field: str
-    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def _of_run(self, run: Run, units: np.ndarray[Any, Any], field: str) -> Found:
         query = """
             SELECT u.rowid, j.status, l.value FROM judgements AS j JOIN units AS u ON u.unit_id = j.unit_id
             LEFT JOIN labels AS l ON l.annotator_id = j.run_id AND l.field = ? AND l.unit_id = j.unit_id
@@ -565,6 +561,13 @@ class Study:
         query = "SELECT unit_id, rowid FROM units WHERE kind = 'answer'"
         of = dict(self.store.conn.execute(query))
         return np.array([of[a] for a in answer_ids], dtype=np.int64)
+
+
+def _put(units: pd.DataFrame, found: Found) -> np.ndarray[Any, Any]:
+    """Labels and statuses as columns of objects, so that no label stays None; which units have no judgement."""
+    for name, values in zip(("label", "status"), found, strict=False):
+        units[name] = pd.Series(values, index=units.index, dtype=object)
+    return found[2]
 
 
 def _one_each(runs: Sequence[Run]) -> list[Run]:

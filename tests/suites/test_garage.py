@@ -1,0 +1,155 @@
+"""judge score garage: labels of a real study to the paper's numbers, derived by hand beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.suites.helpers import Judge, answers, commands, give, import_garage, score
+
+A1, A2, A3 = ("garage:g1@m@full", "garage:g2@m@full", "garage:g3@m@full")
+
+
+def label(**changed: dict[str, str]) -> None:
+    """Every run that the score needs; `changed` replaces labels of a task."""
+    runs: dict[str, dict[str, str]] = {
+        "eligibility": {A1: "Minor Issue(s)", A2: "Major Issue(s)"},
+        "grounding": {f"{A1}#s0": "supported", f"{A1}#s1": "no_rad", f"{A2}#s0": "supported"},
+        "grounding_relevant": {f"{A1}#s0": "supported", f"{A1}#s1": "unsupported", f"{A2}#s0": "supported"},
+        "deflection": {A1: "attempted", A2: "missing", A3: "missing"},
+        "citation_each": {f"{A1}#s0/cite_1": "full", f"{A1}#s1/cite_2": "none", f"{A2}#s0/cite_2": "partial"},
+    }
+    for task, labels in (runs | changed).items():
+        give(task, labels)
+
+
+@pytest.fixture(autouse=True)
+def study(judge: Judge, tmp_path: Path) -> None:
+    import_garage(judge, tmp_path)
+
+
+def test_every_measure_by_hand(judge: Judge) -> None:
+    label()
+    found = score(judge, "garage")
+    assert (found.document["system"], found.document["condition"]) == ("m", "full")
+    # Answerable are g1 and g2: g1 has a minor issue (eligible), g2 a major one.
+    assert found.value("eligibility") == 0.5
+    # All sentences of both are supported or need no support.
+    assert found.value("unadjusted_factuality") == 1.0
+    # Eligible and grounded: g1 only.
+    assert found.value("factuality") == 0.5
+    # Against relevant passages g1's second sentence is unsupported; g2 holds but is not eligible.
+    assert found.value("unadjusted_raf") == 0.5
+    assert found.value("raf") == 0.0
+    # g3 is insufficient and declined; of g1 and g2 one declined.
+    assert found.value("deflection_true_positive_rate") == 1.0
+    assert found.value("deflection_false_positive_rate") == 0.5
+    # Cited 1, 2 (g1) and 2 (g2), people cited 1 and 1: one hit of three citations, of two references.
+    assert found.value("attribution_precision_micro") == pytest.approx(1 / 3)
+    assert found.value("attribution_recall_micro") == pytest.approx(1 / 2)
+    # Macro: precision (1/2 + 0) / 2, recall (1 + 0) / 2, F1 = 2 * .25 * .5 / .75.
+    assert found.value("attribution_precision_macro") == pytest.approx(0.25)
+    assert found.value("attribution_recall_macro") == pytest.approx(0.5)
+    assert found.value("attribution_f1_macro") == pytest.approx(1 / 3)
+    # Judged: g1's second sentence is no_rad and out, so full (1) and partial (0): 1 of 2 citations and sentences.
+    assert found.value("judged_attribution_precision_micro") == 0.5
+    assert found.value("judged_attribution_recall_micro") == 0.5
+    # All three citations of the answerable rows by label.
+    assert [found.value(f"citation_{name}") for name in ("full", "partial", "none")] == [
+        pytest.approx(1 / 3)
+    ] * 3
+    # Three sentences: two supported, one no_rad.
+    assert found.value("sentence_supported") == pytest.approx(2 / 3)
+    assert found.value("sentence_grounded") == 1.0
+    assert (found["sentence_grounded"]["n_units"], found["sentence_grounded"]["n_clusters"]) == (3, 2)
+    # The paper's GPT-4o numbers stand beside, as another judge's.
+    printed = {(p["system"], p["measure"]): p for p in found.document["published"]}
+    assert printed["GPT-4o", "factuality"]["value"] == 0.593
+    assert printed["GPT-4o", "factuality"]["by"] == "judge GPT-4o"
+
+
+def test_partial_support_can_count(judge: Judge) -> None:
+    label()
+    found = score(judge, "garage", "--partial-support", "0.5")
+    # (1 + 0.5) / 2.
+    assert found.value("judged_attribution_precision_micro") == 0.75
+
+
+def test_an_unparsed_reply_is_counted_and_facts_has_a_rule_for_it(judge: Judge) -> None:
+    label(grounding={f"{A1}#s0": "supported", f"{A1}#s1": "unparsed", f"{A2}#s0": "supported"})
+    found = score(judge, "garage")
+    # g1 has a sentence without a verdict: no value; g2 is grounded and not eligible.
+    assert found["factuality"]["missing"] == {"unparsed": 1}
+    assert (found.value("factuality"), found["factuality"]["coverage"]) == (0.0, 0.5)
+    assert found.value("unadjusted_factuality") == 1.0
+    facts = score(judge, "garage", "--unparsed", "facts")
+    # FACTS: without a verdict not grounded, so g1 is wrong and g2 grounded.
+    assert (facts.value("unadjusted_factuality"), facts["factuality"]["coverage"]) == (0.5, 1.0)
+    assert facts.document["readings"]["unparsed"] == "facts"
+
+
+def test_related_passages_are_another_task(judge: Judge) -> None:
+    label()
+    [line] = commands(judge, "garage", "--relevant-set", "answer+related")
+    assert line.startswith("judge run grounding_related -m m --where ")
+    give("grounding_related", {f"{A1}#s0": "supported", f"{A1}#s1": "supported", f"{A2}#s0": "supported"})
+    found = score(judge, "garage", "--relevant-set", "answer+related")
+    # Both hold now; g1 is eligible.
+    assert (found.value("unadjusted_raf"), found.value("raf")) == (1.0, 0.5)
+    assert "relevant passages: answer+related" in found["raf"]["notes"]
+
+
+def test_citations_against_the_passages_that_people_marked(judge: Judge) -> None:
+    label()
+    found = score(judge, "garage", "--reference", "marked", "--part", "attribution")
+    # evidence_cited is YES for the ANSWER passages, cite_1 of g1 and g2: the same as the human answers cite.
+    assert found.value("attribution_recall_micro") == 0.5
+    assert "attribution: citations against those of evidence_cited" in found.document["notes"]
+    assert found.names == [
+        f"attribution_{m}_{a}" for a in ("micro", "macro") for m in ("precision", "recall", "f1")
+    ]
+
+
+def test_strata_by_tag_and_by_relevance_density(judge: Judge) -> None:
+    label()
+    found = score(judge, "garage", "--by", "question_type", "--part", "eligibility")
+    assert (found.value("eligibility", "fast"), found.value("eligibility", "slow")) == (1.0, 0.0)
+    dense = score(judge, "garage", "--by", "density", "--part", "eligibility")
+    # g1: one of three labelled passages answers (1/3: medium from 1/3 on); g2: one of one: high.
+    assert (dense.value("eligibility", "medium"), dense.value("eligibility", "high")) == (1.0, 0.0)
+    cut = score(judge, "garage", "--by", "density", "--part", "eligibility", "--density-cuts", "0.4,0.5")
+    assert cut.value("eligibility", "low") == 1.0
+    wrong = judge("score", "garage", "--by", "nothing", "--part", "eligibility", code=2)
+    assert "--by nothing: no item has such a tag or gold label; there are: density, insufficient" in wrong.err
+
+
+def test_an_empty_answer_counts_as_wrong_unless_told(judge: Judge, tmp_path: Path) -> None:
+    answers(judge, tmp_path, [("g1", "n", "full", ""), ("g2", "n", "full", "Gamma.")])
+    one, two = ("garage:g1@n@full", "garage:g2@n@full")
+    give("eligibility", {one: "No Issues", two: "No Issues"})
+    give("grounding", {f"{two}#s0": "supported"})
+    rest = ("garage", "--system", "n", "--part", "factuality")
+    assert score(judge, *rest).value("factuality") == 0.5
+    assert score(judge, *rest, "--empty", "vacuous").value("factuality") == 1.0
+    unscored = score(judge, *rest, "--empty", "unscored")
+    assert (unscored.value("factuality"), unscored["factuality"]["n_units"]) == (1.0, 1)
+
+
+def test_data_without_relevance_labels_have_no_raf(judge: Judge, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"id": "q", "question": "Why?", "passages": ["So."]}\n', "utf-8")
+    judge("items", "import", "jsonl", rows, "--dataset", "own")
+    answers(judge, tmp_path, [("own:q", "m", "full", "So it is.")])
+    unit = "own:q@m@full"
+    give("eligibility", {unit: "No Issues"})
+    give("grounding", {f"{unit}#s0": "supported"})
+    give("deflection", {unit: "attempted"})
+    found = score(judge, "garage", "--dataset", "own")
+    notes = found.document["notes"]
+    assert "raf" not in found.names
+    assert "no passage has a gold label 'relevance': RAF is left out" in notes
+    assert "no gold label 'insufficient': all rows are taken as answerable" in notes
+    assert found["deflection_true_positive_rate"]["reason"] == "there is no such unit"
+    refused = judge("score", "garage", "--dataset", "own", "--part", "raf", code=1)
+    assert "no passage of 'own' has a gold label 'relevance', which RAF rests on" in refused.err
