@@ -39,6 +39,23 @@ def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[st
     return _delimited(text, str(path), columns, tabs=path.suffix.lower() in (".tsv", ".tab"))
 
 
+def columns_of(path: Path) -> list[str]:
+    """The header of a CSV or TSV file. Raises BadInput for one that cannot be read or has a name twice."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first = next((line for line in file if line.strip()), "")
+    except OSError as e:
+        raise BadInput(e.strerror or str(e), path=str(path)) from e
+    except UnicodeDecodeError as e:
+        raise BadInput("not UTF-8: save the table as UTF-8", path=str(path)) from e
+    if not first:
+        raise BadInput("the file is empty", path=str(path))
+    names = next(csv.reader([first], delimiter=_delimiter(first, ("unit",))), [])
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise BadInput("there are two columns of this name", path=str(path), line=1, field=twice[0])
+    return names
+
+
 def _delimited(text: str, path: str, columns: Sequence[str], tabs: bool) -> Iterator[tuple[int, list[str]]]:
     delimiter = "\t" if tabs else _delimiter(text, columns)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)

@@ -28,6 +28,7 @@ from typing import Any
 
 from annotate._blind_sql import derivations, quote
 from annotate._blind_sql import rank as rank_of
+from annotate.events import STANDING
 from annotate.store import ADJUDICATED
 from judge.errors import StudyError
 from judge.prompts.load import Task
@@ -40,18 +41,6 @@ _HIDDEN_COLUMNS = {"meta", "correct", "polarity", "pair_id", "import_id", "conte
 _TEXT_TABLES = {"items", "passages", "units", "answers", "json_each"}
 _ITEM_INPUTS = {"question", "question_date", "claim", "reference_answers", "options"}
 _WRITES = {sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE}
-STANDING = (
-    "status",
-    "answers",
-    "revised",
-    "spans",
-    "flag",
-    "note",
-    "locked",
-    "active_ms",
-    "idle_ms",
-    "updated",
-)
 _HARMLESS = {
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_TRANSACTION,

@@ -16,8 +16,8 @@ from typing import Any
 
 from ulid import ULID
 
-from annotate.blind import STANDING, Blind, Seat
-from annotate.events import FIRST_LAYER, UNDOABLE, Kind, State, Status, label_rows
+from annotate.blind import Blind, Seat
+from annotate.events import FIRST_LAYER, STANDING, UNDOABLE, Kind, State, Status, label_rows, standing
 from annotate.queue import BatchInfo, Line, Passage, Queue, Sheet, Spent, batch_info
 from annotate.store import ADJUDICATED, ensure_human
 from judge.errors import StudyError, UsageError
@@ -218,19 +218,7 @@ class Desk(Queue):
         before = self._blind.rows("SELECT status, active_ms FROM my_units WHERE position = ?", [position])[0]
         self._blind.write(
             f"INSERT INTO my_standing (position, {', '.join(STANDING)}) VALUES (?{', ?' * len(STANDING)})",
-            [
-                position,
-                str(state.status(self.fields)),
-                dumps(state.answers),
-                dumps({f: r._asdict() for f, r in state.revised.items()}),
-                dumps([list(s) for s in state.spans]),
-                state.flag,
-                state.note,
-                int(state.locked),
-                state.active_ms,
-                state.idle_ms,
-                now(),
-            ],
+            [position, *standing(state, self.fields), now()],
         )
         self._count(before, state)
         self._blind.write("INSERT INTO my_clearing (position) VALUES (?)", [position])

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from judge.prompts.load import Task
+from judge.store.study import dumps
 
 
 class Kind(StrEnum):
@@ -39,6 +40,8 @@ class Status(StrEnum):
 
 
 FIRST_LAYER = (Kind.LABEL, Kind.SKIP)
+BLIND, ASSISTED, UNDECLARED = "blind", "assisted", "undeclared"
+"""Reasons of label events made elsewhere: whether suggestions were in sight. The last two are layers too."""
 UNDOABLE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.KEEP, Kind.REVISE)
 
 
@@ -76,6 +79,8 @@ class State:
     locked: bool = False
     active_ms: int = 0
     idle_ms: int = 0
+    layers: dict[str, str] = field(default_factory=dict)
+    """Fields whose first labels are not known to be blind -> assisted or undeclared."""
 
     def status(self, fields: Sequence[str]) -> Status:
         """Skipped, done when every field has an answer, else open."""
@@ -105,6 +110,7 @@ def _apply(state: State, e: Event) -> None:
     if e.kind == Kind.LABEL and e.field is not None and e.value is not None:
         state.answers[e.field] = e.value
         state.skipped = False
+        _layer(state, e.field, e.reason)
     elif e.kind == Kind.SKIP:
         state.skipped = True
     elif e.kind == Kind.FLAG:
@@ -117,6 +123,37 @@ def _apply(state: State, e: Event) -> None:
         state.locked = True
     elif e.kind in (Kind.KEEP, Kind.REVISE) and e.field is not None and e.value is not None:
         state.revised[e.field] = Revision(e.value, e.reason, e.kind == Kind.KEEP)
+
+
+STANDING = ("status", "answers", "revised", "layers", "spans", "flag", "note", "locked", "active_ms",
+            "idle_ms", "updated")  # fmt: skip
+"""The columns of `assignments` that follow from the events of a unit."""
+
+
+def standing(state: State, fields: Sequence[str]) -> list[str | int | None]:
+    """The values of STANDING but for the last, which is the time of writing."""
+    return [
+        str(state.status(fields)),
+        dumps(state.answers),
+        dumps({f: r._asdict() for f, r in state.revised.items()}),
+        dumps(state.layers),
+        dumps([list(s) for s in state.spans]),
+        state.flag,
+        state.note,
+        int(state.locked),
+        state.active_ms,
+        state.idle_ms,
+    ]
+
+
+def _layer(state: State, name: str, reason: str | None) -> None:
+    # Who has seen a suggestion once has seen it: a later answer to that question is not blind either.
+    if state.layers.get(name) == ASSISTED:
+        return
+    if reason in (ASSISTED, UNDECLARED):
+        state.layers[name] = str(reason)
+    elif reason == BLIND:
+        state.layers.pop(name, None)
 
 
 class LabelRow(NamedTuple):
@@ -133,7 +170,7 @@ def label_rows(state: State, task: Task) -> list[LabelRow]:
     """The labels that follow from a state, with those that need no gold to be derived."""
     if state.skipped:
         return []
-    rows = [LabelRow(f, "first", v) for f, v in state.answers.items()]
+    rows = [LabelRow(f, state.layers.get(f, "first"), v) for f, v in state.answers.items()]
     rows += [LabelRow(f, "revised", r.value, r.reason) for f, r in state.revised.items()]
     for row in list(rows):
         for name, rule in task.spec.derive.items():

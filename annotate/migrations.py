@@ -4,6 +4,7 @@ events        what people did, append-only: triggers refuse changes, and rows fo
 assignments   who labels what, in which order, and how it stands: a fold of that unit's events
 batches, batch_units, sessions
 batch_labels  view: one row a batch, annotator, unit and field, with layer, value and seconds
+label_imports labels made elsewhere: one row an import that brought something new
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from judge.errors import StudyError
 
-NAMES = ("m001_batches",)
+NAMES = ("m001_batches", "m002_exchange")
 SET = "annotate"
 
 
@@ -47,7 +48,15 @@ def applied(conn: sqlite3.Connection) -> list[str]:
 
 
 def _m001_batches(db: Any) -> None:
-    for statement in _BATCHES.split("\n\n"):
+    _execute(db, _BATCHES)
+
+
+def _m002_exchange(db: Any) -> None:
+    _execute(db, _EXCHANGE)
+
+
+def _execute(db: Any, statements: str) -> None:
+    for statement in statements.split("\n\n"):
         if statement.strip():
             db.execute(statement)
 
@@ -144,6 +153,37 @@ CREATE TRIGGER events_closed BEFORE INSERT ON events
 CREATE VIEW batch_labels AS
     SELECT a.batch, a.annotator_id AS annotator, a.position, a.unit_id AS unit, u.question_id AS question,
            a.role, a.repeat, j.key AS field, j.value AS label, 'first' AS layer,
+           a.active_ms / 1000.0 AS seconds, a.flag, a.note
+    FROM assignments AS a JOIN units AS u USING (unit_id), json_each(a.answers) AS j
+    WHERE a.status <> 'skipped'
+    UNION ALL
+    SELECT a.batch, a.annotator_id, a.position, a.unit_id, u.question_id,
+           a.role, a.repeat, j.key, json_extract(j.value, '$.value'), 'revised',
+           a.active_ms / 1000.0, a.flag, a.note
+    FROM assignments AS a JOIN units AS u USING (unit_id), json_each(a.revised) AS j
+    WHERE a.status <> 'skipped'
+"""
+
+_EXCHANGE = """
+ALTER TABLE assignments ADD COLUMN layers TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(layers))
+
+CREATE TABLE label_imports (
+    import_id TEXT PRIMARY KEY,
+    format TEXT NOT NULL,
+    batch TEXT REFERENCES batches(batch),
+    blind TEXT NOT NULL CHECK (blind IN ('blind', 'assisted', 'undeclared', 'mixed')),
+    files TEXT NOT NULL CHECK (json_valid(files)),
+    sessions TEXT NOT NULL CHECK (json_valid(sessions)),
+    counts TEXT NOT NULL CHECK (json_valid(counts)),
+    imported_at TEXT NOT NULL
+)
+
+DROP VIEW batch_labels
+
+CREATE VIEW batch_labels AS
+    SELECT a.batch, a.annotator_id AS annotator, a.position, a.unit_id AS unit, u.question_id AS question,
+           a.role, a.repeat, j.key AS field, j.value AS label,
+           coalesce((SELECT s.value FROM json_each(a.layers) AS s WHERE s.key = j.key), 'first') AS layer,
            a.active_ms / 1000.0 AS seconds, a.flag, a.note
     FROM assignments AS a JOIN units AS u USING (unit_id), json_each(a.answers) AS j
     WHERE a.status <> 'skipped'

@@ -98,14 +98,17 @@ class Queue:
         rows = self._blind.rows("SELECT unit_id, role FROM my_units WHERE position = ?", [position])
         if not rows:
             raise UsageError(f"there is no unit {position}; the last one is {self.total}")
+        return Sheet(position, rows[0][0], rows[0][1], self.inputs(position), self.state(position))
+
+    def inputs(self, position: int) -> dict[str, Any]:
+        """What the task shows of one unit; a list of passages is their ids."""
         names = list(self.task.input_names)
         columns = ", ".join(f'"{n}"' for n in names)
         values = self._blind.rows(f"SELECT {columns} FROM my_texts WHERE position = ?", [position])[0]
-        inputs = {
+        return {
             n: json.loads(v) if v is not None and n in LISTS else v
             for n, v in zip(names, values, strict=True)
         }
-        return Sheet(position, rows[0][0], rows[0][1], inputs, self.state(position))
 
     def state(self, position: int) -> State:
         """How a unit stands, from its events."""

@@ -6,6 +6,7 @@ import click
 
 from annotate.cli.agreement import agreement
 from annotate.cli.annotators import annotators
+from annotate.cli.exporting import export, formats
 from annotate.cli.importing import import_
 from annotate.cli.packing import batches
 from annotate.cli.plan import plan
@@ -26,5 +27,17 @@ def main() -> None:
     """People check what the judge did: agreement, reports and plans on a study or on any table of labels."""
 
 
-for command in (agreement, annotators, batches, open_, adjudicate, serve, import_, plan, report):
+for command in (
+    agreement,
+    annotators,
+    batches,
+    open_,
+    adjudicate,
+    serve,
+    export,
+    import_,
+    formats,
+    plan,
+    report,
+):
     main.add_command(command)

@@ -6,60 +6,128 @@ from pathlib import Path
 
 import click
 
-from judge.console import db_option, emit_json, json_option, note
-from judge.errors import Exit, UsageError
+from judge.console import db_option, emit_json, json_option, note, pairs
+from judge.errors import BadInput, Exit, UsageError
 
 
 @click.command("import")
-@click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--batch", help="Accept only units and labels of this batch.")
-@click.option("--task", "task_name", help="Accept only labels of this task.")
-@click.option("--unit", default="unit", show_default=True, help="Column with the unit's id.")
-@click.option("--label", default="label", show_default=True, help="Column with the label.")
-@click.option("--annotator-column", default="annotator", show_default=True, help="Column with who labelled.")
-@click.option("--field-column", default="field", show_default=True, help="Column with the question.")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--from",
+    "name",
+    default="table",
+    show_default=True,
+    metavar="FORMAT",
+    help="annotate formats lists them.",
+)
+@click.option("--batch", help="Take only units and labels of this batch, as events of its log.")
+@click.option("--task", "task_name", help="Take only labels of this task.")
+@click.option("--blind", "blind", flag_value="blind", help="Nobody saw a suggestion while labelling.")
+@click.option(
+    "--assisted",
+    "blind",
+    flag_value="assisted",
+    help="Suggestions were in sight: kept as a layer of their own.",
+)
 @click.option("--as", "person", help="Who labelled, for all rows.")
 @click.option("--field", help="The question, for all rows.")
+@click.option("--latest", is_flag=True, help="A later answer of the same person replaces the one before.")
+@click.option(
+    "--map-annotator", "people", multiple=True, metavar="NAME=OURS", help="Another name for somebody."
+)
+@click.option(
+    "--map-label", "labels", multiple=True, metavar="FIELD:OLD=NEW", help="Another word for a label."
+)
+@click.option("--skip-bad", is_flag=True, help="Leave out what cannot be used, and list it.")
+@click.option(
+    "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format."
+)
+@click.option("--unit", default="unit", show_default=True, help="table: column with the unit's id.")
+@click.option("--label", default="label", show_default=True, help="table: column with the label.")
+@click.option(
+    "--annotator-column", default="annotator", show_default=True, help="table: column with who labelled."
+)
+@click.option("--field-column", default="field", show_default=True, help="table: column with the question.")
 @db_option
 @json_option
 def import_(
     path: Path,
+    name: str,
     batch: str | None,
     task_name: str | None,
+    blind: str | None,
+    person: str | None,
+    field: str | None,
+    latest: bool,
+    people: tuple[str, ...],
+    labels: tuple[str, ...],
+    skip_bad: bool,
+    options: tuple[str, ...],
     unit: str,
     label: str,
     annotator_column: str,
     field_column: str,
-    person: str | None,
-    field: str | None,
     db: Path,
     as_json: bool,
 ) -> int:
-    """Import a table of people's labels (CSV, TSV, JSONL): one row a unit, question and annotator.
+    """Import people's labels from a table (CSV, TSV, JSONL) or from another tool.
 
     \b
-    annotate import labels.csv --batch pilot
+    annotate import labels.csv --batch pilot --blind
     annotate import ours.csv --unit id --label verdict --field stance --as alice
+    annotate import prodigy.jsonl --from prodigy --batch pilot --blind
 
-    A file is one transaction; importing it again changes nothing.
+    A file is one transaction; importing it again changes nothing. With a batch, labels count as work on it
+    (progress, adjudication, notes, evidence), but in headline numbers only when known to be blind.
     """
-    from annotate.importing import Columns, import_labels
+    from annotate.exchange import base
+    from annotate.exchange.intake import Intake
+    from annotate.exchange.read import import_file
     from annotate.store import open_study
     from judge.prompts import load_task
 
     if batch and task_name:
         raise UsageError("--batch says the task already: leave --task out")
-    columns = Columns(unit, label, None if person else annotator_column, None if field else field_column)
-    task = load_task(task_name) if task_name else None
+    given = pairs(options, "-O")
+    if name == "table":
+        columns = {"unit": unit, "label": label, "annotator": annotator_column, "field": field_column}
+        given = columns | given
+    bad: list[BadInput] = []
+    how = Intake(name, [path], blind, latest, pairs(people, "--map-annotator"), _label_maps(labels))  # type: ignore[arg-type]
     with open_study(db) as store:
-        done = import_labels(
-            store, path, columns, annotator=person or "", field_name=field or "", task=task, batch=batch
+        done = import_file(
+            store,
+            path,
+            base.get(name),
+            how,
+            batch=batch,
+            task=load_task(task_name) if task_name else None,
+            person=person,
+            field=field,
+            options=given,
+            bad=bad.append if skip_bad else None,
         )
     if as_json:
         emit_json(
-            "labels-import", {"new": dict(done.new), "unchanged": done.unchanged, "units": len(done.units)}
+            "labels-import", {"format": name, "batch": batch, **done.as_json(), "bad": [str(e) for e in bad]}
         )
-    else:
-        told = ", ".join(f"{who} {n}" for who, n in done.new.items()) or "none"
-        note(f"{path}: new labels: {told}; {done.unchanged} were there already")
+        return Exit.DONE
+    told = ", ".join(f"{who} {n}" for who, n in done.new.items()) or "none"
+    note(f"{path}: new labels: {told}; {done.unchanged} were there already")
+    for line in done.notes_for_people(batch):
+        note(line)
+    if bad:
+        note(f"left out: {len(bad)}")
+        for e in bad:
+            note(f"  {e}")
     return Exit.DONE
+
+
+def _label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    out: dict[str, dict[str, str]] = {}
+    for left, new in pairs(values, "--map-label").items():
+        field, colon, old = left.partition(":")
+        if not (colon and field and old and new):
+            raise UsageError(f"--map-label {left}={new}: write it as FIELD:OLD=NEW")
+        out.setdefault(field, {})[old] = new
+    return out

@@ -194,7 +194,7 @@ def test_the_judge_and_the_key_come_after_the_commit_of_that_unit(study: Path) -
         # Unlocking by a plain update does not work either.
         with blind_of(desk).transaction():
             blind_of(desk).write(
-                "INSERT INTO my_standing SELECT position, status, answers, revised, spans, flag, note, 0, 0, 0, updated "
+                "INSERT INTO my_standing SELECT position, status, answers, revised, '{}', spans, flag, note, 0, 0, 0, updated "
                 "FROM my_units WHERE position = ?",
                 [unit],
             )
@@ -205,7 +205,7 @@ def test_writing_reaches_only_the_own_rows(study: Path) -> None:
     with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:  # noqa: SIM117
         with blind_of(desk).transaction():
             blind_of(desk).write(
-                "INSERT INTO my_standing SELECT position, status, answers, revised, spans, flag, 'mine', 0, 0, 0, updated "
+                "INSERT INTO my_standing SELECT position, status, answers, revised, '{}', spans, flag, 'mine', 0, 0, 0, updated "
                 "FROM my_units"
             )
             blind_of(desk).write("INSERT INTO my_clearing (position) SELECT position FROM my_units")

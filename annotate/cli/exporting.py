@@ -1,0 +1,89 @@
+"""annotate export: a batch for another tool, or its finished labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from judge.console import db_option, emit_json, json_option, note, pairs, visible
+from judge.errors import Exit
+
+
+@click.command("export")
+@click.argument("batch")
+@click.option("--to", "name", required=True, metavar="FORMAT", help="annotate formats lists them.")
+@click.option(
+    "-o", "--out", required=True, type=click.Path(path_type=Path), help="File, or folder for some formats."
+)
+@click.option("--labels", is_flag=True, help="Finished labels, instead of units to annotate.")
+@click.option("--for", "person", metavar="NAME", help="Only the units of one annotator.")
+@click.option(
+    "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format."
+)
+@db_option
+@json_option
+def export(
+    batch: str,
+    name: str,
+    out: Path,
+    labels: bool,
+    person: str | None,
+    options: tuple[str, ...],
+    db: Path,
+    as_json: bool,
+) -> int:
+    """Write the units of BATCH for another tool, or with --labels what people answered.
+
+    \b
+    annotate export pilot --to prodigy -o tasks.jsonl
+    annotate export pilot --to parquet --labels -o pilot-labels
+
+    Units hold what a blind annotator may see and nothing else: the task's inputs and the unit's id; no
+    judge, gold or meta, no label, and no sign of which units are checks. All files appear together or not at all.
+    """
+    from annotate.exchange import base
+    from annotate.exchange.write import export_batch
+    from annotate.store import open_study
+
+    found = base.get(name)
+    with open_study(db) as store:
+        done = export_batch(
+            store, batch, found, out, labels=labels, person=person, options=pairs(options, "-O")
+        )
+    if as_json:
+        emit_json("labels-export" if labels else "units-export", done.as_json())
+    else:
+        rows = ", ".join(f"{file} {n:,}" for file, n in done.rows.items())
+        note(f"{visible(str(out))}: {done.units:,} units of batch '{batch}' as {name} ({rows})")
+        if done.repeats and not labels:
+            note(
+                f"{done.repeats} hidden repeats are left out: they stay hidden only in annotate open and in packed files"
+            )
+    return Exit.DONE
+
+
+@click.command("formats")
+@json_option
+def formats(as_json: bool) -> int:
+    """What `annotate export --to` and `annotate import --from` know."""
+    from annotate.exchange import base
+    from judge.console import table
+
+    found = [base.get(name) for name in base.names()]
+    if as_json:
+        rows = [
+            {
+                "format": f.name,
+                "export": f.writes,
+                "import": f.reads,
+                "help": f.help,
+                "options": dict(f.options),
+            }
+            for f in found
+        ]
+        emit_json("formats", {"rows": rows})
+        return Exit.DONE
+    body = [[f.name, f.writes or "", "yes" if f.reads else "", f.help, ", ".join(f.options)] for f in found]
+    print(table(["format", "export", "import", "what it is", "-O"], body))
+    return Exit.DONE

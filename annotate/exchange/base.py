@@ -1,0 +1,125 @@
+"""What a foreign format is, and how the command line finds one.
+
+A format is a module of this package with
+
+    NAME: str                   the word after --to and --from (the module's name, `-` for `_`)
+    HELP: str                   one line for the listing
+    OPTIONS: dict[str, str]     what `-O KEY=VALUE` takes, in words; may be left out
+
+and one or both of
+
+    WRITES = "file" | "folder"
+    def write(export: Export, out: Out, options: Mapping[str, str]) -> None
+    def read(path: Path, reading: Reading) -> Iterator[Response]
+
+A writer gets the units as a blind annotator sees them and, for finished labels, the responses; it
+opens files through `out`, which puts them in place together or not at all. A reader only says what the
+file says: `intake` checks it against the study and stores all of it or nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from annotate.exchange.files import Out
+from annotate.exchange.responses import Response
+from annotate.exchange.units import Unit
+from judge.errors import BadInput, UsageError
+from judge.prompts.load import Task
+
+__all__ = ["Bad", "Export", "Format", "Out", "Reading", "Response", "Unit", "get", "names"]
+
+UNIT_KEY = "adjudge_unit_id"
+"""The key under which a file carries our unit id through another tool."""
+
+Bad = Callable[[BadInput], None]
+"""Called with each unusable row; raises at once, or notes it and returns when rows may be skipped."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """What is written. `units` and `responses` are read anew each time they are called.
+
+    `labels` says which kind of export it is: units to annotate elsewhere, or finished labels.
+    """
+
+    batch: str
+    task: Task
+    labels: bool
+    units: Callable[[], Iterator[Unit]]
+    responses: Callable[[], Iterator[Response]]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a reader may need beside the path.
+
+    `task` is the batch's or the one named, None when neither is known. `inputs` gives what the unit
+    shows (by input), None for a unit that is not there. `as_person` and `field` stand for all rows where
+    a file does not say who answered what.
+    """
+
+    bad: Bad
+    task: Task | None = None
+    inputs: Callable[[str], Mapping[str, Any] | None] = lambda unit: None
+    as_person: str | None = None
+    field: str | None = None
+    options: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+class Format:
+    """A format's module, with what it leaves out filled in."""
+
+    def __init__(self, module: Any) -> None:
+        self.name: str = module.NAME
+        self.help: str = module.HELP
+        self.options: Mapping[str, str] = getattr(module, "OPTIONS", {})
+        self.writes: Literal["file", "folder"] | None = getattr(module, "WRITES", None)
+        self.reads: bool = hasattr(module, "read")
+        self._module = module
+
+    def write(self, export: Export, out: Out, options: Mapping[str, str]) -> None:
+        """Write the files. Raises UsageError for a format that only reads, or an unknown option."""
+        if self.writes is None:
+            raise UsageError(f"'{self.name}' can only be imported; --to takes: {', '.join(names('write'))}")
+        self._check(options)
+        self._module.write(export, out, options)
+
+    def read(self, path: Path, reading: Reading) -> Iterator[Response]:
+        """The responses of a file, in its order. Raises as `write`; calls `reading.bad` for bad rows."""
+        if not self.reads:
+            raise UsageError(f"'{self.name}' can only be exported; --from takes: {', '.join(names('read'))}")
+        self._check(reading.options)
+        found: Iterator[Response] = self._module.read(path, reading)
+        return found
+
+    def _check(self, options: Mapping[str, str]) -> None:
+        for key in options:
+            if key not in self.options:
+                known = ", ".join(f"{k} ({v})" for k, v in self.options.items()) or "none"
+                raise UsageError(f"-O {key}: '{self.name}' has no such option; there are: {known}")
+
+
+def names(what: Literal["write", "read"] | None = None) -> list[str]:
+    """Every format, or those that can be written or read."""
+    found = [get(name) for name in _modules()]
+    return [f.name for f in found if what is None or (f.reads if what == "read" else f.writes)]
+
+
+def get(name: str) -> Format:
+    """The format called `name`. Raises UsageError naming the ones there are."""
+    if name not in _modules():
+        raise UsageError(f"no format '{name}'; there are: {', '.join(_modules())}")
+    return Format(importlib.import_module(f"annotate.exchange.formats.{name.replace('-', '_')}"))
+
+
+def _modules() -> Sequence[str]:
+    package = importlib.import_module("annotate.exchange.formats")
+    found = [m.name for m in pkgutil.iter_modules(package.__path__)]
+    return sorted(n.replace("_", "-") for n in found if not n.startswith("_"))

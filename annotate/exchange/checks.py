@@ -1,0 +1,118 @@
+"""Whether a response fits the study: its unit, fields, labels and evidence."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from annotate.exchange.responses import Response
+from annotate.sheet import number
+from judge.errors import BadInput, UsageError
+from judge.prompts.inputs import LIST_INPUTS
+from judge.prompts.load import Task
+from judge.store import Store
+
+MOST_SECONDS = 7 * 24 * 3600
+
+
+class Checks:
+    """Checks responses against a task (None: any field and label will do) and the units of the study.
+
+    `derived` says whether labels of derived fields may come in; a batch derives them itself.
+    """
+
+    def __init__(
+        self, store: Store, task: Task | None, maps: Mapping[str, Mapping[str, str]], *, derived: bool
+    ) -> None:
+        """Raises UsageError for a map to what is no label of the task."""
+        self._conn, self._task, self._maps, self._derived = store.conn, task, maps, derived
+        for name, values in maps.items():
+            if task is not None:
+                for new in values.values():
+                    try:
+                        self._label(name, new)
+                    except BadInput as e:
+                        raise UsageError(f"--map-label {name}:...={new}: {e.reason}") from e
+
+    def checked(self, response: Response) -> Response:
+        """The response with mapped labels. Raises BadInput naming the field."""
+        query = "SELECT 1 FROM units WHERE unit_id = ?"
+        if (
+            not response.unit
+            or self._conn.execute(query, [_storable(response.unit, "unit")]).fetchone() is None
+        ):
+            raise BadInput(f"no unit '{response.unit}' in the study", field="unit")
+        if not response.annotator:
+            raise BadInput(
+                "who labelled? no annotator is named; give one for all rows with --as", field="annotator"
+            )
+        answers = {}
+        for name, given in response.answers.items():
+            value = self._maps.get(name, {}).get(given, given)
+            answers[name] = self._label(name, value)
+        if response.seconds is not None and not (
+            math.isfinite(response.seconds) and 0 <= response.seconds <= MOST_SECONDS
+        ):
+            raise BadInput(f"{response.seconds} is no time spent on a unit", field="seconds")
+        for name, text in (("note", response.note), ("flag", response.flag)):
+            _storable(text or "", name)
+        if response.spans:
+            self._spans(response)
+        return replace(response, answers=answers)
+
+    def _label(self, name: str, value: str) -> str:
+        _storable(name, "field")
+        _storable(value, name)
+        task = self._task
+        if task is None:
+            return value
+        asked = [q.field for q in task.spec.questions]
+        if name not in task.fields:
+            raise BadInput(f"task {task.name} has no field '{name}': {', '.join(task.fields)}", field=name)
+        if name not in asked and not self._derived:
+            source = task.spec.derive[name].source
+            raise BadInput(f"'{name}' follows from '{source}': import that", field=name)
+        domain = task.domain(name)
+        if domain and value not in domain:
+            raise BadInput(f"'{value}' is no label: {', '.join(domain)}", field=name)
+        if name not in asked:
+            return value
+        question = task.question(name)
+        if question.level == "interval":
+            try:
+                return number(value)
+            except BadInput as e:
+                raise BadInput(e.reason, field=name) from e
+        if question.many and not _is_list(value):
+            raise BadInput("takes a JSON array of texts", field=name)
+        return value
+
+    def _spans(self, response: Response) -> None:
+        names = self._task.input_names if self._task else []
+        for name, start, end in response.spans or ():
+            if name not in names or name in LIST_INPUTS:
+                told = ", ".join(n for n in names if n not in LIST_INPUTS) or "none without a task"
+                raise BadInput(f"evidence in '{name}', which is no text of the unit: {told}", field="spans")
+            query = f'SELECT "{name}" FROM unit_texts WHERE unit_id = ?'
+            text = self._conn.execute(query, [response.unit]).fetchone()[0] or ""
+            if not 0 <= start < end <= len(text):
+                told = f"evidence {start}-{end} lies outside '{name}' of '{response.unit}' (0-{len(text)})"
+                raise BadInput(told, field="spans")
+
+
+def _storable(text: str, name: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as e:
+        raise BadInput("half a character (a lone surrogate)", field=name) from e
+    return text
+
+
+def _is_list(text: str) -> bool:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(value, list) and all(isinstance(v, str) for v in value)

@@ -1,0 +1,218 @@
+"""Files of other tools: written whole or not at all, read line by line with the line in every complaint."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, NoReturn
+
+from judge.errors import BadInput, UsageError, WriteFailed
+from judge.types import Json
+
+MARK = ".adjudge-export"
+"""A file in every folder that we write: only such a folder is replaced."""
+
+
+class Out:
+    """One file or folder that appears when everything in it is written.
+
+    with Out(path, "folder") as out, out.open("tasks.jsonl") as file: ...
+
+    Until then all of it has another name beside `path`. Raises UsageError for a path that is in use by
+    something else, WriteFailed (nothing is left) when the disk is full.
+    """
+
+    def __init__(self, path: Path, kind: str) -> None:
+        self.path, self.kind = path, kind
+        self.rows: dict[str, int] = {}
+        """Name of a file -> how many rows were written to it with `lines`."""
+        self._part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+
+    def __enter__(self) -> Out:
+        if not self.path.name:
+            raise UsageError(f"-o {self.path}: give a name")
+        if not self.path.parent.is_dir():
+            raise UsageError(f"-o {self.path}: the folder {self.path.parent} does not exist")
+        if self.kind == "file" and self.path.is_dir():
+            raise UsageError(f"-o {self.path}: is a folder; this format is one file")
+        if self.kind == "folder" and self.path.exists():
+            if not self.path.is_dir():
+                raise UsageError(f"-o {self.path}: is a file; this format is a folder of files")
+            if any(self.path.iterdir()) and not (self.path / MARK).exists():
+                raise UsageError(f"-o {self.path}: holds other files; take a new folder")
+        if self.kind == "folder":
+            with _written(self.path):
+                self._part.mkdir()
+                (self._part / MARK).write_text("annotate export wrote this folder and may replace it\n")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                with _written(self.path):
+                    self._put()
+        finally:
+            if self._part.is_dir():
+                shutil.rmtree(self._part, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    self._part.unlink(missing_ok=True)
+
+    def _put(self) -> None:
+        if self.kind == "folder" and self.path.is_dir():
+            # A folder cannot be replaced in one step: the old one steps aside, and back if that fails.
+            aside = self._part.with_suffix(".old")
+            self.path.rename(aside)
+            try:
+                self._part.rename(self.path)
+            except BaseException:
+                aside.rename(self.path)
+                raise
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            self._part.replace(self.path)
+
+    def place(self, name: str = "") -> Path:
+        """Where to write a file of the folder, or the file itself, until all is done."""
+        if self.kind == "file":
+            return self._part
+        target = self._part / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target
+
+    @contextmanager
+    def open(self, name: str = "") -> Iterator[IO[str]]:
+        """A text file of the folder, or the file itself; on the disk when the block ends."""
+        with _written(self.path), self.place(name).open("w", encoding="utf-8", newline="") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+
+    @contextmanager
+    def lines(self, name: str = "") -> Iterator[Callable[[Json], None]]:
+        """A JSON Lines file; call what you get with each row."""
+        key = name or self.path.name
+        self.rows[key] = 0
+        with self.open(name) as file:
+
+            def put(row: Json) -> None:
+                file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+                self.rows[key] += 1
+
+            yield put
+
+    def write_json(self, name: str, document: Json) -> None:
+        """A whole JSON document, for people to read as well."""
+        with self.open(name) as file:
+            file.write(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as e:
+        raise WriteFailed(f"{path}: {e.strerror or e}: nothing was written") from e
+
+
+def json_records(path: Path, bad: Callable[[BadInput], None]) -> Iterator[tuple[int, dict[str, Json]]]:
+    """(line, object) of a JSON Lines file, or of a file that is one JSON array of objects.
+
+    Calls `bad` for a line that is no JSON object. Raises BadInput for a file that cannot be read, is
+    empty, or is an array that does not end.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(4096).removeprefix(codecs.BOM_UTF8).lstrip()
+            if not start:
+                raise BadInput("the file is empty", path=str(path))
+            file.seek(0)
+            if start.startswith(b"["):
+                yield from _array(file.read(), path, bad)
+            else:
+                yield from _lines(file, path, bad)
+    except OSError as e:
+        raise BadInput(e.strerror or str(e), path=str(path)) from e
+
+
+def _lines(
+    file: IO[bytes], path: Path, bad: Callable[[BadInput], None]
+) -> Iterator[tuple[int, dict[str, Json]]]:
+    for line, data in enumerate(file, 1):
+        try:
+            text = data.decode("utf-8-sig" if line == 1 else "utf-8")
+        except UnicodeDecodeError:
+            bad(BadInput("not UTF-8", path=str(path), line=line))
+            continue
+        if not text.strip():
+            continue
+        try:
+            row = json.loads(text, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as e:
+            told = "nested too deeply" if isinstance(e, RecursionError) else e
+            bad(BadInput(f"not JSON: {told}", path=str(path), line=line))
+            continue
+        if isinstance(row, dict):
+            yield line, row
+        else:
+            bad(BadInput("a row must be an object", path=str(path), line=line))
+
+
+def _array(data: bytes, path: Path, bad: Callable[[BadInput], None]) -> Iterator[tuple[int, dict[str, Json]]]:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        line = data.count(b"\n", 0, e.start) + 1
+        raise BadInput("not UTF-8", path=str(path), line=line) from e
+    decoder = json.JSONDecoder(parse_constant=_no_constant)
+    at, line, counted = text.index("[") + 1, 1, 0
+    while True:
+        at = _skip(text, at)
+        line, counted = line + text.count("\n", counted, at), at
+        if text[at : at + 1] == "]":
+            if text[at + 1 :].strip():
+                raise BadInput("there is more behind the end of the array", path=str(path), line=line)
+            return
+        try:
+            row, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as e:
+            told = "nested too deeply" if isinstance(e, RecursionError) else e
+            raise BadInput(f"not JSON: {told}", path=str(path), line=line) from e
+        if isinstance(row, dict):
+            yield line, row
+        else:
+            bad(BadInput("a row must be an object", path=str(path), line=line))
+        at = _skip(text, end)
+        if text[at : at + 1] == ",":
+            at += 1
+        elif text[at : at + 1] != "]":
+            raise BadInput("not JSON: the array does not end", path=str(path), line=line)
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at : at + 1] in (" ", "\t", "\r", "\n") and at < len(text):
+        at += 1
+    return at
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def text_of(row: dict[str, Any], key: str, *, where: tuple[str, int]) -> str | None:
+    """A text of a row, None when it is missing, null or empty; a number is its text. Raises BadInput."""
+    value = row.get(key)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise BadInput("must be text", path=where[0], line=where[1], field=key)
+    return str(value)

@@ -1,0 +1,120 @@
+"""Our own rows, the same in JSON Lines and CSV: units to annotate, and labels one a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from annotate.exchange.base import Export, Reading
+from annotate.exchange.responses import Response
+from annotate.store import ADJUDICATED
+from judge.errors import BadInput
+from judge.types import Where
+
+COLUMNS = ("unit", "question", "field", "annotator", "label", "layer", "repeat", "role", "blind", "seconds",
+           "flag", "note", "spans", "at", "stratum", "weight")  # fmt: skip
+"""As `annotate batches labels` has them, with evidence and time."""
+BLIND = {"true": True, "false": False, "1": True, "0": False, True: True, False: False}
+
+
+def label_rows(export: Export) -> Iterator[dict[str, Any]]:
+    """One row a label; a unit that was skipped, or has only a note, a flag or evidence, is a row without a label."""
+    for r in export.responses():
+        about = {
+            "unit": r.unit, "question": r.question, "annotator": r.annotator, "repeat": r.repeat, "role": r.role,
+            "seconds": r.seconds, "flag": r.flag, "note": r.note, "spans": [list(s) for s in r.spans or ()],
+            "at": r.at, "stratum": r.stratum, "weight": r.weight,
+        }  # fmt: skip
+        rows = []
+        if not r.skipped:
+            for name, value in r.answers.items():
+                layer = r.layers.get(name, "first")
+                rows.append({"field": name, "label": value, "layer": layer, "blind": r.is_blind(name)})
+            for name, value in r.revised.items():
+                rows.append({"field": name, "label": value, "layer": "revised", "blind": False})
+        if not rows:
+            rows.append(
+                {"field": None, "label": None, "layer": "skipped" if r.skipped else None, "blind": r.blind}
+            )
+        for row in rows:
+            merged = about | row
+            yield {column: merged[column] for column in COLUMNS}
+
+
+def responses(
+    rows: Iterator[tuple[int, Mapping[str, Any]]], path: str, reading: Reading, spans: Callable[[Any], Any]
+) -> Iterator[Response]:
+    """The responses in rows of ours; rows of the layer `revised` and of the annotator `adjudicated` are not read.
+
+    A row with no `field` but with columns named after the task's questions has one answer in each.
+    """
+    fields = [q.field for q in reading.task.spec.questions] if reading.task else []
+    for line, row in rows:
+        if row.get("layer") == "revised" or row.get("annotator") == ADJUDICATED:
+            continue
+        try:
+            found = _response(row, Where(path, line), reading, fields, spans)
+        except BadInput as e:
+            reading.bad(BadInput(e.reason, path=path, line=line, field=e.field))
+            continue
+        yield found
+
+
+def _response(
+    row: Mapping[str, Any], where: Where, reading: Reading, fields: list[str], spans: Callable[[Any], Any]
+) -> Response:
+    def text(key: str) -> str:
+        value = row.get(key)
+        if value is None:
+            return ""
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise BadInput("must be text", field=key)
+        return str(value)
+
+    name = text("field") or reading.field or ""
+    if text("label"):
+        if not name:
+            raise BadInput("which question? give one for all rows with --field", field="field")
+        answers = {name: text("label")}
+    else:
+        answers = {} if name else {f: text(f) for f in fields if text(f)}
+    blind = row.get("blind")
+    if blind not in (None, "") and blind not in BLIND:
+        raise BadInput("must be true or false", field="blind")
+    return Response(
+        unit=text("unit"),
+        annotator=text("annotator") or reading.as_person or "",
+        answers=answers,
+        spans=spans(row.get("spans")),
+        skipped=row.get("layer") == "skipped",
+        flag=text("flag") or None,
+        note=text("note") or None,
+        seconds=_number(row.get("seconds"), "seconds"),
+        at=text("at") or None,
+        blind=None if blind in (None, "") else BLIND[blind],
+        repeat=int(_number(row.get("repeat"), "repeat") or 0),
+        where=where,
+    )
+
+
+def _number(value: Any, name: str) -> float | None:
+    if value in (None, ""):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError) as e:
+        raise BadInput("must be a number", field=name) from e
+
+
+def checked_spans(value: Any) -> list[tuple[str, int, int]] | None:
+    """[[input, start, end], ...] as it stands in a row; None when there is none. Raises BadInput."""
+    if value in (None, "", []):
+        return None
+    found = []
+    for span in value if isinstance(value, list) else [None]:
+        if not isinstance(span, list) or len(span) != 3 or not isinstance(span[0], str):
+            raise BadInput("must be a list of [input, start, end]", field="spans")
+        if not all(isinstance(n, int) and not isinstance(n, bool) for n in span[1:]):
+            raise BadInput("must be a list of [input, start, end]", field="spans")
+        found.append((span[0], span[1], span[2]))
+    return found

@@ -1,0 +1,71 @@
+"""Our own CSV: units with an empty column for each answer (for a spreadsheet), or labels one a row; both ways."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from annotate._rows import columns_of, read_rows
+from annotate.exchange.base import Export, Out, Reading
+from annotate.exchange.formats._own import COLUMNS, checked_spans, label_rows, responses
+from annotate.exchange.responses import Response
+from judge.errors import BadInput
+
+NAME = "csv"
+HELP = "CSV: a sheet to fill in, one unit a row, or one label a row (--labels)"
+WRITES = "file"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
+    """Units: the inputs, then an empty column for each question and a note. Labels: rows of our own."""
+    name = out.path.name
+    out.rows[name] = 0
+    with out.open() as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if export.labels:
+            writer.writerow(COLUMNS)
+            for row in label_rows(export):
+                writer.writerow([_cell(row[c]) for c in COLUMNS])
+                out.rows[name] += 1
+            return
+        names = export.task.input_names
+        fields = [q.field for q in export.task.spec.questions]
+        writer.writerow(["unit", *names, *fields, "note"])
+        for unit in export.units():
+            shown = [_harmless(_cell(unit.inputs.get(n))) for n in names]
+            writer.writerow([unit.unit_id, *shown, *("" for _ in fields), ""])
+            out.rows[name] += 1
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
+
+
+def _harmless(text: str) -> str:
+    # A spreadsheet runs a cell that begins like a formula; these texts are shown and never read back.
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def read(path: Path, reading: Reading) -> Iterator[Response]:
+    """Labels one a row (`field`, `label`), or a filled-in sheet with a column for each question."""
+    known = [*COLUMNS, *([q.field for q in reading.task.spec.questions] if reading.task else [])]
+    columns = [c for c in columns_of(path) if c in known]
+    if "unit" not in columns:
+        raise BadInput("no column 'unit'", path=str(path), line=1)
+    rows = ((line, dict(zip(columns, cells, strict=True))) for line, cells in read_rows(path, columns))
+    yield from responses(rows, str(path), reading, _spans)
+
+
+def _spans(text: str) -> list[tuple[str, int, int]] | None:
+    try:
+        return checked_spans(json.loads(text)) if text else None
+    except ValueError as e:
+        raise BadInput("must be a list of [input, start, end]", field="spans") from e

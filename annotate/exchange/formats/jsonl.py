@@ -1,0 +1,31 @@
+"""Our own JSON Lines: units one a line, or labels one a line; both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from annotate.exchange.base import Export, Out, Reading
+from annotate.exchange.files import json_records
+from annotate.exchange.formats._own import checked_spans, label_rows, responses
+from annotate.exchange.responses import Response
+
+NAME = "jsonl"
+HELP = "JSON Lines: one unit a line, or one label a line (--labels)"
+WRITES = "file"
+
+
+def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
+    """Units as {"unit", "inputs"}, labels as rows of `annotate batches labels` with `spans` and `at`."""
+    with out.lines() as put:
+        if export.labels:
+            for row in label_rows(export):
+                put(row)
+        else:
+            for unit in export.units():
+                put({"unit": unit.unit_id, "inputs": unit.inputs})
+
+
+def read(path: Path, reading: Reading) -> Iterator[Response]:
+    """Labels as `write` writes them; also {"unit", "annotator", "FIELD": "label", ...}."""
+    yield from responses(json_records(path, reading.bad), str(path), reading, checked_spans)

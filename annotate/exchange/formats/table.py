@@ -1,0 +1,39 @@
+"""Any table of labels, read by naming its columns: one row a unit, question and annotator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from annotate._rows import read_rows
+from annotate.exchange.base import Reading
+from annotate.exchange.responses import Response
+from judge.errors import BadInput
+from judge.types import Where
+
+NAME = "table"
+HELP = "a table of labels (CSV, TSV, JSONL): one row a unit, question and annotator"
+OPTIONS = {
+    "unit": "column with the unit's id",
+    "label": "column with the label",
+    "annotator": "column with who labelled",
+    "field": "column with the question",
+}
+
+
+def read(path: Path, reading: Reading) -> Iterator[Response]:
+    """The labels, row by row; an empty label is no label."""
+    columns = {key: reading.options.get(key, key) for key in OPTIONS}
+    if reading.as_person:
+        del columns["annotator"]
+    if reading.field:
+        del columns["field"]
+    for line, cells in read_rows(path, list(columns.values())):
+        row = dict(zip(columns, cells, strict=True))
+        who, name = row.get("annotator") or reading.as_person, row.get("field") or reading.field
+        if not row["label"]:
+            continue
+        if who and name:
+            yield Response(row["unit"], who, {name: row["label"]}, where=Where(str(path), line))
+        else:
+            reading.bad(BadInput("a row needs an annotator and a field", path=str(path), line=line))

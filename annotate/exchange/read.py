@@ -1,0 +1,47 @@
+"""A file of a format into the study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from annotate.desk import batch_info
+from annotate.exchange.base import Bad, Format, Reading
+from annotate.exchange.intake import Intake, Taken, take
+from annotate.exchange.units import Units
+from judge.errors import BadInput
+from judge.prompts.load import Task
+from judge.store import Store
+
+
+def import_file(
+    store: Store,
+    path: Path,
+    form: Format,
+    how: Intake,
+    *,
+    batch: str | None = None,
+    task: Task | None = None,
+    person: str | None = None,
+    field: str | None = None,
+    options: Mapping[str, str] | None = None,
+    bad: Bad | None = None,
+) -> Taken:
+    """Store what a file says, all or nothing. `bad` gets each row that cannot be used; without it the first raises.
+
+    Raises BadInput with file, line and field; UsageError and StudyError as `take`.
+    """
+    complain = bad or _raise
+    info = batch_info(store, batch) if batch else None
+    with ExitStack() as stack:
+        inputs: Callable[[str], Mapping[str, Any] | None] = lambda unit: None  # noqa: E731
+        if info:
+            inputs = stack.enter_context(Units(store, info).reader())
+        reading = Reading(complain, info.task if info else task, inputs, person, field, options or {})
+        return take(store, form.read(path, reading), how, complain, batch=batch, task=task)
+
+
+def _raise(error: BadInput) -> None:
+    raise error

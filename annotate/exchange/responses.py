@@ -1,0 +1,88 @@
+"""What one person answered about one unit, the way every format says it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from annotate.desk import batch_info
+from annotate.events import ASSISTED
+from annotate.store import ADJUDICATED
+from judge.store import Store
+from judge.types import Where
+
+NOWHERE = Where("", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One person's answers to one unit, or part of them: a file may say the rest elsewhere.
+
+    `spans` are (input, start, end) in code points; None says that the file has no word on evidence, an
+    empty list that nothing was marked. `seconds` is all the time spent on the unit so far, `at` when the
+    answer was given, in UTC as ISO 8601. `blind` is None where the file does not know; `layers` has the fields
+    for which it knows better (`assisted`, `undeclared`). `repeat` is 1 for the second answer to a unit that was
+    shown twice. What stands below `where` is set when a response is read from the study.
+    """
+
+    unit: str
+    annotator: str
+    answers: Mapping[str, str] = field(default_factory=dict)
+    spans: Sequence[tuple[str, int, int]] | None = None
+    skipped: bool = False
+    flag: str | None = None
+    note: str | None = None
+    seconds: float | None = None
+    at: str | None = None
+    blind: bool | None = None
+    repeat: int = 0
+    layers: Mapping[str, str] = field(default_factory=dict)
+    where: Where = NOWHERE
+    role: str = "sample"
+    question: str | None = None
+    revised: Mapping[str, str] = field(default_factory=dict)
+    stratum: str | None = None
+    weight: float | None = None
+
+    def is_blind(self, name: str) -> bool | None:
+        """Whether the answer to one question was given without suggestions in sight; None: not known."""
+        layer = self.layers.get(name)
+        return self.blind if layer is None else False if layer == ASSISTED else None
+
+
+def responses(store: Store, batch: str) -> Iterator[Response]:
+    """Everything that people of a batch have answered or skipped, by annotator and position.
+
+    Adjudicated answers come under the annotator `adjudicated`, after the people's.
+    """
+    info = batch_info(store, batch)
+    gold = bool(info.task.spec.shows_gold)
+    query = """
+        SELECT a.unit_id, a.annotator_id, a.answers, a.spans, a.status, a.flag, a.note, a.active_ms, a.updated,
+               a.layers, a.repeat, a.role, u.question_id, a.revised, b.stratum, b.weight
+        FROM assignments AS a JOIN units AS u USING (unit_id)
+        LEFT JOIN batch_units AS b ON b.batch = a.batch AND b.unit_id = a.unit_id
+        WHERE a.batch = ? AND (a.status <> 'open' OR a.answers <> '{}' OR a.flag IS NOT NULL OR a.note IS NOT NULL)
+        ORDER BY a.annotator_id = ?, a.annotator_id, a.position
+    """
+    for row in store.conn.execute(query, [batch, ADJUDICATED]):
+        yield Response(
+            unit=row[0],
+            annotator=row[1],
+            answers=json.loads(row[2]),
+            spans=[(str(n), int(a), int(b)) for n, a, b in json.loads(row[3])],
+            skipped=row[4] == "skipped",
+            flag=row[5],
+            note=row[6],
+            seconds=row[7] / 1000,
+            at=row[8],
+            blind=not (gold or row[1] == ADJUDICATED),
+            layers=json.loads(row[9]),
+            repeat=row[10],
+            role=row[11],
+            question=row[12],
+            revised={f: r["value"] for f, r in json.loads(row[13]).items()},
+            stratum=row[14],
+            weight=row[15],
+        )

@@ -1,0 +1,69 @@
+"""What follows from a unit's events, written for an import: its row in `assignments` and its labels.
+
+The same rules as `Desk`, which may not read gold; both fold with `annotate.events`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from annotate.events import STANDING, LabelRow, State, label_rows, standing
+from judge.prompts.load import Task
+from judge.store.study import now
+from judge.types import GOLD
+
+KEPT = ("sample", "repeat")
+"""Roles whose answers are labels of the study; training and attention units are checks."""
+
+
+def settle(
+    conn: sqlite3.Connection,
+    task: Task,
+    seat: tuple[str, str, int],
+    role: str,
+    unit: tuple[str, int],
+    state: State,
+) -> None:
+    """Write how `seat` (batch, annotator, position) stands on `unit` (id, repeat)."""
+    columns = ", ".join(f"{c} = ?" for c in STANDING if c != "locked")
+    values = dict(
+        zip(STANDING, [*standing(state, [q.field for q in task.spec.questions]), now()], strict=True)
+    )
+    locked = values.pop("locked")
+    conn.execute(
+        f"UPDATE assignments SET {columns}, locked = max(locked, ?) WHERE batch = ? AND annotator_id = ? AND position = ?",
+        [*values.values(), locked, *seat],
+    )
+    if role not in KEPT:
+        return
+    marks = ", ".join("?" * len(task.fields))
+    conn.execute(
+        f"DELETE FROM labels WHERE annotator_id = ? AND unit_id = ? AND repeat = ? AND field IN ({marks})",
+        [seat[1], *unit, *task.fields],
+    )
+    rows = label_rows(state, task)
+    rows += _from_gold(conn, task, unit[0], rows)
+    conn.executemany(
+        "INSERT INTO labels (unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [(unit[0], r.field, seat[1], r.layer, unit[1], r.value, r.rationale, r.derived_from) for r in rows],
+    )
+
+
+def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[LabelRow]) -> list[LabelRow]:
+    """Labels that follow from an answer and gold of the unit, else of its item; no gold, no label."""
+    found: list[LabelRow] = []
+    for name, rule in task.spec.derive.items():
+        if not rule.gold:
+            continue
+        query = (
+            "SELECT value FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first' AND repeat = 0 "
+            "AND unit_id IN (?, (SELECT item_id FROM units WHERE unit_id = ?)) ORDER BY unit_id <> ? LIMIT 1"
+        )
+        gold = conn.execute(query, [GOLD, rule.gold, unit, unit, unit]).fetchone()
+        for row in rows:
+            value = rule.table.get(f"{row.value}|{gold[0]}") if gold else None
+            if row.field == rule.source and row.derived_from is None and value is not None:
+                found.append(LabelRow(name, row.layer, value, None, rule.source))
+    return found

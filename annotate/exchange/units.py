@@ -1,0 +1,109 @@
+"""The units of a batch as a blind annotator sees them: read through the blind connection itself.
+
+What no screen shows cannot get into a file this way: SQLite refuses the judge, gold, `meta` and labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from annotate.blind import Blind, Seat
+from annotate.desk import BatchInfo
+from annotate.queue import Queue
+from annotate.sample import shuffled
+from judge.errors import UsageError
+from judge.prompts.inputs import LIST_INPUTS
+from judge.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One unit to annotate elsewhere.
+
+    `inputs` has the task's inputs that the unit has, in the task's order: text; a list of texts
+    (`reference_answers`); letter -> text (`options`); or, for several passages, a list of
+    {"title", "date", "source", "text"} without the keys that are empty.
+    """
+
+    unit_id: str
+    inputs: dict[str, Any]
+
+    @property
+    def main(self) -> str | None:
+        """The input that evidence is marked in, as in the terminal: the passage, else the answer."""
+        return next((n for n in ("passage", "answer") if self.inputs.get(n)), None)
+
+
+class Units:
+    """The units of a batch, each once, or of one person, in a seeded order that says nothing of their role.
+
+    Hidden repeats are left out: two records of one unit would not be hidden. Raises UsageError when the
+    batch is not for that person.
+    """
+
+    def __init__(self, store: Store, info: BatchInfo, person: str | None = None) -> None:
+        self._store, self._info = store, info
+        rows = store.conn.execute(
+            "SELECT annotator_id, position, unit_id, repeat FROM assignments "
+            "WHERE batch = ? AND role <> 'adjudication' ORDER BY annotator_id, position",
+            [info.batch],
+        ).fetchall()
+        people = sorted({row[0] for row in rows})
+        if person is not None and person not in people:
+            raise UsageError(
+                f"batch '{info.batch}' is not for '{person}'; its annotators are: {', '.join(people)}"
+            )
+        self.repeats = 0
+        self._places: dict[str, tuple[str, int]] = {}
+        for who, position, unit, repeat in rows:
+            if person in (None, who):
+                self.repeats += bool(repeat)
+                if not repeat:
+                    self._places.setdefault(unit, (who, position))
+        seed = int(info.options.get("seed", 0))
+        self.ids = shuffled(self._places, seed, "export")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __contains__(self, unit: str) -> bool:
+        return unit in self._places
+
+    def read(self) -> Iterator[Unit]:
+        """Every unit with its inputs."""
+        with self.reader() as inputs_of:
+            for unit in self.ids:
+                yield Unit(unit, inputs_of(unit))
+
+    @contextmanager
+    def reader(self) -> Iterator[Any]:
+        """A function from a unit's id to its inputs, None for a unit that is not in the batch."""
+        queues: dict[str, Queue] = {}
+        opened: list[Blind] = []
+
+        def inputs_of(unit: str) -> dict[str, Any] | None:
+            if unit not in self._places:
+                return None
+            who, position = self._places[unit]
+            if who not in queues:
+                opened.append(Blind(self._store, Seat(self._info.batch, who, who, ""), self._info.task))
+                queues[who] = Queue(self._info, opened[-1])
+            queue = queues[who]
+            return {
+                n: _shown(queue, n, v) for n, v in queue.inputs(position).items() if v not in (None, "", [])
+            }
+
+        try:
+            yield inputs_of
+        finally:
+            for blind in opened:
+                blind.close()
+
+
+def _shown(queue: Queue, name: str, value: Any) -> Any:
+    if name not in LIST_INPUTS:
+        return value
+    return [{k: v for k, v in p._asdict().items() if k != "passage_id" and v} for p in queue.passages(value)]

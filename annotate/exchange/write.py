@@ -1,0 +1,73 @@
+"""A batch into the files of a format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotate.desk import batch_info
+from annotate.exchange.base import Export, Format
+from annotate.exchange.files import Out
+from annotate.exchange.responses import Response, responses
+from annotate.exchange.units import Units
+from judge.errors import UsageError
+from judge.store import Store
+from judge.types import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written; `rows` counts them by file, `repeats` hidden repeats that were left out."""
+
+    batch: str
+    task: str
+    format: str
+    path: str
+    labels: bool
+    units: int
+    repeats: int
+    rows: dict[str, int]
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape."""
+        files = [{"file": name, "rows": n} for name, n in self.rows.items()]
+        return {
+            "batch": self.batch,
+            "task": self.task,
+            "format": self.format,
+            "path": self.path,
+            "units": self.units,
+            "repeats_left_out": 0 if self.labels else self.repeats,
+            "files": files,
+        }
+
+
+def export_batch(
+    store: Store,
+    batch: str,
+    form: Format,
+    path: Path,
+    *,
+    labels: bool = False,
+    person: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Exported:
+    """Write the batch. Raises UsageError for what does not exist, WriteFailed when nothing could be written."""
+    info = batch_info(store, batch)
+    units = Units(store, info, person)
+    if form.writes is None:
+        form.write(Export(batch, info.task, labels, units.read, _none), Out(path, "file"), options or {})
+    if not len(units):
+        raise UsageError(f"batch '{batch}' has no units")
+
+    def answered() -> Iterator[Response]:
+        return (r for r in responses(store, batch) if person in (None, r.annotator))
+
+    with Out(path, form.writes or "file") as out:
+        form.write(Export(batch, info.task, labels, units.read, answered), out, options or {})
+    return Exported(batch, info.task.name, form.name, str(path), labels, len(units), units.repeats, out.rows)
+
+
+def _none() -> Iterator[Response]:
+    return iter(())
