@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-NAMES = ("m001_study", "m002_answers", "m003_embeddings")
+NAMES = ("m001_study", "m002_answers", "m003_embeddings", "m004_requests")
 """The migrations of this version, in order; `_m001_study` is the function of the first."""
 SET = "judge"
 
@@ -61,6 +61,10 @@ def _m002_answers(db: Any) -> None:
 
 def _m003_embeddings(db: Any) -> None:
     _execute(db, _EMBEDDINGS)
+
+
+def _m004_requests(db: Any) -> None:
+    _execute(db, _REQUESTS)
 
 
 def _execute(db: Any, statements: str) -> None:
@@ -271,4 +275,16 @@ CREATE TABLE embeddings (
     vector BLOB NOT NULL,
     PRIMARY KEY (embedder, text_sha)
 )
+"""
+
+# A request names the unit it was sent for, in place of an index over all judgements: the hashes are in
+# no order, so every commit of a run had to change that many more pages.
+_REQUESTS = """
+ALTER TABLE requests ADD COLUMN run_id TEXT;
+ALTER TABLE requests ADD COLUMN unit_id TEXT;
+UPDATE requests SET (run_id, unit_id) = (
+    SELECT j.run_id, j.unit_id FROM judgements AS j JOIN latest_judgements AS k USING (run_id, unit_id, repeat)
+    WHERE j.request_sha = requests.request_sha AND j.repeat = requests.repeat
+    ORDER BY k.status = 'ok' DESC, k.status = 'failed', j.reused LIMIT 1);
+DROP INDEX idx_judgements_request
 """

@@ -81,6 +81,7 @@ class Renderer:
 
     def __init__(self, task: Task, mode: Mode, orders: Mapping[str, Sequence[str]] | None = None) -> None:
         self.task, self.mode = task, mode
+        self._cue = "Answer:" if mode is Mode.CODES else "Answer (JSON):"
         shown = orders or {}
         self.orders = {q.field: list(shown.get(q.field) or task.domain(q.field)) for q in task.spec.questions}
         env = ImmutableSandboxedEnvironment(
@@ -92,6 +93,8 @@ class Renderer:
         )
         try:
             self._unit = env.from_string(task.unit)
+            # With its globals put in once, not for every unit.
+            self._globals = dict(self._unit.globals)
             system = env.from_string(task.constant).render(self._constants())
         except TemplateError as e:
             raise TaskError(f"{task.path or task.name}: template: {e}") from e
@@ -114,7 +117,8 @@ class Renderer:
     def _user(self, inputs: Mapping[str, Json]) -> str:
         shown = {name: _shown(name, inputs.get(name)) for name in self.task.input_names}
         try:
-            return self._unit.render(shown, answer_cue=self._cue()).strip()
+            context = self._unit.new_context({**self._globals, **shown, "answer_cue": self._cue}, shared=True)
+            return "".join(self._unit.root_render_func(context)).strip()
         except (TemplateError, TypeError, ValueError) as e:
             raise TaskError(f"{self.task.path or self.task.name}: template: {e}") from e
 
@@ -170,9 +174,6 @@ class Renderer:
         if self.task.spec.rationale == "after":
             parts.append('"rationale": "one or two sentences"')
         return "{" + ", ".join(parts) + "}"
-
-    def _cue(self) -> str:
-        return "Answer:" if self.mode is Mode.CODES else "Answer (JSON):"
 
 
 class Passages(tuple[Untrusted, ...]):

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii as json_string
 from typing import Any
 
 from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, UsageError
@@ -243,7 +244,10 @@ class Provider:
 
 def _turns(messages: tuple[Message, ...]) -> str:
     """The messages as JSON, without the brackets."""
-    return ", ".join(json.dumps({"role": m.role, "content": m.content}) for m in messages)
+    # Strings alone: json.dumps sets up an encoder for every object.
+    return ", ".join(
+        f'{{"role": {json_string(m.role)}, "content": {json_string(m.content)}}}' for m in messages
+    )
 
 
 _constant = lru_cache(maxsize=8)(_turns)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from json.encoder import encode_basestring as json_string
 
 from judge.errors import UsageError
 from judge.parse import Parsed, parse_code, parse_json
@@ -113,7 +114,7 @@ class Asker:
 
     def record(self, request: Request) -> RequestRecord:
         """The request as stored, under its hash."""
-        own = canonical([[m.role, m.content] for m in request.messages[request.prefix :]])
+        own = _canonical_turns(request.messages[request.prefix :])
         whole = self._hash_head.copy()
         whole.update(_bytes(f"{own[1:-1]}{self._hash_tail}{request.repeat}{self._hash_end}"))
         return RequestRecord(
@@ -167,6 +168,11 @@ def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
 def estimate_tokens(request: Request) -> int:
     """A rough count for budgets, before the provider says: four characters a token, plus the answer."""
     return sum(len(m.content) for m in request.messages) // CHARACTERS_PER_TOKEN + 16
+
+
+def _canonical_turns(messages: Sequence[Message]) -> str:
+    """What `canonical` makes of `[[role, content], ...]`, without setting up an encoder for each unit."""
+    return f"[{','.join(f'[{json_string(m.role)},{json_string(m.content)}]' for m in messages)}]"
 
 
 def _sha256(text: str) -> hashlib._Hash:

@@ -35,6 +35,8 @@ AHEAD = 32
 """Units rendered and looked up at once, so that the next call is ready when a slot is free."""
 MOST_UNSAVED = 2000
 """Units that may wait for a commit or for an identical request; then no more are started."""
+MOST_YOUNG = 20_000
+"""New objects before a collection: with every call in flight looked at, 700 are too few."""
 MOST_RESTING = 64
 """Calls that may wait for their next try; with a dead server they would otherwise pile up."""
 
@@ -88,6 +90,8 @@ class _Run:
         handled = _on_signals(self.loop, self._interrupt)
         # What is imported and loaded stays until the end; every full collection would look at it again.
         gc.freeze()
+        young = gc.get_threshold()
+        gc.set_threshold(MOST_YOUNG, *young[1:])
         ticker = asyncio.create_task(self._tick())
         self.feeder = self._spawn(self._feed())
         try:
@@ -101,6 +105,7 @@ class _Run:
             await self.writer.close()
             for sig in handled:
                 self.loop.remove_signal_handler(sig)
+            gc.set_threshold(*young)
             gc.unfreeze()
             self.report.seconds = time.monotonic() - self.live.started
             self.report.cuts = self.gate.cuts

@@ -104,9 +104,9 @@ class Known:
 
 
 def known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
-    """Those of these requests that some judgement rests on."""
+    """Those of these requests that have been sent before."""
     marks = ",".join("?" * len(shas))
-    query = f"SELECT DISTINCT request_sha FROM judgements WHERE request_sha IN ({marks})"
+    query = f"SELECT request_sha FROM requests WHERE request_sha IN ({marks})"
     return {row[0] for row in conn.execute(query, shas)}
 
 
@@ -118,8 +118,8 @@ def find_known(conn: sqlite3.Connection, request_sha: str, *, labelled: bool = F
     row = conn.execute(
         """
         SELECT k.status, k.reason, k.reply, k.resolved_model, k.run_id, k.unit_id, k.repeat
-        FROM judgements AS j JOIN latest_judgements AS k USING (run_id, unit_id, repeat)
-        WHERE j.request_sha = ? AND k.status <> 'failed' ORDER BY k.status = 'ok' DESC LIMIT 1
+        FROM requests AS r JOIN latest_judgements AS k USING (run_id, unit_id, repeat)
+        WHERE r.request_sha = ? AND k.status <> 'failed'
         """,
         [request_sha],
     ).fetchone()
@@ -161,24 +161,30 @@ def add_judgements(conn: sqlite3.Connection, entries: Sequence[Entry], seen: set
     for text in {t for e in entries if e.request for t in (e.request.prefix, e.request.schema) if t} - seen:
         conn.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", [_sha(text), text])
         seen.add(text)
-    conn.executemany(
-        "INSERT OR IGNORE INTO requests VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [_request_row(e.request) for e in entries if e.request and not e.reused],
-    )
-    conn.executemany(
-        "INSERT INTO judgements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [_judgement_row(e, stamp) for e in entries],
-    )
-    conn.executemany(
-        "INSERT OR REPLACE INTO labels (unit_id, field, annotator_id, layer, repeat, value, distribution, "
-        "rationale, derived_from) VALUES (?, ?, ?, 'first', ?, ?, ?, ?, ?)",
-        _label_rows(e.judgement for e in entries),
-    )
+    conn.executemany(_REQUESTS, [_request_row(e) for e in entries if e.request and not e.reused])
+    conn.executemany(_JUDGEMENTS, [_judgement_row(e, stamp) for e in entries])
+    conn.executemany(_LABELS, _label_rows(e.judgement for e in entries))
 
 
-def _request_row(r: RequestRecord) -> tuple[Json, ...]:
+# A request that is sent again stands for the later unit, unless that one got no answer.
+_REQUESTS = (
+    "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (request_sha) DO UPDATE SET run_id = excluded.run_id, "
+    "unit_id = excluded.unit_id WHERE excluded.unit_id IS NOT NULL"
+)
+_JUDGEMENTS = "INSERT INTO judgements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_LABELS = (
+    "INSERT OR REPLACE INTO labels (unit_id, field, annotator_id, layer, repeat, value, distribution, "
+    "rationale, derived_from) VALUES (?, ?, ?, 'first', ?, ?, ?, ?, ?)"
+)
+
+
+def _request_row(entry: Entry) -> tuple[Json, ...]:
+    r, j = entry.request, entry.judgement
+    assert r is not None
     schema = None if r.schema is None else _sha(r.schema)
-    return (r.request_sha, r.model, r.base_url, _sha(r.prefix), schema, r.unit_sha, r.parameters, r.repeat)
+    of_unit = (None, None) if j.status is Status.FAILED else (j.run_id, j.unit_id)
+    own = (r.request_sha, r.model, r.base_url, _sha(r.prefix), schema, r.unit_sha, r.parameters, r.repeat)
+    return own + of_unit
 
 
 def _judgement_row(entry: Entry, stamp: str) -> tuple[Json, ...]:

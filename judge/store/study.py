@@ -120,6 +120,9 @@ def _connect(path: Path) -> sqlite3.Connection:
     conn.execute("PRAGMA foreign_keys = ON")
     # FULL: a commit that was acknowledged survives a power cut, not only a crash of the process.
     conn.execute("PRAGMA synchronous = FULL")
+    # Hashes fall on pages anywhere: the longer the log, the more of their changes meet on one page
+    # before that is copied into the file. 32 MB at most.
+    conn.execute("PRAGMA wal_autocheckpoint = 8000")
     return conn
 
 
