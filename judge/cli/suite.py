@@ -11,7 +11,8 @@ import click
 
 from judge.cli.retrieve import retrieve
 from judge.cli.run import exit_code, run
-from judge.cli.score import asked, emit, how, interval_options, paper_options, rows_options
+from judge.cli.scored import emit
+from judge.cli.scoring import asked, by_option, how, interval_options, paper_options, rows_options
 from judge.console import db_option, note, output_options, pairs
 from judge.errors import Exit
 from judge.suites.paper import Paper
@@ -55,6 +56,7 @@ def _command(paper: Paper) -> click.Command:
     @rows_options
     @paper_options(paper)
     @interval_options
+    @by_option
     @db_option
     @output_options
     def command(model: str, **options: Any) -> int:

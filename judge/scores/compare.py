@@ -178,7 +178,8 @@ def _bounded(difference: Measure) -> Measure:
     reach = 1 - ((1 - difference.confidence) / 2) ** (1 / difference.n_clusters)
     note = "no resample differs: the interval is the exact binomial one"
     notes = tuple(note if old == NO_WIDTH else old for old in difference.notes)
-    return replace(difference, low=difference.value - reach, high=difference.value + reach, notes=notes)
+    low, high = max(-1.0, difference.value - reach), min(1.0, difference.value + reach)
+    return replace(difference, low=low, high=high, notes=notes)
 
 
 def _alone(score: Score, which: str, **how: Unpack[How]) -> Difference:

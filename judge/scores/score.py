@@ -29,8 +29,9 @@ Value = Callable[[FloatArray], FloatArray]
 StatusArray = NDArray[np.int8]
 
 NOT_JUDGED = "not judged"
-STATUSES: tuple[str, ...] = (*(s.value for s in Status), NOT_JUDGED)
-"""Why a unit has no label: how its judgement ended, or that there is none."""
+TIED = "tied"
+STATUSES: tuple[str, ...] = (*(s.value for s in Status), TIED, NOT_JUDGED)
+"""Why a unit has no label: how its judgement ended, that several judges are tied, or that there is none."""
 
 _OK = STATUSES.index(Status.OK)
 # More distinct rows than this are not worth collapsing: drawing counts costs more than drawing units.

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judge.scores.score import Score
-    from judge.suites.study import Study, System
+    from judge.suites.rows import System
+    from judge.suites.study import Study
 
 
 def read(study: Study) -> list[Score]:

@@ -60,8 +60,8 @@ class Asked:
     system: str | None = None
     condition: str | None = None
     dataset: str | None = None
-    limit: int | None = None
-    """The first so many questions, or a sample of them."""
+    limit: str | None = None
+    """How many questions, a number or a share (10%): the first ones, or a sample."""
     sample: int | None = None
     parts: tuple[str, ...] = ()
     """Parts asked for; none: all that the study's data allow."""

@@ -5,11 +5,9 @@ Tables have one row a unit and plain columns (see `judge.scores.tables`). `unit_
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,35 +17,17 @@ from judge.errors import UsageError
 from judge.prompts.load import Task, load_task
 from judge.runner import contexts
 from judge.scores.score import NOT_JUDGED
-from judge.store import selection
-from judge.store.distractors import PREFIX
 from judge.store.export import stored_task
-from judge.store.inputs import quoted
 from judge.store.study import Store
 from judge.suites import chosen
 from judge.suites.chosen import Run
-from judge.suites.frames import frame
+from judge.suites.labelled import Found, UnitNumbers, fitting, majority, of_run, put
 from judge.suites.paper import Asked, Paper
+from judge.suites.rows import Rows, System
 from judge.suites.steps import FALLBACK_MODEL, Incomplete, Step
-from judge.types import GOLD, Status
+from judge.types import Status
 
-HUMAN = "human"
-Found = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
-"""Labels, statuses, and which units have no judgement."""
 _PARTS = ("sentence", "citation", "claim")
-
-
-@dataclass(frozen=True, slots=True)
-class System:
-    """Whose answers: a system under a condition."""
-
-    system: str
-    condition: str
-
-    @property
-    def where(self) -> str:
-        """Its answers and their parts, as a condition on `unit_texts`."""
-        return f"answer_system = {quoted(self.system)} AND answer_condition = {quoted(self.condition)}"
 
 
 @dataclass(slots=True)
@@ -58,20 +38,18 @@ class Read:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-class Study:
+class Study(Rows):
     """One study as one paper reads it. Everything asked for is remembered: runs, notes, missing steps."""
 
     def __init__(self, store: Store, paper: Paper, asked: Asked) -> None:
-        self.store, self.paper, self.asked = store, paper, asked
+        super().__init__(store, asked)
+        self.paper = paper
         self.steps: list[Step] = []
         self.notes: list[str] = []
         self.read: list[Read] = []
         self.whose: System | None = None
         self.runs = chosen.all_runs(store)
         self.pinned = chosen.named(store, asked.runs, self.runs)
-        selection.offer_shuffle(store.conn)
-
-    # What was asked for
 
     def option(self, name: str) -> str:
         """A reading, as asked for or by default. Raises UsageError for a value that is no choice."""
@@ -109,96 +87,14 @@ class Study:
             self.notes.append(text)
 
     def need(self, step: Step) -> None:
-        """Note a step that is missing; `check` tells."""
-        self.steps.append(step)
+        """Note a step that is missing; `check` tells. A partial score goes without."""
+        if not self.asked.partial:
+            self.steps.append(step)
 
     def check(self) -> None:
         """Raises Incomplete when something that was asked for is missing."""
         if self.steps:
             raise Incomplete(self.paper.name, self.steps)
-
-    # Rows
-
-    @cached_property
-    def dataset(self) -> str:
-        """The data set. Raises UsageError when the study has several and none is named, or not this one."""
-        there = [
-            str(row[0]) for row in self.store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")
-        ]
-        if self.asked.dataset is not None:
-            if self.asked.dataset not in there:
-                raise UsageError(
-                    f"no data set '{self.asked.dataset}'; there are: {', '.join(there) or 'none'}"
-                )
-            return self.asked.dataset
-        if len(there) != 1:
-            told = f"the study has several data sets ({', '.join(there)}): choose with --dataset"
-            raise UsageError(
-                told if there else "the study is empty: import something first (judge items import)"
-            )
-        return there[0]
-
-    @property
-    def data(self) -> str:
-        """The data set, as a condition on `unit_texts`."""
-        return f"dataset = {quoted(self.dataset)}"
-
-    @cached_property
-    def scope(self) -> str:
-        """The rows asked about, as a condition on `unit_texts`: the data set, and a sample of its questions."""
-        data = self.data
-        if self.asked.limit is None:
-            return data
-        order = (
-            "min(rowid)"
-            if self.asked.sample is None
-            else f"adjudge_shuffle({self.asked.sample}, question_id)"
-        )
-        some = f"SELECT question_id FROM items WHERE {data} GROUP BY question_id ORDER BY {order}"
-        return f"{data} AND question_id IN ({some} LIMIT {self.asked.limit})"
-
-    @cached_property
-    def items(self) -> pd.DataFrame:
-        """unit_id, item_id, question_id of every item, in order of import."""
-        return self._units("item", "", "n item_id question_id")
-
-    def gold(self, field: str, of: str = "item", *, everywhere: bool = False) -> pd.Series:
-        """Gold labels by item_id, or by passage_id with of="passage"; `everywhere`: of the whole data set."""
-        name = "item_id" if of == "item" else "passage_id"
-        query = (
-            f"SELECT t.{name}, l.value FROM labels AS l JOIN unit_texts AS t ON t.unit_id = l.unit_id "
-            f"WHERE l.annotator_id = ? AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 "
-            f"AND t.kind = ? AND {self.data if everywhere else self.scope}"
-        )
-        found = frame(self.store.conn, query, [GOLD, field, of], f"{name} value")
-        return pd.Series(found["value"].to_numpy(), index=pd.Index(found[name].to_numpy(), dtype=object))
-
-    def passages(self, *, everywhere: bool = False) -> pd.DataFrame:
-        """unit_id, item_id, question_id, passage_id of every passage; `everywhere`: of the whole data set."""
-        return self._units(
-            "passage", "", "n item_id question_id passage_id", self.data if everywhere else None
-        )
-
-    def column(self, name: str) -> pd.Series:
-        """A column of items by item_id, as it is stored; items that have none are not in it."""
-        query = f"SELECT item_id, {name} FROM unit_texts WHERE kind = 'item' AND {name} IS NOT NULL AND {self.scope}"
-        found = frame(self.store.conn, query, [], "item_id value")
-        return pd.Series(found["value"].to_numpy(), index=pd.Index(found["item_id"].to_numpy(), dtype=object))
-
-    def meta(self, key: str, of: str = "items") -> pd.Series:
-        """A value of the meta of items (or passages) by its id; lists and objects as JSON text."""
-        name = of.removesuffix("s") + "_id"
-        query = (
-            f"SELECT x.{name}, json_extract(x.meta, ?) FROM {of} AS x JOIN items AS i ON i.item_id = x.item_id "
-            f"WHERE i.item_id IN (SELECT item_id FROM unit_texts WHERE kind = 'item' AND {self.scope})"
-        )
-        found = frame(self.store.conn, query, [f'$."{key}"'], f"{name} value")
-        return pd.Series(found["value"].to_numpy(), index=pd.Index(found[name].to_numpy(), dtype=object))
-
-    def has_ranking(self) -> bool:
-        """Whether items of the data set have a ranking."""
-        query = "SELECT 1 FROM rankings AS r JOIN items AS i USING (item_id) WHERE i.dataset = ? LIMIT 1"
-        return self.store.conn.execute(query, [self.dataset]).fetchone() is not None
 
     def ranking(self, name: str | None = None, stage: str | None = None) -> tuple[str, str] | None:
         """(name, stage) of the ranking of the data set that is meant. None, and a step, when there is none at all.
@@ -223,27 +119,6 @@ class Study:
         self.need(Step("retrieve", f"no ranking of '{self.dataset}'", dataset=self.dataset))
         return None
 
-    def ranked(self, ranking: tuple[str, str]) -> pd.DataFrame:
-        """item_id, rank, passage_id of a ranking."""
-        query = (
-            "SELECT item_id, rank, passage_id FROM rankings WHERE name = ? AND stage = ? AND item_id IN "
-            f"(SELECT item_id FROM unit_texts WHERE kind = 'item' AND {self.scope}) ORDER BY item_id, rank"
-        )
-        found = frame(self.store.conn, query, list(ranking), "item_id rank_n passage_id")
-        return found.rename(columns={"rank_n": "rank"})
-
-    # Answers
-
-    def systems(self) -> list[System]:
-        """Who has answered items of the data set, under which conditions, in order of import; people and
-        distractors apart."""
-        query = (
-            "SELECT a.system, a.condition FROM answers AS a JOIN items AS i USING (item_id) "
-            "WHERE i.dataset = ? AND a.system <> ? AND a.condition NOT GLOB ? "
-            "GROUP BY 1, 2 ORDER BY min(a.rowid)"
-        )
-        return [System(*row) for row in self.store.conn.execute(query, [self.dataset, HUMAN, f"{PREFIX}*"])]
-
     def system(self) -> System | None:
         """Whose answers are meant. None when there are none yet.
 
@@ -263,11 +138,6 @@ class Study:
         if there and (asked.system or asked.condition):
             raise UsageError(f"no answers of that system and condition; there are: {known}")
         return None
-
-    def answers(self, of: System) -> pd.DataFrame:
-        """unit_id, item_id, question_id, answer_id, text, cited (lists of passage ids) of a system's answers."""
-        found = self._units("answer", of.where, "n item_id question_id answer_id answer cited_passages")
-        return found.rename(columns={"answer": "text", "cited_passages": "cited"})
 
     def tested(self) -> str:
         """The name of the system under test: --system, else the model, else the only one with answers."""
@@ -320,10 +190,10 @@ class Study:
             items["status"] = np.where(there, str(Status.OK), NOT_JUDGED)
             return items
         found = self._best(runs, items["unit_id"].to_numpy(), loaded.spec.questions[0].field)
-        missing = _put(items, found)
+        missing = put(items, found)
         if missing.any() and not self.asked.partial:
-            fit = self._fit(
-                loaded, items["unit_id"].to_numpy()[missing], contexts.contexts(self.store, given)
+            fit = fitting(
+                self.store, loaded, items["unit_id"].to_numpy()[missing], contexts.contexts(self.store, given)
             )
             if fit:
                 run = runs[0] if runs else None
@@ -350,47 +220,6 @@ class Study:
                     f"{int(missing.sum()) - fit} items have nothing to give under '{given.name}': no answer"
                 )
         return items
-
-    def human_citations(self) -> dict[str, list[str]]:
-        """Item -> passages that its human answer cites (the first one, where there are several)."""
-        query = (
-            "SELECT item_id, cited FROM answers WHERE system = ? AND item_id IN (SELECT item_id FROM unit_texts "
-            f"WHERE kind = 'item' AND {self.scope}) ORDER BY rowid DESC"
-        )
-        return {item: json.loads(cited) for item, cited in self.store.conn.execute(query, [HUMAN])}
-
-    def sentences(self, of: System) -> pd.DataFrame:
-        """unit_id, answer_unit of every sentence of a system's answers."""
-        found = self._units("sentence", of.where, "n answer_id")
-        found["answer_unit"] = self._answer_units(found.pop("answer_id"))
-        return found
-
-    def claim_counts(self) -> pd.Series:
-        """How many claims each answer has, by its unit; answers without any are not in it."""
-        return self._counts("claim")
-
-    def sentence_counts(self) -> pd.Series:
-        """How many sentences each answer has, by its unit; answers without any are not in it."""
-        return self._counts("sentence")
-
-    def _counts(self, kind: str) -> pd.Series:
-        query = (
-            "SELECT a.rowid, count(*) FROM units AS s JOIN units AS a ON a.unit_id = s.answer_id "
-            "WHERE s.kind = ? GROUP BY s.answer_id"
-        )
-        found = frame(self.store.conn, query, [kind], "n count_n")
-        return pd.Series(found["count_n"].to_numpy(), index=found["n"].to_numpy())
-
-    def sentences_of(self, citations: pd.DataFrame) -> np.ndarray[Any, Any]:
-        """The units of the sentences that these citations stand in."""
-        query = (
-            "SELECT c.rowid, s.rowid FROM units AS c JOIN units AS s "
-            "ON s.unit_id = c.answer_id || '#s' || json_extract(c.span, '$.n') WHERE c.kind = 'citation'"
-        )
-        found = frame(self.store.conn, query, [], "n sentence_n").set_index("n")["sentence_n"]
-        return found.reindex(citations["unit_id"]).to_numpy()
-
-    # Labels
 
     def labels(
         self,
@@ -422,10 +251,15 @@ class Study:
         asked = tuple(models) if models is not None else self.asked.models
         runs = chosen.candidates(self.runs, self.pinned, task, asked, own or {})
         found = self._best(runs, units["unit_id"].to_numpy(), field or loaded.spec.questions[0].field)
-        missing = _put(units, found)
+        missing = put(units, found)
         if missing.any() and not self.asked.partial:
             self._missing(loaded, runs, where, units["unit_id"].to_numpy()[missing], asked)
         return units
+
+    def domain(self, task: str) -> list[str]:
+        """The labels of a task's first field; none for numbers and texts."""
+        loaded = self._task(task, {})
+        return loaded.domain(loaded.spec.questions[0].field)
 
     def _task(self, task_id: str, own: Mapping[str, str]) -> Task:
         """The task as the study has it where a run of it is meant, else the newest version."""
@@ -441,7 +275,7 @@ class Study:
             return self._majority(_one_each(runs), units, field)
         best = None
         for run in runs:
-            found = self._of_run(run, units, field)
+            found = of_run(self.store, run, units, field)
             if best is None or found[2].sum() < best[1][2].sum():
                 best = run, found
             if not found[2].any():
@@ -452,52 +286,10 @@ class Study:
         self.read.append(Read(best[0], Counter(best[1][1].tolist())))
         return best[1]
 
-    def _majority(self, runs: Sequence[Run], units: np.ndarray[Any, Any], field: str) -> Found:
-        """The label that most judges give. A tie is no label; without any label the first judge's status counts."""
-        each = [self._of_run(run, units, field) for run in runs]
-        for run, found in zip(runs, each, strict=True):
-            self.read.append(Read(run, Counter(found[1].tolist())))
-        codes, names = pd.factorize(np.concatenate([labels for labels, _, _ in each]))
-        votes = np.zeros((len(units), len(names) + 1), dtype=np.int64)
-        for own in codes.reshape(len(runs), len(units)):
-            votes[np.arange(len(units)), own] += 1
-        votes = votes[:, : len(names)]
-        if not len(names):
-            return each[0]
-        most = votes.max(axis=1)
-        clear = ((votes == most[:, None]).sum(axis=1) == 1) & (most > 0)
-        labels = np.full(len(units), None, dtype=object)
-        labels[clear] = np.asarray(names, dtype=object)[votes.argmax(axis=1)[clear]]
-        status = each[0][1].copy()
-        tied = ~clear & (most > 0)
-        status[clear] = str(Status.OK)
-        status[tied] = str(Status.UNPARSED)
-        if tied.any():
-            self.note(
-                f"{int(tied.sum())} units of {runs[0].task_id} are tied between judges: counted as unparsed"
-            )
-        return labels, status, np.logical_or.reduce([missing for _, _, missing in each])
-
-    def _of_run(self, run: Run, units: np.ndarray[Any, Any], field: str) -> Found:
-        query = """
-            SELECT u.rowid, j.status, l.value FROM judgements AS j JOIN units AS u ON u.unit_id = j.unit_id
-            LEFT JOIN labels AS l ON l.annotator_id = j.run_id AND l.field = ? AND l.unit_id = j.unit_id
-                 AND l.layer = 'first' AND l.repeat = 0
-            WHERE j.run_id = ? AND j.repeat = 0 ORDER BY j.unit_id, j.attempt
-        """
-        rows = frame(self.store.conn, query, [field, run.run_id], "n status label")
-        order = np.argsort(units)
-        at = np.searchsorted(units[order], rows["n"].to_numpy())
-        inside = at < len(units)
-        inside[inside] = units[order][at[inside]] == rows["n"].to_numpy()[inside]
-        place = order[at[inside]]
-        labels = np.full(len(units), None, dtype=object)
-        status = np.full(len(units), NOT_JUDGED, dtype=object)
-        # Attempts come in order, so the last one stays.
-        status[place] = rows["status"].to_numpy()[inside]
-        labels[place] = rows["label"].to_numpy()[inside]
-        labels[status != str(Status.OK)] = None
-        return labels, status, status == NOT_JUDGED
+    def _majority(self, runs: Sequence[Run], units: UnitNumbers, field: str) -> Found:
+        each = [of_run(self.store, run, units, field) for run in runs]
+        self.read += [Read(run, Counter(own[1].tolist())) for run, own in zip(runs, each, strict=True)]
+        return majority(each)
 
     def _missing(
         self,
@@ -508,7 +300,7 @@ class Study:
         models: Sequence[str],
     ) -> None:
         """Note the step that judges these units, and how many of them the task cannot take."""
-        fit = self._fit(task, missing)
+        fit = fitting(self.store, task, missing)
         if fit < len(missing):
             self.note(
                 f"{len(missing) - fit} units of {task.task_id} lack an input of the task "
@@ -530,44 +322,12 @@ class Study:
                 )
             )
 
-    def _fit(
-        self, task: Task, units: np.ndarray[Any, Any], given: Mapping[str, Sequence[str]] | None = None
-    ) -> int:
-        """How many of these units the task can take."""
-        conn = self.store.conn
-        conn.execute("DROP TABLE IF EXISTS temp.unjudged")
-        conn.execute("CREATE TEMP TABLE unjudged (n INTEGER PRIMARY KEY)")
-        conn.executemany("INSERT INTO temp.unjudged VALUES (?)", ((int(n),) for n in units))
-        only = selection.Selection("n IN (SELECT n FROM temp.unjudged)", contexts=given)
-        return selection.select(self.store, task, only)[0]
-
     def guess(self) -> str:
         """The model to name in a command: the judge asked for, or the only one that the study has."""
         if self.asked.models:
             return self.asked.models[0]
         models = list(dict.fromkeys(run.model for run in self.runs))
         return models[0] if len(models) == 1 else FALLBACK_MODEL
-
-    # Reading
-
-    def _units(self, kind: str, where: str, columns: str, scope: str | None = None) -> pd.DataFrame:
-        wanted = " AND ".join(f"({part})" for part in (where, scope or self.scope) if part)
-        listed = ", ".join(columns.split())
-        query = f"SELECT {listed} FROM unit_texts WHERE kind = ? AND {wanted} ORDER BY n"
-        return frame(self.store.conn, query, [kind], columns).rename(columns={"n": "unit_id"})
-
-    def _answer_units(self, answer_ids: pd.Series) -> np.ndarray[Any, Any]:
-        """The units of answers, by the answers' ids: a part names its whole by number."""
-        query = "SELECT unit_id, rowid FROM units WHERE kind = 'answer'"
-        of = dict(self.store.conn.execute(query))
-        return np.array([of[a] for a in answer_ids], dtype=np.int64)
-
-
-def _put(units: pd.DataFrame, found: Found) -> np.ndarray[Any, Any]:
-    """Labels and statuses as columns of objects, so that no label stays None; which units have no judgement."""
-    for name, values in zip(("label", "status"), found, strict=False):
-        units[name] = pd.Series(values, index=units.index, dtype=object)
-    return found[2]
 
 
 def _one_each(runs: Sequence[Run]) -> list[Run]:

@@ -1,0 +1,105 @@
+"""judge score compare: two judges on the same units."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.scoring import amount, how, interval_options
+from judge.console import db_option, emit_json, emit_rows, output_options, pairs, visible
+from judge.errors import Exit, UsageError
+from judge.suites.paper import Asked
+from judge.suites.papers import PAPERS
+
+if TYPE_CHECKING:
+    from judge.scores.compare import Difference
+
+
+@click.command("compare")
+@click.argument("first", metavar="RUN_A")
+@click.argument("second", metavar="RUN_B")
+@click.option(
+    "--paper", "papers", multiple=True, type=click.Choice([*PAPERS]), help="Only measures of this paper."
+)
+@click.option("--run", "runs", multiple=True, help="A run of another task that both rest on.")
+@click.option(
+    "--sample",
+    "limit",
+    metavar="N|P%",
+    callback=amount,
+    help="A random sample of the questions: N, or a share as 10%.",
+)
+@click.option("--sample-seed", "sample", default=0, show_default=True, help="Of that sample.")
+@click.option(
+    "--set", "readings", multiple=True, metavar="OPTION=VALUE", help="A reading, as relevant-set=answer."
+)
+@click.option("--system", help="Whose answers, when several systems have some.")
+@click.option("--condition", help="Answers under this condition, when the system has several.")
+@click.option("--dataset", help="The data set, when the study has several.")
+@interval_options
+@db_option
+@output_options
+def compare(first: str, second: str, **options: Any) -> int:
+    """The difference of every measure between two judges, on the same units: the judge swap.
+
+    \b
+    judge score compare openai/gpt-5-mini anthropic/claude-sonnet-5
+    judge score compare 01K9ZX3M 01K9ZY7Q --sample 10%
+
+    RUN_A and RUN_B are runs of one task, or judges (models) with all their runs. Differences are B minus A, with
+    intervals that resample the same questions for both; what one of them has not judged is left out of both, and
+    the coverage says so. Below the papers' measures stand the shares of the labels of each task.
+    """
+    from judge.store import Store
+    from judge.suites.swap import swap
+
+    wanted = Asked(
+        runs=options["runs"],
+        system=options["system"],
+        condition=options["condition"],
+        dataset=options["dataset"],
+        limit=options["limit"],
+        sample=options["sample"] if options["limit"] else None,
+        options=pairs(options["readings"], "--set"),
+    )
+    papers = {name: PAPERS[name] for name in options["papers"] or PAPERS}
+    known = {o.name for paper in papers.values() for o in paper.options}
+    for name in wanted.options:
+        if name not in known:
+            raise UsageError(f"--set {name}: no such reading; there are: {', '.join(sorted(known))}")
+    with Store.open(options["db"], create=False) as store:
+        found = swap(store, papers, first, second, wanted, **how(options))
+    if options["as_json"]:
+        emit_json("score_compare", found.as_json())
+        return Exit.DONE
+    rows = [_difference(paper, d) for paper, some in found.differences.items() for d in some]
+    if not options["as_csv"]:
+        print(visible(f"A: {found.first.name}\nB: {found.second.name}\n"))
+    emit_rows("score_compare", rows, [*rows[0]] if rows else ["paper"], False, options["as_csv"])
+    if not options["as_csv"]:
+        told = [
+            f"{d.first.measure}: {d.difference.reason}"
+            for s in found.differences.values()
+            for d in s
+            if d.difference.reason
+        ]
+        for text in dict.fromkeys([*told, *found.notes]):
+            print(visible(f"- {text}"))
+    return Exit.DONE
+
+
+def _difference(paper: str, found: Difference) -> dict[str, Any]:
+    d = found.difference
+    return {
+        "paper": paper,
+        "measure": found.first.measure,
+        "A": found.first.value,
+        "B": found.second.value,
+        "B - A": d.value,
+        "low": d.low,
+        "high": d.high,
+        "units": d.n_units,
+        "questions": d.n_clusters,
+        "coverage": d.coverage,
+    }

@@ -1,0 +1,154 @@
+"""A score on stdout: a table with what the papers print beside it, JSON, or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from judge.console import emit_json, table, visible
+
+if TYPE_CHECKING:
+    from judge.suites.result import Line, Result
+    from judge.types import Measure
+
+COLUMNS = ("stratum", "measure", "value", "low", "high", "confidence", "n_units", "n_clusters", "coverage")
+
+
+def emit(found: Result, as_json: bool, as_csv: bool) -> None:
+    """A result as JSON, CSV or tables."""
+    if as_json:
+        emit_json("score", found.as_json())
+    elif as_csv:
+        sys.stdout.write(_csv(found))
+    else:
+        _print(found)
+
+
+def _csv(found: Result) -> str:
+    reasons = list(dict.fromkeys(name for line in found.lines for name in line.missing))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*COLUMNS, "reason", *reasons])
+    for line in found.lines:
+        m = line.as_json()
+        missing = [line.missing.get(name, 0) for name in reasons]
+        writer.writerow([*("" if m[c] is None else m[c] for c in COLUMNS), m["reason"] or "", *missing])
+    return out.getvalue()
+
+
+def _print(found: Result) -> None:
+    print(visible(found.paper.title))
+    print(
+        visible(
+            f"data set {found.dataset}"
+            + (f", system {found.system}, condition {found.condition}" if found.system else "")
+        )
+    )
+    for run in found.runs:
+        counts = ", ".join(
+            f"{n} {status}" for status, n in sorted(run["counts"].items(), key=lambda c: c[0] != "ok")
+        )
+        print(visible(f"run {run['run']}: {run['task']} by {run['model']}: {counts}"))
+    if found.readings:
+        print(visible("readings: " + ", ".join(f"{name} {value}" for name, value in found.readings.items())))
+    print()
+    stratified = any(line.stratum for line in found.lines)
+    print(
+        table(
+            [
+                *(["stratum"] if stratified else []),
+                "measure",
+                "value",
+                _interval(found),
+                "units",
+                "questions",
+                "coverage",
+                "no value",
+                "papers*",
+            ],
+            [[*([line.stratum or "all"] if stratified else []), *_row(found, line)] for line in found.lines],
+        )
+    )
+    for text in _notes(found):
+        print(visible(f"- {text}"))
+    _print_published(found)
+
+
+def _interval(found: Result) -> str:
+    confidence = found.lines[0].measure.confidence if found.lines else 0.95
+    return f"{confidence:.0%} interval".replace("%", " %")
+
+
+def _row(found: Result, line: Line) -> list[Any]:
+    m = line.measure
+    from judge.suites.result import is_of
+
+    printed = sorted(p.value for p in found.published if is_of(p, m.measure)) if not line.stratum else []
+    span = (
+        f"{printed[0]:.3f} … {printed[-1]:.3f}"
+        if len(printed) > 1
+        else f"{printed[0]:.3f}"
+        if printed
+        else ""
+    )
+    interval = "" if m.low is None or m.high is None else f"{m.low:.3f} … {m.high:.3f}"
+    missing = ", ".join(f"{n} {name}" for name, n in line.missing.items())
+    return [
+        m.measure,
+        "undefined" if m.value is None else f"{m.value:.3f}",
+        interval,
+        m.n_units,
+        m.n_clusters,
+        m.coverage,
+        missing,
+        span,
+    ]
+
+
+def _notes(found: Result) -> list[str]:
+    told = [
+        f"{line.measure.measure}{f' ({line.stratum})' if line.stratum else ''} is undefined: {line.measure.reason}"
+        for line in found.lines
+        if line.measure.reason
+    ]
+    own = [text for line in found.lines for text in line.measure.notes if not _SELDOM.search(text)]
+    few = sum(_is_small(line.measure) for line in found.lines)
+    small = [
+        f"{few} of {len(found.lines)} intervals rest on few units or questions: unreliable, too narrow (--json says which)"
+    ]
+    return list(dict.fromkeys([*told, *found.notes, *own, *(small if few else [])]))
+
+
+_SELDOM = re.compile(r"have no value|^only \d+ (units|clusters)")
+
+
+def _is_small(measure: Measure) -> bool:
+    return measure.low is not None and any(text.startswith("only ") for text in measure.notes)
+
+
+def _print_published(found: Result) -> None:
+    """The papers' tables, one row a system and setting."""
+    if not found.published:
+        return
+    print(
+        "\n* printed in the papers: ANOTHER judge, other answers and rows; not to be compared as if they were ours"
+    )
+    measures = list(dict.fromkeys(p.measure for p in found.published))
+    rows: dict[tuple[str, ...], dict[str, float]] = {}
+    for p in found.published:
+        rows.setdefault((p.system, p.setting, f"{p.by}; {p.where} ({p.seen})"), {})[p.measure] = p.value
+    settings = list(dict.fromkeys(key[1:] for key in rows))
+    for number, (setting, by) in enumerate(settings, 1):
+        print(visible(f"  [{number}] {setting}; {by}"))
+    print(
+        table(
+            ["system", *measures, "setting"],
+            [
+                [key[0], *(values.get(m) for m in measures), f"[{settings.index(key[1:]) + 1}]"]
+                for key, values in rows.items()
+            ],
+        )
+    )

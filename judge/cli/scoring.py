@@ -1,0 +1,123 @@
+"""What judge score and judge suite share: which rows, which readings, how intervals are made, and the output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from judge.errors import UsageError
+from judge.suites.paper import Asked, Paper
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """A number from 1, or a share of more than 0 and at most 100 %."""
+    number = re.fullmatch(r"(\d+(?:\.\d+)?)%|[1-9]\d*", value or "1")
+    if number is None or (number[1] is not None and not 0 < float(number[1]) <= 100):
+        raise click.BadParameter(f"'{value}' is no number from 1, nor a share as 10%", ctx, param)
+    return value
+
+
+def rows_options(function: F) -> F:
+    """Which rows, whose answers, which parts."""
+    for option in (
+        click.option("--part", "parts", multiple=True, help="Only this part (several times for several)."),
+        click.option("--sample", type=int, metavar="SEED", help="With -n: a random sample of the questions."),
+        click.option(
+            "-n",
+            "limit",
+            metavar="N|P%",
+            callback=amount,
+            help="The first N questions only, or a share of them (10%).",
+        ),
+        click.option("--dataset", help="The data set, when the study has several."),
+        click.option("--condition", help="Answers under this condition, when the system has several."),
+        click.option("--system", help="Whose answers, when several systems have some."),
+    ):
+        function = option(function)
+    return function
+
+
+def interval_options(function: F) -> F:
+    """How intervals are made."""
+    for option in (
+        click.option("--seed", default=0, show_default=True, help="Of the bootstrap."),
+        click.option(
+            "--replicates",
+            default=1000,
+            show_default=True,
+            type=click.IntRange(100),
+            help="Resamples of questions.",
+        ),
+        click.option(
+            "--confidence",
+            default=0.95,
+            show_default=True,
+            type=click.FloatRange(0, 1, min_open=True, max_open=True),
+            help="Of the intervals.",
+        ),
+        click.option(
+            "--interval",
+            default="bca",
+            show_default=True,
+            type=click.Choice(["bca", "percentile", "none"]),
+            help="Kind of bootstrap interval.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def by_option(function: F) -> F:
+    """Strata."""
+    help_text = "Also by stratum: a tag or gold label of the items, dataset, or the paper's own."
+    return click.option("--by", help=help_text)(function)
+
+
+def paper_options(paper: Paper) -> Callable[[F], F]:
+    """The readings between which a paper leaves a choice."""
+
+    def add(function: F) -> F:
+        for o in reversed(paper.options):
+            kind = click.Choice(o.choices) if o.choices else None
+            function = click.option(
+                f"--{o.name}", default=o.default, show_default=True, type=kind, help=o.help
+            )(function)
+        return function
+
+    return add
+
+
+def asked(paper: Paper, options: Mapping[str, Any]) -> Asked:
+    """What the command line asks for. Raises UsageError for options that do not go together."""
+    if options["sample"] is not None and options["limit"] is None:
+        raise UsageError("--sample goes with -n: how many questions")
+    judges = options.get("judges")
+    if judges is None and len(options["models"]) > 1:
+        raise UsageError(
+            "several judges: say how to put them together with --judges mean or --judges majority"
+        )
+    return Asked(
+        models=tuple(options["models"]),
+        runs=tuple(options.get("runs", ())),
+        system=options["system"],
+        condition=options["condition"],
+        dataset=options["dataset"],
+        limit=options["limit"],
+        sample=options["sample"],
+        parts=tuple(options["parts"]),
+        partial=options.get("partial", False),
+        majority=judges == "majority",
+        options={o.name: options[o.name.replace("-", "_")] for o in paper.options},
+    )
+
+
+def how(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of intervals."""
+    kind = None if options["interval"] == "none" else options["interval"]
+    names = ("confidence", "replicates", "seed")
+    return {"interval": kind, **{name: options[name] for name in names}}

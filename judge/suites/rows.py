@@ -1,0 +1,211 @@
+"""Rows of a study as tables: items, passages, answers, their parts, gold and rankings of one data set.
+
+Tables have one row a unit and plain columns (see `judge.scores.tables`). `unit_id` is the unit's number in the study.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judge.errors import UsageError
+from judge.store import selection
+from judge.store.distractors import PREFIX
+from judge.store.inputs import quoted
+from judge.store.study import Store
+from judge.suites.frames import frame
+from judge.suites.paper import Asked
+from judge.types import GOLD
+
+HUMAN = "human"
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Whose answers: a system under a condition."""
+
+    system: str
+    condition: str
+
+    @property
+    def where(self) -> str:
+        """Its answers and their parts, as a condition on `unit_texts`."""
+        return f"answer_system = {quoted(self.system)} AND answer_condition = {quoted(self.condition)}"
+
+
+class Rows:
+    """The rows asked about: one data set, or a sample of its questions."""
+
+    def __init__(self, store: Store, asked: Asked) -> None:
+        self.store, self.asked = store, asked
+        selection.offer_shuffle(store.conn)
+
+    @cached_property
+    def dataset(self) -> str:
+        """The data set. Raises UsageError when the study has several and none is named, or not this one."""
+        there = [
+            str(row[0]) for row in self.store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")
+        ]
+        if self.asked.dataset is not None:
+            if self.asked.dataset not in there:
+                raise UsageError(
+                    f"no data set '{self.asked.dataset}'; there are: {', '.join(there) or 'none'}"
+                )
+            return self.asked.dataset
+        if len(there) != 1:
+            told = f"the study has several data sets ({', '.join(there)}): choose with --dataset"
+            raise UsageError(
+                told if there else "the study is empty: import something first (judge items import)"
+            )
+        return there[0]
+
+    @property
+    def data(self) -> str:
+        """The data set, as a condition on `unit_texts`."""
+        return f"dataset = {quoted(self.dataset)}"
+
+    @cached_property
+    def scope(self) -> str:
+        """The rows asked about, as a condition on `unit_texts`: the data set, and a sample of its questions."""
+        data = self.data
+        if self.asked.limit is None:
+            return data
+        order = (
+            "min(rowid)"
+            if self.asked.sample is None
+            else f"adjudge_shuffle({self.asked.sample}, question_id)"
+        )
+        some = f"SELECT question_id FROM items WHERE {data} GROUP BY question_id ORDER BY {order}"
+        return f"{data} AND question_id IN ({some} LIMIT {self._limit(data)})"
+
+    def _limit(self, data: str) -> int:
+        """How many questions a number or a share of them, as 10%, is; a part of a question counts as one."""
+        if not str(self.asked.limit).endswith("%"):
+            return int(str(self.asked.limit))
+        query = f"SELECT count(DISTINCT question_id) FROM items WHERE {data}"
+        n = int(self.store.conn.execute(query).fetchone()[0])
+        return math.ceil(round(float(str(self.asked.limit)[:-1]) * n / 100, 6))
+
+    @cached_property
+    def items(self) -> pd.DataFrame:
+        """unit_id, item_id, question_id of every item, in order of import."""
+        return self._units("item", "", "n item_id question_id")
+
+    def gold(self, field: str, of: str = "item", *, everywhere: bool = False) -> pd.Series:
+        """Gold labels by item_id, or by passage_id with of="passage"; `everywhere`: of the whole data set."""
+        name = "item_id" if of == "item" else "passage_id"
+        query = (
+            f"SELECT t.{name}, l.value FROM labels AS l JOIN unit_texts AS t ON t.unit_id = l.unit_id "
+            f"WHERE l.annotator_id = ? AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 "
+            f"AND t.kind = ? AND {self.data if everywhere else self.scope}"
+        )
+        found = frame(self.store.conn, query, [GOLD, field, of], f"{name} value")
+        return pd.Series(found["value"].to_numpy(), index=pd.Index(found[name].to_numpy(), dtype=object))
+
+    def passages(self, *, everywhere: bool = False) -> pd.DataFrame:
+        """unit_id, item_id, question_id, passage_id of every passage; `everywhere`: of the whole data set."""
+        return self._units(
+            "passage", "", "n item_id question_id passage_id", self.data if everywhere else None
+        )
+
+    def column(self, name: str) -> pd.Series:
+        """A column of items by item_id, as it is stored; items that have none are not in it."""
+        query = f"SELECT item_id, {name} FROM unit_texts WHERE kind = 'item' AND {name} IS NOT NULL AND {self.scope}"
+        found = frame(self.store.conn, query, [], "item_id value")
+        return pd.Series(found["value"].to_numpy(), index=pd.Index(found["item_id"].to_numpy(), dtype=object))
+
+    def meta(self, key: str, of: str = "items") -> pd.Series:
+        """A value of the meta of items (or passages) by its id; lists and objects as JSON text."""
+        name = of.removesuffix("s") + "_id"
+        query = (
+            f"SELECT x.{name}, json_extract(x.meta, ?) FROM {of} AS x JOIN items AS i ON i.item_id = x.item_id "
+            f"WHERE i.item_id IN (SELECT item_id FROM unit_texts WHERE kind = 'item' AND {self.scope})"
+        )
+        found = frame(self.store.conn, query, [f'$."{key}"'], f"{name} value")
+        return pd.Series(found["value"].to_numpy(), index=pd.Index(found[name].to_numpy(), dtype=object))
+
+    def has_ranking(self) -> bool:
+        """Whether items of the data set have a ranking."""
+        query = "SELECT 1 FROM rankings AS r JOIN items AS i USING (item_id) WHERE i.dataset = ? LIMIT 1"
+        return self.store.conn.execute(query, [self.dataset]).fetchone() is not None
+
+    def ranked(self, ranking: tuple[str, str]) -> pd.DataFrame:
+        """item_id, rank, passage_id of a ranking."""
+        query = (
+            "SELECT item_id, rank, passage_id FROM rankings WHERE name = ? AND stage = ? AND item_id IN "
+            f"(SELECT item_id FROM unit_texts WHERE kind = 'item' AND {self.scope}) ORDER BY item_id, rank"
+        )
+        found = frame(self.store.conn, query, list(ranking), "item_id rank_n passage_id")
+        return found.rename(columns={"rank_n": "rank"})
+
+    def systems(self) -> list[System]:
+        """Who has answered items of the data set, under which conditions, in order of import; people and
+        distractors apart."""
+        query = (
+            "SELECT a.system, a.condition FROM answers AS a JOIN items AS i USING (item_id) "
+            "WHERE i.dataset = ? AND a.system <> ? AND a.condition NOT GLOB ? "
+            "GROUP BY 1, 2 ORDER BY min(a.rowid)"
+        )
+        return [System(*row) for row in self.store.conn.execute(query, [self.dataset, HUMAN, f"{PREFIX}*"])]
+
+    def answers(self, of: System) -> pd.DataFrame:
+        """unit_id, item_id, question_id, answer_id, text, cited (lists of passage ids) of a system's answers."""
+        found = self._units("answer", of.where, "n item_id question_id answer_id answer cited_passages")
+        return found.rename(columns={"answer": "text", "cited_passages": "cited"})
+
+    def human_citations(self) -> dict[str, list[str]]:
+        """Item -> passages that its human answer cites (the first one, where there are several)."""
+        query = (
+            "SELECT item_id, cited FROM answers WHERE system = ? AND item_id IN (SELECT item_id FROM unit_texts "
+            f"WHERE kind = 'item' AND {self.scope}) ORDER BY rowid DESC"
+        )
+        return {item: json.loads(cited) for item, cited in self.store.conn.execute(query, [HUMAN])}
+
+    def sentences(self, of: System) -> pd.DataFrame:
+        """unit_id, answer_unit of every sentence of a system's answers."""
+        found = self._units("sentence", of.where, "n answer_id")
+        found["answer_unit"] = self._answer_units(found.pop("answer_id"))
+        return found
+
+    def claim_counts(self) -> pd.Series:
+        """How many claims each answer has, by its unit; answers without any are not in it."""
+        return self._counts("claim")
+
+    def sentence_counts(self) -> pd.Series:
+        """How many sentences each answer has, by its unit; answers without any are not in it."""
+        return self._counts("sentence")
+
+    def _counts(self, kind: str) -> pd.Series:
+        query = (
+            "SELECT a.rowid, count(*) FROM units AS s JOIN units AS a ON a.unit_id = s.answer_id "
+            "WHERE s.kind = ? GROUP BY s.answer_id"
+        )
+        found = frame(self.store.conn, query, [kind], "n count_n")
+        return pd.Series(found["count_n"].to_numpy(), index=found["n"].to_numpy())
+
+    def sentences_of(self, citations: pd.DataFrame) -> np.ndarray[Any, Any]:
+        """The units of the sentences that these citations stand in."""
+        query = (
+            "SELECT c.rowid, s.rowid FROM units AS c JOIN units AS s "
+            "ON s.unit_id = c.answer_id || '#s' || json_extract(c.span, '$.n') WHERE c.kind = 'citation'"
+        )
+        found = frame(self.store.conn, query, [], "n sentence_n").set_index("n")["sentence_n"]
+        return found.reindex(citations["unit_id"]).to_numpy()
+
+    def _units(self, kind: str, where: str, columns: str, scope: str | None = None) -> pd.DataFrame:
+        wanted = " AND ".join(f"({part})" for part in (where, scope or self.scope) if part)
+        listed = ", ".join(columns.split())
+        query = f"SELECT {listed} FROM unit_texts WHERE kind = ? AND {wanted} ORDER BY n"
+        return frame(self.store.conn, query, [kind], columns).rename(columns={"n": "unit_id"})
+
+    def _answer_units(self, answer_ids: pd.Series) -> np.ndarray[Any, Any]:
+        """The units of answers, by the answers' ids: a part names its whole by number."""
+        query = "SELECT unit_id, rowid FROM units WHERE kind = 'answer'"
+        of = dict(self.store.conn.execute(query))
+        return np.array([of[a] for a in answer_ids], dtype=np.int64)

@@ -1,0 +1,164 @@
+"""The judge swap: two judges, or two runs of a task, on the same units; the difference of every measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Unpack
+
+import numpy as np
+
+from judge.errors import AdjudgeError, UsageError
+from judge.scores.compare import Difference, compare_all
+from judge.scores.score import NOT_JUDGED, Score, scored
+from judge.scores.tables import statuses, units
+from judge.stats.bootstrap import How
+from judge.store.study import Store
+from judge.suites import chosen
+from judge.suites.chosen import Run
+from judge.suites.paper import Asked, Paper, Part
+from judge.suites.study import Study
+from judge.types import Json
+
+LABELS = Paper("labels", "Labels of one task", lambda study: [], ())
+"""What is compared of any task: the share of each label, and how often two runs agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two: a run, or a judge with all its runs."""
+
+    name: str
+    runs: tuple[Run, ...]
+    is_run: bool
+
+    @property
+    def tasks(self) -> set[str]:
+        """The tasks that it has run."""
+        return {run.task_id for run in self.runs}
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """The differences by paper; `labels` are those of the tasks that both have run."""
+
+    first: Side
+    second: Side
+    dataset: str
+    differences: Mapping[str, Sequence[Difference]]
+    notes: Sequence[str]
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape."""
+        rows = [
+            {
+                "paper": paper,
+                "measure": d.first.measure,
+                "first": d.first.as_json(),
+                "second": d.second.as_json(),
+                "difference": d.difference.as_json(),
+            }
+            for paper, found in self.differences.items()
+            for d in found
+        ]
+        sides = {
+            name: {"name": side.name, "runs": [run.run_id for run in side.runs]}
+            for name, side in (("first", self.first), ("second", self.second))
+        }
+        return {**sides, "dataset": self.dataset, "rows": rows, "notes": list(self.notes)}
+
+
+def side(store: Store, name: str, runs: Sequence[Run]) -> Side:
+    """What a name stands for: a judge of that name, else the run. Raises UsageError for neither."""
+    own = tuple(run for run in runs if run.model == name)
+    if own:
+        return Side(name, own, False)
+    [run] = chosen.named(store, [name], runs)
+    return Side(run.run_id, (run,), True)
+
+
+def swap(
+    store: Store,
+    papers: Mapping[str, Paper],
+    first: str,
+    second: str,
+    asked: Asked,
+    **how: Unpack[How],
+) -> Swap:
+    """Compare every measure that rests on what the two have run; `asked.runs` are runs that both share for other tasks.
+
+    A paper's part is compared when both have runs of all its tasks. What one of them has not judged has no
+    value there: the difference rests on the units with a value in both, and its coverage says how many those are.
+    Raises UsageError when they have nothing in common.
+    """
+    runs = chosen.all_runs(store)
+    both = side(store, first, runs), side(store, second, runs)
+    if both[0].name == both[1].name:
+        raise UsageError(f"'{first}' and '{second}' are the same: name two judges, or two runs of a task")
+    tasks = both[0].tasks & both[1].tasks
+    if not tasks:
+        told = " and ".join(f"{s.name} ({', '.join(sorted(s.tasks))})" for s in both)
+        raise UsageError(f"no task was run by both: {told}")
+    shared = {run.task_id for run in chosen.named(store, asked.runs, runs)}
+    notes: list[str] = []
+    found: dict[str, list[Difference]] = {}
+    for paper in papers.values():
+        parts = [p for p in paper.parts if _compared(p, tasks, shared)]
+        if not parts:
+            continue
+        own = replace(asked, partial=True, parts=tuple(p.name for p in parts), options=_options(paper, asked))
+        try:
+            mine, theirs = (_scores(store, paper, _whose(s, own), notes) for s in both)
+        except AdjudgeError as error:
+            if len(papers) == 1:
+                raise
+            notes.append(f"{paper.name} is not compared: {error}")
+            continue
+        if mine and theirs:
+            found[paper.name] = compare_all(mine, theirs, **how)
+    labels: list[Difference] = []
+    dataset = ""
+    for task in sorted(tasks):
+        pair = [Study(store, LABELS, _whose(s, replace(asked, partial=True, options={}))) for s in both]
+        dataset = pair[0].dataset
+        labels += compare_all(*(_shares(study, task) for study in pair), **how)
+    found["labels"] = labels
+    return Swap(*both, dataset, found, notes)
+
+
+def _compared(part: Part, tasks: set[str], shared: set[str]) -> bool:
+    return bool(set(part.tasks) & tasks) and set(part.tasks) <= tasks | shared
+
+
+def _whose(one: Side, asked: Asked) -> Asked:
+    """The same, of one side's labels."""
+    if one.is_run:
+        return replace(asked, runs=(one.runs[0].run_id, *asked.runs), models=())
+    return replace(asked, models=(one.name,))
+
+
+def _options(paper: Paper, asked: Asked) -> dict[str, str]:
+    return {o.name: asked.options[o.name] for o in paper.options if o.name in asked.options}
+
+
+def _scores(store: Store, paper: Paper, asked: Asked, notes: list[str]) -> list[Score]:
+    study = Study(store, paper, asked)
+    scores = paper.read(study)
+    notes += [text for text in study.notes if text not in notes]
+    return scores
+
+
+def _shares(study: Study, task: str) -> list[Score]:
+    """The share of each label of a task's first field among the units that were judged."""
+    table = study.labels(task)
+    table = table[table["status"] != NOT_JUDGED]
+    who = units(table.drop(columns=["answer_unit"], errors="ignore"), task)
+    known = table["label"].notna().to_numpy()
+    status = statuses(table, known)
+    domain = study.domain(task)
+    return [
+        scored(
+            f"{task}[{label}]", who, np.where(known, table["label"] == label, np.nan).astype(float), status
+        )
+        for label in domain
+    ]
