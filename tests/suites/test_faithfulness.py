@@ -1,0 +1,77 @@
+"""judge score faithfulness: claims and citations of real answers, derived by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from tests.suites.helpers import Judge, answers, commands, give, import_garage, score
+
+A1, A2, A3 = ("garage:g1@m@full", "garage:g2@m@full", "garage:g3@m@full")
+
+
+@pytest.fixture(autouse=True)
+def study(judge: Judge, tmp_path: Path) -> None:
+    import_garage(judge, tmp_path)
+
+
+def test_claims_step_by_step(judge: Judge) -> None:
+    part = ("faithfulness", "--part", "claims")
+    [first] = commands(judge, *part, "-m", "m")
+    assert first.startswith("judge run claim_decomposition -m m ")
+    lists = {A1: json.dumps(["one", "two"]), A2: "[]", A3: "unparsed"}
+    run = give("claim_decomposition", lists)
+    assert commands(judge, *part) == [f"judge answers claims {run} -d study.db"]
+    judge("answers", "claims", run)
+    [second] = commands(judge, *part)
+    assert second.startswith("judge run claim_support -m m ")
+    give("claim_support", {f"{A1}#c0": "entailment", f"{A1}#c1": "neutral"})
+    found = score(judge, *part)
+    # One of two claims of g1 is entailed; g2 makes none; g3's could not be listed.
+    ragas = found["ragas_faithfulness"]
+    assert (ragas["value"], ragas["n_units"]) == (0.5, 1)
+    assert sum(ragas["missing"].values()) == 2
+    # 2 facts are fewer than 10: penalty exp(1 - 10 / 2).
+    assert found.value("factscore") == pytest.approx(0.5 * math.exp(-4))
+    assert score(judge, *part, "--gamma", "0").value("factscore") == 0.5
+
+
+def test_abstentions_are_no_part_of_factscore(judge: Judge) -> None:
+    run = give("claim_decomposition", {a: json.dumps(["one"]) for a in (A1, A2, A3)})
+    judge("answers", "claims", run)
+    give("claim_support", {f"{A1}#c0": "entailment", f"{A2}#c0": "contradiction", f"{A3}#c0": "neutral"})
+    give("deflection", {A1: "attempted", A2: "attempted", A3: "missing"})
+    found = score(judge, "faithfulness", "--part", "claims", "--part", "abstention")
+    # g1 and g2 respond: one of their two claims is entailed. RAGAS takes all three.
+    assert (found.value("respond_ratio"), found.value("factscore_unpenalised")) == pytest.approx((2 / 3, 0.5))
+    assert found.value("ragas_faithfulness") == pytest.approx(1 / 3)
+
+
+def test_citations_by_hand(judge: Judge) -> None:
+    # g1: two sentences with one citation each; g2: one; g3: a sentence without any.
+    give("citation_support", {f"{A1}#s0": "full", f"{A1}#s1": "partial", f"{A2}#s0": "full"})
+    each = {f"{A1}#s0/cite_1": "full", f"{A1}#s1/cite_2": "partial", f"{A2}#s0/cite_2": "full"}
+    give("citation_each", each)
+    found = score(judge, "faithfulness", "--part", "alce", "--part", "trec")
+    # Recall: g1 1/2, g2 1, g3 0 (nothing cited). Precision: g1 1/2, g2 1, g3 has no citation.
+    assert found.value("alce_citation_recall") == pytest.approx(0.5)
+    assert (found.value("alce_citation_precision"), found["alce_citation_precision"]["n_units"]) == (0.75, 2)
+    zero = score(judge, "faithfulness", "--part", "alce", "--uncited", "zero")
+    assert zero.value("alce_citation_precision") == pytest.approx(0.5)
+    # TREC: (1 + 0.5 + 1) / 3 citations; over the four sentences (1 + 0.5 + 1 + 0) / 4.
+    assert found.value("trec_support_precision") == pytest.approx(2.5 / 3)
+    assert found.value("trec_support_recall") == pytest.approx(2.5 / 4)
+
+
+def test_a_redundant_citation_is_not_precise(judge: Judge, tmp_path: Path) -> None:
+    answers(judge, tmp_path, [("g1", "n", "full", "Alpha holds [cite_1][cite_2].")])
+    unit = "garage:g1@n@full#s0"
+    give("citation_support", {unit: "full"})
+    give("citation_each", {f"{unit}/cite_1": "full", f"{unit}/cite_2": "none"})
+    give("citation_rest", {f"{unit}/cite_1": "none", f"{unit}/cite_2": "full"})
+    found = score(judge, "faithfulness", "--system", "n", "--part", "alce")
+    # cite_1 is needed; cite_2 fails alone while the rest still entails: redundant.
+    assert (found.value("alce_citation_recall"), found.value("alce_citation_precision")) == (1.0, 0.5)

@@ -1,0 +1,122 @@
+"""judge score mirage: answers in three contexts to the four cells, derived by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from judge.store import Store
+from tests.formats import mirage
+from tests.suites.helpers import Judge, answers, commands, give, score
+
+ITEMS = ("mirage:m0", "mirage:m1", "mirage:m2")
+OWN = {"system": "m"}
+
+
+@pytest.fixture(autouse=True)
+def study(judge: Judge, tmp_path: Path) -> None:
+    judge("items", "import", "mirage", *mirage(tmp_path / "mirage"))
+
+
+def answered(context: str, texts: tuple[str, ...], **options: str) -> None:
+    give("qa_answer", dict(zip(ITEMS, texts, strict=True)), options={"context": context, **OWN, **options})
+
+
+def test_the_four_cells_by_hand(judge: Judge) -> None:
+    # The aliases of question mN are "mN" and "it".
+    answered("none", ("no idea", "It is m1.", "who knows"))
+    answered("oracle", ("M0", "no", "m2!"))
+    answered("fixed5", ("m0", "m1", "x"))
+    found = score(judge, "mirage", "-m", "m")
+    # m0: base 0, oracle 1, mixed 1: acceptability. m1: base 1, oracle 0: misinterpretation. m2: 0, 1, 0: noise.
+    cells = {
+        "noise_vulnerability": 1 / 3,
+        "context_acceptability": 1 / 3,
+        "context_insensitivity": 0.0,
+        "context_misinterpretation": 1 / 3,
+    }
+    assert {name: found.value(name) for name in cells} == pytest.approx(cells)
+    assert sum(found.value(name) or 0 for name in cells) == pytest.approx(1)
+    # -NV + CA - CI - CM.
+    assert found.value("total") == pytest.approx(-1 / 3)
+    assert (found.value("accuracy_base"), found.value("accuracy_oracle")) == pytest.approx((1 / 3, 2 / 3))
+    # "m2!" holds the alias and is not it; "M0" is, in lower case; "It is m1." is not.
+    strict = score(judge, "mirage", "-m", "m", "--match", "strict")
+    assert (strict.value("accuracy_oracle"), strict.value("accuracy_base")) == pytest.approx((1 / 3, 0.0))
+    assert strict.document["readings"]["match"] == "strict"
+
+
+def test_word_boundaries_are_ours(judge: Judge) -> None:
+    answered("none", ("written", "m1", "m2"))
+    answered("oracle", ("m0", "m1", "m2"))
+    answered("fixed5", ("m0", "m1", "m2"))
+    # "written" holds "it".
+    assert score(judge, "mirage", "-m", "m").value("accuracy_base") == 1.0
+    found = score(judge, "mirage", "-m", "m", "--word-boundary", "on")
+    assert found.value("accuracy_base") == pytest.approx(2 / 3)
+
+
+def test_an_answer_that_was_not_given_lowers_the_coverage(judge: Judge) -> None:
+    answered("none", ("m0", "m1", "refused"))
+    answered("oracle", ("m0", "m1", "m2"))
+    answered("fixed5", ("m0", "m1", "m2"))
+    found = score(judge, "mirage", "-m", "m")["accuracy_oracle"]
+    assert (found["value"], found["n_units"], found["missing"]) == (1.0, 2, {"refused": 1})
+
+
+def test_retrieved_context_and_the_retriever(judge: Judge, tmp_path: Path) -> None:
+    with Store.open("study.db", create=False) as store:
+        query = "SELECT passage_id FROM passages WHERE item_id = ? ORDER BY position"
+        chunks = {item: [row[0] for row in store.conn.execute(query, [item])] for item in ITEMS}
+    # The second chunk of each question supports its answer: first, second and third in the three lists.
+    order = ((1, 0, 2), (0, 1, 2), (0, 2, 1))
+    run = tmp_path / "own.run"
+    lines = [
+        f"{item} Q0 {chunks[item][place]} {rank} {9 - rank} own"
+        for item, places in zip(ITEMS, order, strict=True)
+        for rank, place in enumerate(places, 1)
+    ]
+    run.write_text("\n".join(lines) + "\n", "utf-8")
+    judge("rankings", "import", "--stage", "retrieve", run)
+    found = score(judge, "mirage", "--part", "retrieval", "--k", "1,2")
+    assert found.value("precision@1") == pytest.approx(1 / 3)
+    assert found.value("recall@2") == pytest.approx(2 / 3)
+    # One relevant chunk: 1, then 1 / log2(3) at the second rank, then 0.
+    assert found.value("ndcg@2") == pytest.approx((1 + 0.6309297535714575) / 3)
+    wanted = commands(
+        judge, "mirage", "-m", "scripted/hash", "--mixed", "retrieved:2", "--part", "adaptability"
+    )
+    assert [line.split(" --context ")[1].split(" --where")[0] for line in wanted] == [
+        "none",
+        "oracle",
+        "top:2 --ranking own --stage retrieve",
+    ]
+    answered("none", ("x", "x", "x"))
+    answered("oracle", ("m0", "m1", "m2"))
+    answered("top:2:own:retrieve", ("m0", "m1", "x"))
+    mixed = score(judge, "mirage", "-m", "m", "--mixed", "retrieved:2", "--part", "adaptability")
+    assert (mixed.value("context_acceptability"), mixed.value("noise_vulnerability")) == pytest.approx(
+        (2 / 3, 1 / 3)
+    )
+    assert "mixed context: retrieved:2" in mixed["total"]["notes"]
+    assert "--mixed is fixed5 or retrieved:K" in judge("score", "mirage", "--mixed", "five", code=2).err
+
+
+def test_conditions_are_joined_by_id(judge: Judge, tmp_path: Path) -> None:
+    # Imported answers, each condition in another order.
+    rows = [(item, "s", "none", "x") for item in ITEMS]
+    rows += [(item, "s", "oracle", item[-2:]) for item in reversed(ITEMS)]
+    rows += [(ITEMS[1], "s", "fixed5", "m1"), (ITEMS[2], "s", "fixed5", "x"), (ITEMS[0], "s", "fixed5", "m0")]
+    answers(judge, tmp_path, rows)
+    found = score(judge, "mirage", "--system", "s")
+    assert (found.value("accuracy_oracle"), found.value("accuracy_mixed")) == pytest.approx((1.0, 2 / 3))
+
+
+def test_strata_by_source(judge: Judge, tmp_path: Path) -> None:
+    for context in ("none", "oracle", "fixed5"):
+        answered(context, ("m0", "m1", "x"))
+    found = score(judge, "mirage", "-m", "m", "--by", "source")
+    assert found.value("accuracy_oracle", "popqa") == pytest.approx(2 / 3)
+    assert json.dumps(found.document["readings"])

@@ -1,0 +1,234 @@
+"""Which runs a score reads, what it says is missing, several judges, and two judges compared."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.cli.helpers import checked
+from tests.suites.helpers import Judge, commands, give, import_garage, score
+
+A1, A2, A3 = ("garage:g1@m@full", "garage:g2@m@full", "garage:g3@m@full")
+DEFLECTION = ("garage", "--part", "deflection")
+FALSE_POSITIVES = "deflection_false_positive_rate"
+
+
+@pytest.fixture(autouse=True)
+def study(judge: Judge, tmp_path: Path) -> None:
+    import_garage(judge, tmp_path)
+
+
+def deflected(one: str, two: str, three: str = "missing", **options: object) -> str:
+    return give("deflection", {A1: one, A2: two, A3: three}, **options)  # type: ignore[arg-type]
+
+
+def test_the_latest_complete_run_counts(judge: Judge) -> None:
+    complete = deflected("missing", "missing", options={"seed": 1})
+    give("deflection", {A1: "attempted"}, options={"seed": 2})
+    found = score(judge, *DEFLECTION)
+    assert [run["run"] for run in found.document["runs"]] == [complete]
+    assert found.value(FALSE_POSITIVES) == 1.0
+    newer = deflected("attempted", "missing", options={"seed": 3})
+    found = score(judge, *DEFLECTION)
+    assert [run["run"] for run in found.document["runs"]] == [newer]
+    assert found.value(FALSE_POSITIVES) == 0.5
+    assert score(judge, *DEFLECTION, "--run", complete).value(FALSE_POSITIVES) == 1.0
+
+
+def test_what_is_missing_goes_on_with_the_run_that_is_there(judge: Judge) -> None:
+    give("deflection", {A1: "attempted"}, options={"temperature": 0.7, "label_order": "reversed"})
+    [line] = commands(judge, *DEFLECTION)
+    words = shlex.split(line)
+    assert words[:5] == ["judge", "run", "deflection.v1", "-m", "m"]
+    assert words[words.index("--temperature") + 1] == "0.7"
+    assert words[words.index("--label-order") + 1] == "reversed"
+    partial = score(judge, *DEFLECTION, "--partial")
+    assert (partial.value(FALSE_POSITIVES), partial[FALSE_POSITIVES]["coverage"]) == (0.0, 0.5)
+    assert partial[FALSE_POSITIVES]["missing"] == {"not judged": 1}
+
+
+def test_the_commands_work_as_they_are_printed(judge: Judge) -> None:
+    for line in commands(judge, "garage", "-m", "scripted/hash"):
+        judge(*shlex.split(line)[1:])
+    found = score(judge, "garage", "-m", "scripted/hash")
+    # Only sentences of answerable rows are judged: two of g1, one of g2.
+    counts = {run["task"]: run["counts"] for run in found.document["runs"]}
+    assert counts["grounding.v1"] == {"ok": 3}
+    assert counts["deflection.v1"] == {"ok": 3}
+
+
+def test_a_failed_call_is_no_missing_run(judge: Judge) -> None:
+    deflected("attempted", "failed")
+    found = score(judge, *DEFLECTION)[FALSE_POSITIVES]
+    assert (found["value"], found["missing"]) == (0.0, {"failed": 1})
+
+
+def test_two_judges_are_not_mixed_silently(judge: Judge) -> None:
+    deflected("missing", "missing", model="one")
+    deflected("attempted", "missing", model="two")
+    told = judge("score", *DEFLECTION, code=2).err
+    assert told == "judge: several judges have run deflection: choose with -m; there are: two, one\n"
+    assert score(judge, *DEFLECTION, "-m", "one").value(FALSE_POSITIVES) == 1.0
+    several = judge("score", *DEFLECTION, "-m", "one", "-m", "two", code=2).err
+    assert "--judges mean or --judges majority" in several
+
+
+def test_the_mean_over_judges(judge: Judge) -> None:
+    deflected("missing", "missing", model="one")
+    deflected("attempted", "missing", model="two")
+    found = score(judge, *DEFLECTION, "-m", "one", "-m", "two", "--judges", "mean")
+    # 1 by the first, 1/2 by the second.
+    assert found.value(FALSE_POSITIVES) == 0.75
+    assert "2 judges: one, two; the mean over judges" in found[FALSE_POSITIVES]["notes"]
+    runs = [r["run"] for r in found.document["runs"]]
+    named = [word for run in runs for word in ("--run", run)]
+    assert score(judge, *DEFLECTION, *named, "--judges", "mean").value(FALSE_POSITIVES) == 0.75
+    assert "several judges" in judge("score", *DEFLECTION, "-m", "one", "--judges", "mean", code=2).err
+
+
+def test_facts_ineligible_only_when_all_judges_say_so(judge: Judge) -> None:
+    grounded = {f"{A1}#s0": "supported", f"{A1}#s1": "supported", f"{A2}#s0": "supported"}
+    for model, one, two in (
+        ("one", "Major Issue(s)", "Major Issue(s)"),
+        ("two", "No Issues", "Major Issue(s)"),
+    ):
+        give("eligibility", {A1: one, A2: two}, model=model)
+        give("grounding", grounded, model=model)
+    both = (
+        "garage",
+        "--part",
+        "factuality",
+        "--part",
+        "eligibility",
+        "--part",
+        "grounding",
+        "-m",
+        "one",
+        "-m",
+        "two",
+    )
+    found = score(judge, *both, "--judges", "mean")
+    # g2 is ineligible by both and inaccurate; g1 by one only, so it counts as grounded by both: 1/2 by each.
+    assert found.value("factuality") == 0.5
+    assert found.value("ineligible_by_all") == 0.5
+    # Eligibility itself is the mean over judges: 0 and 1/2.
+    assert found.value("eligibility") == 0.25
+
+
+def test_the_majority_of_labels(judge: Judge) -> None:
+    deflected("missing", "missing", model="one")
+    deflected("attempted", "missing", model="two")
+    deflected("attempted", "unparsed", model="three")
+    three = ("-m", "one", "-m", "two", "-m", "three", "--judges", "majority")
+    found = score(judge, *DEFLECTION, *three)
+    # g1: attempted by two of three; g2: missing by both that say something.
+    assert found.value(FALSE_POSITIVES) == 0.5
+    tied = score(judge, *DEFLECTION, "-m", "one", "-m", "two", "--judges", "majority")[FALSE_POSITIVES]
+    # g1 is tied.
+    assert (tied["value"], tied["missing"]) == (1.0, {"tied": 1})
+
+
+def test_two_judges_compared(judge: Judge) -> None:
+    first = deflected("missing", "missing", model="one")
+    second = deflected("attempted", "missing", "unparsed", model="two")
+    for a, b in (("one", "two"), (first, second)):
+        found = checked(judge("score", "compare", a, b, "--json").out, "score_compare")
+        rows = {(r["paper"], r["measure"]): r for r in found["rows"]}
+        row = rows["garage", FALSE_POSITIVES]
+        assert (row["first"]["value"], row["second"]["value"], row["difference"]["value"]) == (1.0, 0.5, -0.5)
+        # g3, the only insufficient row, has no label by the second judge.
+        assert rows["garage", "deflection_true_positive_rate"]["difference"]["value"] is None
+        # Labels on the two answers that both have: missing 2 of 2 and 1 of 2.
+        assert rows["labels", "deflection[missing]"]["difference"]["value"] == -0.5
+        assert rows["labels", "deflection[missing]"]["difference"]["coverage"] == pytest.approx(2 / 3)
+    table = judge("score", "compare", "one", "two", "--csv").out
+    lines = list(csv.DictReader(io.StringIO(table)))
+    assert {line["measure"]: line["B - A"] for line in lines}[FALSE_POSITIVES] == "-0.500"
+
+
+def test_comparing_what_cannot_be_compared(judge: Judge) -> None:
+    one = deflected("missing", "missing", model="one")
+    give("eligibility", {A1: "No Issues"}, model="two")
+    told = judge("score", "compare", "one", "two", code=2).err
+    assert told == "judge: no task was run by both: one (deflection) and two (eligibility)\n"
+    assert "are the same" in judge("score", "compare", one, one, code=2).err
+    assert "no run is called 'three'" in judge("score", "compare", "one", "three", code=2).err
+    assert "no such reading" in judge("score", "compare", "one", "two", "--set", "x=1", code=2).err
+
+
+def test_a_sample_is_a_share_of_the_questions(judge: Judge) -> None:
+    deflected("missing", "missing", model="one")
+    deflected("attempted", "missing", model="two")
+    some = checked(judge("score", "compare", "one", "two", "--sample", "34%", "--json").out, "score_compare")
+    [row] = [r for r in some["rows"] if r["measure"] == "deflection[missing]"]
+    # 34 % of three questions is more than one, so two.
+    assert row["difference"]["n_units"] == 2
+    again = judge("score", "compare", "one", "two", "--sample", "34%", "--json").out
+    assert checked(again, "score_compare") == some
+    assert "nor a share as 10%" in judge("score", "compare", "one", "two", "--sample", "0%", code=2).err
+    assert score(judge, *DEFLECTION, "-m", "one", "-n", "2").value("deflection_true_positive_rate") is None
+
+
+def test_suite_does_what_is_missing_once(judge: Judge) -> None:
+    done = judge("suite", *DEFLECTION, "-m", "scripted/hash", "--json")
+    assert "suite: deflection has 3 units without a judgement of scripted/hash" in done.err
+    again = judge("suite", *DEFLECTION, "-m", "scripted/hash", "--json")
+    assert again.err == ""
+    assert checked(again.out, "score") == checked(done.out, "score")
+
+
+def test_suite_stops_at_the_budget_and_goes_on(judge: Judge) -> None:
+    stopped = judge("suite", "garage", "-m", "scripted/hash", "--max-tokens", "300", code=None)
+    assert stopped.code == 4
+    assert stopped.out == ""
+    assert "to resume: judge suite garage -m scripted/hash --max-tokens 300" in stopped.err
+    found = score_of_suite(judge)
+    assert found["runs"]
+
+
+def score_of_suite(judge: Judge) -> dict[str, object]:
+    document: dict[str, object] = checked(
+        judge("suite", "garage", "-m", "scripted/hash", "--json").out, "score"
+    )
+    return document
+
+
+def test_suite_makes_the_answers_when_there_are_none(judge: Judge, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"id": "q", "question": "Why?", "passages": ["So."]}\n', "utf-8")
+    judge("items", "import", "jsonl", rows, "--dataset", "own")
+    done = judge("suite", *DEFLECTION, "-m", "scripted/first", "--dataset", "own", "--json")
+    found = checked(done.out, "score")
+    assert (found["system"], found["condition"]) == ("scripted/first", "all")
+
+
+def test_what_is_asked_for_wrongly(judge: Judge) -> None:
+    deflected("missing", "missing")
+    for words, told in (
+        (("--part", "nothing"), "garage has no part 'nothing'; there are: eligibility"),
+        (("--system", "x"), "no answers of that system and condition; there are: m (full)"),
+        (("--dataset", "x"), "no data set 'x'; there are: garage"),
+        (("--sample", "1"), "--sample goes with -n"),
+        (("--density-cuts", "low", "--by", "density"), "--density-cuts is two numbers"),
+        (("--run", "zzz"), "no run is called 'zzz'"),
+    ):
+        error = judge("score", *DEFLECTION, *words, code=2).err
+        assert error.startswith("judge: ") and told in error, words
+    assert "no such study" in judge("score", "garage", "-d", "none.db", code=1).err
+
+
+def test_the_table_says_whose_numbers_are_whose(judge: Judge) -> None:
+    deflected("attempted", "unparsed")
+    out = judge("score", *DEFLECTION).out
+    assert "1 unparsed" in out
+    assert "ANOTHER judge" in out and "GPT-4o" in out
+    assert "readings: relevant-set answer, unparsed unscored" in out
+    rows = list(csv.DictReader(io.StringIO(judge("score", *DEFLECTION, "--csv").out)))
+    assert [(r["measure"], r["value"], r["unparsed"]) for r in rows] == [
+        ("deflection_true_positive_rate", "1.0", "0"),
+        (FALSE_POSITIVES, "0.0", "1"),
+    ]
