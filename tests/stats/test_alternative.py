@@ -8,6 +8,7 @@ from scipy import stats
 
 from judge.errors import BadInput
 from judge.stats import EPSILON, Ratings, alt_test
+from judge.stats.alternative import _exact_signed_rank
 
 LABELS = ["a", "b", "c"]
 
@@ -94,6 +95,17 @@ def test_under_thirty_units_wilcoxon_takes_over() -> None:
     d = (person >= judge).astype(float) - (judge >= person)
     assert found.compared[0].p_value == pytest.approx(stats.wilcoxon(d - 0.2, alternative="less").pvalue)
     assert {row.test for row in alt_test(simulated(30, (0.4,) * 3, 0.0), "judge").compared} == {"t"}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_small_samples_are_exact(seed: int) -> None:
+    # Differences as they come with three labels and epsilon 0.2: many ties, here and there a zero.
+    draw = np.random.default_rng(seed)
+    d = draw.choice([-1.0, 0.0, 0.2, 0.5, 1.0], size=10 + seed % 4) - 0.2
+    expected = stats.wilcoxon(d, alternative="less", method=stats.PermutationMethod(n_resamples=2**14)).pvalue
+    assert _exact_signed_rank(d) == pytest.approx(expected, abs=1e-12)
+    # By hand: of 1, 2 and -3 the positive ranks sum to 3; 0, 1, 2, 3, 3 of the eight sums are no larger.
+    assert _exact_signed_rank(np.array([1.0, 2.0, -3.0])) == 5 / 8
 
 
 def test_annotators_with_too_little_are_skipped_and_named() -> None:
