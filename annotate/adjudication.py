@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 
 from annotate.desk import batch_info
 from annotate.sample import shuffled
 from annotate.store import ADJUDICATED, ensure_human
 from judge.store import Store
+from judge.store.study import dumps
 
 
 def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) -> int:
@@ -34,7 +36,7 @@ def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) 
         seed = int(info.options.get("seed", 0))
         rows = [
             (batch, ADJUDICATED, last + i, unit)
-            for i, unit in enumerate(shuffled(differ - queued, seed, "adjudicate"), 1)
+            for i, unit in enumerate(_in_order(conn, differ - queued, seed), 1)
         ]
         conn.executemany(
             "INSERT INTO assignments (batch, annotator_id, position, unit_id, role) "
@@ -50,3 +52,12 @@ def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) 
                 )
             }
     return len((queued | differ) - own)
+
+
+def _in_order(conn: sqlite3.Connection, units: set[str], seed: int) -> list[str]:
+    """A seeded order in which the parts of an answer follow each other as they stand in it."""
+    query = "SELECT unit_id, coalesce(answer_id, unit_id) FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
+    groups: dict[str, list[str]] = {}
+    for unit, answer in conn.execute(query, [dumps(sorted(units))]):
+        groups.setdefault(answer, []).append(unit)
+    return [unit for answer in shuffled(groups, seed, "adjudicate") for unit in groups[answer]]

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
+from annotate._blind_sql import PARTS
 from annotate.desk import BatchInfo, batch_info
 from annotate.sample import Candidate, Drawn, assign, draw, draw_questions, draw_queue, sequence, shuffled
 from annotate.store import ensure_human
@@ -15,6 +16,7 @@ from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.export import find_run, stored_task
+from judge.store.inputs import column
 from judge.store.runs import keep_task
 from judge.store.study import dumps, now
 from judge.types import GOLD, Json
@@ -73,7 +75,6 @@ def new_batch(store: Store, task: Task, plan: Plan) -> Made:
             raise UsageError(f"there is a batch '{plan.name}' already; take another name")
         keep_task(conn, task)
         ensure_human(conn, people)
-        _refuse_unshown(store, task)
         candidates = _candidates(store, task, plan, run)
         made.frame = len(candidates)
         known = _known(store, task, {c.unit_id for c in candidates}, plan)
@@ -119,6 +120,7 @@ def new_batch(store: Store, task: Task, plan: Plan) -> Made:
             + [(plan.name, u, "attention", None, None, None) for u in attention],
         )
         shares = assign(drawn, people, overlap, plan.seed, together=plan.by_question is not None)
+        answer_of = {d.unit_id: d.answer for d in drawn if d.answer}
         for person in people:
             places = sequence(
                 shares[person],
@@ -127,6 +129,7 @@ def new_batch(store: Store, task: Task, plan: Plan) -> Made:
                 training=training,
                 attention=attention,
                 repeats=plan.repeats,
+                answer_of=answer_of,
             )
             conn.executemany(
                 "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) VALUES (?, ?, ?, ?, ?, ?)",
@@ -182,20 +185,13 @@ def _run(store: Store, task: Task, plan: Plan) -> str | None:
     return str(row[0])
 
 
-def _refuse_unshown(store: Store, task: Task) -> None:
-    columns = {row[1] for row in store.conn.execute("PRAGMA table_info(unit_texts)")}
-    for name in task.input_names:
-        if name not in columns:
-            raise UsageError(f"task {task.name} shows '{name}', which only a judge's prompt can show so far")
-
-
 def _candidates(store: Store, task: Task, plan: Plan, run: str | None) -> list[Candidate]:
     """Every unit with all inputs that no batch on the same questions holds yet, in study order."""
     fields = {q.field for q in task.spec.questions}
     rows = store.conn.execute("SELECT batch, task FROM batches").fetchall()
     taken = [b for b, name in rows if fields & {q.field for q in stored_task(store, name).spec.questions}]
     examples = [e.item_id for e in task.spec.examples if e.item_id]
-    usable = " AND ".join(f't."{n}" IS NOT NULL AND t."{n}" <> \'\'' for n in task.required_inputs)
+    usable = " AND ".join(f"coalesce({column(task, n)}, '') <> ''" for n in task.required_inputs)
     first = task.spec.questions[0].field
     judged = "NULL, NULL"
     if run:
@@ -205,7 +201,7 @@ def _candidates(store: Store, task: Task, plan: Plan, run: str | None) -> list[C
         )
         judged = f"{label.format('value')}, {label.format('distribution')}"
     query = f"""
-        SELECT t.unit_id, t.question_id, t.dataset, {judged} FROM unit_texts AS t
+        SELECT t.unit_id, t.question_id, t.dataset, t.answer_id, t.n, {judged} FROM unit_texts AS t
         WHERE t.kind = :kind AND {usable} AND ({plan.where or "1"}
         ) AND t.item_id NOT IN (SELECT value FROM json_each(:examples))
         AND t.unit_id NOT IN (SELECT b.unit_id FROM batch_units AS b WHERE b.batch IN (SELECT value FROM json_each(:taken)))
@@ -225,7 +221,7 @@ def _candidates(store: Store, task: Task, plan: Plan, run: str | None) -> list[C
             raise
         raise UsageError(f"--where {plan.where!r}: {e}") from e
     out = []
-    for unit, question, dataset, value, distribution in found:
+    for unit, question, dataset, answer, place, value, distribution in found:
         confidence = None
         if distribution:
             masses = json.loads(distribution)
@@ -233,7 +229,8 @@ def _candidates(store: Store, task: Task, plan: Plan, run: str | None) -> list[C
         stratum = {"label": value, "dataset": dataset, "confidence": _bin(confidence)}.get(
             plan.by or "", "all"
         )
-        out.append(Candidate(unit, question, stratum or "no label", confidence))
+        part_of = answer if task.spec.unit in PARTS else None
+        out.append(Candidate(unit, question, stratum or "no label", confidence, part_of, place))
     return out
 
 

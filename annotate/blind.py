@@ -5,6 +5,7 @@ one seat (batch and annotator) and an authorizer that lets statements reach the 
 views only. Judgements, gold, `meta`, other people's labels, ATTACH, PRAGMA and new schema are denied.
 
     my_units   positions, how each stands, own answers       my_texts    the task's inputs, nothing else
+    my_parts   own units that are parts of one answer        my_passages the passages that the inputs list
     my_standing  INSERT: how a position of one's own stands from now on
     my_events  own events (INSERT: one more)                 my_labels, my_clearing   INSERT: own labels, or none
     my_judge   the judge, for units locked after commit      my_key      the key of locked training units
@@ -24,15 +25,16 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from annotate._blind_sql import derivations, quote
-from annotate._blind_sql import rank as rank_of
+from annotate import _blind_sql as bodies
 from annotate.events import STANDING
 from annotate.store import ADJUDICATED
-from judge.errors import StudyError
+from judge.errors import StudyError, WriteFailed
 from judge.prompts.load import Task
 from judge.store import Store
+from judge.store.inputs import quoted as quote
 from judge.store.study import explained
 
 BUSY_MS = 3000
@@ -76,18 +78,18 @@ class Blind:
 
     def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of one SELECT. Raises StudyError for anything that is not allowed."""
-        with explained(self.__path), _denied():
+        with explained(self.__path), _denied(self.__path):
             return self.__conn.execute(_checked(sql), values).fetchall()
 
     def write(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> None:
         """One INSERT, UPDATE or DELETE on the views, inside `transaction`."""
-        with explained(self.__path), _denied():
+        with explained(self.__path), _denied(self.__path):
             self.__conn.execute(_checked(sql), values)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing, committed to the disk on leaving. Raises WriteFailed or StudyError."""
-        with explained(self.__path), _denied():
+        with explained(self.__path), _denied(self.__path):
             self.__conn.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -110,11 +112,18 @@ def _checked(sql: str) -> str:
 
 
 @contextmanager
-def _denied() -> Iterator[None]:
+def _denied(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.IntegrityError as e:
         raise StudyError(str(e)) from e
+    except sqlite3.OperationalError as e:
+        text = str(e)
+        if "full" in text or "disk I/O" in text:
+            raise WriteFailed(f"no room on the disk of {path}: make some, then press the key again") from e
+        if "locked" in text or "busy" in text:
+            raise StudyError("another program is writing in the study: press the key again") from e
+        raise
     except sqlite3.DatabaseError as e:
         text = str(e)
         if "prohibited" in text or "not authorized" in text or "authoriz" in text:
@@ -161,9 +170,6 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
             f" AND NOT EXISTS (SELECT 1 FROM main.assignments AS o WHERE o.batch = {batch} "
             f"AND o.unit_id = a.unit_id AND o.annotator_id = {quote(seat.person)})"
         )
-    columns = {row[1] for row in conn.execute("PRAGMA table_info(unit_texts)")}
-    names = [name for name in task.input_names if name in columns]
-    texts = ", ".join(f't."{name}"' for name in names)
     fields = ", ".join(quote(q.field) for q in task.spec.questions)
 
     def secret() -> str:
@@ -194,17 +200,9 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         "locked = max(locked, NEW.locked) "
         f"WHERE batch = {batch} AND annotator_id = {who} AND position = NEW.position",
     )
-    view(
-        "my_texts",
-        f"SELECT a.position, t.unit_id, t.question_id, {texts} FROM main.assignments AS a "
-        f"JOIN main.unit_texts AS t ON t.unit_id = a.unit_id WHERE {mine}",
-    )
-    view(
-        "my_passages",
-        "SELECT p.passage_id, p.title, p.date, p.source, p.text, p.item_id FROM main.passages AS p "
-        "WHERE EXISTS (SELECT 1 FROM main.units AS u JOIN main.assignments AS a ON a.unit_id = u.unit_id "
-        f"WHERE u.item_id = p.item_id AND {mine})",
-    )
+    view("my_texts", bodies.texts(task, mine))
+    view("my_passages", bodies.passages(task, mine))
+    view("my_parts", bodies.parts(mine))
     view(
         "my_events",
         "SELECT a.seq, a.event_id, a.position, a.kind, a.field, a.value, a.reason, a.undoes, a.active_ms, "
@@ -228,7 +226,7 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         "INSERT INTO labels (unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from) "
         f"SELECT a.unit_id, NEW.field, {who}, NEW.layer, a.repeat, NEW.value, NEW.rationale, NEW.derived_from "
         f"FROM main.assignments AS a WHERE a.batch = {batch} AND a.annotator_id = {who} "
-        f"AND a.position = NEW.position AND {kept}{derivations(task, batch, who, kept)}",
+        f"AND a.position = NEW.position AND {kept}{bodies.derivations(task, batch, who, kept)}",
     )
     # A view has no rows to delete, so clearing a unit is written as an insert into my_clearing.
     view("my_clearing", "SELECT 0 AS position")
@@ -259,6 +257,7 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         "my_standing",
         "my_texts",
         "my_passages",
+        "my_parts",
         "my_events",
         "my_labels",
         "my_clearing",
@@ -268,7 +267,7 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     if seat.annotator == ADJUDICATED:
         # Numbered by a hash, so that the same letter is not the same person on every unit.
         rank = f"row_number() OVER (PARTITION BY a.position ORDER BY adjudge_rank({batch} || a.position || o.annotator_id))"
-        conn.create_function("adjudge_rank", 1, rank_of, deterministic=True)
+        conn.create_function("adjudge_rank", 1, bodies.rank, deterministic=True)
         view(
             "my_sources",
             f"SELECT a.position, {rank} AS number, o.answers, o.note, o.flag FROM main.assignments AS a "

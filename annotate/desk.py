@@ -18,13 +18,15 @@ from ulid import ULID
 
 from annotate.blind import Blind, Seat
 from annotate.events import FIRST_LAYER, STANDING, UNDOABLE, Kind, State, Status, label_rows, standing
-from annotate.queue import BatchInfo, Line, Passage, Queue, Sheet, Spent, batch_info
+from annotate.queue import BatchInfo, Queue, batch_info
+from annotate.sheet import number
 from annotate.store import ADJUDICATED, ensure_human
+from annotate.unit import Line, Part, Passage, Sheet, Spent
 from judge.errors import StudyError, UsageError
 from judge.store import Store
 from judge.store.study import dumps, now
 
-__all__ = ["BatchInfo", "Desk", "Line", "Passage", "Sheet", "Spent", "batch_info", "end_session"]
+__all__ = ["BatchInfo", "Desk", "Line", "Part", "Passage", "Sheet", "Spent", "batch_info", "end_session"]
 NO_TIME = Spent()
 
 
@@ -171,6 +173,8 @@ class Desk(Queue):
     def _check(self, field: str | None, value: str | None) -> None:
         if field not in self.fields:
             raise UsageError(f"task {self.task.name} has no question '{field}'")
+        if self.task.level(field) == "interval":
+            number(value or "")
         domain = self.task.domain(field)
         if domain and value not in domain:
             raise UsageError(f"'{value}' is no label of '{field}': {', '.join(domain)}")

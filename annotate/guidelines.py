@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from string import ascii_lowercase, ascii_uppercase
+
+from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.prompts.spec import Question
+
+SPARE = "123456789" + ascii_lowercase + ascii_uppercase
+"""Keys for labels without one of their own."""
 
 
 def label_keys(task: Task) -> dict[str, dict[str, str]]:
     """field -> {key: label}: the task's own keys; digits for labels that have none.
 
-    Each question has its own digits; a key of the task is never given away.
+    Each question has its own digits; a key of the task is never given away. Raises UsageError when there are
+    more labels than keys.
     """
     taken = {label.key for q in task.spec.questions for label in q.labels if label.key}
-    spare = [c for c in "123456789" + "abcdefghijklmnopqrstuvwxyz" if c not in taken]
+    spare = [c for c in SPARE if c not in taken]
     return {q.field: _keys(q, list(spare)) for q in task.spec.questions}
 
 
 def _keys(question: Question, spare: list[str]) -> dict[str, str]:
+    without = sum(label.key is None for label in question.labels)
+    if without > len(spare):
+        raise UsageError(
+            f"field '{question.field}' has {len(question.labels)} labels, more than there are keys"
+        )
     return {label.key or spare.pop(0): label.value for label in question.labels}
 
 

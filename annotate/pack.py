@@ -1,8 +1,8 @@
 """A batch for another machine: a small study with one person's blind units, and its labels brought back.
 
-The packed file holds what the task's screen shows and nothing else: no judgement, no gold, no `meta`, nobody
-else's label, no hint which units are repeats or have a known answer. So training gives no feedback there;
-it is scored when the file is merged.
+The packed file holds what the task's screen shows and nothing else: no judgement, no gold (but what a
+task shows as its input), no `meta`, nobody else's label, no hint which units are repeats or have a known
+answer. So training gives no feedback there; it is scored when the file is merged.
 """
 
 from __future__ import annotations
@@ -11,17 +11,14 @@ import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from annotate._pack_units import copy_units
 from annotate.desk import Desk, batch_info
 from annotate.events import Event, fold
 from annotate.store import open_study
 from judge.errors import BadInput, UsageError
-from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.runs import keep_task
 from judge.store.study import dumps, now
-
-_ITEM = ("question", "question_date", "claim", "reference_answers", "options")
-_LISTS = {"passages", "context", "cited_passages", "other_cited_passages", "relevant_passages"}
 
 
 def pack(store: Store, batch: str, person: str, path: Path) -> int:
@@ -46,7 +43,7 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
                 "INSERT INTO imports VALUES ('pack', 'pack', NULL, '{}', '{}', '{}', '{}', '[]', ?)", [now()]
             )
             conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [person])
-            _copy_units(store.conn, conn, info.task, {unit for _, unit, _, _ in rows})
+            copy_units(store.conn, conn, info.task, {unit for _, unit, _, _ in rows})
             options = dumps({"pass_mark": info.options.get("pass_mark", 0.8)})
             conn.execute(
                 "INSERT INTO batches VALUES (?, ?, 'validation', 0, ?, NULL, ?, ?, NULL)",
@@ -61,55 +58,6 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
         packed.conn.execute("PRAGMA journal_mode = DELETE")
         packed.conn.execute("VACUUM")
     return len(rows)
-
-
-def _copy_units(source: sqlite3.Connection, target: sqlite3.Connection, task: Task, units: set[str]) -> None:
-    """The units with their items, passages and answers, emptied of everything that no screen shows."""
-    names = set(task.input_names)
-    marks = dumps(sorted(units))
-    of_units = "(SELECT value FROM json_each(?))"
-    items = {r[0] for r in source.execute(f"SELECT item_id FROM units WHERE unit_id IN {of_units}", [marks])}
-    blank = {
-        "meta": "{}",
-        "import_id": "pack",
-        "content_sha": "",
-        "correct": None,
-        "polarity": None,
-        "pair_id": None,
-    }
-    blank |= {
-        name: None
-        for name in _ITEM
-        if name not in names and not (name == "claim" and "counter_claim" in names)
-    }
-    item_list = dumps(sorted(items))
-    _copy(source, target, "items", f"item_id IN {of_units}", item_list, blank)
-    passages = f"passage_id IN (SELECT passage_id FROM units WHERE unit_id IN {of_units})"
-    if names & _LISTS:
-        passages, marks_of = f"item_id IN {of_units}", item_list
-    else:
-        marks_of = marks
-    _copy(source, target, "passages", passages, marks_of, blank)
-    tables = {r[0] for r in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if "answers" in tables and task.spec.unit in ("answer", "sentence", "citation", "claim"):
-        answers = f"answer_id IN (SELECT answer_id FROM units WHERE unit_id IN {of_units})"
-        _copy(source, target, "answers", answers, marks, blank)
-    _copy(source, target, "units", f"unit_id IN {of_units}", marks, {})
-
-
-def _copy(
-    source: sqlite3.Connection,
-    target: sqlite3.Connection,
-    table: str,
-    where: str,
-    value: str,
-    blank: dict[str, str | None],
-) -> None:
-    cursor = source.execute(f"SELECT * FROM {table} WHERE {where} ORDER BY rowid", [value])
-    names = [c[0] for c in cursor.description]
-    rows = [[blank.get(n, v) for n, v in zip(names, row, strict=True)] for row in cursor]
-    marks = ", ".join("?" * len(names))
-    target.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", rows)
 
 
 def _copy_events(source: sqlite3.Connection, target: sqlite3.Connection, batch: str, person: str) -> int:

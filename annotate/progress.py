@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from annotate.desk import BatchInfo, batch_info
-from judge.prompts.load import Task
 from judge.stats import Ratings, measures
 from judge.store import Store
 from judge.store.listing import dicts
@@ -185,7 +183,8 @@ def agreement(store: Store, info: BatchInfo) -> list[Measure]:
 def label_table(store: Store, name: str) -> Iterator[dict[str, Json]]:
     """Every label of a batch, as `annotate batches labels` prints it.
 
-    `blind` is true for labels given before anything was shown, that is for the layer `first`.
+    `blind` is true for labels given before anything was shown, that is for the layer `first` of tasks
+    that show no gold.
     """
     info = batch_info(store, name)
     query = """
@@ -195,10 +194,5 @@ def label_table(store: Store, name: str) -> Iterator[dict[str, Json]]:
         WHERE l.batch = ? ORDER BY l.annotator, l.position, l.field, l.layer
     """
     for row in dicts(store.conn, query, [name]):
-        row["blind"] = bool(row["blind"]) and row["annotator"] != "adjudicated" and not _shows_gold(info.task)
+        row["blind"] = bool(row["blind"]) and row["annotator"] != "adjudicated" and not info.task.people_only
         yield row
-
-
-def _shows_gold(task: Task) -> bool:
-    value: Any = getattr(task.spec, "shows_gold", [])
-    return bool(value)

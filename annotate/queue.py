@@ -7,57 +7,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from annotate._blind_sql import PARTS
 from annotate.blind import Blind
 from annotate.events import Event, State, Status, fold
+from annotate.unit import Line, Part, Passage, Sheet
 from judge.errors import UsageError
+from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.export import stored_task
+from judge.store.inputs import own_name
 
-LISTS = {"reference_answers", "options", "passages", "context", "cited_passages", "other_cited_passages"}
-
-
-class Spent(NamedTuple):
-    """Milliseconds since the event before, at work and away."""
-
-    active_ms: int = 0
-    idle_ms: int = 0
-
-
-@dataclass(slots=True)
-class Sheet:
-    """One unit as a screen shows it. `role` is unit, training or adjudication."""
-
-    position: int
-    unit_id: str
-    role: str
-    inputs: dict[str, Any]
-    state: State
-
-
-class Passage(NamedTuple):
-    """A passage named by an input that is a list of passages."""
-
-    passage_id: str
-    title: str | None
-    date: str | None
-    source: str | None
-    text: str
-
-
-class Line(NamedTuple):
-    """One row of the review list."""
-
-    position: int
-    status: str
-    answers: dict[str, str]
-    flag: str | None
-    note: str | None
-    text: str
+LISTS = {"reference_answers", "options", *LIST_INPUTS}
 
 
 class BatchInfo(NamedTuple):
@@ -98,17 +61,57 @@ class Queue:
         rows = self._blind.rows("SELECT unit_id, role FROM my_units WHERE position = ?", [position])
         if not rows:
             raise UsageError(f"there is no unit {position}; the last one is {self.total}")
-        return Sheet(position, rows[0][0], rows[0][1], self.inputs(position), self.state(position))
+        sheet = Sheet(position, rows[0][0], rows[0][1], self.inputs(position), self.state(position))
+        if self.task.spec.unit in PARTS:
+            sheet.parts = self._parts(sheet)
+        return sheet
 
     def inputs(self, position: int) -> dict[str, Any]:
-        """What the task shows of one unit; a list of passages is their ids."""
-        names = list(self.task.input_names)
-        columns = ", ".join(f'"{n}"' for n in names)
+        """What the task shows of one unit, in the task's order; a list of passages that is empty is not there."""
+        names = [n for n in self.task.input_names if n not in LIST_INPUTS]
+        columns = ", ".join(f'"{n}"' for n in names) or "position"
         values = self._blind.rows(f"SELECT {columns} FROM my_texts WHERE position = ?", [position])[0]
-        return {
+        found = {
             n: json.loads(v) if v is not None and n in LISTS else v
-            for n, v in zip(names, values, strict=True)
+            for n, v in zip(names, values, strict=bool(names))
         }
+        found |= self._passages(position)
+        return {n: found[n] for n in self.task.input_names if n in found}
+
+    def _passages(self, position: int) -> dict[str, list[Passage]]:
+        """The passages of each input that is a list; a list without any is not there."""
+        names = [n for n in self.task.input_names if n in LIST_INPUTS]
+        out: dict[str, list[Passage]] = {}
+        if not names:
+            return out
+        query = (
+            "SELECT name, passage_id, item_id, place, title, date, source, text FROM my_passages "
+            "WHERE position = ? ORDER BY name, n"
+        )
+        for name, passage, item, place, *about in self._blind.rows(query, [position]):
+            own = own_name(passage, item)
+            one = Passage(passage, own, None if place is None else int(place) + 1, *about)
+            out.setdefault(name, []).append(one)
+        return {n: out[n] for n in names if n in out}
+
+    def _parts(self, sheet: Sheet) -> list[Part]:
+        place = "SELECT answer_id, start, stop FROM my_texts WHERE position = ?"
+        answer, start, stop = self._blind.rows(place, [sheet.position])[0]
+        query = (
+            "SELECT position, unit_id, start, stop, status, answers, n FROM my_parts WHERE answer_id = ? "
+            "ORDER BY n, position"
+        )
+        rows = self._blind.rows(query, [answer])
+        # A hidden repeat takes the place of the same unit seen before: what was said then is not shown.
+        here = [r for r in rows if r[1] != sheet.unit_id]
+        state = sheet.state
+        own = Part(
+            sheet.position, sheet.unit_id, _span(start, stop), state.status(self.fields), state.answers
+        )
+        parts = [(n, Part(p, u, _span(a, b), s, json.loads(t))) for p, u, a, b, s, t, n in here]
+        at = next((r[6] for r in rows if r[1] == sheet.unit_id), None)
+        before = [p for n, p in parts if at is not None and n < at]
+        return [*before, own, *(p for n, p in parts if at is not None and n > at)]
 
     def state(self, position: int) -> State:
         """How a unit stands, from its events."""
@@ -120,13 +123,6 @@ class Queue:
             "WHERE position = ? ORDER BY seq"
         )
         return [Event(*row) for row in self._blind.rows(query, [position])]
-
-    def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """The passages with these ids, in this order."""
-        marks = ",".join("?" * len(ids))
-        query = f"SELECT passage_id, title, date, source, text FROM my_passages WHERE passage_id IN ({marks})"
-        found = {row[0]: Passage(*row) for row in self._blind.rows(query, list(ids))}
-        return [found[i] for i in ids if i in found]
 
     def counts(self) -> dict[str, int]:
         """Units by status."""
@@ -235,3 +231,7 @@ class Queue:
         locked = [(p, json.loads(a)) for p, a, is_locked in rows if is_locked]
         right = sum(all(a.get(f) == v for f, v in keys.get(p, {}).items()) for p, a in locked if p in keys)
         return len(rows), len(locked), right
+
+
+def _span(start: int | None, stop: int | None) -> tuple[int, int] | None:
+    return None if start is None or stop is None else (start, stop)

@@ -17,12 +17,15 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A unit that may be drawn. `confidence` serves queues only."""
+    """A unit that may be drawn. `confidence` serves queues only; `answer` is that of a part of one, and
+    `place` its rank in the study."""
 
     unit_id: str
     question_id: str
     stratum: str = ALL
     confidence: float | None = None
+    answer: str | None = None
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class Drawn:
     question_id: str
     stratum: str
     probability: float | None
+    answer: str | None = None
+    place: int = 0
 
     @property
     def weight(self) -> float | None:
@@ -100,7 +105,7 @@ def draw(candidates: Sequence[Candidate], n: int, seed: int, *, proportional: bo
     for stratum in sorted(groups):
         group = groups[stratum]
         for unit in shuffled(group, seed, f"draw:{stratum}")[: wanted[stratum]]:
-            drawn.append(Drawn(unit, group[unit].question_id, stratum, wanted[stratum] / len(group)))
+            drawn.append(_drawn(group[unit], wanted[stratum] / len(group)))
     return drawn
 
 
@@ -129,7 +134,7 @@ def draw_questions(
         units = {c.unit_id: c for c in by_question[head.question_id]}
         kept = shuffled(units, seed, "within")[:each] if each else list(units)
         share = (head.probability or 1) * len(kept) / len(units)
-        drawn += [Drawn(u, head.question_id, head.stratum, share) for u in kept]
+        drawn += [_drawn(units[u], share, head.stratum) for u in kept]
     return drawn
 
 
@@ -141,7 +146,11 @@ def draw_queue(candidates: Sequence[Candidate], n: int) -> list[Drawn]:
         candidates,
         key=lambda c: (c.confidence is None, c.confidence if c.confidence is not None else 0.0, c.unit_id),
     )
-    return [Drawn(c.unit_id, c.question_id, c.stratum, None) for c in order[:n]]
+    return [_drawn(c, None) for c in order[:n]]
+
+
+def _drawn(c: Candidate, probability: float | None, stratum: str | None = None) -> Drawn:
+    return Drawn(c.unit_id, c.question_id, stratum or c.stratum, probability, c.answer, c.place)
 
 
 def assign(
@@ -149,11 +158,12 @@ def assign(
 ) -> dict[str, list[list[str]]]:
     """Blocks of units for each annotator: `overlap` people to each block, everybody about as many.
 
-    `together` keeps the units of a question in one block (same people, one after the other).
+    `together` keeps the units of a question in one block (same people, one after the other); the parts
+    of an answer are in one block in any case.
     """
     blocks: dict[str, list[str]] = {}
-    for d in drawn:
-        blocks.setdefault(d.question_id if together else d.unit_id, []).append(d.unit_id)
+    for d in sorted(drawn, key=lambda d: d.place if d.answer else 0):
+        blocks.setdefault(d.question_id if together else d.answer or d.unit_id, []).append(d.unit_id)
     out: dict[str, list[list[str]]] = {name: [] for name in annotators}
     for i, block in enumerate(shuffled(blocks, seed, "assign")):
         for k in range(overlap):
@@ -169,15 +179,18 @@ def sequence(
     training: Sequence[str] = (),
     attention: Sequence[str] = (),
     repeats: float = 0.0,
+    answer_of: Mapping[str, str] | None = None,
 ) -> list[Place]:
     """One annotator's queue: training first, then the blocks in an order of their own.
+
+    `answer_of` names the answer of units that are parts of one: they follow each other as given.
 
     Repeats are units of the first half shown again in the second half; attention items stand
     anywhere between blocks.
     """
     by_name = {block[0]: block for block in blocks}
     order = [by_name[name] for name in shuffled(by_name, seed, f"order:{annotator}")]
-    chain = [[Place(u, "sample") for u in shuffled(b, seed, f"inner:{annotator}")] for b in order]
+    chain = [[Place(u, "sample") for u in _inner(b, answer_of or {}, seed, annotator)] for b in order]
     total = sum(len(block) for block in chain)
     wanted = round(total * repeats)
     half = len(chain) // 2
@@ -188,6 +201,14 @@ def sequence(
     chain = _mixed(chain, checks, seed, f"attention:{annotator}")
     first = [Place(u, "training") for u in shuffled(training, seed, f"training:{annotator}")]
     return first + [place for block in chain for place in block]
+
+
+def _inner(block: Sequence[str], answer_of: Mapping[str, str], seed: int, annotator: str) -> list[str]:
+    """The units of a block in a seeded order, those of one answer one after the other as they stand in it."""
+    groups: dict[str, list[str]] = {}
+    for unit in block:
+        groups.setdefault(answer_of.get(unit, unit), []).append(unit)
+    return [u for name in shuffled(groups, seed, f"inner:{annotator}") for u in groups[name]]
 
 
 def _mixed(chain: list[list[Place]], extra: list[list[Place]], seed: int, purpose: str) -> list[list[Place]]:

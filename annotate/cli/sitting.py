@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -17,7 +16,9 @@ keymap_option = click.option(
     help="Your keys (TOML; default: adjudge/keymap.toml in the configuration folder, if it is there).",
 )
 theme_option = click.option(
-    "--theme", help="Colours: textual-dark, textual-light, nord, gruvbox … (see the menu)."
+    "--theme",
+    metavar="NAME",
+    help="Colours: textual-dark, textual-light, nord, gruvbox … (the menu has all; kept).",
 )
 
 
@@ -67,29 +68,25 @@ def _sit(
     from annotate.store import open_study
     from annotate.tui.app import run_app
     from annotate.tui.keymap import load_keymap
+    from annotate.tui.settings import own_keymap, remembered_theme
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("this needs a terminal; annotate serve opens it in a browser")
     with open_study(db) as store:
         task = batch_info(store, name).task
-        keys = load_keymap(keymap or _own_keymap(), task)
+        keys = load_keymap(keymap or own_keymap(), task)
         if adjudicate and not fill_queue(store, name, person, allow_own=allow_own):
             note(f"batch '{name}': there is nothing to adjudicate so far")
             return Exit.DONE
         with Desk.open(store, name, person, adjudicate=adjudicate, allow_own=allow_own) as desk:
             try:
-                run_app(desk, keymap=keys, theme=theme)
+                refused = run_app(desk, keymap=keys, theme=theme, remembered=remembered_theme())
             finally:
                 counts = desk.counts()
                 end_session(db, desk.seat.session)
     command = "adjudicate" if adjudicate else "open"
-    note(f"{counts['done']} of {desk.total} done, {counts['skipped']} skipped; everything is stored")
+    told = f"the last key was refused ({refused}), all before it" if refused else "everything"
+    note(f"{counts['done']} of {desk.total} done, {counts['skipped']} skipped; {told} is stored")
     if counts["open"]:
         note(f"go on with: annotate {command} {name} --as {person} -d {db}")
     return Exit.DONE
-
-
-def _own_keymap() -> Path | None:
-    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    path = folder / "adjudge" / "keymap.toml"
-    return path if path.is_file() else None

@@ -92,9 +92,7 @@ class Units:
                 opened.append(Blind(self._store, Seat(self._info.batch, who, who, ""), self._info.task))
                 queues[who] = Queue(self._info, opened[-1])
             queue = queues[who]
-            return {
-                n: _shown(queue, n, v) for n, v in queue.inputs(position).items() if v not in (None, "", [])
-            }
+            return {n: _shown(n, v) for n, v in queue.inputs(position).items() if v not in (None, "", [])}
 
         try:
             yield inputs_of
@@ -103,7 +101,8 @@ class Units:
                 blind.close()
 
 
-def _shown(queue: Queue, name: str, value: Any) -> Any:
+def _shown(name: str, value: Any) -> Any:
     if name not in LIST_INPUTS:
         return value
-    return [{k: v for k, v in p._asdict().items() if k != "passage_id" and v} for p in queue.passages(value)]
+    about = ("title", "date", "source", "text")
+    return [{k: v for k in about if (v := getattr(passage, k))} for passage in value]

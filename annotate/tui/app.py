@@ -9,8 +9,11 @@ from textual.app import App, SystemCommand
 from textual.screen import Screen
 
 from annotate.desk import Desk
+from annotate.tui.colours import own_colours
 from annotate.tui.keymap import COMMANDS
 from annotate.tui.label import LabelScreen
+from annotate.tui.settings import remember_theme
+from judge.errors import UsageError
 
 
 class AnnotateApp(App[None]):
@@ -20,16 +23,37 @@ class AnnotateApp(App[None]):
     TITLE = "annotate"
     ESCAPE_TO_MINIMIZE = False
 
-    def __init__(self, desk: Desk, *, keymap: dict[str, str] | None = None, theme: str | None = None) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        *,
+        keymap: dict[str, str] | None = None,
+        theme: str | None = None,
+        remembered: str | None = None,
+    ) -> None:
+        """`theme` is asked for, `remembered` taken if it is there. Raises UsageError for a theme that is not."""
         super().__init__()
-        self.desk, self._wanted, self._theme_name = desk, keymap or {}, theme
+        if theme and theme not in self.available_themes:
+            names = ", ".join(sorted(self.available_themes))
+            raise UsageError(f"--theme {theme}: there is no such theme; there are: {names}")
+        self.desk, self._wanted = desk, keymap or {}
+        self._first_theme = theme or (remembered if remembered in self.available_themes else None)
         self.labelling = LabelScreen(desk, self._wanted)
+
+    def get_css_variables(self) -> dict[str, str]:
+        """Textual's, and ours."""
+        variables = super().get_css_variables()
+        variables |= own_colours(variables)
+        self.theme_variables = variables
+        return variables
 
     def on_mount(self) -> None:
         """Keys, theme, the screen."""
         self.set_keymap(self._wanted)
-        if self._theme_name:
-            self.theme = self._theme_name
+        if self._first_theme:
+            self.theme = self._first_theme
+            remember_theme(self._first_theme)
+        self.theme_changed_signal.subscribe(self, lambda theme: remember_theme(theme.name))
         self.push_screen(self.labelling)
 
     def on_app_blur(self, event: events.AppBlur) -> None:
@@ -56,7 +80,13 @@ class AnnotateApp(App[None]):
         self.labelling.call_later(self.labelling.run_action, action)
 
 
-def run_app(desk: Desk, *, keymap: dict[str, str], theme: str | None) -> None:
-    """Run until the person quits. Raises UsageError for a theme that is not there."""
-    app = AnnotateApp(desk, keymap=keymap, theme=theme)
+def run_app(
+    desk: Desk, *, keymap: dict[str, str], theme: str | None, remembered: str | None = None
+) -> str | None:
+    """Run until the person quits. Returns why the last thing pressed was not stored, None when it was.
+
+    Raises UsageError for a theme that is not there.
+    """
+    app = AnnotateApp(desk, keymap=keymap, theme=theme, remembered=remembered)
     app.run()
+    return app.labelling.refused

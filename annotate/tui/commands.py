@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import json
+
 from textual import work
 from textual.content import Content
 
 from annotate.events import Status
 from annotate.guidelines import markdown
-from annotate.tui.dialogs import Ask, Finished, Help
+from annotate.tui import panel
+from annotate.tui.dialogs import Ask, Finished, Help, Told
 from annotate.tui.evidence import HELP, Evidence, with_span, without_span
 from annotate.tui.keymap import COMMANDS, symbol
 from annotate.tui.review import Review
 from annotate.tui.view import UnitScreen
+from judge.store.study import dumps
+
+BETWEEN = "|"
+"""What separates the entries of a list that is typed in one line."""
 
 
 class CommandScreen(UnitScreen):
     """The commands; every one that changes something has committed it before the screen changes."""
+
+    _told_training = False
 
     def advance(self, message: str = "") -> None:
         """The next open unit, or the end."""
@@ -38,7 +47,7 @@ class CommandScreen(UnitScreen):
             )
         )
         if counts["skipped"]:
-            lines.append(Content("s  go through the skipped ones"))
+            lines.append(Content("-  go through the skipped ones"))
         lines += [Content("=  your list   ⌫  undo   Esc  stay here   Enter  quit")]
         what = await self.app.push_screen_wait(Finished(Content("\n").join(lines)))
         if what == "quit":
@@ -151,23 +160,39 @@ class CommandScreen(UnitScreen):
 
     def action_scroll(self, lines: int) -> None:
         """Scroll the text; ten lines stand for a page."""
-        body = self.query_one("#body-scroll")
-        step = lines if abs(lines) == 1 else (max(body.size.height - 2, 1) * (1 if lines > 0 else -1))
-        body.scroll_relative(y=step, animate=False)
-        self.query_one("#aside-scroll").scroll_relative(y=step, animate=False)
+        self.texts.scroll_lines(lines)
+
+    def action_pane(self) -> None:
+        """The answer, or the passages it is held against."""
+        if not self.texts.switch():
+            self.say("there is one text only")
+
+    def action_go(self, position: int) -> None:
+        """A click on a part of the answer."""
+        self.show(position)
 
     def action_go_on(self) -> None:
         """Enter: on from feedback, keep after the judge, type a value, or the next open unit."""
         if self.phase == "key":
-            self.advance()
+            self._after_training()
         elif self.phase == "judge":
-            self._keep_all()
+            if not self.unread:
+                self._keep_all()
         elif self.active is not None and not self.task_keys[self.active]:
             self._type_value(self.active)
         elif self.unit.state.status(self.desk.fields) is not Status.OPEN:
             self.advance()
         else:
             self.say("press the key of a label, or skip")
+
+    def _after_training(self) -> None:
+        total, answered, right = self.desk.training()
+        self.advance()
+        if answered == total and not self._told_training:
+            self._told_training = True
+            mark = float(self.desk.info.options.get("pass_mark", 0.8))
+            scored = not self.desk.info.packed_for
+            self.app.push_screen(Told(panel.training_panel(total, right, mark, scored=scored)))
 
     def _keep_all(self) -> None:
         position, state = self.unit.position, self.unit.state
@@ -185,9 +210,13 @@ class CommandScreen(UnitScreen):
         question = self.desk.task.question(field)
         number = question.level == "interval"
         before = self.unit.state.answers.get(field, "")
-        text = await self.app.push_screen_wait(
-            Ask(question.ask or field, before, kind="number" if number else "text")
-        )
+        title = question.ask or field
+        if question.many:
+            before = f" {BETWEEN} ".join(json.loads(before or "[]"))
+            title += f"\nWrite {BETWEEN} between them."
+        text = await self.app.push_screen_wait(Ask(title, before, kind="number" if number else "text"))
+        if text and question.many:
+            text = dumps([part.strip() for part in text.split(BETWEEN) if part.strip()])
         if text:
             self.answer(field, text)
 
@@ -199,25 +228,27 @@ class CommandScreen(UnitScreen):
 
     def action_evidence(self) -> None:
         """Marking by keyboard, until Escape."""
-        if self._text is None or self._text.main is None:
+        evidence = Evidence(self._text.texts if self._text is not None else [])
+        if not evidence.usable:
             self.say("there is no text to mark in")
             return
-        evidence = Evidence(self._text.raw)
-        if evidence.usable:
-            self.evidence = evidence
-            self.draw()
-            self.say(HELP)
+        self.evidence = evidence
+        self.draw()
+        self._follow_cursor()
+        self.say(HELP)
 
     def evidence_key(self, key: str) -> bool:
         """A key while marking; False when it is none of ours."""
-        evidence, text = self.evidence, self._text
-        if evidence is None or text is None or text.main is None:
+        evidence = self.evidence
+        if evidence is None:
             return False
-        spans, name = self.unit.state.spans, text.main
+        spans, name = self.unit.state.spans, evidence.picker.name
         if key in ("left", "right"):
             evidence.word(1 if key == "right" else -1)
         elif key in ("up", "down"):
             evidence.sentence(1 if key == "down" else -1)
+        elif key in ("tab", "shift+tab"):
+            evidence.text(1 if key == "tab" else -1)
         elif key == "space":
             evidence.begin()
         elif key == "enter":
@@ -243,11 +274,7 @@ class CommandScreen(UnitScreen):
             self.say(HELP)
 
     def _follow_cursor(self) -> None:
-        text, evidence, box = self._text, self.evidence, self.query_one("#body-scroll")
-        if text is None or evidence is None or text.shown is None:
-            return
-        before = text.body[: text.body_at + text.shown.at(evidence.picker.start) + 1]
-        width = max(box.content_size.width, 1)
-        line = len(before.wrap(width)) - 1
-        if not box.scroll_y <= line < box.scroll_y + box.size.height - 1:
-            box.scroll_to(y=max(line - box.size.height // 2, 0), animate=False)
+        text, evidence = self._text, self.evidence
+        if text is not None and evidence is not None:
+            found = next(t for t in text.texts if t.name == evidence.picker.name)
+            self.texts.turn_to(found, evidence.picker.start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import ClassVar
 
 from textual import on
@@ -11,6 +12,9 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Markdown, Static
+
+SETTLE = 0.3
+"""Seconds in which keys typed ahead do not answer what came up meanwhile."""
 
 
 class Ask(ModalScreen[str | None]):
@@ -64,19 +68,19 @@ class Help(ModalScreen[None]):
 
 
 class Finished(ModalScreen[str]):
-    """Everything is answered: counts, and where to go from here."""
+    """Everything is answered: counts, and where to go from here. No key of it is a letter: those are labels."""
 
     BINDINGS: ClassVar = [
         Binding("escape", "leave('stay')", "stay"),
         Binding("equals_sign,f5", "leave('review')", "list"),
-        Binding("s", "leave('skipped')", "skipped ones"),
-        Binding("q,ctrl+q,enter", "leave('quit')", "quit"),
+        Binding("minus,f4", "leave('skipped')", "skipped ones"),
+        Binding("ctrl+q,enter", "leave('quit')", "quit"),
         Binding("backspace", "leave('undo')", "undo"),
     ]
 
     def __init__(self, text: Content) -> None:
         super().__init__()
-        self._text = text
+        self._text, self._since = text, time.monotonic()
 
     def compose(self) -> ComposeResult:
         """One box."""
@@ -84,5 +88,22 @@ class Finished(ModalScreen[str]):
             yield Static(self._text)
 
     def action_leave(self, what: str) -> None:
-        """Close with what was chosen."""
+        """Close with what was chosen. Keys typed ahead of the box open no unit that a next key would label."""
+        if what in ("skipped", "undo") and time.monotonic() - self._since < SETTLE:
+            return
         self.dismiss(what)
+
+
+class Told(ModalScreen[None]):
+    """Something to read once; Enter or Escape goes on."""
+
+    BINDINGS: ClassVar = [Binding("enter,escape", "dismiss", "go on")]
+
+    def __init__(self, text: Content) -> None:
+        super().__init__()
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        """One box."""
+        with Vertical(id="told-box"):
+            yield Static(self._text)

@@ -1,45 +1,87 @@
-"""The evidence cursor: words and sentences by keyboard, in code points of the raw text."""
+"""The evidence cursor: words and sentences by keyboard, in code points of the raw texts."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
 
-from annotate.tui.unit import Picker
+from annotate.tui.unit import Markable, Picker
 from annotate.tui.words import tokens
 from judge.text import sentences
 
-HELP = "evidence: ←→ word  ↑↓ sentence  space begin  ⏎ mark (the sentence, or from where you began)  ⌫ unmark  Esc done"
+HELP = "mark: ←→ word  ↑↓ sentence  ⇥ text  space begin  ⏎ mark  ⌫ unmark  Esc done"
+
+
+class _Text:
+    """One text: its words and sentences."""
+
+    def __init__(self, name: str, raw: str) -> None:
+        self.name, self._raw = name, raw
+        self.tokens = tokens(raw)
+        self.starts = [start for start, _ in self.tokens]
+
+    @cached_property
+    def sentences(self) -> list[tuple[int, int]]:
+        return sentences(self._raw) or [(0, len(self._raw))]
+
+    def word_at(self, offset: int) -> int:
+        return max(0, bisect_right(self.starts, offset) - 1)
+
+    def sentence_at(self, offset: int) -> int:
+        return max(0, bisect_right([a for a, _ in self.sentences], offset) - 1)
 
 
 class Evidence:
-    """Moves a picker over one text and gives the span that Enter would mark."""
+    """Moves a picker over the texts of a unit and gives the span that Enter would mark."""
 
-    def __init__(self, raw: str) -> None:
-        self._tokens = tokens(raw)
-        self._starts = [start for start, _ in self._tokens]
-        self._sentences = sentences(raw) or [(0, len(raw))]
-        first = self._tokens[0] if self._tokens else (0, 0)
-        self.picker = Picker(*first)
+    def __init__(self, texts: Sequence[Markable]) -> None:
+        self._texts = [t for t in (_Text(m.name, m.raw) for m in texts) if t.tokens]
+        self._at = 0
+        if self._texts:
+            self.picker = Picker(self._text.name, *self._text.tokens[0])
 
     @property
     def usable(self) -> bool:
         """Whether there is anything to mark."""
-        return bool(self._tokens)
+        return bool(self._texts)
+
+    @property
+    def _text(self) -> _Text:
+        return self._texts[self._at]
 
     def word(self, step: int) -> None:
-        """The next or the previous word."""
-        at = bisect_right(self._starts, self.picker.start) - 1
-        self._to(max(0, min(len(self._tokens) - 1, at + step)))
+        """The next or the previous word; from the end of a text into the next one."""
+        at = self._text.word_at(self.picker.start) + step
+        if 0 <= at < len(self._text.tokens):
+            self._to(at)
+        elif self._turn(step):
+            self._to(0 if step > 0 else len(self._text.tokens) - 1)
 
     def sentence(self, step: int) -> None:
         """The first word of the next or the previous sentence."""
-        begins = [a for a, _ in self._sentences]
-        at = bisect_right(begins, self.picker.start) - 1
-        target = begins[max(0, min(len(begins) - 1, at + step))]
-        self._to(max(0, bisect_right(self._starts, target) - 1))
+        at = self._text.sentence_at(self.picker.start) + step
+        if not 0 <= at < len(self._text.sentences):
+            if not self._turn(step):
+                return
+            at = 0 if step > 0 else len(self._text.sentences) - 1
+        self._to(self._text.word_at(self._text.sentences[at][0]))
+
+    def text(self, step: int) -> None:
+        """The beginning of the next or the previous text."""
+        if self._turn(step):
+            self._to(0)
+
+    def _turn(self, step: int) -> bool:
+        # A span lies in one text, so one that was begun keeps the cursor in it.
+        if self.picker.anchor is not None or not 0 <= self._at + step < len(self._texts):
+            return False
+        self._at += step
+        return True
 
     def _to(self, index: int) -> None:
-        self.picker.start, self.picker.end = self._tokens[index]
+        self.picker.name = self._text.name
+        self.picker.start, self.picker.end = self._text.tokens[index]
 
     def begin(self) -> None:
         """Begin a span here, or give up the one begun."""
@@ -47,15 +89,15 @@ class Evidence:
 
     def span(self) -> tuple[int, int]:
         """What Enter marks: from the anchor to the cursor, else the sentence of the cursor."""
-        if self.picker.anchor is None:
-            for start, end in self._sentences:
-                if start <= self.picker.start < end:
+        text, picker = self._text, self.picker
+        if picker.anchor is None:
+            for start, end in text.sentences:
+                if start <= picker.start < end:
                     return start, end
-            return self.picker.start, self.picker.end
-        at = bisect_right(self._starts, self.picker.anchor) - 1
-        anchor = self._tokens[at]
-        self.picker.anchor = None
-        return min(anchor[0], self.picker.start), max(anchor[1], self.picker.end)
+            return picker.start, picker.end
+        anchor = text.tokens[text.word_at(picker.anchor)]
+        picker.anchor = None
+        return min(anchor[0], picker.start), max(anchor[1], picker.end)
 
 
 def with_span(

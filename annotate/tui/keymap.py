@@ -44,6 +44,7 @@ COMMANDS = (
     Command("jump", "number_sign,f9", "jump", "jump", "go to a unit by its number"),
     Command("highlights", "percent_sign,f6", "highlights", "highlights", "highlighted words on or off"),
     Command("help", "question_mark,f1", "help", "help", "guidelines, labels and keys"),
+    Command("pane", "tab,f10", "pane", "texts", "the answer, or the passages it is held against"),
     Command("previous", "left", "step(-1)", "", "the unit before"),
     Command("next", "right", "step(1)", "", "the unit behind"),
     Command("go_on", "enter", "go_on", "", "go on; keep after the judge was shown; type a number or text"),
@@ -55,7 +56,7 @@ COMMANDS = (
 _SYMBOLS = {
     "backspace": "⌫", "minus": "-", "exclamation_mark": "!", "plus": "+", "asterisk": "*", "equals_sign": "=",
     "slash": "/", "number_sign": "#", "percent_sign": "%", "question_mark": "?", "left": "←", "right": "→",
-    "up": "↑", "down": "↓", "enter": "⏎", "pagedown": "PgDn", "pageup": "PgUp",
+    "up": "↑", "down": "↓", "tab": "⇥", "enter": "⏎", "pagedown": "PgDn", "pageup": "PgUp",
 }  # fmt: skip
 _NAMES = {v: k for k, v in _SYMBOLS.items() if len(v) == 1 and v.isascii()}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from textual import events, work
 
 from annotate.events import Status
@@ -63,7 +65,10 @@ class LabelScreen(CommandScreen):
             self.say("Enter goes on", error=False)
             return
         if self.phase == "judge":
-            self._revise(field, value)
+            if self.unread:
+                self.say("the judge is shown: Enter keeps yours, another label revises it")
+            else:
+                self._revise(field, value)
             return
         was_done = unit.state.status(self.desk.fields) is Status.DONE
         state = self.attempt(lambda: self.desk.label(unit.position, field, value, self.take_time()))
@@ -93,7 +98,7 @@ class LabelScreen(CommandScreen):
         if what == "judge" and not self.desk.judge(self.unit.position):
             self.advance()
             return
-        self.phase = what
+        self.phase, self._shown_at = what, time.monotonic()
         self.draw_labels()
         self.query_one("#labels-scroll").scroll_to(y=0, animate=False)
         self.say("")

@@ -11,17 +11,21 @@ from textual.style import Style
 
 from annotate.desk import Sheet
 from annotate.guidelines import label_keys
+from annotate.tui.colours import QUIET
 from annotate.tui.words import one_line, shown
 from judge.prompts.load import Task
 
 KEY_STYLE = "bold $text on $primary-muted"
 CHOSEN_STYLE = "bold $text on $success-muted"
-QUIET = "dim"
 MEANING_WIDTH = 38
+NBSP = "\u00a0"
 
 
-def label_panel(task: Task, sheet: Sheet, active: str | None, *, wide: bool) -> Content:
-    """Questions with labels; the active one is marked, chosen labels stand out. Clickable."""
+def label_panel(task: Task, sheet: Sheet, active: str | None, *, wide: bool, columns: int) -> Content:
+    """Questions with labels; the active one is marked, chosen labels stand out. Clickable.
+
+    `columns` is the room for a row of labels; `wide` gives each a row, with its meaning.
+    """
     keys = label_keys(task)
     blocks: list[Content] = []
     several = len(task.spec.questions) > 1
@@ -38,7 +42,7 @@ def label_panel(task: Task, sheet: Sheet, active: str | None, *, wide: bool) -> 
                 {"@click": f"screen.pick({number}, {list(keys[question.field]).index(key)})"}
             )
             chip = Content.assemble(
-                (box, CHOSEN_STYLE if chosen else KEY_STYLE), f"\u00a0{value.replace(' ', chr(0xA0))}"
+                (box, CHOSEN_STYLE if chosen else KEY_STYLE), f"{NBSP}{value.replace(' ', NBSP)}"
             )
             chip = chip.stylize(click)
             if wide:
@@ -51,8 +55,20 @@ def label_panel(task: Task, sheet: Sheet, active: str | None, *, wide: bool) -> 
             kind = "a number" if question.level == "interval" else "text"
             given = f"  {one_line(answer, 60)}" if answer is not None else ""
             chips.append(Content.assemble((" ⏎ ", KEY_STYLE), f" type {kind}", (given, "bold")))
-        blocks.append(head + ("\n\n" if wide else "\n") + Content("\n\n" if wide else "   ").join(chips))
+        rows = Content("\n\n").join(chips) if wide else _rows(chips, columns)
+        blocks.append(head + ("\n\n" if wide else "\n") + rows)
     return Content("\n\n" if wide else "\n").join(blocks)
+
+
+def _rows(chips: Sequence[Content], columns: int) -> Content:
+    """Labels one beside the other, in as many rows as they need; no label is broken."""
+    rows: list[Content] = []
+    for chip in chips:
+        if rows and rows[-1].cell_length + 3 + chip.cell_length <= columns:
+            rows[-1] = Content("   ").join([rows[-1], chip])
+        else:
+            rows.append(chip)
+    return Content("\n").join(rows)
 
 
 def sources_panel(
@@ -99,6 +115,25 @@ def feedback_panel(key: dict[str, str], sheet: Sheet, task: Task) -> Content:
             Content.styled("The answers to training units stay with the lead in a packed batch.", QUIET)
         )
     return Content("\n").join([*rows, Content.styled("Enter goes on.", QUIET)])
+
+
+def training_panel(total: int, right: int, mark: float, *, scored: bool) -> Content:
+    """After the last training unit: how many were right, and whether that is enough."""
+    head = Content.styled("The training units are done.", "bold")
+    if not scored:
+        told = Content(f"{total} answered; they are scored when this file is merged.")
+    elif right >= mark * total:
+        told = Content.assemble(
+            (" ✓ passed ", "bold $text on $success-muted"), f"  {right} of {total} right; {mark:.0%} pass"
+        )
+    else:
+        told = Content.assemble(
+            (" ✗ not passed ", "bold $text on $error-muted"),
+            f"  {right} of {total} right; {mark:.0%} pass.\n\n",
+            "Read the guidelines again (?) and speak to your lead, who sees this too. You may go on; whether your "
+            "labels count is for the lead to say.",
+        )
+    return Content("\n\n").join([head, told, Content.styled("Enter goes on.", QUIET)])
 
 
 def judge_panel(judge: dict[str, dict[str, Any]], sheet: Sheet) -> Content:

@@ -157,7 +157,7 @@ class Review(Screen[int | None]):
         rows = self.query_one(Rows)
         parts: list[Content] = [Content.styled(f"{self._desk.info.batch}   ", "bold")]
         for name in FILTERS:
-            parts.append(Content.styled(f" {name} ", "reverse" if name == rows.only else "dim"))
+            parts.append(Content.styled(f" {name} ", "reverse" if name == rows.only else ""))
         told = f"   {rows.count} unit{'' if rows.count == 1 else 's'}"
         parts.append(Content(told + (f" with “{one_line(rows.search, 30)}”" if rows.search else "")))
         self.query_one("#review-top", Static).update(Content("").join(parts))

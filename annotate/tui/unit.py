@@ -1,29 +1,26 @@
-"""A unit as styled text: the head (question, claim, answers) and the body (passage, answer), highlighted.
+"""A unit as styled text: the head (question, claim, the sentence in question), the body (passage or answer)
+and, for parts of answers, the passages beside it; all highlighted.
 
 Nothing here parses markup: text from the study goes into Content character by character.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from textual.content import Content
 
-from annotate.desk import Desk, Sheet
+from annotate.desk import Passage, Sheet
+from annotate.tui import head
+from annotate.tui.colours import MARK, QUIET
 from annotate.tui.words import Shown, find_answers, find_terms, one_line, query_terms, shown
+from judge.prompts.load import Task
+from judge.text import markers
 
-HEAD = ("question", "claim", "counter_claim", "options", "reference_answers", "sentence", "answer_claim")
-BODY = ("answer", "passage", "baseline_answer")
+BODY = ("answer", "baseline_answer", "passage")
 NAMES = {
-    "question": "Question",
-    "claim": "Claim",
-    "counter_claim": "Counter claim",
-    "options": "Options",
-    "reference_answers": "Reference answer",
-    "sentence": "Sentence",
-    "answer_claim": "Claim of the answer",
     "answer": "Answer",
     "passage": "Passage",
     "baseline_answer": "Human answer",
@@ -31,83 +28,162 @@ NAMES = {
     "context": "What the answer was given",
     "cited_passages": "Cited passages",
     "other_cited_passages": "Also cited",
+    "relevant_passages": "Relevant passages",
 }
 ANSWER_STYLE = "bold $text on $success-muted"
-TERM_STYLE = "underline $text-accent"
+PART_STYLE = "bold $text on $primary-muted"
+TERM_STYLE = f"underline {MARK}"
+CITED_STYLE = f"bold {MARK}"
 EVIDENCE_STYLE = "bold $text on $warning-muted"
 CURSOR_STYLE = "reverse"
 NAME_STYLE = "bold $text-primary"
-QUIET = "dim"
 
 
 @dataclass(slots=True)
 class Picker:
-    """The evidence cursor: code points of the body's raw text."""
+    """The evidence cursor: code points of the raw text called `name`."""
 
+    name: str
     start: int
     end: int
     anchor: int | None = None
 
 
+class Markable(NamedTuple):
+    """A text in which evidence can be marked. `name` is the input, or the id of a passage of a list;
+    `at` is where it begins in its pane, which is the body, or the one beside it."""
+
+    name: str
+    raw: str
+    shown: Shown
+    beside: bool
+    at: int
+
+
 @dataclass(slots=True)
 class UnitText:
-    """A unit made ready to draw; `main` is the input that evidence is marked in."""
+    """A unit made ready to draw. `aside` is None where everything is in the body."""
 
     head: Content
     body: Content
     aside: Content | None
-    main: str | None
-    raw: str
-    shown: Shown | None
-    body_at: int = 0
-    """Where the main text begins in `body`."""
+    title: str
+    aside_title: str
+    texts: list[Markable] = field(default_factory=list)
     matches: int = 0
-    extra: dict[str, Any] = field(default_factory=dict)
+    focus: int | None = None
+    """Where the part in question stands in the body."""
 
 
-def unit_text(desk: Desk, sheet: Sheet, *, highlights: bool = True, picker: Picker | None = None) -> UnitText:
+def unit_text(task: Task, sheet: Sheet, *, highlights: bool = True, picker: Picker | None = None) -> UnitText:
     """Head, body and aside of a unit."""
-    inputs = sheet.inputs
-    answers = [a for a in (inputs.get("reference_answers") or []) if isinstance(a, str)]
-    terms = query_terms(
-        str(inputs[n]) for n in ("question", "claim", "answer_claim", "sentence") if inputs.get(n)
-    )
-    main = next((n for n in ("passage", "answer") if inputs.get(n)), None)
-    out = UnitText(_head(inputs), Content(""), None, main, "", None)
-    parts: list[Content] = []
-    for name in [
-        *(n for n in BODY if n in inputs),
-        *(n for n in inputs if n not in HEAD + BODY and _is_text(n)),
-    ]:
-        if not inputs.get(name):
-            continue
-        parts.append(_title(name, inputs))
-        raw = str(inputs[name])
-        view = shown(raw)
-        text = Content(view.text)
-        found: list[tuple[int, int, str]] = []
-        if highlights:
-            if name == "answer" and inputs.get("sentence"):
-                found += [(a, b, ANSWER_STYLE) for a, b in find_answers(raw, [str(inputs["sentence"])])]
-            else:
-                found += [(a, b, TERM_STYLE) for a, b in find_terms(raw, terms)]
-                found += [(a, b, ANSWER_STYLE) for a, b in find_answers(raw, answers)]
-            out.matches += len(found)
-        found += [(a, b, EVIDENCE_STYLE) for n, a, b in sheet.state.spans if n == name]
-        if name == main:
-            out.raw, out.shown = raw, view
-            out.body_at = sum(len(p.plain) for p in parts)
-            if picker is not None:
-                low = min(picker.start, picker.anchor if picker.anchor is not None else picker.start)
-                found.append((low, max(picker.end, low), CURSOR_STYLE))
-        parts += [_styled(text, view, found), Content("\n\n")]
-    out.body = Content("").join(parts)
-    lists = [n for n in ("cited_passages", "context", "passages", "other_cited_passages") if inputs.get(n)]
-    if lists:
-        out.aside = Content("").join(
-            p for n in lists for p in _passages(desk, n, inputs[n], terms if highlights else [])
-        )
+    maker = _Maker(task, sheet, highlights, picker)
+    inputs, own = sheet.inputs, []
+    # What an answer is held against stands beside it; alone, passages are the body.
+    apart = bool(inputs.get("answer"))
+    beside = ["passage"] if apart and inputs.get("passage") else []
+    own += [n for n in BODY if inputs.get(n) and n not in beside]
+    lists = [n for n in inputs if n in head.LISTS and inputs.get(n)]
+    for name in own:
+        maker.text(name, beside=False)
+    for name in beside:
+        maker.text(name, beside=True)
+    for name in lists:
+        maker.passages(name, beside=apart)
+    body, aside = (Content("").join(maker.parts[side]) for side in (False, True))
+    names = [NAMES[n] for n in [*beside, *lists]]
+    out = UnitText(
+        head.head(task, sheet), body, aside if apart and names else None,
+        NAMES.get(own[0], "") if own else "", " · ".join(names), maker.texts, maker.matches, maker.focus,
+    )  # fmt: skip
+    if sheet.parts:
+        # The evidence for a part is looked for in the passages first.
+        out.texts.sort(key=lambda t: not t.beside)
     return out
+
+
+class _Maker:
+    """Collects the pieces of both panes and where the texts stand in them."""
+
+    def __init__(self, task: Task, sheet: Sheet, highlights: bool, picker: Picker | None) -> None:
+        self.sheet, self.highlights, self.picker = sheet, highlights, picker
+        inputs = sheet.inputs
+        self.answers = [a for a in (inputs.get("reference_answers") or []) if isinstance(a, str)]
+        self.terms = query_terms(
+            str(inputs[n]) for n in ("question", "claim", "answer_claim", "sentence") if inputs.get(n)
+        )
+        self.cited = _own_names(inputs)
+        self.parts: dict[bool, list[Content]] = {False: [], True: []}
+        self.length = {False: 0, True: 0}
+        self.texts: list[Markable] = []
+        self.matches = 0
+        self.focus: int | None = None
+
+    def text(self, name: str, *, beside: bool) -> None:
+        """One input that is a text."""
+        raw = str(self.sheet.inputs[name])
+        self._add(beside, _title(name, self.sheet.inputs))
+        found = self._in_answer(raw) if name in ("answer", "baseline_answer") else self._in_passage(raw)
+        self._add_text(name, raw, found, beside)
+
+    def passages(self, name: str, *, beside: bool) -> None:
+        """One input that is a list of passages."""
+        found: list[Passage] = self.sheet.inputs[name]
+        self._add(beside, Content.assemble((NAMES[name], NAME_STYLE), "\n"))
+        for number, passage in enumerate(found, 1):
+            about = " · ".join(one_line(a, 100) for a in (passage.title, passage.date, passage.source) if a)
+            mark = f"[{passage.own or passage.place or number}]"
+            if passage.own and passage.place and str(passage.place) not in passage.own:
+                mark += f" no. {passage.place}"
+            self._add(beside, Content.assemble((f"{mark} ", NAME_STYLE), (about, QUIET), "\n"))
+            self._add_text(passage.passage_id, passage.text, self._in_passage(passage.text), beside)
+
+    def _add(self, beside: bool, piece: Content) -> None:
+        self.parts[beside].append(piece)
+        self.length[beside] += len(piece.plain)
+
+    def _add_text(self, name: str, raw: str, found: list[tuple[int, int, str]], beside: bool) -> None:
+        view, picker = shown(raw), self.picker
+        found += [(a, b, EVIDENCE_STYLE) for n, a, b in self.sheet.state.spans if n == name]
+        if picker is not None and picker.name == name:
+            low = min(picker.start, picker.anchor if picker.anchor is not None else picker.start)
+            found.append((low, max(picker.end, low), CURSOR_STYLE))
+        self.texts.append(Markable(name, raw, view, beside, self.length[beside]))
+        part = self.sheet.part
+        if name == "answer" and part is not None and part.span is not None:
+            self.focus = self.length[beside] + view.at(part.span[0])
+        self._add(beside, _styled(Content(view.text), view, found))
+        self._add(beside, Content("\n\n"))
+
+    def _in_passage(self, raw: str) -> list[tuple[int, int, str]]:
+        if not self.highlights:
+            return []
+        found = [(a, b, TERM_STYLE) for a, b in find_terms(raw, self.terms)]
+        found += [(a, b, ANSWER_STYLE) for a, b in find_answers(raw, self.answers)]
+        self.matches += len(found)
+        return found
+
+    def _in_answer(self, raw: str) -> list[tuple[int, int, str]]:
+        """The part in question, parts that have a label, citations."""
+        found: list[tuple[int, int, str]] = []
+        done = [p for p in self.sheet.parts if p.span and p.status == "done"]
+        found += [(*p.span, QUIET) for p in done if p.span and p.position != self.sheet.position]
+        if self.highlights:
+            if not self.sheet.parts:
+                found += [(a, b, TERM_STYLE) for a, b in find_terms(raw, self.terms)]
+                found += [(a, b, ANSWER_STYLE) for a, b in find_answers(raw, self.answers)]
+                self.matches += len(found)
+            found += [(m.start, m.end, CITED_STYLE) for m in markers(raw, self.cited)]
+        part = self.sheet.part
+        if part is not None and part.span is not None:
+            found.append((*part.span, PART_STYLE))
+        return found
+
+
+def _own_names(inputs: dict[str, Any]) -> set[str]:
+    """The ids by which the passages on the screen can be cited."""
+    lists: Iterable[Sequence[Passage]] = (inputs[n] for n in head.LISTS if inputs.get(n))
+    return {p.own for passages in lists for p in passages if p.own}
 
 
 def _styled(text: Content, view: Shown, found: Iterable[tuple[int, int, str]]) -> Content:
@@ -116,47 +192,11 @@ def _styled(text: Content, view: Shown, found: Iterable[tuple[int, int, str]]) -
     return text
 
 
-def _is_text(name: str) -> bool:
-    return not name.startswith("passage_") and name not in (
-        "question_date", "passages", "context", "cited_passages", "other_cited_passages",
-    )  # fmt: skip
-
-
-def _head(inputs: dict[str, Any]) -> Content:
-    rows: list[Content] = []
-    for name in HEAD:
-        value = inputs.get(name)
-        if not value:
-            continue
-        label = NAMES[name]
-        if name == "question" and inputs.get("question_date"):
-            label += f" ({one_line(str(inputs['question_date']), 40)})"
-        if isinstance(value, list):
-            value = " · ".join(str(v) for v in value)
-        elif isinstance(value, dict):
-            value = "\n".join(f"{k}. {v}" for k, v in value.items())
-        style = "bold" if name in ("question", "claim", "sentence", "answer_claim") else ""
-        rows.append(Content.assemble((f"{label}  ", NAME_STYLE), (shown(str(value)).text, style)))
-    return Content("\n").join(rows)
-
-
 def _title(name: str, inputs: dict[str, Any]) -> Content:
-    parts: list[tuple[str, str]] = [(NAMES.get(name, name.replace("_", " ").capitalize()), NAME_STYLE)]
+    parts: list[tuple[str, str]] = [(NAMES[name], NAME_STYLE)]
     if name == "passage":
         about = [inputs.get(n) for n in ("passage_title", "passage_date", "passage_source")]
         if about[0]:
             parts.append((f"  {one_line(str(about[0]), 200)}", "bold"))
         parts += [(f"  · {one_line(str(a), 100)}", QUIET) for a in about[1:] if a]
     return Content.assemble(*parts, "\n")
-
-
-def _passages(desk: Desk, name: str, ids: list[str], terms: list[str]) -> list[Content]:
-    parts = [Content.assemble((NAMES[name], NAME_STYLE), "\n")]
-    for number, passage in enumerate(desk.passages(ids), 1):
-        about = " · ".join(one_line(a, 100) for a in (passage.title, passage.date, passage.source) if a)
-        view = shown(passage.text)
-        text = _styled(
-            Content(view.text), view, [(a, b, TERM_STYLE) for a, b in find_terms(passage.text, terms)]
-        )
-        parts += [Content.assemble((f"[{number}] ", NAME_STYLE), (about, QUIET), "\n"), text, Content("\n\n")]
-    return parts

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import ClassVar, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.geometry import Size
 from textual.screen import Screen
@@ -16,10 +17,11 @@ from textual.widgets import Static
 
 from annotate.desk import Desk, Sheet, Spent
 from annotate.guidelines import label_keys
-from annotate.tui import panel
+from annotate.tui import dialogs, panel
 from annotate.tui.clock import Clock
 from annotate.tui.evidence import Evidence
 from annotate.tui.keymap import COMMANDS, keys_of, symbol
+from annotate.tui.panes import Texts
 from annotate.tui.unit import UnitText, unit_text
 from annotate.tui.words import one_line
 from judge.errors import AdjudgeError
@@ -44,6 +46,9 @@ class UnitScreen(Screen[None]):
         self.counts = desk.counts()
         self._pace = desk.times()
         self.evidence: Evidence | None = None
+        self.refused: str | None = None
+        """Why the last change was not stored."""
+        self._shown_at = 0.0
         self.active: str | None = None
         self.phase = "label"
         """label, or what is shown after a commit: key (training) or judge."""
@@ -58,11 +63,7 @@ class UnitScreen(Screen[None]):
             with Vertical(id="left"):
                 with VerticalScroll(id="head-scroll", can_focus=False):
                     yield Static("", id="head", markup=False)
-                with Horizontal(id="texts"):
-                    with VerticalScroll(id="body-scroll", can_focus=False):
-                        yield Static("", id="body", markup=False)
-                    with VerticalScroll(id="aside-scroll", can_focus=False):
-                        yield Static("", id="aside", markup=False)
+                yield Texts()
             with VerticalScroll(id="labels-scroll", can_focus=False):
                 yield Static("", id="said", markup=False)
                 yield Static("", id="labels", markup=False)
@@ -77,6 +78,11 @@ class UnitScreen(Screen[None]):
         self.show(self.desk.next_open() or self.desk.neighbour(0, 1) or 1)
 
     # Drawing
+
+    @property
+    def texts(self) -> Texts:
+        """The passage, or the answer and its passages."""
+        return self.query_one(Texts)
 
     @property
     def wide(self) -> bool:
@@ -114,6 +120,11 @@ class UnitScreen(Screen[None]):
         self.draw(top=True)
         self.say(message)
 
+    @property
+    def unread(self) -> bool:
+        """Whether what is on the screen came up so recently that a key cannot be an answer to it."""
+        return time.monotonic() - self._shown_at < dialogs.SETTLE
+
     def settle(self) -> None:
         """The active question, and what is shown because the unit is locked."""
         self.active = self.unit.state.next_field(self.desk.fields)
@@ -123,15 +134,11 @@ class UnitScreen(Screen[None]):
     def draw(self, *, top: bool = False) -> None:
         """Everything that depends on the unit."""
         picker = self.evidence.picker if self.evidence else None
-        text = self._text = unit_text(self.desk, self.unit, highlights=self._highlights, picker=picker)
+        text = self._text = unit_text(self.desk.task, self.unit, highlights=self._highlights, picker=picker)
         self.query_one("#head", Static).update(text.head)
-        beside = text.aside is not None and self.wide and text.main is not None
-        body = text.body if text.aside is None or beside else Content("\n").join([text.body, text.aside])
-        self.query_one("#body", Static).update(body)
-        self.query_one("#middle").set_class(beside, "with-aside")
-        self.query_one("#aside", Static).update(text.aside if beside and text.aside else "")
+        self.texts.show(text, wide=self.wide, top=top)
         if top:
-            self.query_one("#body-scroll").scroll_to(y=0, animate=False)
+            self.query_one("#head-scroll").scroll_to(y=0, animate=False)
             self.query_one("#labels-scroll").scroll_to(y=0, animate=False)
         self.draw_labels()
         self._draw_top()
@@ -148,7 +155,9 @@ class UnitScreen(Screen[None]):
         box = self.query_one("#said", Static)
         box.set_class(said is None, "empty")
         box.update(said + "\n" if said is not None else "")
-        self.query_one("#labels", Static).update(panel.label_panel(task, unit, self.active, wide=self.wide))
+        self.query_one("#labels", Static).update(
+            panel.label_panel(task, unit, self.active, wide=self.wide, columns=self._columns - 3)
+        )
         note = self.query_one("#note", Static)
         words = [f"! {one_line(unit.state.flag, 120)}"] if unit.state.flag else []
         words += [f"+ {one_line(unit.state.note, 200)}"] if unit.state.note else []
@@ -205,11 +214,14 @@ class UnitScreen(Screen[None]):
     def attempt(self, change: Callable[[], T]) -> T | None:
         """Do something that commits; an error is told, and nothing on the screen pretends it was done."""
         try:
-            return change()
+            done = change()
         except AdjudgeError as e:
+            self.refused = str(e)
             self.say(f"not stored: {e}", error=True)
             self.app.bell()
             return None
+        self.refused = None
+        return done
 
     def _keep_time(self, position: int) -> None:
         active, idle = self.clock.take()

@@ -87,7 +87,12 @@ def marked(ids: Sequence[str], item_of: Mapping[str, str]) -> dict[str, str]:
     The markers are the passages' own ids when all of them are short words and differ, as GaRAGe's
     `cite_3`; else they count from 1.
     """
-    own = [pid.removeprefix(f"{item_of[pid]}/") for pid in ids]
-    fit = all(_OWN_ID.fullmatch(o) and not _HASH.fullmatch(o) for o in own)
-    names = own if fit and len(set(own)) == len(own) else [str(n) for n in range(1, len(own) + 1)]
-    return dict(zip(names, ids, strict=True))
+    own = [name for pid in ids if (name := own_name(pid, item_of[pid])) is not None]
+    fit = len(set(own)) == len(ids)
+    return dict(zip(own if fit else [str(n) for n in range(1, len(ids) + 1)], ids, strict=True))
+
+
+def own_name(passage_id: str, item_id: str) -> str | None:
+    """The passage's own id where it is a short word that an answer could cite it by, else None."""
+    name = passage_id.removeprefix(f"{item_id}/")
+    return name if _OWN_ID.fullmatch(name) and not _HASH.fullmatch(name) else None

@@ -12,6 +12,7 @@ from annotate.adjudication import fill_queue
 from annotate.desk import Desk
 from annotate.store import open_study
 from annotate.tui.app import AnnotateApp
+from tests.tui.answers import build_answers
 from tests.tui.studies import batch, build, judge_all, three
 
 SIZES = [(80, 24), (140, 45)]
@@ -26,7 +27,22 @@ SCREENS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "review": ({}, ["s", "r", "minus", "equals_sign"]),
     "training": ({"training": 2}, ["s"]),
     "judge": ({"reveal": True}, ["r"]),
+    "revised": ({"reveal": True}, ["r", "s", *"why", "enter", "left"]),
+    "trained": ({"training": 2, "pass_mark": 1.0}, ["s", "enter", "s", "enter"]),
+    "long_labels": ({"task": "garage_relevance"}, []),
+    "search": ({}, ["slash", *"claim 3"]),
+    "menu": ({}, ["ctrl+p"]),
     "finished": ({"n": 2}, ["s", "minus"]),
+}
+MODEL = "answer_system = 'model'"
+ANSWERS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "sentence": ({"task": "grounding", "n": 6, "where": MODEL}, ["s"]),
+    "passages": ({"task": "grounding", "n": 6, "where": MODEL}, ["tab", "asterisk", "enter"]),
+    "citation": ({"task": "citation_each", "n": 3, "where": f"{MODEL} AND item_id = 'd:tea'"}, ["f"]),
+    "claim": ({"task": "claim_support", "n": 2}, ["e"]),
+    "pair": ({"task": "counter_check", "n": 1}, []),
+    "answer": ({"task": "eligibility", "n": 3}, []),
+    "gold_shown": ({"task": "raguard_role", "n": 3, "where": "item_id = 'd:tea'"}, []),
 }
 
 
@@ -38,11 +54,11 @@ def app_for(path: Path, person: str = "alice", adjudicate: bool = False) -> Anno
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
-@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.parametrize("name", [*SCREENS, *ANSWERS])
 def test_screen(name: str, size: tuple[int, int], tmp_path: Path, snap_compare: Callable[..., bool]) -> None:
-    plan, keys = SCREENS[name]
+    plan, keys = {**SCREENS, **ANSWERS}[name]
     plan = dict(plan)
-    path = build(tmp_path / "s.db")
+    path = (build_answers if name in ANSWERS else build)(tmp_path / "s.db")
     if plan.get("reveal"):
         judge_all(path)
     batch(path, plan.pop("task", "stance"), **{"n": 6, **plan})

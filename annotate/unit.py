@@ -1,0 +1,70 @@
+"""What a person sees of one unit: its inputs, its passages, the other parts of its answer, how it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from annotate.events import State
+
+
+class Spent(NamedTuple):
+    """Milliseconds since the event before, at work and away."""
+
+    active_ms: int = 0
+    idle_ms: int = 0
+
+
+class Passage(NamedTuple):
+    """A passage of an input that is a list of passages. `own` is its own id where answers can cite it by
+    that, `place` counts from 1 in what the answer was given."""
+
+    passage_id: str
+    own: str | None
+    place: int | None
+    title: str | None
+    date: str | None
+    source: str | None
+    text: str
+
+
+class Part(NamedTuple):
+    """A unit that is a part of an answer: a sentence, a citation, a claim. `span` is in code points."""
+
+    position: int
+    unit_id: str
+    span: tuple[int, int] | None
+    status: str
+    answers: dict[str, str]
+
+
+@dataclass(slots=True)
+class Sheet:
+    """One unit as a screen shows it. `role` is unit, training or adjudication.
+
+    `inputs` has the passages of its lists; `parts` are the own units of the same answer, in its order,
+    this one (`part`) among them.
+    """
+
+    position: int
+    unit_id: str
+    role: str
+    inputs: dict[str, Any]
+    state: State
+    parts: list[Part] = field(default_factory=list)
+
+    @property
+    def part(self) -> Part | None:
+        """This unit among `parts`."""
+        return next((p for p in self.parts if p.position == self.position), None)
+
+
+class Line(NamedTuple):
+    """One row of the review list."""
+
+    position: int
+    status: str
+    answers: dict[str, str]
+    flag: str | None
+    note: str | None
+    text: str

@@ -1,0 +1,241 @@
+"""Themes, typing ahead, training's pass mark, keys of one's own, typed answers: what a sitting meets beside labels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from textual.color import Color
+from textual.filter import dim_color
+from textual.geometry import Region
+
+from annotate.desk import Desk
+from annotate.store import open_study
+from annotate.tui import settings
+from annotate.tui.app import AnnotateApp, run_app
+from annotate.tui.colours import contrast
+from annotate.tui.dialogs import Ask, Finished, Told
+from annotate.tui.keymap import load_keymap
+from judge.errors import BadInput, UsageError
+from judge.prompts import load_task
+from judge.prompts.load import parse_task
+from tests.tui.screens import press, screen, sitting, text_of, type_in
+from tests.tui.studies import batch, build, judge_all, labels, three
+
+FRAME = set("─│░█▏▎▊▁▔╭╮╰╯━┃ ")
+
+
+def worst_contrast(app: AnnotateApp, within: Region) -> tuple[float, str]:
+    """The lowest contrast ratio (WCAG 2) of any text on the screen, dim text as it is drawn, and that text."""
+    worst = (21.0, "")
+    for y, strip in enumerate(app.screen._compositor.render_strips()):
+        x = 0
+        for text, style, _ in strip:
+            x += cell_len(text)
+            if not within.contains(x - 1, y):
+                continue
+            if style is None or not set(text) - FRAME or style.reverse:
+                continue
+            front, back = style.color, style.bgcolor
+            assert front is not None and front.triplet is not None, text
+            assert back is not None and back.triplet is not None, text
+            if style.dim:
+                front = dim_color(back, front)
+                assert front.triplet is not None
+            worst = min(worst, (contrast(Color(*front.triplet), Color(*back.triplet)), text))
+    return worst
+
+
+def test_contrast_is_that_of_the_standard() -> None:
+    # Black on white is 21:1 by definition; #777 on white is 4.48:1, the example WCAG gives for just failing AA.
+    assert contrast(Color.parse("#000"), Color.parse("#fff")) == pytest.approx(21)
+    assert contrast(Color.parse("#777"), Color.parse("#fff")) == pytest.approx(4.48, abs=0.005)
+
+
+@pytest.mark.parametrize("what", ["unit", "judge", "training", "review", "finished"])
+async def test_every_theme_is_readable(what: str, tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    judge_all(path)
+    plan = {"judge": {"reveal": True}, "training": {"training": 2}, "finished": {"n": 1}}.get(what, {})
+    batch(path, "mirage_support" if what == "unit" else "stance", **{"n": 4, **plan})
+    keys = {"judge": ["r"], "training": ["r"], "review": ["s", "equals_sign"], "finished": ["s"]}
+    async with sitting(path) as pilot:
+        await press(pilot, *keys.get(what, []))
+        app = pilot.app
+        assert isinstance(app, AnnotateApp)
+        for theme in sorted(app.available_themes):
+            if theme.startswith("ansi"):
+                continue  # the colours are the terminal's own
+            app.theme = theme
+            await pilot.pause()
+            await pilot.pause()
+            # Behind a box there is the screen before, dimmed on purpose.
+            box = app.screen.query_one("#done-box") if isinstance(app.screen, Finished) else app.screen
+            ratio, text = worst_contrast(app, box.region)
+            assert ratio >= 4.5, (theme, text)  # what WCAG AA asks of text
+
+
+async def test_the_theme_is_remembered(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, n=4)
+    assert settings.remembered_theme() is None
+    async with sitting(path) as pilot:
+        pilot.app.theme = "nord"
+        await pilot.pause()
+    assert settings.remembered_theme() == "nord"
+    with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
+        app = AnnotateApp(desk, remembered="nord")
+        async with app.run_test():
+            assert app.theme == "nord"
+        app = AnnotateApp(desk, theme="gruvbox", remembered="nord")
+        async with app.run_test():
+            assert app.theme == "gruvbox"
+        assert settings.remembered_theme() == "gruvbox"
+        app = AnnotateApp(desk, remembered="a theme of another version")
+        async with app.run_test():
+            assert app.theme == "textual-dark"
+        with pytest.raises(UsageError, match=r"--theme nrod: there is no such theme; there are: .*nord"):
+            run_app(desk, keymap={}, theme="nrod")
+
+
+async def test_what_is_typed_ahead_of_the_end_labels_no_skipped_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("annotate.tui.dialogs.SETTLE", 30.0)
+    path = build(tmp_path / "s.db")
+    batch(path, n=3)
+    async with sitting(path) as pilot:
+        await press(pilot, "minus", "s", "s")
+        assert isinstance(pilot.app.screen, Finished)
+        await press(pilot, "minus", "r", "backspace", "n", "q")
+        assert isinstance(pilot.app.screen, Finished)
+    assert sorted(labels(path).values()) == ["support", "support"]
+
+
+async def test_what_is_typed_ahead_of_the_judge_keeps_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("annotate.tui.dialogs.SETTLE", 30.0)
+    path = build(tmp_path / "s.db")
+    judge_all(path)
+    batch(path, n=3, reveal=True)
+    async with sitting(path) as pilot:
+        await press(pilot, "r", "r", "s", "enter")
+        assert screen(pilot).unit.position == 1 and screen(pilot).phase == "judge"
+        assert {layer for _, _, layer, _ in labels(path)} == {"first"}
+        monkeypatch.setattr("annotate.tui.dialogs.SETTLE", 0.0)
+        await press(pilot, "enter")
+    assert {layer for _, _, layer, _ in labels(path)} == {"first", "revised"}
+
+
+@pytest.mark.parametrize("right", [2, 1])
+async def test_the_pass_mark_is_told_after_training_and_to_the_lead(tmp_path: Path, right: int) -> None:
+    from annotate.progress import show_batch
+
+    path = build(tmp_path / "s.db")
+    batch(path, n=2, training=2, pass_mark=0.8)
+    with open_study(path) as store:
+        query = (
+            "SELECT l.value FROM assignments AS a JOIN labels AS l ON l.unit_id = a.unit_id AND "
+            "l.annotator_id = 'gold' AND l.field = 'stance' WHERE a.role = 'training' ORDER BY a.position"
+        )
+        gold = [value for (value,) in store.conn.execute(query)]
+    key = {"support": "s", "refute": "r", "neutral": "n"}
+    wrong = {"support": "r", "refute": "n", "neutral": "s"}
+    async with sitting(path) as pilot:
+        await press(pilot, key[gold[0]], "enter")
+        await press(pilot, (key if right == 2 else wrong)[gold[1]], "enter")
+        assert isinstance(pilot.app.screen, Told)
+        told = str(pilot.app.screen._text)
+        # 2 of 2 is 100 %; 1 of 2 is 50 %, below 80 %.
+        assert (
+            (f"✓ passed   {right} of 2 right" in told)
+            if right == 2
+            else ("✗ not passed   1 of 2 right" in told)
+        )
+        await press(pilot, "s", "enter")
+        assert screen(pilot).unit.position == 3 and labels(path) == {}, "a label typed at the box is none"
+        await press(pilot, "s")
+    assert len(labels(path)) == 1
+    with open_study(path) as store:
+        assert show_batch(store, "pilot")["annotators"][0]["training_passed"] is (right == 2)
+
+
+TYPED = """---
+title: A number and a list
+unit: passage
+inputs: [passage]
+questions:
+  - {field: score, level: interval}
+  - {field: points, level: text, many: true}
+---
+Judge.
+<!-- unit -->
+{{ passage }}
+{{ answer_cue }}
+"""
+
+
+async def test_numbers_and_lists_are_typed(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, parse_task(TYPED, "typed.v1.md"), n=2)
+    async with sitting(path) as pilot:
+        await press(pilot, "enter")
+        assert isinstance(pilot.app.screen, Ask)
+        await type_in(pilot, "-3.5")
+        await press(pilot, "enter")
+        await type_in(pilot, "one point | another |")
+        assert screen(pilot).unit.position == 2
+    got = {field: value for (_, field, _, _), value in labels(path).items()}
+    assert got["score"] == "-3.5" and json.loads(got["points"]) == ["one point", "another"]
+    with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:  # noqa: SIM117
+        with pytest.raises(BadInput, match="is not a number"):
+            desk.label(2, "score", "much")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[keys]\nundo = "s"', "key 's' of 'undo' is that of label 'support'"),
+        ('[keys]\nundo = "-"', "key '-' of 'skip' is that of 'undo'"),
+        ('[keys]\nundo = "u"\nskip = "u"', "key 'u' of 'skip' is that of 'undo'"),
+        ('[keys]\nundoo = "u"', "no command 'undoo'"),
+        ("[keys]\nundo = 3", "write the keys as text"),
+        ("[keys", "not TOML"),
+    ],
+)
+def test_keys_that_clash_are_refused(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "keymap.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as e:
+        load_keymap(path, load_task("stance"))
+    assert told in str(e.value) and "keymap.toml" in str(e.value)
+
+
+async def test_every_command_is_in_the_menu_and_works_from_there(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, n=3)
+    async with sitting(path) as pilot:
+        await press(pilot, "ctrl+p")
+        await pilot.press(*"skip")
+        await pilot.pause(0.5)
+        await press(pilot, "enter")
+        await pilot.pause(0.2)
+        assert screen(pilot).unit.position == 2
+        assert text_of(pilot, "message") == "skipped"
+
+
+async def test_a_click_on_the_second_label_and_on_a_row_of_the_list(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, three(), n=3)
+    async with sitting(path) as pilot:
+        line = text_of(pilot, "labels").split("\n")[1]
+        await pilot.click("#labels", offset=(line.index("irrelevant"), 1))
+        await pilot.pause()
+        assert list(labels(path).values()) == ["irrelevant"]
+        await press(pilot, "equals_sign")
+        await pilot.click("Rows", offset=(10, 2))
+        await pilot.pause()
+        assert screen(pilot).unit.position == 3
