@@ -3,7 +3,7 @@
     python -m tests.formats FOLDER [SHARED_DATA]
 
 writes raguard-documents.csv, garage.jsonl, mirage/*.json and urag.json; with the real data sets it
-also writes documents for all of RAGuard's real claims and RAMDocs as MIRAGE files. Texts are made
+also writes documents for all of RAGuard's real claims, RAMDocs as MIRAGE files and NoMIRACL as GaRAGe rows. Texts are made
 up and always the same.
 """
 
@@ -185,6 +185,40 @@ def ramdocs_as_mirage(source: Path, folder: Path) -> tuple[Path, Path, Path]:
     )
 
 
+def nomiracl_as_garage(source: Path, path: Path) -> Path:
+    """NoMIRACL's questions and passages as GaRAGe rows: unanswerable ones have insufficient grounding.
+
+    Which passage answers is not known; where the question is answerable a passage stands as the answer when it shares the
+    most words with the question, and the others as related: made up, to fill the format.
+    """
+    rows = []
+    for line in source.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        answerable = row["label"] == "answerable"
+        words = set(row["question"].lower().split())
+        shared = [len(words & set(text.lower().split())) for text in row["passages"]]
+        best = shared.index(max(shared)) if answerable and shared else -1
+        classes = ["ANSWER-THE-QUESTION" if n == best else "RELATED-INFORMATION" for n in range(len(shared))]
+        made = garage_row(row["id"].replace("#", "-"), classes, sufficient=answerable)
+        for n, text in enumerate(row["passages"]):
+            made["grounding"][n][f"cite_{n + 1}"] = text
+        made["question"] = row["question"]
+        made["question_type"] = "answerable" if answerable else "unanswerable"
+        rows.append(made)
+    return write_jsonl(path, rows)
+
+
+def nomiracl_answers(source: Path, path: Path) -> Path:
+    """What NoMIRACL's models answered, one answer a row, for `judge answers import`."""
+    rows = []
+    for line in source.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        for system, text in row["model_outputs"].items():
+            name = row["id"].replace("#", "-")
+            rows.append({"id": name, "system": system, "condition": "vanilla", "text": text})
+    return write_jsonl(path, rows)
+
+
 def urag_row(name: int, correct: str = "B") -> dict[str, Any]:
     """A question with its options in the text, and two search results."""
     return {
@@ -217,6 +251,9 @@ def main(folder: Path, shared: Path | None) -> None:
     if shared is not None:
         raguard_documents(folder / "raguard-all-documents.csv", shared / "raguard" / "claims.csv")
         ramdocs_as_mirage(shared / "ramdocs" / "documents.jsonl", folder / "ramdocs")
+        questions = shared / "nomiracl_en" / "questions.jsonl"
+        nomiracl_as_garage(questions, folder / "nomiracl-garage.jsonl")
+        nomiracl_answers(questions, folder / "nomiracl-answers.jsonl")
 
 
 if __name__ == "__main__":
