@@ -10,6 +10,7 @@ from judge.cli.distractors import distractors
 from judge.cli.generate import generate
 from judge.cli.items import items
 from judge.cli.models import models
+from judge.cli.pairs import pairs
 from judge.cli.rankings import rankings
 from judge.cli.retrieve import retrieve
 from judge.cli.run import run
@@ -34,6 +35,6 @@ def main() -> None:
 
 answers.add_command(generate)
 for command in (
-    demo, items, tasks, models, run, runs, answers, rankings, retrieve, distractors, score, suite,
+    demo, items, tasks, models, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
 ):  # fmt: skip
     main.add_command(command)

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.run import exit_code, make_plan, run
+from judge.cli.chain import chain_plan, chained, in_chain
 from judge.cli.runs import measure_table
-from judge.console import db_option, emit_json, json_option, note, pairs, table
+from judge.console import db_option, emit_json, json_option, note, table
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
-    from judge.providers.base import Provider
     from judge.runner.distractors import Made, Making
-    from judge.runner.plan import Plan
     from judge.store import Store
     from judge.store.distractors import Reading
     from judge.types import Measure
 
-_SHARED = (
-    "model", "limit", "where", "sample", "concurrency", "retry", "max_tokens", "max_output_tokens", "temperature",
-    "no_temperature", "seed", "base_url", "settings", "timeout", "prompts", "db", "as_json",
-)  # fmt: skip
 READING = click.option(
     "--challenging",
     "reading",
@@ -43,17 +36,6 @@ SLOTS = click.option(
     type=click.IntRange(1, 9),
     help="Distractors a question.",
 )
-
-
-def chained(command: click.Command) -> None:
-    """Give a command that chains runs the options of `judge run` that make sense for all of them."""
-    command.params = [*(p for p in run.params if p.name in _SHARED), *command.params]
-
-
-def chain_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
-    """The plan of the chain's first task."""
-    fixed = {"repeats": 1, "answers": "auto", "label_order": "declared"}
-    return make_plan(task_name, model, {**options, **fixed})
 
 
 @click.group()
@@ -87,8 +69,7 @@ def generate(model: str, **options: Any) -> int:
     where it stopped.
     """
     from judge.prompts import load_task
-    from judge.providers import base
-    from judge.runner.distractors import Making, check_making
+    from judge.runner.distractors import Making, check_making, make
     from judge.store import Store
 
     plan = chain_plan("distractor", model, options)
@@ -102,14 +83,15 @@ def generate(model: str, **options: Any) -> int:
         options["reading"],
     )
     check_making(making)
-    settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
-    writer = base.get(model, settings)
-    reader = writer if checker.model == model else base.get(checker.model, settings)
     with (
         Store.open(options["db"], create=False) as store,
         store.run_lock(f"distractors {model} {making.system}"),
     ):
-        made = asyncio.run(_make(store, making, (plan, writer), (checker, reader)))
+        made = asyncio.run(
+            in_chain(
+                store, plan, checker, options, lambda write, check: make(write, check, making, plan.selection)
+            )
+        )
         if isinstance(made, int):
             return made
         measures = _measures(made, making)
@@ -117,33 +99,6 @@ def generate(model: str, **options: Any) -> int:
 
 
 chained(generate)
-
-
-async def _make(
-    store: Store, making: Making, write: tuple[Plan, Provider], read: tuple[Plan, Provider]
-) -> Made | int:
-    """What was made, or the exit code of the run that ended it."""
-    from judge.cli.progress import Progress
-    from judge.runner import open_patiently
-    from judge.runner.distractors import make
-    from judge.runner.flow import Flow, Halted
-
-    progress = Progress(sys.stderr)
-    try:
-        await open_patiently(write[1], write[0].patience)
-        writer = Flow(store, write[1], write[0], progress)
-        reader = writer
-        if read[1] is not write[1]:
-            await open_patiently(read[1], read[0].patience)
-            reader = Flow(store, read[1], read[0], progress, writer.reports)
-        return await make(writer, reader, making, write[0].selection)
-    except Halted as halted:
-        progress.end()
-        return exit_code(halted.report)
-    finally:
-        progress.end()
-        for provider in (write[1], read[1]):
-            await provider.close()
 
 
 def _measures(made: Made, making: Making) -> list[Measure]:

@@ -1,0 +1,68 @@
+"""Commands that chain runs of several tasks: their options, and two providers opened once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from judge.cli.run import exit_code, make_plan, run
+from judge.console import pairs
+
+if TYPE_CHECKING:
+    from judge.runner.flow import Flow
+    from judge.runner.plan import Plan
+    from judge.store import Store
+
+T = TypeVar("T")
+_SHARED = (
+    "model", "limit", "where", "sample", "concurrency", "retry", "max_tokens", "max_output_tokens", "temperature",
+    "no_temperature", "seed", "base_url", "settings", "timeout", "prompts", "db", "as_json",
+)  # fmt: skip
+
+
+def chained(command: click.Command) -> None:
+    """Give a command the options of `judge run` that make sense for all the runs that it chains."""
+    command.params = [*(p for p in run.params if p.name in _SHARED), *command.params]
+
+
+def chain_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
+    """The plan of a chain's run: its task, model and what the options say."""
+    fixed = {"repeats": 1, "answers": "auto", "label_order": "declared"}
+    return make_plan(task_name, model, {**options, **fixed})
+
+
+async def in_chain(
+    store: Store,
+    write: Plan,
+    check: Plan,
+    options: dict[str, Any],
+    work: Callable[[Flow, Flow], Awaitable[T]],
+) -> T | int:
+    """What `work` returns with a flow that writes and one that checks (the same one when the model is the
+    same), or the exit code of the run that ended the chain."""
+    from judge.cli.progress import Progress
+    from judge.providers import base
+    from judge.runner import open_patiently
+    from judge.runner.flow import Flow, Halted
+
+    settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
+    writer = base.get(write.model, settings)
+    checker = writer if check.model == write.model else base.get(check.model, settings)
+    progress = Progress(sys.stderr)
+    try:
+        await open_patiently(writer, write.patience)
+        first = second = Flow(store, writer, write, progress)
+        if checker is not writer:
+            await open_patiently(checker, check.patience)
+            second = Flow(store, checker, check, progress, first.reports)
+        return await work(first, second)
+    except Halted as halted:
+        progress.end()
+        return exit_code(halted.report)
+    finally:
+        progress.end()
+        for provider in (writer, checker):
+            await provider.close()

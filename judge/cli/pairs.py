@@ -1,0 +1,128 @@
+"""judge pairs: claims with counter claims, built by tasks and confirmed by people."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+
+from judge.cli.chain import chain_plan, chained, in_chain
+from judge.console import db_option, emit_json, emit_rows, note, output_options, short
+from judge.errors import Exit, UsageError
+
+COUNTS = ("claims", "valid", "invalid", "unknown", "pairs", "repeated", "unwritten")
+
+
+@click.group()
+def pairs() -> None:
+    """Pairs of a claim and a counter claim: build them, and see which ones people confirm."""
+
+
+@pairs.command("build")
+@click.option("--check-model", help="Another model for the validity check (default: the same).")
+@click.option("--into", help="The data set of the pairs (default: the claim's, with -pairs).")
+def build(model: str, **options: Any) -> int:
+    """Let MODEL check claims and write a counter claim to each valid one; the pairs become items.
+
+    \b
+    judge pairs build -m openai/gpt-5-mini
+    judge pairs build -m openai/gpt-5-mini --where "dataset = 'scifact'" -n 100
+    annotate batches new pairs counter_check -n 70 --annotators a,b,c,d
+    judge pairs list
+
+    Tasks: claim_validity, then counter_claim. A pair is two items, PAIR-original and PAIR-counter, with copies
+    of the claim's passages and without its gold. Claims that are in a pair already are left alone, and the
+    same command goes on where it stopped.
+    """
+    from judge.runner.pairs import build as make
+    from judge.store import Store
+
+    if options["into"] is not None and not options["into"].replace("-", "").replace("_", "").isalnum():
+        raise UsageError(f"--into '{options['into']}': a name of letters, digits, - and _")
+    write = chain_plan("counter_claim", model, options)
+    check = chain_plan("claim_validity", options["check_model"] or model, options)
+    with Store.open(options["db"], create=False) as store, store.run_lock(f"pairs {model}"):
+        built = asyncio.run(
+            in_chain(
+                store,
+                write,
+                check,
+                options,
+                lambda writer, checker: make(
+                    writer, checker, (check.task, write.task), write.selection, options["into"]
+                ),
+            )
+        )
+    if isinstance(built, int):
+        return built
+    row: dict[str, Any] = {name: getattr(built, name) for name in COUNTS}
+    row |= {"items": built.report.counts["items"], "datasets": built.report.datasets}
+    if options["as_json"]:
+        emit_json("pairs_build", {"study": str(options["db"]), "model": model, **row})
+    else:
+        emit_rows("pairs_build", [row], [*COUNTS, "items"], False, False)
+        if row["datasets"]:
+            print(f"next: judge pairs list -d {options['db']}; data set {', '.join(row['datasets'])}")
+    if built.repeated:
+        note(f"note: {built.repeated} counter claims were the claim itself: no pair")
+    if built.unknown or built.unwritten:
+        note(
+            f"note: {built.unknown} claims have no validity label and {built.unwritten} valid ones no counter claim; "
+            "--retry unparsed asks again"
+        )
+    return Exit.INCOMPLETE if built.unknown or built.unwritten else Exit.DONE
+
+
+chained(build)
+
+
+@pairs.command("list")
+@click.option("--dataset", help="Only this data set.")
+@click.option(
+    "--consensus",
+    default=0.73,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="A pair is kept when more than this share of its annotators says yes.",
+)
+@click.option("-n", "limit", default=50, show_default=True, type=click.IntRange(1), help="How many.")
+@db_option
+@output_options
+def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: bool, as_csv: bool) -> int:
+    """List pairs with what people say about them (task counter_check)."""
+    from judge.store import Store
+    from judge.store import pairs as stored
+
+    with Store.open(db, create=False) as store:
+        found = stored.checked(store, dataset)
+    totals = stored.counts(found, consensus)
+    rows = [
+        {
+            "pair": pair.pair_id,
+            "unit": pair.unit_id,
+            "claim": pair.claim,
+            "counter_claim": pair.counter_claim,
+            "yes": pair.yes,
+            "votes": pair.votes,
+            "kept": pair.kept(consensus),
+        }
+        for pair in found[:limit]
+    ]
+    if as_json:
+        emit_json("pairs", {"consensus": consensus, "pairs": len(found), **totals, "rows": rows})
+        return Exit.DONE
+    shown = [
+        {
+            **row,
+            "claim": row["claim"] if as_csv else short(str(row["claim"]), 40),
+            "counter_claim": row["counter_claim"] if as_csv else short(str(row["counter_claim"]), 40),
+            "kept": {True: "yes", False: "no", None: ""}[row["kept"]],  # type: ignore[index]
+        }
+        for row in rows
+    ]
+    emit_rows("pairs", shown, ["pair", "claim", "counter_claim", "yes", "votes", "kept"], False, as_csv)
+    told = ", ".join(f"{n} {name}" for name, n in totals.items())
+    note(f"{len(found)} pairs: {told} (kept: more than {consensus:g} of the votes say yes)")
+    return Exit.DONE

@@ -1,0 +1,89 @@
+"""Counter claims for claims: is the claim fit, then the counter claim, then both as a pair of items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from judge.errors import UsageError
+from judge.prompts.load import Task
+from judge.runner.flow import Flow
+from judge.store.imports import ImportReport
+from judge.store.pairs import NewPair, add_pairs
+from judge.store.selection import Selection, select, selected_units
+from judge.store.study import Store
+
+VALIDITY, COUNTER, CHANGED = "claim_validity", "counter_claim", "changed"
+_ALONE = "item_id IN (SELECT item_id FROM items WHERE pair_id IS NULL)"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Claims by what became of them: the counts from `valid` to `unknown` sum to `claims`, those from
+    `pairs` to `unwritten` to `valid`. `repeated` counter claims are the claim itself."""
+
+    claims: int
+    valid: int
+    invalid: int
+    unknown: int
+    pairs: int
+    repeated: int
+    unwritten: int
+    report: ImportReport
+
+
+async def build(
+    flow: Flow, check: Flow, tasks: tuple[Task, Task], selection: Selection, into: str | None = None
+) -> Built:
+    """Check claims that are in no pair, write counter claims to the valid ones, store the pairs.
+
+    `tasks`: claim_validity, for `check`, and counter_claim, for `flow`. Raises UsageError when no claim
+    fits, Halted when a run was stopped.
+    """
+    store = flow.store
+    where = f"({selection.where}\n) AND {_ALONE}" if selection.where else _ALONE
+    only = Selection(where, selection.limit, selection.sample_seed)
+    n, _ = select(store, tasks[0], only)
+    items = selected_units(store)
+    if not n:
+        raise UsageError("no item has a claim that is in no pair yet; see judge items list")
+    checked = await check.run(tasks[0], only)
+    validity = _labels(store, checked.run_id, VALIDITY)
+    valid = [item for item in items if validity.get(item) == "valid"]
+    counter: Mapping[str, str] = {}
+    changed: Mapping[str, str] = {}
+    run_id = ""
+    if valid:
+        written = await flow.run(tasks[1], Selection(contexts={item: [] for item in valid}))
+        run_id = written.run_id
+        counter, changed = _labels(store, run_id, COUNTER), _labels(store, run_id, CHANGED)
+    texts = _claims(store)
+    new = [
+        NewPair(item, " ".join(counter[item].split()), changed.get(item, ""), run_id)
+        for item in valid
+        if item in counter and _folded(counter[item]) != _folded(texts[item])
+    ]
+    report = add_pairs(store, new, into)
+    return Built(
+        claims=n,
+        valid=len(valid),
+        invalid=sum(validity.get(item) == "invalid" for item in items),
+        unknown=sum(item not in validity for item in items),
+        pairs=len(new),
+        repeated=sum(item in counter for item in valid) - len(new),
+        unwritten=sum(item not in counter for item in valid),
+        report=report,
+    )
+
+
+def _labels(store: Store, run_id: str, field: str) -> dict[str, str]:
+    query = "SELECT unit_id, value FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first' AND repeat = 0"
+    return dict(store.conn.execute(query, [run_id, field]))
+
+
+def _claims(store: Store) -> dict[str, str]:
+    return dict(store.conn.execute("SELECT item_id, claim FROM items WHERE claim IS NOT NULL"))
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(" .")

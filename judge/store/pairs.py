@@ -1,0 +1,138 @@
+"""Pairs of a claim and its counter claim: new ones as items, and what people say about them.
+
+"Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG, anonymous submission): a pair is kept when more
+than 73 % of its annotators confirm it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from judge.errors import BadInput, UsageError
+from judge.store.imports import ImportInfo, ImportReport
+from judge.store.items import add_items
+from judge.store.study import Store
+from judge.types import AnnotatorKind, Item, Json, Passage, Row, Where
+
+CONSENSUS = 0.73
+FIELD = "counter_check"
+CONFIRMED = "yes"
+
+
+@dataclass(frozen=True, slots=True)
+class NewPair:
+    """A counter claim that was written for an item; `changed` says which relation, `run_id` who wrote it."""
+
+    item_id: str
+    counter: str
+    changed: str
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A pair with people's votes: `yes` of `votes` confirm it."""
+
+    unit_id: str
+    pair_id: str
+    original_id: str
+    counter_id: str
+    claim: str
+    counter_claim: str
+    yes: int
+    votes: int
+
+    def kept(self, consensus: float) -> bool | None:
+        """Whether more than `consensus` of its annotators confirm it; None when nobody was asked."""
+        return None if not self.votes else self.yes / self.votes > consensus
+
+
+def add_pairs(store: Store, pairs: Iterable[NewPair], into: str | None = None) -> ImportReport:
+    """Store each pair as two items, PAIR-original and PAIR-counter, in one transaction.
+
+    Their data set is `into`, else the claim's own with `-pairs`. Both sides get copies of the claim's passages,
+    without its gold labels, which speak of the claim as it was. The pair is the question that intervals resample.
+    A pair that is there stays. Raises BadInput when another counter claim to the same claim is there.
+    """
+
+    def refuse(error: BadInput) -> None:
+        raise error
+
+    info = ImportInfo("pairs", {}, into)
+    return add_items(store, (row for pair in pairs for row in _rows(store, pair, into)), info, [], refuse)
+
+
+def _rows(store: Store, pair: NewPair, into: str | None) -> Iterator[Row]:
+    dataset, _, own = pair.item_id.partition(":")
+    dataset = into or f"{dataset}-pairs"
+    (claim,) = store.conn.execute("SELECT claim FROM items WHERE item_id = ?", [pair.item_id]).fetchone()
+    other = store.conn.execute(
+        "SELECT claim FROM items WHERE item_id = ?", [f"{dataset}:{own}-counter"]
+    ).fetchone()
+    if other is not None and other[0] != pair.counter:
+        raise BadInput(
+            f"'{dataset}' has another counter claim to '{pair.item_id}'; nothing is replaced: name another data "
+            "set with --into"
+        )
+    meta: dict[str, Json] = {"from": pair.item_id, "changed": pair.changed, "run": pair.run_id}
+    for polarity, text in (("original", str(claim)), ("counter", pair.counter)):
+        item = Item(
+            source_id=f"{own}-{polarity}",
+            dataset=dataset,
+            question_id=own,
+            claim=text,
+            pair_id=own,
+            polarity=polarity,
+            meta=dict(meta),
+            passages=_passages(store, pair.item_id),
+        )
+        yield Row(item, Where(f"run {pair.run_id}", 0))
+
+
+def _passages(store: Store, item: str) -> list[Passage]:
+    query = "SELECT passage_id, text, title, date, source FROM passages WHERE item_id = ? ORDER BY position"
+    return [
+        Passage(text, pid.removeprefix(f"{item}/"), title, date, source)
+        for pid, text, title, date, source in store.conn.execute(query, [item])
+    ]
+
+
+def datasets(store: Store) -> list[str]:
+    """The data sets that have pairs."""
+    query = "SELECT DISTINCT i.dataset FROM units AS u JOIN items AS i USING (item_id) WHERE u.kind = 'pair'"
+    return sorted(str(row[0]) for row in store.conn.execute(query))
+
+
+def checked(store: Store, dataset: str | None = None) -> list[Checked]:
+    """Every pair with what people have said about it (blind labels), in order of import.
+
+    Raises UsageError for a data set without pairs.
+    """
+    there = datasets(store)
+    if dataset is not None and dataset not in there:
+        raise UsageError(
+            f"no pairs in the data set '{dataset}'; there are some in: {', '.join(there) or 'none'}"
+        )
+    query = """
+        SELECT u.unit_id, o.pair_id, o.item_id, c.item_id, o.claim, c.claim,
+               (SELECT json_group_array(l.value) FROM labels AS l JOIN annotators AS a USING (annotator_id)
+                WHERE l.unit_id = u.unit_id AND l.field = ?1 AND a.kind = ?2 AND l.layer = 'first' AND l.repeat = 0)
+        FROM units AS u JOIN items AS o USING (item_id)
+        JOIN items AS c ON c.item_id = json_extract(u.span, '$.counter')
+        WHERE u.kind = 'pair' AND (?3 IS NULL OR o.dataset = ?3) ORDER BY u.rowid
+    """
+    found = []
+    rows = store.conn.execute(query, [FIELD, str(AnnotatorKind.HUMAN), dataset])
+    for unit, pair, original, counter, claim, counter_claim, votes in rows:
+        labels = json.loads(votes)
+        yes = labels.count(CONFIRMED)
+        found.append(Checked(unit, pair, original, counter, claim, counter_claim, yes, len(labels)))
+    return found
+
+
+def counts(pairs: Iterable[Checked], consensus: float) -> Mapping[str, int]:
+    """How many pairs are kept, dropped, and not checked by anybody."""
+    told = [pair.kept(consensus) for pair in pairs]
+    return {"kept": told.count(True), "dropped": told.count(False), "unchecked": told.count(None)}
