@@ -22,6 +22,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,6 +72,12 @@ class Reading:
     as_person: str | None = None
     field: str | None = None
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    remarks: Counter[str] = dataclasses.field(default_factory=Counter)
+    """What was passed over although nothing is wrong with it -> how often; told to the user."""
+
+    def domain(self, name: str) -> list[str]:
+        """The labels of a field of the task; empty where there are none, or no task."""
+        return self.task.domain(name) if self.task and name in self.task.fields else []
 
 
 class Format:

@@ -90,6 +90,12 @@ class Out:
         return target
 
     @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """For what writes to a `place` by itself: an error of the disk is a WriteFailed."""
+        with _written(self.path):
+            yield
+
+    @contextmanager
     def open(self, name: str = "") -> Iterator[IO[str]]:
         """A text file of the folder, or the file itself; on the disk when the block ends."""
         with _written(self.path), self.place(name).open("w", encoding="utf-8", newline="") as file:
@@ -124,14 +130,18 @@ def _written(path: Path) -> Iterator[None]:
         raise WriteFailed(f"{path}: {e.strerror or e}: nothing was written") from e
 
 
-def json_records(path: Path, bad: Callable[[BadInput], None]) -> Iterator[tuple[int, dict[str, Json]]]:
+def json_records(
+    path: Path, bad: Callable[[BadInput], None], data: IO[bytes] | None = None
+) -> Iterator[tuple[int, dict[str, Json]]]:
     """(line, object) of a JSON Lines file, or of a file that is one JSON array of objects.
+
+    `data` is an open file that has no path of its own (in an archive); `path` is then its name in complaints.
 
     Calls `bad` for a line that is no JSON object. Raises BadInput for a file that cannot be read, is
     empty, or is an array that does not end.
     """
     try:
-        with path.open("rb") as file:
+        with data or path.open("rb") as file:
             start = file.read(4096).removeprefix(codecs.BOM_UTF8).lstrip()
             if not start:
                 raise BadInput("the file is empty", path=str(path))

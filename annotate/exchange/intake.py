@@ -77,6 +77,8 @@ class Taken:
     left_out: Counter[str] = field(default_factory=Counter)
     blind: Counter[str] = field(default_factory=Counter)
     """New and newly declared labels by blindness: blind, assisted, undeclared."""
+    remarks: Counter[str] = field(default_factory=Counter)
+    """What the reader passed over although nothing is wrong with it."""
 
     @property
     def changed(self) -> bool:
@@ -100,6 +102,7 @@ class Taken:
             lines.append(
                 f"{self.replaced} took the place of an earlier answer, {self.older} were older than what stands"
             )
+        lines += [f"{n} {what}: nothing to import" for what, n in self.remarks.items()]
         if self.joined:
             told = ", ".join(f"{who} {n}" for who, n in self.joined.items())
             lines.append(f"units given to people who were not asked for them: {told}")

@@ -40,7 +40,9 @@ def import_file(
         if info:
             inputs = stack.enter_context(Units(store, info).reader())
         reading = Reading(complain, info.task if info else task, inputs, person, field, options or {})
-        return take(store, form.read(path, reading), how, complain, batch=batch, task=task)
+        done = take(store, form.read(path, reading), how, complain, batch=batch, task=task)
+        done.remarks = reading.remarks
+        return done
 
 
 def _raise(error: BadInput) -> None:

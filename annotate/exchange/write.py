@@ -11,7 +11,7 @@ from annotate.exchange.base import Export, Format
 from annotate.exchange.files import Out
 from annotate.exchange.responses import Response, responses
 from annotate.exchange.units import Units
-from judge.errors import UsageError
+from judge.errors import BadInput, UsageError
 from judge.store import Store
 from judge.types import Json
 
@@ -53,7 +53,7 @@ def export_batch(
     person: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> Exported:
-    """Write the batch. Raises UsageError for what does not exist, WriteFailed when nothing could be written."""
+    """Write the batch. Raises UsageError for what does not exist, BadInput when there are no labels yet."""
     info = batch_info(store, batch)
     units = Units(store, info, person)
     if form.writes is None:
@@ -64,6 +64,8 @@ def export_batch(
     def answered() -> Iterator[Response]:
         return (r for r in responses(store, batch) if person in (None, r.annotator))
 
+    if labels and next(answered(), None) is None:
+        raise BadInput(f"nobody has answered anything in batch '{batch}' yet")
     with Out(path, form.writes or "file") as out:
         form.write(Export(batch, info.task, labels, units.read, answered), out, options or {})
     return Exported(batch, info.task.name, form.name, str(path), labels, len(units), units.repeats, out.rows)

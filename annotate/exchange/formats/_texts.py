@@ -1,0 +1,87 @@
+"""A unit as one plain text, for tools that show a single one; and evidence marked in it, back in its input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from judge.errors import BadInput
+from judge.prompts.inputs import LIST_INPUTS
+
+Spans = list[tuple[str, int, int]]
+EVIDENCE = "evidence"
+
+
+class Part(NamedTuple):
+    """Where an input stands in the text, in code points."""
+
+    name: str
+    start: int
+    end: int
+
+
+def title(name: str) -> str:
+    """An input's name for people: `passage_title` -> `Passage title`."""
+    return name.replace("_", " ").capitalize()
+
+
+def compose(inputs: Mapping[str, Any]) -> tuple[str, list[Part]]:
+    """All inputs under their names, as they stand, and where each text is."""
+    text, parts = "", []
+    for name, value in inputs.items():
+        text += f"{title(name)}:\n"
+        shown = flat(name, value)
+        if isinstance(value, str):
+            parts.append(Part(name, len(text), len(text) + len(shown)))
+        text += f"{shown}\n\n"
+    return text.removesuffix("\n\n"), parts
+
+
+def flat(name: str, value: Any) -> str:
+    """One input as text: passages numbered, options by letter, several answers a line each."""
+    if isinstance(value, Mapping):
+        return "\n".join(f"{k}. {v}" for k, v in value.items())
+    if isinstance(value, list) and name in LIST_INPUTS:
+        return "\n\n".join(_passage(n, p) for n, p in enumerate(value, 1))
+    return "\n".join(str(v) for v in value) if isinstance(value, list) else str(value)
+
+
+def _passage(number: int, passage: Mapping[str, str]) -> str:
+    about = " · ".join(passage[k] for k in ("title", "date", "source") if passage.get(k))
+    return (
+        f"[{number}] {about}\n{passage.get('text', '')}" if about else f"[{number}] {passage.get('text', '')}"
+    )
+
+
+def outward(spans: Sequence[tuple[str, int, int]], parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
+    """Evidence in inputs as (start, end) in the composed text."""
+    starts = {p.name: p.start for p in parts}
+    for name, start, end in spans:
+        if name in starts:
+            yield starts[name] + start, starts[name] + end
+
+
+def inward(spans: Sequence[tuple[Any, Any]], text: Any, inputs: Mapping[str, Any] | None) -> Spans:
+    """(start, end) in `text` as evidence in the inputs; the text is our composed one, or one input as it stands.
+
+    Raises BadInput when the text is neither, or when a span lies in no single input.
+    """
+    if not spans:
+        return []
+    if inputs is None:
+        raise BadInput("evidence can only be placed with --batch", field="spans")
+    composed, parts = compose(inputs)
+    if text != composed:
+        parts = [Part(n, 0, len(v)) for n, v in inputs.items() if isinstance(v, str) and v == text][:1]
+        if not parts:
+            raise BadInput("is not the unit's text, so evidence in it cannot be placed", field="text")
+    found: Spans = []
+    for start, end in spans:
+        if not all(isinstance(n, int) and not isinstance(n, bool) for n in (start, end)):
+            raise BadInput("start and end must be whole numbers", field="spans")
+        part = next((p for p in parts if p.start <= start < end <= p.end), None)
+        if part is None:
+            told = ", ".join(f"{p.name} {p.start}-{p.end}" for p in parts)
+            raise BadInput(f"evidence {start}-{end} lies in no text of the unit ({told})", field="spans")
+        found.append((part.name, start - part.start, end - part.start))
+    return sorted(found)

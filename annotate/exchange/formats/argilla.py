@@ -1,0 +1,263 @@
+"""Argilla 2 (github.com/argilla-io/argilla): records with fields, questions and responses.
+
+Out: a folder with `settings.json` and `records.jsonl`. In: records, one a line or one JSON array, as
+`dataset.records.to_list()`, `to_list(flatten=True)` or `to_json` give them.
+
+    settings = rg.Settings.from_json("DIR/settings.json")
+    dataset = rg.Dataset(name="pilot", settings=settings).create()
+    dataset.records.log([rg.Record.from_dict(json.loads(line)) for line in open("DIR/records.jsonl")])
+
+Argilla names people by UUID: `users.json` beside the records, or -O users=FILE, says who is who. Its names
+take no dot, so the field `raguard.role` is the question `raguard-role` (our fields have no hyphen).
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from annotate.exchange.base import Export, Out, Reading, Response, Unit
+from annotate.exchange.files import json_records
+from annotate.exchange.formats._texts import EVIDENCE, flat, title
+from annotate.guidelines import markdown
+from judge.errors import BadInput, UsageError
+from judge.prompts.load import Task
+from judge.prompts.spec import Question
+from judge.types import Where
+
+NAME = "argilla"
+HELP = "Argilla 2: settings and records out, records with responses in"
+WRITES = "folder"
+OPTIONS = {"users": "import: a JSON file {user id: name}; default: users.json beside the records"}
+NOTE, SPANS = "adjudge-note", "adjudge-evidence"
+_PEOPLE = uuid.UUID("8f2c7f0e-6f0b-5b3e-9d59-6a1d5f1f0c11")
+"""Our namespace for ids of people made from their names."""
+_MARKABLE = ("passage", "answer")
+
+
+def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
+    """`settings.json`, `records.jsonl` and, with labels, `users.json`."""
+    task = export.task
+    out.write_json("settings.json", settings(task))
+    answered: dict[str, list[Response]] = {}
+    if export.labels:
+        users = {}
+        for response in export.responses():
+            if not response.repeat:
+                answered.setdefault(response.unit, []).append(response)
+                users[_user(response.annotator)] = response.annotator
+        out.write_json("users.json", users)
+    with out.lines("records.jsonl") as put:
+        for unit in export.units():
+            record = {"id": unit.unit_id, "fields": fields(unit)}
+            if export.labels:
+                record["responses"] = _given(task, unit, answered.get(unit.unit_id, []))
+            put(record)
+
+
+def settings(task: Task) -> dict[str, Any]:
+    """The settings of a dataset for this task, as `rg.Settings.from_json` reads them."""
+    main = _main(task)
+    required = [_field(name, True) for name in task.required_inputs]
+    questions = [_question(q) for q in task.spec.questions]
+    if main:
+        evidence = {
+            "type": "span",
+            "field": main,
+            "options": [{"value": EVIDENCE, "text": EVIDENCE}],
+            "allow_overlapping": False,
+            "visible_options": None,
+        }
+        questions.append(_asked(SPANS, "Evidence", None, False, evidence))
+    questions.append(_asked(NOTE, "Note", None, False, {"type": "text", "use_markdown": False}))
+    return {
+        "guidelines": markdown(task),
+        "fields": required + [_field(name, False) for name in task.spec.optional_inputs],
+        "questions": questions,
+        "metadata": [],
+        "vectors": [],
+        "allow_extra_metadata": False,
+        "distribution": {"strategy": "overlap", "min_submitted": 1},
+    }
+
+
+def _field(name: str, required: bool) -> dict[str, Any]:
+    return {"name": name, "title": title(name), "required": required, "type": "text",
+            "settings": {"type": "text", "use_markdown": False}}  # fmt: skip
+
+
+def _question(question: Question) -> dict[str, Any]:
+    if question.labels:
+        options = [
+            {"value": v.value, "text": f"{v.value}: {v.meaning}" if v.meaning else v.value}
+            for v in question.labels
+        ]
+        how: dict[str, Any] = {"type": "label_selection", "options": options, "visible_options": None}
+    else:
+        how = {"type": "text", "use_markdown": False}
+    return _asked(_there(question.field), question.ask or title(question.field), None, True, how)
+
+
+def _asked(
+    name: str, told: str, description: str | None, required: bool, how: dict[str, Any]
+) -> dict[str, Any]:
+    return {"name": name, "title": told, "description": description, "required": required, "type": how["type"],
+            "settings": how}  # fmt: skip
+
+
+def _there(field: str) -> str:
+    return field.replace(".", "-")
+
+
+def _main(task: Task) -> str | None:
+    return next((n for n in _MARKABLE if n in task.input_names), None)
+
+
+def _user(name: str) -> str:
+    return str(uuid.uuid5(_PEOPLE, name))
+
+
+def fields(unit: Unit) -> dict[str, str]:
+    """The inputs as text fields."""
+    return {name: flat(name, value) for name, value in unit.inputs.items()}
+
+
+def _given(task: Task, unit: Unit, responses: Iterable[Response]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    main = unit.main
+    for response in responses:
+        whole = all(q.field in response.answers for q in task.spec.questions)
+        about = {
+            "user_id": _user(response.annotator),
+            "status": "discarded" if response.skipped else "submitted" if whole else "draft",
+        }
+        for question in task.spec.questions:
+            if question.field in response.answers:
+                value: Any = response.answers[question.field]
+                found.setdefault(_there(question.field), []).append({"value": value, **about})
+            elif response.skipped:
+                found.setdefault(_there(question.field), []).append({"value": None, **about})
+        if response.note:
+            found.setdefault(NOTE, []).append({"value": response.note, **about})
+        spans = [{"start": a, "end": b, "label": EVIDENCE} for n, a, b in response.spans or () if n == main]
+        if spans:
+            found.setdefault(SPANS, []).append({"value": spans, **about})
+    return found
+
+
+def read(path: Path, reading: Reading) -> Iterator[Response]:
+    """Submitted responses; discarded ones are skips, drafts are passed over. Suggestions are not read."""
+    if path.is_dir():
+        path = path / "records.jsonl"
+    users = _users(path, reading)
+    for line, row in json_records(path, reading.bad):
+        try:
+            found = list(_responses(row, Where(str(path), line), reading, users))
+        except BadInput as e:
+            reading.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
+            continue
+        yield from found
+
+
+def _users(path: Path, reading: Reading) -> dict[str, str]:
+    named = reading.options.get("users")
+    place = Path(named) if named else path.with_name("users.json")
+    if not named and not place.exists():
+        return {}
+    try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as e:
+        raise BadInput(f"no JSON file of users: {e}", path=str(place)) from e
+    if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+        raise BadInput("must be an object: user id -> name", path=str(place))
+    return found
+
+
+def _responses(
+    row: Mapping[str, Any], where: Where, reading: Reading, users: Mapping[str, str]
+) -> Iterator[Response]:
+    unit = row.get("id")
+    if not isinstance(unit, str) or not unit:
+        raise BadInput("the record's id is missing: it is our unit's id", field="id")
+    if reading.task is None:
+        raise UsageError("argilla: say what was asked, with --batch or --task")
+    main = next((n for n in _MARKABLE if (reading.inputs(unit) or {}).get(n)), None)
+    by_user: dict[str, dict[str, Any]] = {}
+    status: dict[str, str] = {}
+    for name, value, user, state in _values(row):
+        by_user.setdefault(user, {})[name] = value
+        status[user] = state or status.get(user, "submitted")
+    questions = {_there(q.field): q.field for q in reading.task.spec.questions}
+    for user, values in by_user.items():
+        if status[user] not in ("submitted", "discarded", "draft"):
+            raise BadInput(f"'{status[user]}' is no status: submitted, discarded, draft", field="responses")
+        if status[user] == "draft":
+            reading.remarks["drafts"] += 1
+            continue
+        if unknown := [n for n in values if n not in (*questions, NOTE, SPANS)]:
+            raise BadInput(f"question '{unknown[0]}' is none of {', '.join(questions)}", field="responses")
+        skipped = status[user] == "discarded"
+        answers = {questions[n]: _text(v, n) for n, v in values.items() if n in questions and v is not None}
+        yield Response(
+            unit=unit,
+            annotator=users.get(user, user) if user else reading.as_person or "",
+            answers={} if skipped else answers,
+            spans=None if skipped or SPANS not in values else _spans(values[SPANS], main),
+            skipped=skipped,
+            note=_text(values[NOTE], NOTE) if values.get(NOTE) else None,
+            where=where,
+        )
+
+
+def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any, str, str | None]]:
+    """(question, value, user, status) of a record, nested or flat."""
+    nested = row.get("responses")
+    if isinstance(nested, Mapping):
+        for name, given in nested.items():
+            for one in given if isinstance(given, list) else [None]:
+                if not isinstance(one, Mapping) or "value" not in one:
+                    raise BadInput("must be lists of {value, user_id}", field=f"responses.{name}")
+                state = one.get("status")
+                yield (
+                    str(name),
+                    one["value"],
+                    str(one.get("user_id") or ""),
+                    None if state is None else str(state),
+                )
+    elif nested is not None:
+        raise BadInput("must be an object: question -> list of responses", field="responses")
+    for key in row:
+        name, found, rest = key.rpartition(".responses")
+        values = row[key]
+        if not found or rest or values is None:
+            continue
+        people, states = row.get(f"{key}.users"), row.get(f"{key}.status")
+        lists = [v for v in (values, people, states) if v is not None]
+        if not all(isinstance(v, list) and len(v) == len(values) for v in lists) or people is None:
+            raise BadInput("values, users and status must be lists of one length", field=key)
+        for i, value in enumerate(values):
+            state = states[i] if states else None
+            yield name, value, str(people[i] or ""), None if state is None else str(state)
+
+
+def _text(value: Any, name: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise BadInput("must be one text or number", field=name)
+    return str(value)
+
+
+def _spans(value: Any, main: str | None) -> list[tuple[str, int, int]] | None:
+    if value is None:
+        return None
+    if main is None:
+        raise BadInput("evidence can only be placed with --batch, in a passage or an answer", field=SPANS)
+    found = []
+    for span in value if isinstance(value, list) else [None]:
+        ends = (span.get("start"), span.get("end")) if isinstance(span, Mapping) else (None, None)
+        if not all(isinstance(n, int) and not isinstance(n, bool) for n in ends):
+            raise BadInput("must be a list of {start, end, label}", field=SPANS)
+        found.append((main, ends[0], ends[1]))
+    return sorted(found)  # type: ignore[arg-type]

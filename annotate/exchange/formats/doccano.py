@@ -1,0 +1,199 @@
+"""doccano's JSON Lines for text classification (github.com/doccano/doccano, `data_export`).
+
+Out: a folder with `examples.jsonl` and `labels.json` to import into a project, and the guidelines. In:
+what a project exports, one file for each annotator (`alice.jsonl`, or the zip or folder of them), or
+`all.jsonl` of a collaborative project, which does not say who answered.
+
+    {"id": 1, "text": "...", "label": ["support"], "Comments": [], "adjudge_unit_id": "..."}
+
+A task with several questions has labels `FIELD=LABEL`. Sequence labels (`entities`, or [start, end, name]
+in `label`) are evidence.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from annotate.exchange.base import UNIT_KEY, Export, Out, Reading, Response, Unit
+from annotate.exchange.files import json_records
+from annotate.exchange.formats._texts import EVIDENCE, compose, inward, outward
+from annotate.guidelines import markdown
+from judge.errors import BadInput
+from judge.prompts.load import Task
+from judge.types import Where
+
+NAME = "doccano"
+HELP = "doccano's JSONL for text classification: project files out, one file an annotator in"
+WRITES = "folder"
+NOBODY = ("all", "unknown", "examples")
+"""Names of files that are no annotator."""
+LABELS = ("label", "labels", "cats")
+
+
+def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
+    """`examples.jsonl`, or with labels `ANNOTATOR.jsonl` for each person."""
+    task = export.task
+    out.write_json(
+        "labels.json", [{"text": _label(task, f, v.value), **_key(v.key)} for f, v in _labels(task)]
+    )
+    with out.open("guidelines.md") as file:
+        file.write(markdown(task) + "\n")
+    if not export.labels:
+        with out.lines("examples.jsonl") as put:
+            for unit in export.units():
+                put({"text": compose(unit.inputs)[0], UNIT_KEY: unit.unit_id, "label": []})
+        return
+    units = {unit.unit_id: unit for unit in export.units()}
+    for name in sorted({r.annotator for r in export.responses()}):
+        if "/" in name or name in NOBODY:
+            raise BadInput(f"annotator '{name}' cannot be the name of a file")
+        with out.lines(f"{name}.jsonl") as put:
+            for number, response in enumerate(export.responses(), 1):
+                if response.annotator == name and not response.skipped and not response.repeat:
+                    put(_row(task, units[response.unit], response, number))
+
+
+def _labels(task: Task) -> Iterator[tuple[str, Any]]:
+    return ((q.field, label) for q in task.spec.questions for label in q.labels)
+
+
+def _label(task: Task, field: str, value: str) -> str:
+    return value if len(task.spec.questions) == 1 else f"{field}={value}"
+
+
+def _key(key: str | None) -> dict[str, str]:
+    return {"suffixKey": key} if key else {}
+
+
+def _row(task: Task, unit: Unit, response: Response, number: int) -> dict[str, Any]:
+    text, parts = compose(unit.inputs)
+    row: dict[str, Any] = {"id": number, "text": text, UNIT_KEY: response.unit}
+    row["label"] = [_label(task, f, v) for f, v in response.answers.items()]
+    row["Comments"] = [response.note] if response.note else []
+    if response.spans:
+        row["entities"] = [[a, b, EVIDENCE] for a, b in outward(response.spans, parts)]
+    blind = {response.is_blind(f) for f in response.answers}
+    return row | ({"adjudge_blind": blind.pop()} if len(blind) == 1 else {})
+
+
+def read(path: Path, reading: Reading) -> Iterator[Response]:
+    """The labels of a file, of a folder of files, or of the zip that doccano hands out."""
+    if path.is_dir():
+        files = sorted(path.glob("*.jsonl"))
+        if not files:
+            raise BadInput("the folder holds no .jsonl file", path=str(path))
+        for file in files:
+            yield from _file(file, None, file.stem, reading)
+    elif path.suffix.lower() == ".zip":
+        yield from _archive(path, reading)
+    else:
+        yield from _file(path, None, path.stem, reading)
+
+
+def _archive(path: Path, reading: Reading) -> Iterator[Response]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = sorted(n for n in archive.namelist() if n.endswith(".jsonl"))
+            if not names:
+                raise BadInput("the archive holds no .jsonl file", path=str(path))
+            for name in names:
+                with archive.open(name) as member:
+                    yield from _file(path / name, member, Path(name).stem, reading)
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, OSError) as e:
+        raise BadInput(f"cannot be unpacked: {e}", path=str(path)) from e
+
+
+def _file(path: Path, data: IO[bytes] | None, stem: str, reading: Reading) -> Iterator[Response]:
+    for line, row in json_records(path, reading.bad, data):
+        try:
+            found = _response(row, stem, Where(str(path), line), reading)
+        except BadInput as e:
+            reading.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
+            continue
+        if found is not None:
+            yield found
+
+
+def _response(row: Mapping[str, Any], stem: str, where: Where, reading: Reading) -> Response | None:
+    if isinstance(row.get("annotations"), list):
+        raise BadInput(
+            "an export of doccano 1.0 with label numbers; export it again as JSONL", field="annotations"
+        )
+    unit = row.get(UNIT_KEY)
+    meta = row.get("meta")
+    if unit is None and isinstance(meta, Mapping):
+        unit = meta.get(UNIT_KEY)
+    if not isinstance(unit, str) or not unit:
+        raise BadInput("the unit's id is missing", field=UNIT_KEY)
+    words, spans = [], []
+    for key in LABELS:
+        for value in _list(row, key):
+            if isinstance(value, str):
+                words.append(value)
+            elif isinstance(value, list) and len(value) == 3:
+                spans.append((value[0], value[1]))
+            else:
+                raise BadInput("must be a list of labels, or of [start, end, name]", field=key)
+    for value in _list(row, "entities"):
+        if isinstance(value, Mapping):
+            spans.append((value.get("start_offset"), value.get("end_offset")))
+        elif isinstance(value, list) and len(value) == 3:
+            spans.append((value[0], value[1]))
+        else:
+            raise BadInput("must be a list of entities", field="entities")
+    answers = _answers(words, reading)
+    notes = [str(c) for c in _list(row, "Comments") if str(c).strip()]
+    if not answers and not spans and not notes:
+        reading.remarks["units without a label"] += 1
+        return None
+    return Response(
+        unit=unit,
+        annotator=_annotator(row, stem, reading),
+        answers=answers,
+        spans=inward(spans, row.get("text"), reading.inputs(unit)) or None,
+        note="\n".join(notes) or None,
+        blind=row["adjudge_blind"] if isinstance(row.get("adjudge_blind"), bool) else None,
+        where=where,
+    )
+
+
+def _list(row: Mapping[str, Any], key: str) -> list[Any]:
+    value = row.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise BadInput("must be a list", field=key)
+    return value
+
+
+def _answers(words: list[str], reading: Reading) -> dict[str, str]:
+    questions = {q.field: q for q in reading.task.spec.questions} if reading.task else {}
+    only = reading.field or (next(iter(questions)) if len(questions) == 1 else None)
+    found: dict[str, list[str]] = {}
+    for word in words:
+        field, equals, value = word.partition("=")
+        named = bool(equals) and field in questions and not (only and word in reading.domain(only))
+        if not named and only is None:
+            raise BadInput(f"'{word}': which question? write FIELD=LABEL, or give --field", field="label")
+        found.setdefault(field if named else str(only), []).append(value if named else word)
+    answers = {}
+    for field, values in found.items():
+        if field in questions and questions[field].many:
+            answers[field] = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+        elif len(values) == 1:
+            answers[field] = values[0]
+        else:
+            raise BadInput(f"{len(values)} labels of '{field}': a question takes one", field="label")
+    return answers
+
+
+def _annotator(row: Mapping[str, Any], stem: str, reading: Reading) -> str:
+    for key in ("username", "user", "annotator"):
+        if isinstance(row.get(key), str) and row[key]:
+            return str(row[key])
+    return reading.as_person or ("" if stem in NOBODY else stem)

@@ -1,0 +1,158 @@
+"""A data set in Parquet that Hugging Face `datasets` loads as it is: a folder with a card, units and labels.
+
+    load_dataset("DIR", "units"); load_dataset("DIR", "labels")     locally, or after uploading the folder
+
+pyarrow (Apache-2.0, 165 MB) is an optional package: pip install 'adjudge[parquet]'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import yaml
+
+from annotate.exchange.base import Export, Out, Unit
+from annotate.exchange.formats._own import COLUMNS, label_rows
+from annotate.guidelines import markdown
+from judge.errors import MissingExtra
+from judge.prompts.inputs import LIST_INPUTS
+from judge.prompts.load import Task
+
+NAME = "parquet"
+HELP = "Parquet with a data set card, for Hugging Face: units, and with --labels the labels too"
+WRITES = "folder"
+OPTIONS = {"licence": "licence of the texts, as Hugging Face spells it (cc-by-4.0); default: other"}
+BATCH = 1000
+PASSAGE = ("title", "date", "source", "text")
+TYPES = {"repeat": "int32", "blind": "bool", "seconds": "float64", "weight": "float64"}
+"""Columns of the labels that are not text."""
+
+
+def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
+    """`data/units.parquet`, with labels `data/labels.parquet`, and `README.md` with the features."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as e:
+        raise MissingExtra("--to parquet needs pyarrow: pip install 'adjudge[parquet]'") from e
+    tables: dict[str, tuple[dict[str, Any], Iterable[Mapping[str, Any]]]] = {
+        "units": (_unit_columns(export.task), ({"unit": u.unit_id, **_cells(u)} for u in export.units()))
+    }
+    if export.labels:
+        tables["labels"] = (_label_columns(), map(_label, label_rows(export)))
+    sizes: dict[str, int] = {}
+    for name, (columns, rows) in tables.items():
+        schema = pyarrow.schema([(column, _arrow(pyarrow, kind)) for column, kind in columns.items()])
+        file = f"data/{name}.parquet"
+        out.rows[file] = sizes[file] = 0
+        with out.guarded(), pyarrow.parquet.ParquetWriter(out.place(file), schema) as writer:
+            for some in _some(rows):
+                table = pyarrow.Table.from_pylist(some, schema)
+                writer.write_table(table)
+                out.rows[file] += len(some)
+                sizes[file] += table.nbytes
+    with out.open("README.md") as file_:
+        file_.write(_card(export, {n: c for n, (c, _) in tables.items()}, out.rows, sizes, options))
+
+
+def _some(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    left = iter(rows)
+    while some := list(islice(left, BATCH)):
+        yield some
+
+
+def _unit_columns(task: Task) -> dict[str, Any]:
+    kinds: dict[str, Any] = {"unit": "string"}
+    for name in task.input_names:
+        if name in LIST_INPUTS:
+            kinds[name] = [dict.fromkeys(PASSAGE, "string")]
+        elif name == "options":
+            kinds[name] = [{"letter": "string", "text": "string"}]
+        else:
+            kinds[name] = ["string"] if name == "reference_answers" else "string"
+    return kinds
+
+
+def _cells(unit: Unit) -> dict[str, Any]:
+    # Letters differ from item to item, so options are a list of pairs; a struct would need one column a letter.
+    return {
+        name: [{"letter": k, "text": str(v)} for k, v in value.items()]
+        if isinstance(value, Mapping)
+        else value
+        for name, value in unit.inputs.items()
+    }
+
+
+def _label_columns() -> dict[str, Any]:
+    kinds: dict[str, Any] = {name: TYPES.get(name, "string") for name in COLUMNS}
+    return kinds | {"spans": [{"input": "string", "start": "int32", "end": "int32"}]}
+
+
+def _label(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "spans": [{"input": n, "start": a, "end": b} for n, a, b in row["spans"]]}
+
+
+def _arrow(pyarrow: Any, kind: Any) -> Any:
+    if isinstance(kind, list):
+        return pyarrow.list_(_arrow(pyarrow, kind[0]))
+    if isinstance(kind, dict):
+        return pyarrow.struct([(name, _arrow(pyarrow, k)) for name, k in kind.items()])
+    return {"bool": pyarrow.bool_(), "int32": pyarrow.int32(), "float64": pyarrow.float64()}.get(
+        kind, pyarrow.string()
+    )
+
+
+def _feature(name: str, kind: Any) -> dict[str, Any]:
+    """A column in the card's words."""
+    if isinstance(kind, list):
+        inner = kind[0]
+        if isinstance(inner, dict):
+            return {"name": name, "list": [_feature(n, k) for n, k in inner.items()]}
+        return {"name": name, "list": inner}
+    return {"name": name, "dtype": kind}
+
+
+def _card(
+    export: Export,
+    tables: Mapping[str, Mapping[str, Any]],
+    rows: Mapping[str, int],
+    sizes: Mapping[str, int],
+    options: Mapping[str, str],
+) -> str:
+    licence = options.get("licence", "other")
+    head = {
+        "license": licence,
+        "pretty_name": f"{export.task.spec.title} ({export.batch})",
+        "tags": ["adjudge", "human-annotation", "retrieval-augmented-generation"],
+        "configs": [
+            {"config_name": name, "data_files": [{"split": "train", "path": f"data/{name}.parquet"}],
+             **({"default": True} if name == "units" else {})}
+            for name in tables
+        ],
+        "dataset_info": [
+            {"config_name": name, "features": [_feature(n, k) for n, k in columns.items()],
+             "splits": [{"name": "train", "num_examples": rows[file], "num_bytes": sizes[file]}]}
+            for name, columns in tables.items()
+            for file in [f"data/{name}.parquet"]
+        ],
+    }  # fmt: skip
+    parts = [
+        f"# Batch {export.batch} of {export.task.name}",
+        f"Units that people label with the task below; `units` has {rows['data/units.parquet']:,} rows, one a unit.",
+    ]
+    if "labels" in tables:
+        parts.append(
+            f"`labels` has {rows['data/labels.parquet']:,} rows, one a unit, annotator, question and layer: `first` was "
+            "given blind, `assisted` with suggestions in sight, `undeclared` is not known to be either, `revised` came "
+            "after the judge was shown. A row without a label was skipped, or has only a note or evidence. Rows of the "
+            "roles `training` and `attention` are checks with a known answer, `repeat` is a unit answered again; `weight` "
+            "is how many units of the study one unit of the sample stands for. `spans` are code points of an input."
+        )
+    parts.append(
+        "The texts keep the licence of the data they come from"
+        + (": name it before you publish this folder." if licence == "other" else f", given as {licence}.")
+    )
+    front = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
+    return f"---\n{front}---\n\n" + "\n\n".join(parts) + f"\n\n{markdown(export.task)}\n"

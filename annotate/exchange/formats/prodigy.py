@@ -1,0 +1,235 @@
+"""Prodigy's JSON Lines (https://prodi.gy/docs/api-interfaces): `choice`, `text_input` and binary classification.
+
+One row a unit and question, because a Prodigy task has one set of options. Our own keys start with
+`adjudge_`; Prodigy keeps keys it does not know and shows only those it does, so an id in them (which may
+name a system) is not on the screen.
+
+    prodigy mark DATASET tasks.jsonl --view-id choice
+    prodigy db-out DATASET > done.jsonl
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from annotate.exchange.base import UNIT_KEY, Export, Out, Reading, Response, Unit
+from annotate.exchange.files import json_records
+from annotate.exchange.formats._texts import EVIDENCE, compose, inward, outward
+from judge.errors import BadInput
+from judge.prompts.spec import Question
+from judge.types import Where
+
+NAME = "prodigy"
+HELP = "Prodigy's JSONL: choice and text_input tasks, answers with annotators and spans"
+WRITES = "file"
+OPTIONS = {
+    "dataset": "import: the Prodigy dataset, cut off session names (DATASET-alice -> alice)",
+    "unit": "import: key with the unit's id, dots for nested ones; default adjudge_unit_id, here or in meta",
+}
+_UNNAMED = re.compile(r"^(?:.*-)?\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d$")
+FIELD_KEY, INPUT = "adjudge_field", "user_input"
+
+
+def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
+    """Tasks to annotate, or with labels the same with answers: a row for each person."""
+    with out.lines() as put:
+        if not export.labels:
+            for unit in export.units():
+                for question in export.task.spec.questions:
+                    put(_task(unit, question))
+            return
+        units = {unit.unit_id: unit for unit in export.units()}
+        for response in export.responses():
+            first = True
+            for question in export.task.spec.questions:
+                if response.skipped or question.field in response.answers:
+                    put(_answered(units[response.unit], question, response, first))
+                    first = False
+
+
+def _task(unit: Unit, question: Question) -> dict[str, Any]:
+    row: dict[str, Any] = {"text": compose(unit.inputs)[0], UNIT_KEY: unit.unit_id, FIELD_KEY: question.field}
+    if question.labels:
+        options = [
+            {"id": v.value, "text": f"{v.value}: {v.meaning}" if v.meaning else v.value}
+            for v in question.labels
+        ]
+        return row | {"options": options, "config": {"choice_style": "single"}, "_view_id": "choice"}
+    return row | {"field_id": INPUT, "field_label": question.ask or question.field, "_view_id": "text_input"}
+
+
+def _answered(unit: Unit, question: Question, response: Response, first: bool) -> dict[str, Any]:
+    row = _task(unit, question)
+    if response.skipped:
+        row["answer"] = "ignore"
+    else:
+        value = response.answers[question.field]
+        row |= {"answer": "accept"} | ({"accept": [value]} if question.labels else {INPUT: value})
+    if first and response.spans:
+        parts = compose(unit.inputs)[1]
+        row["spans"] = [{"start": a, "end": b, "label": EVIDENCE} for a, b in outward(response.spans, parts)]
+    if response.at:
+        row["_timestamp"] = int(datetime.fromisoformat(response.at).timestamp())
+    if response.repeat:
+        row["adjudge_repeat"] = response.repeat
+    if first:
+        ours = {"note": response.note, "flag": response.flag, "seconds": response.seconds}
+        row |= {f"adjudge_{key}": value for key, value in ours.items() if value}
+    row["adjudge_blind"] = response.is_blind(question.field)
+    return row | {"_annotator_id": response.annotator, "_session_id": response.annotator}
+
+
+def read(path: Path, reading: Reading) -> Iterator[Response]:
+    """What `prodigy db-out` writes.
+
+    `accept` is an answer, `ignore` a skip, `reject` a skip with a flag; of a binary task (`label` without
+    options) `reject` is the other label when there are two, and no answer when there are more.
+    """
+    for line, row in json_records(path, reading.bad):
+        try:
+            found = _response(row, Where(str(path), line), reading)
+        except BadInput as e:
+            reading.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
+            continue
+        if found is not None:
+            yield found
+
+
+def _response(row: Mapping[str, Any], where: Where, reading: Reading) -> Response | None:
+    answer = row.get("answer")
+    if answer is None:
+        reading.remarks["rows without an answer"] += 1
+        return None
+    if answer not in ("accept", "reject", "ignore"):
+        raise BadInput(f"must be accept, reject or ignore, is {json.dumps(answer)[:80]}", field="answer")
+    unit, name = _unit(row, reading), _field(row, reading)
+    answers: dict[str, str] = {}
+    if answer == "accept":
+        answers = {name: _accepted(row, name, reading)}
+    elif answer == "reject" and _is_binary(row):
+        domain = reading.domain(name)
+        said = _word(row["label"], "label")
+        if said not in domain or len(domain) != 2:
+            reading.remarks["rejected labels that say no other label"] += 1
+            return None
+        answers = {name: next(v for v in domain if v != said)}
+    return Response(
+        unit=unit,
+        annotator=_annotator(row, reading),
+        answers=answers,
+        spans=_spans(row, unit, reading) if answer == "accept" else None,
+        skipped=not answers,
+        flag=_optional(row, "adjudge_flag")
+        or ("rejected in Prodigy" if answer == "reject" and not answers else None),
+        note=_optional(row, "adjudge_note"),
+        seconds=_number(row.get("adjudge_seconds"), "adjudge_seconds"),
+        at=_time(row.get("_timestamp")),
+        blind=_blind(row.get("adjudge_blind")),
+        repeat=int(_number(row.get("adjudge_repeat"), "adjudge_repeat") or 0),
+        where=where,
+    )
+
+
+def _is_binary(row: Mapping[str, Any]) -> bool:
+    return "label" in row and "options" not in row
+
+
+def _unit(row: Mapping[str, Any], reading: Reading) -> str:
+    path = reading.options.get("unit")
+    meta = row.get("meta")
+    found: Any = row.get(UNIT_KEY) or (meta.get(UNIT_KEY) if isinstance(meta, Mapping) else None)
+    if path:
+        found = row
+        for key in path.split("."):
+            found = found.get(key) if isinstance(found, Mapping) else None
+    if found is None:
+        raise BadInput("the unit's id is missing (-O unit=KEY says where it is)", field=path or UNIT_KEY)
+    return _word(found, path or UNIT_KEY)
+
+
+def _field(row: Mapping[str, Any], reading: Reading) -> str:
+    fields = [q.field for q in reading.task.spec.questions] if reading.task else []
+    found = row.get(FIELD_KEY) or reading.field or (fields[0] if len(fields) == 1 else None)
+    if found is None:
+        raise BadInput("which question? give one for all rows with --field", field=FIELD_KEY)
+    return _word(found, FIELD_KEY)
+
+
+def _accepted(row: Mapping[str, Any], name: str, reading: Reading) -> str:
+    if "accept" in row or "options" in row:
+        chosen = row.get("accept")
+        if not isinstance(chosen, list) or len(chosen) != 1:
+            what = f"{len(chosen)} options" if isinstance(chosen, list) and chosen else "no option"
+            raise BadInput(f"accepted with {what}: a question takes one label", field="accept")
+        return _named(row.get("options"), _word(chosen[0], "accept"), name, reading)
+    if isinstance(row.get("label"), str):
+        return str(row["label"])
+    key = row.get("field_id") or INPUT
+    if isinstance(row.get(key), str) and row[key].strip():
+        return str(row[key])
+    raise BadInput("accepted, but with no accept, label or text input", field="answer")
+
+
+def _named(options: Any, chosen: str, name: str, reading: Reading) -> str:
+    """The chosen option's id, or its text where the id is no label but the text is one (ids are often numbers)."""
+    domain = reading.domain(name)
+    if chosen in domain or not isinstance(options, list):
+        return chosen
+    texts = [o.get("text") for o in options if isinstance(o, Mapping) and str(o.get("id")) == chosen]
+    return str(texts[0]) if texts and texts[0] in domain else chosen
+
+
+def _annotator(row: Mapping[str, Any], reading: Reading) -> str:
+    name = _optional(row, "_annotator_id") or _optional(row, "_session_id") or ""
+    dataset = reading.options.get("dataset")
+    if dataset:
+        name = name.removeprefix(f"{dataset}-")
+    return reading.as_person or "" if _UNNAMED.match(name) else name or reading.as_person or ""
+
+
+def _spans(row: Mapping[str, Any], unit: str, reading: Reading) -> list[tuple[str, int, int]] | None:
+    spans = row.get("spans")
+    if spans is None or spans == []:
+        return None
+    if not isinstance(spans, list) or not all(isinstance(s, Mapping) for s in spans):
+        raise BadInput("must be a list of objects with start and end", field="spans")
+    return inward([(s.get("start"), s.get("end")) for s in spans], row.get("text"), reading.inputs(unit))
+
+
+def _time(value: Any) -> str | None:
+    number = _number(value, "_timestamp")
+    if number is None:
+        return None
+    try:
+        return datetime.fromtimestamp(number, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (OverflowError, ValueError, OSError) as e:
+        raise BadInput("is no time", field="_timestamp") from e
+
+
+def _number(value: Any, name: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadInput("must be a number", field=name)
+    return float(value)
+
+
+def _blind(value: Any) -> bool | None:
+    if value not in (None, True, False):
+        raise BadInput("must be true, false or null", field="adjudge_blind")
+    return None if value is None else bool(value)
+
+
+def _word(value: Any, name: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise BadInput("must be text", field=name)
+    return str(value)
+
+
+def _optional(row: Mapping[str, Any], name: str) -> str | None:
+    return None if row.get(name) in (None, "") else _word(row[name], name)
