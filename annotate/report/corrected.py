@@ -97,6 +97,8 @@ def corrected(subject: Subject) -> Section:
         f"Of the units that the judge was asked about. Judge only: those it labelled. Human only: those with "
         f"{subject.reference_text}. PPI++ takes both, with lambda as the weight of the judge (0: human only).",
         "The correction holds when the units with a reference label are a random sample of the units judged.",
+        "Measures made of several labels (factuality, RAF, support ratio, CBR, ...) are corrected in the same way by "
+        "judge score PAPER --correct-by WHO.",
     ]
     if any(
         make is accuracy and judge in subject.found.distributions

@@ -52,6 +52,11 @@ def _command(paper: Paper) -> click.Command:
         help="Several judges: the mean over them, or their majority.",
     )
     @click.option(
+        "--correct-by",
+        metavar="WHO",
+        help="Correct the judge's means by labels of people: gold, adjudicated, majority, or a name (PPI++).",
+    )
+    @click.option(
         "--partial", is_flag=True, help="Score what there is: units not judged yet lower the coverage."
     )
     @rows_options
@@ -72,6 +77,7 @@ def _command(paper: Paper) -> click.Command:
                     asked(paper, options),
                     judges=options["judges"],
                     by=options["by"],
+                    correct_by=options["correct_by"],
                     **how(options),
                 )
             except Incomplete as missing:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from judge.console import emit_json, table, visible
 
 if TYPE_CHECKING:
+    from judge.suites.people import Correction
     from judge.suites.result import Line, Result
     from judge.types import Measure
 
@@ -74,7 +75,48 @@ def _print(found: Result) -> None:
     )
     for text in _notes(found):
         print(visible(f"- {text}"))
+    if found.correction is not None:
+        _print_correction(found.correction)
     _print_published(found)
+
+
+def _print_correction(correction: Correction) -> None:
+    """Judge only, people only and both, for every measure that is a mean over units."""
+    print(visible(f"\ncorrected by {correction.reference} (PPI++):"))
+    rows = [
+        [
+            name,
+            _span(c.judge_only),
+            _span(c.human_only),
+            _span(c.ppi),
+            None if c.lam is None else f"{c.lam:.2f}",
+            c.judge_only.n_units,
+            c.human_only.n_units,
+        ]
+        for name, c in correction.found.items()
+    ]
+    print(
+        table(
+            ["measure", "judge only", "people only", "corrected", "lambda", "units judged", "labelled"], rows
+        )
+    )
+    reasons = {
+        f"{name} is not corrected: {c.ppi.reason}": None
+        for name, c in correction.found.items()
+        if c.ppi.reason
+    }
+    told = [*reasons, *correction.notes]
+    if correction.left_out:
+        told.append(f"no means over units, not corrected: {', '.join(correction.left_out)}")
+    told.append("holds when the units that people labelled are a random sample of the units judged")
+    for text in told:
+        print(visible(f"- {text}"))
+
+
+def _span(m: Measure) -> str:
+    if m.value is None:
+        return "undefined"
+    return f"{m.value:.3f}" + ("" if m.low is None or m.high is None else f" ({m.low:.3f} … {m.high:.3f})")
 
 
 def _interval(found: Result) -> str:

@@ -15,6 +15,7 @@ from judge.stats.bootstrap import How
 from judge.store.study import Store
 from judge.suites.judges import over_judges
 from judge.suites.paper import Asked, Paper
+from judge.suites.people import Correction, corrected
 from judge.suites.study import Study
 from judge.types import Json, Measure
 
@@ -48,6 +49,7 @@ class Result:
     lines: Sequence[Line]
     notes: Sequence[str]
     published: Sequence[Published]
+    correction: Correction | None = None
 
     def as_json(self) -> dict[str, Json]:
         """The documented shape."""
@@ -62,6 +64,7 @@ class Result:
             "measures": [line.as_json() for line in self.lines],
             "notes": list(self.notes),
             "published": [{name: getattr(p, name) for name in Published.__slots__} for p in self.published],
+            "correction": None if self.correction is None else self.correction.as_json(),
         }
 
 
@@ -72,11 +75,13 @@ def score(
     *,
     judges: str | None = None,
     by: str | None = None,
+    correct_by: str | None = None,
     **how: Unpack[How],
 ) -> Result:
     """Read a paper's scores off the study and measure them.
 
-    `judges` (mean or majority) puts several judges together, `by` names strata. Raises Incomplete when labels or
+    `judges` (mean or majority) puts several judges together, `by` names strata, `correct_by` whose labels correct
+    the judge's (see `judge.suites.people`). Raises Incomplete when labels or
     answers are missing, UsageError when what was asked for is not there or not clear.
     """
     scores, study = scores_of(store, paper, asked, judges)
@@ -106,6 +111,9 @@ def score(
         lines,
         study.notes,
         [p for p in published(paper.name) if any(is_of(p, name) for name in names)],
+        None
+        if correct_by is None
+        else corrected(store, paper, asked, scores, correct_by, how.get("confidence", 0.95)),
     )
 
 

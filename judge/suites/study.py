@@ -249,12 +249,27 @@ class Study(Rows):
         if "answer_id" in units:
             units["answer_unit"] = self._answer_units(units.pop("answer_id"))
         asked = tuple(models) if models is not None else self.asked.models
-        runs = chosen.candidates(self.runs, self.pinned, task, asked, own or {})
-        found = self._best(runs, units["unit_id"].to_numpy(), field or loaded.spec.questions[0].field)
-        missing = put(units, found)
-        if missing.any() and not self.asked.partial:
-            self._missing(loaded, runs, where, units["unit_id"].to_numpy()[missing], asked)
+        put(
+            units,
+            self._labelled(loaded, units, where, field or loaded.spec.questions[0].field, asked, own or {}),
+        )
         return units
+
+    def _labelled(
+        self,
+        task: Task,
+        units: pd.DataFrame,
+        where: str,
+        field: str,
+        models: Sequence[str],
+        own: Mapping[str, str],
+    ) -> Found:
+        """The judge's labels of a task on these units, and a step where some are missing."""
+        runs = chosen.candidates(self.runs, self.pinned, task.task_id, models, own)
+        found = self._best(runs, units["unit_id"].to_numpy(), field)
+        if found[2].any() and not self.asked.partial:
+            self._missing(task, runs, where, units["unit_id"].to_numpy()[found[2]], models)
+        return found
 
     def domain(self, task: str) -> list[str]:
         """The labels of a task's first field; none for numbers and texts."""

@@ -1,0 +1,152 @@
+"""judge score --correct-by: the judge's means beside people's, and both together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from judge.stats import corrected_mean
+from judge.store import Store
+from tests.formats import garage_row, write_jsonl
+from tests.suites.helpers import Judge, answers, give, import_garage, score
+
+ITEMS = 8
+
+
+def people(field: str, labels: Mapping[str, Mapping[str, str]]) -> None:
+    """Labels of people by annotator and unit."""
+    with Store.open("study.db", create=False) as store, store.transaction() as conn:
+        for name, own in labels.items():
+            kind = name if name in ("gold", "adjudicated") else "human"
+            conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, ?, '{}')", [name, kind])
+            conn.executemany(
+                "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, ?, ?, ?)",
+                [(unit, field, name, value) for unit, value in own.items()],
+            )
+
+
+def unit(n: int) -> str:
+    return f"garage:g{n}@m@full"
+
+
+@pytest.fixture
+def study(judge: Judge, tmp_path: Path) -> None:
+    rows = [garage_row(f"g{n}", ["ANSWER-THE-QUESTION"]) for n in range(ITEMS)]
+    judge("items", "import", "garage", write_jsonl(tmp_path / "garage.jsonl", rows))
+    answers(
+        judge, tmp_path, [(f"g{n}", "m", "full", f"A{n} holds [cite_1]. B{n} too.") for n in range(ITEMS)]
+    )
+    # The judge calls g0 to g4 eligible.
+    issues = ["No Issues"] * 5 + ["Major Issue(s)"] * 3
+    give("eligibility", {unit(n): issue for n, issue in enumerate(issues)})
+    give("grounding", {f"{unit(n)}#s{s}": "supported" for n in range(ITEMS) for s in (0, 1)})
+
+
+def test_eligibility_three_ways_by_hand(judge: Judge, study: None) -> None:
+    # Of four units bob calls g0 and g5 eligible, g1 and g6 not.
+    known = {
+        unit(0): "No Issues",
+        unit(1): "Major Issue(s)",
+        unit(5): "Minor Issue(s)",
+        unit(6): "Major Issue(s)",
+    }
+    people("eligibility", {"bob": known})
+    found = score(judge, "garage", "--part", "eligibility", "--correct-by", "bob")
+    [row] = found.document["correction"]["measures"]
+    assert (row["measure"], found.document["correction"]["reference"]) == ("eligibility", "bob")
+    # Judge: 5 of 8. People: 2 of 4.
+    assert row["judge_only"]["value"] == found.value("eligibility") == 5 / 8
+    assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 4)
+    nan = float("nan")
+    by_hand = corrected_mean(
+        [1, 1, 1, 1, 1, 0, 0, 0], [1, 0, nan, nan, nan, 1, 0, nan], clusters=list(range(ITEMS))
+    )
+    # On the four units judge and bob are uncorrelated, so lambda is 0 and the people's mean stays.
+    assert row["lambda"] == by_hand.lam == 0.0
+    assert row["ppi"]["value"] == by_hand.ppi.value == 0.5
+    assert (row["ppi"]["low"], row["ppi"]["high"]) == (by_hand.ppi.low, by_hand.ppi.high)
+
+
+def test_a_judge_that_agrees_moves_the_mean(judge: Judge, study: None) -> None:
+    people(
+        "eligibility", {"gold": {unit(n): "No Issues" if n < 5 else "Major Issue(s)" for n in (0, 1, 6, 7)}}
+    )
+    [row] = score(judge, "garage", "--part", "eligibility", "--correct-by", "gold").document["correction"][
+        "measures"
+    ]
+    # Cov_4 = 1/4, n/N = 4/4, Var_8(judge) = 8/7 * 5/8 * 3/8: lambda = .25 / (2 * .267857).
+    weight = 0.25 / (2 * (8 / 7) * (5 / 8) * (3 / 8))
+    assert row["lambda"] == pytest.approx(weight)
+    # 1/2 + lambda (mean of the four others, 3/4, minus mean on the labelled, 1/2).
+    assert row["ppi"]["value"] == pytest.approx(0.5 + weight * 0.25)
+
+
+def test_answers_labelled_in_part_do_not_count(judge: Judge, study: None) -> None:
+    people(
+        "grounding",
+        {
+            "ann": {
+                f"{unit(0)}#s0": "supported",
+                f"{unit(0)}#s1": "no_rad",
+                f"{unit(1)}#s0": "supported",
+                f"{unit(1)}#s1": "unsupported",
+                # Settled by its one label, and left out all the same.
+                f"{unit(2)}#s0": "contradictory",
+            }
+        },
+    )
+    correction = score(judge, "garage", "--part", "grounding", "--correct-by", "ann").document["correction"]
+    row = {m["measure"]: m for m in correction["measures"]}["unadjusted_factuality"]
+    assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 2)
+    assert row["judge_only"]["value"] == 1.0
+    assert any("1 labels of ann on grounding are left out" in note for note in correction["notes"])
+
+
+def test_factuality_needs_both_labels_of_people(judge: Judge, study: None) -> None:
+    people("grounding", {"ann": {f"{unit(n)}#s{s}": "supported" for n in (0, 1, 2) for s in (0, 1)}})
+    people("eligibility", {"ann": {unit(0): "No Issues", unit(1): "Major Issue(s)"}})
+    correction = score(judge, "garage", "--correct-by", "ann", "--part", "factuality").document["correction"]
+    [row] = [m for m in correction["measures"] if m["measure"] == "factuality"]
+    assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 2)
+
+
+def test_the_majority_of_people_and_its_ties(judge: Judge, study: None) -> None:
+    good, bad = "No Issues", "Major Issue(s)"
+    people(
+        "eligibility",
+        {
+            "ann": {unit(0): good, unit(1): good, unit(2): bad},
+            "bob": {unit(0): good, unit(1): bad, unit(2): bad},
+            "gold": {unit(0): bad, unit(1): bad, unit(2): bad},
+        },
+    )
+    [row] = score(judge, "garage", "--part", "eligibility", "--correct-by", "majority").document[
+        "correction"
+    ]["measures"]
+    # g0 good, g2 bad, g1 a tie; gold is no person.
+    assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 2)
+
+
+def test_what_is_no_mean_is_named(judge: Judge, tmp_path: Path) -> None:
+    import_garage(judge, tmp_path)
+    people("deflection", {"gold": {"garage:g3@m@full": "missing"}})
+    give("deflection", {f"garage:g{n}@m@full": "missing" for n in (1, 2, 3)})
+    found = score(judge, "garage", "--part", "deflection", "--part", "attribution", "--correct-by", "gold")
+    assert "attribution_precision_micro" in found.document["correction"]["left_out"]
+    rows = {m["measure"]: m for m in found.document["correction"]["measures"]}
+    # One unit is not enough for an interval of both; the reason says so.
+    assert rows["deflection_true_positive_rate"]["ppi"]["reason"].startswith("fewer than two")
+    assert rows["deflection_true_positive_rate"]["human_only"]["value"] == 1.0
+    text = judge(
+        "score", "garage", "--part", "deflection", "--part", "attribution", "--correct-by", "gold"
+    ).out
+    assert "corrected by gold (PPI++)" in text
+    assert "no means over units, not corrected: attribution_precision_micro" in text
+
+
+def test_an_unknown_name_is_refused_with_those_there_are(judge: Judge, study: None) -> None:
+    people("eligibility", {"bob": {unit(0): "No Issues"}})
+    done = judge("score", "garage", "--part", "eligibility", "--correct-by", "eve", code=2)
+    assert "no labels of such an annotator; there are: majority, gold, bob" in done.err
