@@ -13,6 +13,7 @@ import sqlite3
 from typing import Any
 
 from judge.errors import StudyError
+from judge.migrations import applied, perform
 
 NAMES = ("m001_batches", "m002_exchange")
 SET = "annotate"
@@ -20,31 +21,12 @@ SET = "annotate"
 
 def ensure(conn: sqlite3.Connection, path: object) -> None:
     """Bring the tables of this set up to date in one transaction. Raises StudyError for a newer file."""
-    found = applied(conn)
+    found = applied(conn, SET)
     if newer := [name for name in found if name not in NAMES]:
         raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade to read it")
     if found == list(NAMES):
         return
-    from sqlite_utils import Database, Migrations
-
-    migrations = Migrations(SET)
-    for name in NAMES:
-        migrations(name=name)(globals()[f"_{name}"])
-    db = Database(conn)
-    conn.execute("BEGIN IMMEDIATE")
-    try:
-        migrations.apply(db)
-        conn.execute("COMMIT")
-    except BaseException:
-        if conn.in_transaction:
-            conn.execute("ROLLBACK")
-        raise
-
-
-def applied(conn: sqlite3.Connection) -> list[str]:
-    """Names of the migrations of this set that the file has, in order."""
-    query = "SELECT name FROM _sqlite_migrations WHERE migration_set = ? ORDER BY rowid"
-    return [row[0] for row in conn.execute(query, [SET])]
+    perform(conn, SET, {name: globals()[f"_{name}"] for name in NAMES})
 
 
 def _m001_batches(db: Any) -> None:

@@ -25,30 +25,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from benchmarks.texts import WORDS
+
 CHARACTERS = 1500
 PER_ITEM = 10
-WORDS = [
-    "trial",
-    "patients",
-    "dose",
-    "effect",
-    "measured",
-    "cohort",
-    "placebo",
-    "outcome",
-    "risk",
-    "vaccine",
-    "study",
-    "results",
-    "significant",
-    "increase",
-    "group",
-    "control",
-    "reported",
-    "weeks",
-    "treatment",
-    "mean",
-]
 
 
 def main() -> None:

@@ -27,32 +27,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.texts import WORDS
 from tests.loopback.process import ServerProcess
 
 ROOT = Path(__file__).resolve().parents[1]
 UNIT_CHARACTERS = 1500
-WORDS = [
-    "trial",
-    "patients",
-    "dose",
-    "effect",
-    "measured",
-    "cohort",
-    "placebo",
-    "outcome",
-    "risk",
-    "vaccine",
-    "study",
-    "results",
-    "significant",
-    "increase",
-    "group",
-    "control",
-    "reported",
-    "weeks",
-    "treatment",
-    "mean",
-]
 
 
 def main() -> None:

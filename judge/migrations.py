@@ -7,6 +7,7 @@ units is the rowid order of `units`, which is the order of import.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Mapping
 from typing import Any
 
 NAMES = ("m001_study", "m002_answers", "m003_embeddings", "m004_requests")
@@ -24,22 +25,27 @@ def unknown(conn: sqlite3.Connection) -> list[str]:
     return [name for name in applied(conn) if name not in NAMES]
 
 
-def applied(conn: sqlite3.Connection) -> list[str]:
-    """Names of the migrations of this set that the file has, in order; empty for a new file."""
+def applied(conn: sqlite3.Connection, of: str = SET) -> list[str]:
+    """Names of the migrations of a set that the file has, in order; empty for a new file."""
     exists = conn.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone()
     if not exists:
         return []
     query = "SELECT name FROM _sqlite_migrations WHERE migration_set = ? ORDER BY rowid"
-    return [row[0] for row in conn.execute(query, [SET])]
+    return [row[0] for row in conn.execute(query, [of])]
 
 
 def migrate(conn: sqlite3.Connection) -> None:
-    """Bring a study up to date in one transaction, so that a kill or a second process finds all or nothing."""
+    """Bring a study up to date."""
+    perform(conn, SET, {name: globals()[f"_{name}"] for name in NAMES})
+
+
+def perform(conn: sqlite3.Connection, of: str, steps: Mapping[str, Callable[[Any], None]]) -> None:
+    """Apply the steps of a set that are missing in one transaction: a kill or a second process finds all or nothing."""
     from sqlite_utils import Database, Migrations
 
-    migrations = Migrations(SET)
-    for name in NAMES:
-        migrations(name=name)(globals()[f"_{name}"])
+    migrations = Migrations(of)
+    for name, step in steps.items():
+        migrations(name=name)(step)
     db = Database(conn)
     conn.execute("BEGIN IMMEDIATE")
     try:

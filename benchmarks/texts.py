@@ -1,0 +1,26 @@
+"""Words that made-up passages are drawn from."""
+
+from __future__ import annotations
+
+WORDS = [
+    "trial",
+    "patients",
+    "dose",
+    "effect",
+    "measured",
+    "cohort",
+    "placebo",
+    "outcome",
+    "risk",
+    "vaccine",
+    "study",
+    "results",
+    "significant",
+    "increase",
+    "group",
+    "control",
+    "reported",
+    "weeks",
+    "treatment",
+    "mean",
+]
