@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 from annotate.exchange.responses import Response
 from annotate.sheet import number
@@ -56,6 +57,8 @@ class Checks:
             math.isfinite(response.seconds) and 0 <= response.seconds <= MOST_SECONDS
         ):
             raise BadInput(f"{response.seconds} is no time spent on a unit", field="seconds")
+        if response.at is not None and not _is_time(response.at):
+            raise BadInput(f"'{response.at}' is no time in UTC, like 2026-01-31T10:20:30.000Z", field="at")
         for name, text in (("note", response.note), ("flag", response.flag)):
             _storable(text or "", name)
         if response.spans:
@@ -100,6 +103,13 @@ class Checks:
             if not 0 <= start < end <= len(text):
                 told = f"evidence {start}-{end} lies outside '{name}' of '{response.unit}' (0-{len(text)})"
                 raise BadInput(told, field="spans")
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).utcoffset() == timedelta(0)
+    except ValueError:
+        return False
 
 
 def _storable(text: str, name: str) -> str:

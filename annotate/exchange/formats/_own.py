@@ -92,7 +92,7 @@ def _response(
         seconds=_number(row.get("seconds"), "seconds"),
         at=text("at") or None,
         blind=None if blind in (None, "") else BLIND[blind],
-        repeat=int(_number(row.get("repeat"), "repeat") or 0),
+        repeat=whole(_number(row.get("repeat"), "repeat"), "repeat"),
         where=where,
     )
 
@@ -104,6 +104,13 @@ def _number(value: Any, name: str) -> float | None:
         return float(value)
     except (TypeError, ValueError) as e:
         raise BadInput("must be a number", field=name) from e
+
+
+def whole(value: float | None, name: str) -> int:
+    """0 for none. Raises BadInput for a part of a number."""
+    if value is not None and value != value // 1:
+        raise BadInput("must be a whole number", field=name)
+    return int(value or 0)
 
 
 def checked_spans(value: Any) -> list[tuple[str, int, int]] | None:

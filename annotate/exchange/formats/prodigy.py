@@ -19,6 +19,7 @@ from typing import Any
 
 from annotate.exchange.base import UNIT_KEY, Export, Out, Reading, Response, Unit
 from annotate.exchange.files import json_records
+from annotate.exchange.formats._own import whole
 from annotate.exchange.formats._texts import EVIDENCE, compose, inward, outward
 from judge.errors import BadInput
 from judge.prompts.spec import Question
@@ -130,7 +131,7 @@ def _response(row: Mapping[str, Any], where: Where, reading: Reading) -> Respons
         seconds=_number(row.get("adjudge_seconds"), "adjudge_seconds"),
         at=_time(row.get("_timestamp")),
         blind=_blind(row.get("adjudge_blind")),
-        repeat=int(_number(row.get("adjudge_repeat"), "adjudge_repeat") or 0),
+        repeat=whole(_number(row.get("adjudge_repeat"), "adjudge_repeat"), "adjudge_repeat"),
         where=where,
     )
 
