@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotate.desk import Desk
-from annotate.events import Event, State, Status, fold, label_rows
+from annotate.desk import Desk, Spent
+from annotate.events import Event, Kind, State, Status, fold, label_rows
 from annotate.store import open_study
 from judge.errors import StudyError
 from tests.tui.studies import batch, build, three
@@ -80,9 +80,10 @@ def test_any_sequence_leaves_log_view_and_labels_consistent(steps: list[tuple[st
                     # In the middle of a commit: the event is appended, then the process ends.
                     try:
                         with desk._transaction():
-                            desk._append(at, "label", "stance", "refute", None, None, (0, 0))  # type: ignore[arg-type]
+                            desk._append(at, Kind.LABEL, "stance", "refute", None, None, Spent())
+                            desk._settle(at)
                             raise StudyError("killed")
-                    except (StudyError, AttributeError):
+                    except StudyError:
                         pass
                     continue
                 if what == "undo":

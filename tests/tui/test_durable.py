@@ -1,0 +1,222 @@
+"""Killed, cut off, crowded, out of disk: what was acknowledged is there once, and nothing else is pretended."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from annotate.desk import Desk
+from annotate.events import Event, fold, label_rows
+from annotate.store import open_study
+from tests.tui.studies import batch, build, labels, three
+from tests.tui.test_tmux import Terminal, terminals
+
+__all__ = ["terminals"]
+FORK = multiprocessing.get_context("fork")
+FIELDS = ["relevance", "stance", "quality"]
+DOMAIN = {f: three().domain(f) for f in FIELDS}
+
+
+def act(desk: Desk, dice: random.Random) -> None:
+    """One thing a person may do, of those that commit an event."""
+    position = dice.randint(1, desk.total)
+    what = dice.random()
+    if what < 0.6:
+        field = dice.choice(FIELDS)
+        desk.label(position, field, dice.choice(DOMAIN[field]))
+    elif what < 0.75:
+        if desk.undo() is None:
+            desk.skip(position)
+    elif what < 0.85:
+        desk.skip(position)
+    elif what < 0.95:
+        desk.flag(position, dice.choice([None, "odd"]))
+    else:
+        desk.note(position, "seen")
+
+
+def work(path: Path, person: str, seed: int, limit: int, told: Connection) -> None:
+    """A process that works until it is killed, or `limit` times; it tells after each commit."""
+    dice = random.Random(seed)
+    with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
+        for _ in range(limit):
+            act(desk, dice)
+            told.send_bytes(b".")
+    told.close()
+
+
+def consistent(path: Path, person: str) -> int:
+    """The log folded again is what the view and the labels say; returns the number of events."""
+    task = three()
+    with open_study(path) as store:
+        conn = store.conn
+        assert conn.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        wanted = set()
+        query = (
+            "SELECT position, unit_id, status, answers, flag, note FROM assignments WHERE annotator_id = ?"
+        )
+        for position, unit, status, answers, flag, note in conn.execute(query, [person]).fetchall():
+            columns = "event_id, kind, field, value, reason, undoes, active_ms, idle_ms"
+            log = conn.execute(
+                f"SELECT {columns} FROM events WHERE annotator_id = ? AND position = ? ORDER BY seq",
+                [person, position],
+            )
+            state = fold(Event(*row) for row in log)
+            assert (status, json.loads(answers), flag, note) == (
+                str(state.status(FIELDS)),
+                state.answers,
+                state.flag,
+                state.note,
+            )
+            wanted |= {(unit, row.field, row.value) for row in label_rows(state, task)}
+        found = conn.execute(
+            "SELECT unit_id, field, value FROM labels WHERE annotator_id = ?", [person]
+        ).fetchall()
+        assert len(found) == len(set(found)) and set(found) == wanted
+        return int(conn.execute("SELECT count(*) FROM events WHERE annotator_id = ?", [person]).fetchone()[0])
+
+
+def test_killed_in_the_middle_of_anything_again_and_again(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", items=6, each=1)
+    batch(path, three(), n=6)
+    dice, before = random.Random(5), 0
+    for round_ in range(12):
+        ours, theirs = FORK.Pipe(duplex=False)
+        process = FORK.Process(target=work, args=(path, "alice", round_, 10_000, theirs))
+        process.start()
+        theirs.close()
+        acknowledged = 0
+        for _ in range(dice.randint(1, 25)):
+            ours.recv_bytes()
+            acknowledged += 1
+        time.sleep(dice.random() / 100)  # anywhere in the next commits
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        try:
+            while True:
+                ours.recv_bytes()
+                acknowledged += 1
+        except EOFError:
+            pass
+        events = consistent(path, "alice")
+        # The last commit may have been made and not told; nothing that was told is missing.
+        assert events - before in (acknowledged, acknowledged + 1)
+        before = events
+
+
+def test_several_annotators_on_one_file_at_once(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", items=6, each=1)
+    people = ["alice", "bob", "carol", "dave"]
+    batch(path, three(), n=6, annotators=people)
+    running = []
+    for seed, person in enumerate(people):
+        ours, theirs = FORK.Pipe(duplex=False)
+        process = FORK.Process(target=work, args=(path, person, seed, 60, theirs))
+        process.start()
+        theirs.close()
+        running.append((person, process, ours))
+    for person, process, ours in running:
+        for _ in range(60):
+            ours.recv_bytes()
+        process.join()
+        assert process.exitcode == 0
+        assert consistent(path, person) == 60
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    path = build(tmp_path / "s.db", items=15)
+    batch(path, n=30)
+    return path
+
+
+@pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGTERM], ids=["a dropped line", "a shutdown"])
+def test_a_line_that_drops_keeps_what_was_labelled(
+    study: Path, terminals: Callable[..., Terminal], how: signal.Signals
+) -> None:
+    terminal = terminals()
+    terminal.run("open", "pilot", "--as", "alice", "-d", str(study))
+    terminal.until("1/30")
+    for n in range(1, 6):
+        terminal.type("s")
+        terminal.until(f" {n} done")
+    child = terminal.child()
+    if how == signal.SIGHUP:
+        terminal.tmux("kill-session")  # the kernel sends SIGHUP, as sshd's end of a line does
+    else:
+        os.kill(child, how)
+    end = time.monotonic() + 10
+    while Path(f"/proc/{child}").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert len(labels(study)) == 5
+    again = terminals()
+    again.run("open", "pilot", "--as", "alice", "-d", str(study))
+    again.until("6/30")  # and the seat is free
+
+
+def test_a_full_disk_is_told_and_nothing_is_pretended(
+    study: Path, terminals: Callable[..., Terminal]
+) -> None:
+    """The kernel refuses to let any file of the program grow past a limit, as a full disk would."""
+    terminal = terminals()
+    terminal.type(f"ulimit -f {study.stat().st_size // 512 + 40}", "Enter")  # dash counts blocks of 512 bytes
+    terminal.run("open", "pilot", "--as", "alice", "-d", str(study))
+    terminal.until("1/30")
+    done = 0
+    while done < 30:
+        terminal.type("s")
+        screen = terminal.wait(
+            lambda done=done: f" {done + 1} done" in terminal.screen() or "not stored" in terminal.screen(),
+            "an answer",
+        )
+        if "not stored" in screen:
+            break
+        done += 1
+    assert 0 < done < 30, "the limit came in the middle"
+    assert "no room on the disk" in terminal.screen() and f" {done} done" in terminal.screen()
+    assert len(labels(study)) == done
+    terminal.type("C-q")
+    told = terminal.until("refused").replace("\n", "")
+    assert f"{done} of 30 done" in told and "Traceback" not in told
+    again = terminals()
+    again.run("open", "pilot", "--as", "alice", "-d", str(study))
+    again.until(f"{done + 1}/30")
+    again.type("r")
+    again.until(f" {done + 1} done")
+    assert len(labels(study)) == done + 1
+    with open_study(study) as store:
+        events = store.conn.execute("SELECT count(*) FROM events WHERE kind = 'label'").fetchone()
+        assert events == (done + 1,)
+
+
+def test_what_cannot_be_opened_is_said_in_one_line(study: Path, terminals: Callable[..., Terminal]) -> None:
+    keymap = study.with_name("keys.toml")
+    keymap.write_text('[keys]\nundo = "s"\n')
+    terminal = terminals(200, 50)
+
+    def said(*args: str) -> str:
+        terminal.type("clear", "Enter")
+        terminal.run(*args, "-d", str(study), ";", "echo exit=$?")
+        terminal.wait(lambda: "exit=" in terminal.screen().replace("exit=$?", ""), "its end")
+        return terminal.screen().replace("\n", "")
+
+    assert "batch 'pilot' is not for 'zoe'; its annotators are: alice" in said("open", "pilot", "--as", "zoe")
+    assert "no batch 'pilto'; there are: pilot" in said("open", "pilto", "--as", "alice")
+    clash = said("open", "pilot", "--as", "alice", "--keymap", str(keymap))
+    assert "key 's' of 'undo' is that of label 'support'" in clash and "exit=2" in clash
+    assert "--theme nrod: there is no such theme" in said("open", "pilot", "--as", "alice", "--theme", "nrod")
+    with open_study(study) as store:
+        store.conn.execute("UPDATE batches SET closed = '2026-01-02T00:00:00Z'")
+    closed = said("open", "pilot", "--as", "alice")
+    assert "was closed on 2026-01-02" in closed and "exit=1" in closed and "Traceback" not in closed
