@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -70,7 +71,8 @@ def _sit(
     from annotate.tui.keymap import load_keymap
     from annotate.tui.settings import own_keymap, remembered_theme
 
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    # In a browser there is no terminal: annotate serve says so by naming the driver.
+    if not (os.environ.get("TEXTUAL_DRIVER") or (sys.stdin.isatty() and sys.stdout.isatty())):
         raise UsageError("this needs a terminal; annotate serve opens it in a browser")
     with open_study(db) as store:
         task = batch_info(store, name).task

@@ -11,6 +11,19 @@ from judge.errors import MissingExtra
 COOKIE = "annotate"
 
 
+# textual-serve's page asks another site for a font: whoever labels here is nobody else's business.
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' ws://127.0.0.1:*; frame-ancestors 'none'"
+)
+
+
+async def _only_from_here(request: Any, response: Any) -> None:
+    response.headers["Content-Security-Policy"] = POLICY
+    response.headers["Referrer-Policy"] = "no-referrer"
+    response.headers["Cache-Control"] = "no-store"
+
+
 def make_server(command: str, port: int) -> tuple[Any, str]:
     """A server that runs `command` for whoever brings the token, and the address to open.
 
@@ -48,6 +61,7 @@ def make_server(command: str, port: int) -> tuple[Any, str]:
         async def _make_app(self) -> web.Application:
             app: web.Application = await super()._make_app()
             app.middlewares.append(guard)
+            app.on_response_prepare.append(_only_from_here)
             return app
 
         async def on_startup(self, app: web.Application) -> None:

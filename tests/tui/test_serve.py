@@ -1,0 +1,164 @@
+"""annotate serve in a real browser: the token, the screen, a key that labels."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import matplotlib.image
+import pytest
+
+from annotate.store import open_study
+from tests.annotate.report_browser import browser
+from tests.tui.studies import batch, build, labels
+
+pytest.importorskip("textual_serve")
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    path = build(tmp_path / "s.db")
+    batch(path, n=6)
+    return path
+
+
+@asynccontextmanager
+async def serving(study: Path, *args: str) -> AsyncIterator[str]:
+    """The real command on a free port; gives the address it prints, and ends with the block."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [
+        "-m",
+        "annotate",
+        "serve",
+        "pilot",
+        "--as",
+        "alice",
+        "--port",
+        str(port),
+        "-d",
+        str(study),
+        *args,
+    ]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
+    assert process.stderr is not None
+    try:
+        line = (await asyncio.wait_for(process.stderr.readline(), 60)).decode()
+        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
+        assert found, line
+        for _ in range(300):
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.close()
+                break
+            except OSError:
+                await asyncio.sleep(0.1)
+        yield found[0]
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+async def status(url: str, **kwargs: object) -> int:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(url, allow_redirects=False, **kwargs) as reply,  # type: ignore[arg-type]
+    ):
+        return reply.status
+
+
+async def until(study: Path, count: int) -> None:
+    for _ in range(300):
+        if len(labels(study)) == count:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"{len(labels(study))} labels, not {count}")
+
+
+async def test_the_token_works_once_and_nothing_works_without(study: Path) -> None:
+    async with serving(study) as address:
+        home = address.partition("?")[0]
+        assert await status(home) == 403
+        assert await status(f"{home}?token=wrong") == 403
+        assert await status(f"{home}static/js/textual.js") == 403
+        assert await status(f"{home}ws") == 403
+        # unsafe: an address without a name may set cookies, as browsers allow.
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+            async with session.get(address) as reply:
+                assert reply.status == 200 and "token" not in str(reply.url)
+                cookie = reply.history[0].headers["Set-Cookie"]
+            assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
+            assert (await session.get(home)).status == 200
+            # Another site's page may hold the cookie's browser, but not open the socket with it.
+            with pytest.raises(aiohttp.WSServerHandshakeError) as e:
+                await session.ws_connect(f"{home}ws", headers={"Origin": "http://evil.example"})
+            assert e.value.status == 403
+        assert await status(address) == 403, "the second use"
+        assert await status(home, cookies={"annotate": "guess"}) == 403
+
+
+async def test_a_key_in_the_browser_labels(study: Path, tmp_path: Path) -> None:
+    async with serving(study) as address, browser() as page:
+        for domain in ("Page", "Network"):
+            await page.call(f"{domain}.enable")
+        await page.look(width=1100)
+        await page.call("Emulation.setFocusEmulationEnabled", enabled=True)
+        await page.call("Page.navigate", url=address)
+        for _ in range(300):
+            with open_study(study) as store:
+                sittings = store.conn.execute("SELECT count(*) FROM sessions").fetchone()[0]
+            if sittings > 1:  # the first is the command's own look at batch and person
+                break
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(2)
+        for kind in ("mousePressed", "mouseReleased"):
+            await page.call("Input.dispatchMouseEvent", type=kind, x=300, y=500, button="left", clickCount=1)
+        for count, key in enumerate("srn", 1):
+            code = {
+                "key": key,
+                "text": key,
+                "code": f"Key{key.upper()}",
+                "windowsVirtualKeyCode": ord(key.upper()),
+            }
+            await page.call("Input.dispatchKeyEvent", type="keyDown", **code)
+            await page.call("Input.dispatchKeyEvent", type="keyUp", **{**code, "text": ""})
+            await until(study, count)
+        await asyncio.sleep(1)
+        await page.screenshot(tmp_path / "page.png", whole=False)
+        picture = matplotlib.image.imread(io.BytesIO((tmp_path / "page.png").read_bytes()))
+        # A terminal with text in it: not one colour, and most of it the dark ground.
+        dark = (picture[..., :3].max(axis=2) < 0.3).mean()
+        light = (picture[..., :3].min(axis=2) > 0.6).mean()
+        assert dark > 0.5 and light > 0.005, (dark, light)
+        home = address.partition("?")[0]
+        asked = [url for url in page.requests if not url.startswith((home, "data:", "blob:"))]
+        assert all(page.blocked) and len(page.blocked) >= len(asked), "nothing is fetched from elsewhere"
+    assert sorted(labels(study).values()) == ["neutral", "refute", "support"]
+
+
+async def test_complaints_come_before_the_browser(study: Path) -> None:
+    async def said(*args: str) -> tuple[int | None, str]:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "annotate", "serve", *args, "-d", str(study), stderr=asyncio.subprocess.PIPE
+        )
+        _, err = await asyncio.wait_for(process.communicate(), 60)
+        return process.returncode, err.decode()
+
+    code, text = await said("pilot", "--as", "zoe")
+    assert code == 2 and "its annotators are: alice" in text
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        code, text = await said("pilot", "--as", "alice", "--port", str(taken.getsockname()[1]))
+        assert code == 1 and "is taken; choose another with --port" in text
