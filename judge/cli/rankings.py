@@ -90,3 +90,34 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> int:
         rows = list_rankings(store)
     emit_rows("rankings", rows, ["name", "stage", "items", "entries", "longest"], as_json, as_csv)
     return Exit.DONE
+
+
+@rankings.command("attach")
+@click.option("--name", help="The ranking, when there are several.")
+@click.option("--stage", type=click.Choice(STAGES), help="Its stage, when it has several.")
+@click.option("-k", default=10, show_default=True, type=click.IntRange(1), help="The first K of each list.")
+@click.option("--dataset", help="Items of this data set only.")
+@db_option
+@json_option
+def attach(name: str | None, stage: str | None, k: int, dataset: str | None, db: Path, as_json: bool) -> int:
+    """Give each item copies of the listed passages that are another item's, so that they can be labelled.
+
+    \b
+    judge rankings attach -k 10
+    judge run stance -m openai/gpt-5-mini
+
+    A unit is a passage with its own item. Gold labels are not copied; doing it again changes nothing.
+    """
+    from judge.store import Store
+    from judge.store.attach import attach as copy
+    from judge.store.rankings import choose
+
+    with Store.open(db, create=False) as store:
+        ranking = choose(store, name, stage)
+        report = copy(store, ranking, k, dataset)
+    row = {"name": ranking[0], "stage": ranking[1], "k": k, "passages": report.counts["passages"]}
+    if as_json:
+        emit_json("rankings_attach", {"study": str(db), **row})
+    else:
+        emit_rows("rankings_attach", [row], ["name", "stage", "k", "passages"], False, False)
+    return Exit.DONE

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from judge.suites import faithfulness, garage, mirage, raguard
+from judge.suites import confirmation, faithfulness, garage, mirage, raguard
 from judge.suites.paper import Paper
 
 PAPERS: dict[str, Paper] = {
-    paper.PAPER.name: paper.PAPER for paper in (garage, raguard, mirage, faithfulness)
+    paper.PAPER.name: paper.PAPER for paper in (garage, raguard, confirmation, mirage, faithfulness)
 }

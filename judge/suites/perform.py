@@ -12,6 +12,7 @@ from judge.providers.base import Provider
 from judge.runner import Live, Plan, Report, contexts, run_task
 from judge.runner.generate import Generation, generate
 from judge.store.answers import add_claims
+from judge.store.attach import attach
 from judge.store.export import stored_task
 from judge.store.selection import Selection
 from judge.store.study import Store
@@ -77,6 +78,9 @@ async def _perform(
 ) -> Report | None:
     if step.kind == "retrieve":
         retrieve(step)
+        return None
+    if step.kind == "attach" and step.ranking is not None and step.k is not None:
+        attach(store, step.ranking, step.k, step.dataset)
         return None
     if step.kind == "claims":
         run = store.conn.execute("SELECT task FROM runs WHERE run_id = ?", [step.run_id]).fetchone()

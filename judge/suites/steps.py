@@ -22,9 +22,10 @@ class Step:
     generate   answers by `task` under the context `condition`, by the system `system`
     claims     claims out of the run `run_id`
     retrieve   a ranking by BM25
+    attach     copies of the first `k` listed passages for the items that have them from another one
     """
 
-    kind: Literal["run", "generate", "claims", "retrieve"]
+    kind: Literal["run", "generate", "claims", "retrieve", "attach"]
     why: str
     task: str = ""
     where: str | None = None
@@ -34,6 +35,7 @@ class Step:
     ranking: tuple[str, str] | None = None
     run_id: str | None = None
     dataset: str | None = None
+    k: int | None = None
     options: Mapping[str, Json] = field(default_factory=dict, compare=False)
     """Options of the run that this goes on with; none for a new one."""
 
@@ -41,6 +43,10 @@ class Step:
         """The command, word by word."""
         if self.kind == "claims":
             return ["judge", "answers", "claims", str(self.run_id), "-d", db]
+        if self.kind == "attach" and self.ranking is not None:
+            data = ["--dataset", self.dataset] if self.dataset else []
+            which = ["--name", self.ranking[0], "--stage", self.ranking[1], "-k", str(self.k)]
+            return ["judge", "rankings", "attach", *which, *data, "-d", db]
         if self.kind == "retrieve":
             data = ["--dataset", self.dataset] if self.dataset else []
             return ["judge", "retrieve", "--retriever", "bm25", *data, "-d", db]

@@ -1,0 +1,229 @@
+"""judge score confirmation: support ratios, bias of lists and of answers, people's consensus, the picture."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.store import Store
+from tests.answers.helpers import column
+from tests.cli.helpers import checked
+from tests.formats import write_jsonl
+from tests.suites.helpers import Judge, answers, commands, give, score
+
+PAIRS: list[dict[str, Any]] = [
+    {
+        "pair_id": "p1",
+        "original": "Tea helps sleep.",
+        "counter": "Tea harms sleep.",
+        "passages": [{"id": name, "text": f"Text {name}."} for name in "abcd"],
+    },
+    {
+        "pair_id": "p2",
+        "original": "Salt helps.",
+        "counter": "Salt harms.",
+        "passages": [{"id": "e", "text": "Text e."}],
+    },
+]
+LISTS = {
+    "retrieve": {"p1-original": "abc", "p1-counter": "abd", "p2-original": "e", "p2-counter": "e"},
+    "rerank": {"p1-original": "ac", "p1-counter": "ab", "p2-original": "e", "p2-counter": "e"},
+}
+STANCES = {
+    "p1-original/a": "support",
+    "p1-original/b": "refute",
+    "p1-original/c": "neutral",
+    "p1-counter/a": "support",
+    "p1-counter/b": "support",
+    "p1-counter/d": "neutral",
+    "p2-original/e": "support",
+    "p2-counter/e": "refute",
+}
+CLAIMS = ("p1-original", "p1-counter", "p2-original", "p2-counter")
+
+
+def lists(judge: Judge, folder: Path, stages: dict[str, dict[str, str]], name: str = "own") -> None:
+    for stage, found in stages.items():
+        run = folder / f"{stage}.run"
+        run.write_text(
+            "".join(
+                f"{item} Q0 {document} {rank} {9 - rank} {name}\n"
+                for item, documents in found.items()
+                for rank, document in enumerate(documents, 1)
+            )
+        )
+        judge("rankings", "import", "--stage", stage, run)
+
+
+@pytest.fixture
+def study(judge: Judge, tmp_path: Path) -> None:
+    judge("items", "import", "claim-pairs", write_jsonl(tmp_path / "c.jsonl", PAIRS), "--dataset", "c")
+    lists(judge, tmp_path, LISTS)
+    give("stance", {f"c:{unit}": label for unit, label in STANCES.items()})
+    answers(judge, tmp_path, [(claim, "s", "rag", f"About {claim}.") for claim in CLAIMS])
+
+
+def verdicts(*labels: str) -> None:
+    given = zip(CLAIMS, labels, strict=True)
+    give("confirmation", {f"c:{claim}@s@rag": label for claim, label in given})
+
+
+def vote(pair: str, *labels: str) -> None:
+    unit = f"c:{pair}-original~c:{pair}-counter"
+    with Store.open("study.db") as store, store.transaction() as conn:
+        for n, label in enumerate(labels):
+            conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, 'human', '{}')", [f"person{n}"])
+            conn.execute(
+                "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, 'counter_check', ?, ?)",
+                [unit, f"person{n}", label],
+            )
+
+
+def test_bias_of_lists_and_answers_by_hand(judge: Judge, study: None) -> None:
+    verdicts("yes", "yes", "yes", "no")
+    found = score(judge, "confirmation")
+    # retrieve: SR p1 = 1/2 and 2/2, p2 = 1 and 0. SR_o + SR_c - 1 = 0.5 and 0, mean 0.25.
+    assert found.value("sr_original[retrieve]") == 0.75 and found.value("sr_counter[retrieve]") == 0.5
+    assert found.value("cr[retrieve]") == 0.25 and found.value("signed_cr[retrieve]") == 0.25
+    # Neutral: c and d of the eight listed passages. Overlap: {a,b,c} with {a,b,d} 2/4, {e} with {e} 1.
+    assert found.value("neutral_share[retrieve]") == 0.25
+    assert found.value("overlap[retrieve]") == 0.75
+    # rerank: p1 = 1/1 (c is neutral) and 2/2, so 1; p2 as before. CR 0.5, so 0.25 more than at retrieve.
+    assert found.value("cr[rerank]") == 0.5
+    assert found.value("cr_change[retrieve to rerank]") == 0.25
+    assert found.value("defined_pairs[rerank]") == 1.0 and found["cr[rerank]"]["n_units"] == 2
+    # Both answers of p1 support their claim, those of p2 do not: 1 of 2.
+    assert found.value("cbr") == 0.5
+    assert (found.document["system"], found.document["condition"]) == ("s", "rag")
+    printed = {p["measure"] for p in found.document["published"]}
+    assert {"cbr", "cr[retrieve]", "neutral_share[rerank]"} <= printed
+
+
+def test_a_shorter_list_and_answers_that_are_not_valid(judge: Judge, study: None) -> None:
+    verdicts("yes", "yes", "yes", "unparsed")
+    found = score(judge, "confirmation", "--k", "1")
+    # First ranks only: p1 support and support (SR 1 and 1), p2 support and refute.
+    assert found.value("cr[retrieve]") == 0.5
+    # p2 has an answer without a verdict: only p1 is valid, and biased.
+    cbr = found["cbr"]
+    assert (cbr["value"], cbr["n_units"], cbr["coverage"], cbr["missing"]) == (1.0, 1, 0.5, {"unparsed": 1})
+    assert found.value("valid_pairs") == 0.5
+
+
+def test_pairs_that_people_turn_down_are_left_out(judge: Judge, study: None) -> None:
+    verdicts("yes", "yes", "yes", "no")
+    vote("p1", "yes", "yes", "yes", "no")  # 0.75, above 0.73
+    vote("p2", "yes", "yes", "no")  # 0.667
+    found = score(judge, "confirmation")
+    assert (found.value("cr[retrieve]"), found["cr[retrieve]"]["n_units"], found.value("cbr")) == (
+        0.5,
+        1,
+        1.0,
+    )
+    assert any("1 confirmed" in n and "1 turned down (left out)" in n for n in found.document["notes"])
+    assert score(judge, "confirmation", "--consensus", "all").value("cr[retrieve]") == 0.25
+    assert score(judge, "confirmation", "--consensus", "0.6").value("cr[retrieve]") == 0.25
+    told = judge("score", "confirmation", "--consensus", "0.8", "--unchecked", "drop", code=2).err
+    assert "no pair is left" in told
+
+
+def test_the_picture_and_the_claims(judge: Judge, study: None, tmp_path: Path) -> None:
+    verdicts("yes", "yes", "yes", "no")
+    files = ("--plot", "a.svg", "--claims", "a.csv")
+    judge("score", "confirmation", *files)
+    assert ET.fromstring(Path("a.svg").read_text("utf-8")).tag.endswith("svg")
+    first = Path("a.svg").read_bytes()
+    judge("score", "confirmation", *files)
+    assert Path("a.svg").read_bytes() == first
+    with Path("a.csv").open() as file:
+        told = {(row["claim_id"], row["stage"]): row for row in csv.DictReader(file)}
+    assert len(told) == 8
+    row = told["c:p1-original", "retrieve"]
+    assert (row["n_support"], row["n_refute"], row["n_neutral"], row["sr"]) == ("1", "1", "1", "0.5")
+    assert "name it so" in judge("score", "confirmation", "--plot", "a.png", code=1).err
+    assert "No such file" in judge("score", "confirmation", "--plot", "none/a.svg", code=1).err
+
+
+def test_missing_labels_are_commands_and_partial_counts_them(judge: Judge, study: None) -> None:
+    give("stance", {"c:p1-original/a": "support"}, model="other")
+    told = commands(judge, "confirmation", "-m", "other")
+    assert [shlex.split(line)[:3] for line in told] == [
+        ["judge", "run", "stance.v1"],
+        ["judge", "run", "confirmation"],
+    ]
+    found = score(judge, "confirmation", "-m", "other", "--partial", "--part", "retrieval")
+    # Seven of the eight listed passages have no stance.
+    assert found.value("missing_stances[retrieve]") == 7 / 8
+    assert found["cr[retrieve]"]["missing"] == {"not judged": 2}
+
+
+def test_passages_of_other_items_become_units(judge: Judge, tmp_path: Path) -> None:
+    rows = [
+        {"id": "shelf", "question": "?", "passages": [{"id": "s", "text": "Shelf.", "title": "T", "gold": {"stance": "support"}}]},
+        {"id": "o", "claim": "Up.", "pair_id": "p", "polarity": "original"},
+        {"id": "c", "claim": "Down.", "pair_id": "p", "polarity": "counter"},
+    ]  # fmt: skip
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "d.jsonl", rows), "--dataset", "d")
+    lists(judge, tmp_path, {"retrieve": {"o": ["d:shelf/s"], "c": ["d:shelf/s"]}})  # type: ignore[dict-item]
+    part = ("confirmation", "--part", "retrieval")
+    told = commands(judge, *part)
+    assert told[0].startswith("judge rankings attach --name own --stage retrieve -k 10 --dataset d")
+    done = judge(*shlex.split(told[0])[1:], "--json")
+    assert checked(done.out, "rankings_attach")["passages"] == 2
+    assert column("SELECT text FROM passages WHERE item_id = 'd:c'") == ["Shelf."]
+    assert column("SELECT count(*) FROM labels WHERE unit_id LIKE 'd:c/%'") == [0]
+    assert checked(judge(*shlex.split(told[0])[1:], "--json").out, "rankings_attach")["passages"] == 0
+    give("stance", dict.fromkeys(column("SELECT unit_id FROM units WHERE kind = 'passage'"), "support"))
+    found = score(judge, *part)
+    # Both sides find support: SR 1 and 1, CR 1; the same document, overlap 1.
+    assert (found.value("cr[retrieve]"), found.value("overlap[retrieve]")) == (1.0, 1.0)
+
+
+def test_a_whole_suite(judge: Judge, tmp_path: Path) -> None:
+    claims = [
+        {"id": str(n), "claim": f"Tea number {n} helps.", "passages": [f"Tea {n} helps sleep."]}
+        for n in range(4)
+    ]
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "d.jsonl", claims), "--dataset", "d")
+    judge("pairs", "build", "-m", "scripted/hash", code=None)
+    built = column("SELECT count(*) FROM units WHERE kind = 'pair'")[0]
+    assert built > 0
+    run = tmp_path / "a.run"
+    items = column("SELECT item_id FROM items WHERE dataset = 'd-pairs'")
+    documents = column("SELECT passage_id FROM passages WHERE item_id LIKE 'd:%' ORDER BY 1")
+    run.write_text("".join(f"{i} Q0 {p} {n} {9 - n} r\n" for i in items for n, p in enumerate(documents, 1)))
+    judge("rankings", "import", "--stage", "retrieve", run)
+    done = judge(
+        "suite", "confirmation", "-m", "scripted/hash", "--dataset", "d-pairs", "--context", "top:2", "--json"
+    )
+    document = checked(done.out, "score")
+    assert document["condition"] == "top:2:r:retrieve"
+    told = {m["measure"]: m for m in document["measures"]}
+    assert told["cbr"]["n_units"] == built and told["missing_stances[retrieve]"]["value"] == 0.0
+    again = judge("score", "confirmation", "--dataset", "d-pairs", "--context", "top:2", "--json")
+    assert checked(again.out, "score")["measures"] == document["measures"]
+
+
+BAD = [
+    (("--k", "x"), 2, "--k is a list of whole numbers"),
+    (("--ranking", "z"), 2, "no ranking 'z' of 'c'; there are: own"),
+    (("--consensus", "most"), 2, "--consensus is a number"),
+    (("--system", "z"), 2, "no answers of that system"),
+]
+
+
+@pytest.mark.parametrize(("more", "code", "told"), BAD, ids=[told for *_, told in BAD])
+def test_what_cannot_be_asked_for(
+    judge: Judge, study: None, more: tuple[str, ...], code: int, told: str
+) -> None:
+    assert told in judge("score", "confirmation", *more, code=code).err
+
+
+def test_a_data_set_without_pairs(judge: Judge, tmp_path: Path) -> None:
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "d.jsonl", [{"id": "1", "claim": "x"}]))
+    assert "no pairs" in judge("score", "confirmation", code=2).err
