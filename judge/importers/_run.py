@@ -26,8 +26,7 @@ def import_files(
     the file it stands in then leaves nothing in the study.
     """
     for path in paths:
-        if not path.is_file():
-            raise UsageError(f"{path}: no such file")
+        _check_file(path)
     together = bool(getattr(importer, "TOGETHER", False))
     groups = [list(paths)] if together else [[p] for p in paths]
     reports = []
@@ -60,8 +59,7 @@ def import_with(
 
     Raises UsageError for a path that is no file, BadInput for the first bad row unless `skip_bad`.
     """
-    if not path.is_file():
-        raise UsageError(f"{path}: no such file")
+    _check_file(path)
     skipped: list[BadInput] = []
 
     def bad(error: BadInput) -> None:
@@ -70,6 +68,11 @@ def import_with(
         skipped.append(error)
 
     return add(store, read(bad), replace(info, files={str(path): _sha256(path)}), skipped, bad)
+
+
+def _check_file(path: Path) -> None:
+    if not path.is_file():
+        raise UsageError(f"{path}: {'a folder: name its files' if path.is_dir() else 'no such file'}")
 
 
 def _sha256(path: Path) -> str:

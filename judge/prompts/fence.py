@@ -38,7 +38,7 @@ def untrusted(name: str, text: str) -> Untrusted:
 def neutralise(text: str) -> str:
     """Break up chat-template tokens and look-alike fences, and drop control characters."""
     # Few texts hold any of these, and looking is much quicker than replacing.
-    if _HAS_CONTROL.search(text):
+    if not text.isprintable() and _HAS_CONTROL.search(text):
         text = text.translate(_CONTROL)
     if "<" in text or "[" in text:
         text = _CHAT_TOKENS.sub(lambda m: m[0][0] + " " + m[0][1:], text)

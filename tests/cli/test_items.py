@@ -54,6 +54,7 @@ def test_a_bad_row_says_where_and_what_to_do(judge: Judge, tmp_path: Path) -> No
         (["xml", "x"], "no format 'xml'; there are: "),
         (["jsonl"], "needs a PATH"),
         (["jsonl", "gone.jsonl"], "gone.jsonl: no such file"),
+        (["jsonl", "."], ".: a folder: name its files"),
         (["jsonl", "pairs.jsonl", "--map", "claim"], "--map claim: write it as key=value"),
         (["jsonl", "pairs.jsonl", "--map", "=x"], "--map =x: write it as key=value"),
         (["jsonl", "pairs.jsonl", "--map", "klaim=x"], "'klaim' is not a field"),
