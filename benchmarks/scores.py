@@ -1,6 +1,7 @@
 """Speed and memory of the paper's measures over 1,000,000 judgements. Measures and prints, asserts nothing.
 
     uv run python benchmarks/scores.py
+    uv run python benchmarks/scores.py study     only what is read from a study
 
 One judgement a row: sentences of GaRAGe's answers (each judged twice, so half as many rows), claims, citations,
 stances, answers, options. Every measure comes with its interval of 1,000 block resamples.
@@ -12,13 +13,17 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from judge.prompts import load_task
 from judge.scores import (
     attribution,
     citation_support,
@@ -34,6 +39,11 @@ from judge.scores import (
 from judge.scores.compare import compare_all
 from judge.scores.score import Score, scored
 from judge.scores.units import Units
+from judge.store import Store
+from judge.store.runs import start_run
+from judge.suites.paper import Asked
+from judge.suites.papers import PAPERS
+from judge.suites.result import score
 
 ROWS, REPLICATES = 1_000_000, 1_000
 RNG = np.random.default_rng(1)
@@ -196,6 +206,107 @@ SUITES: dict[str, Suite] = {
 }
 
 
+def study(path: Path) -> None:
+    """A GaRAGe study with 1,000,000 judgements: 50,000 answers of ten sentences, each judged twice.
+
+    Written by plain SQL: the importers and the runner are measured elsewhere.
+    """
+    n, each, task_of = ROWS // 20, 10, ("grounding", "grounding_relevant")
+    with Store.open(path) as store, store.transaction() as conn:
+        conn.execute("INSERT INTO imports VALUES ('i', 'x', 'garage', '[]', '{}', '{}', '{}', '[]', '2024')")
+        conn.executemany(
+            "INSERT INTO items (item_id, dataset, question_id, question, meta, content_sha, import_id) "
+            "VALUES (?, 'garage', ?, 'q', '{}', 'x', 'i')",
+            ((f"garage:{i}", f"garage:{i}") for i in range(n)),
+        )
+        conn.executemany(
+            "INSERT INTO passages VALUES (?, ?, 0, NULL, 'p', NULL, NULL, '{}', 'x', 'i')",
+            ((f"garage:{i}/p", f"garage:{i}") for i in range(n)),
+        )
+        conn.executemany(
+            "INSERT INTO answers VALUES (?, ?, 'm', 'all', ?, '[]', NULL, '{}', 'x', 'i')",
+            ((f"garage:{i}@m@all", f"garage:{i}", "Is so. " * each) for i in range(n)),
+        )
+        add = "INSERT INTO units (unit_id, kind, item_id, question_id, passage_id, answer_id, span) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        for i in range(n):
+            item = f"garage:{i}"
+            answer = f"{item}@m@all"
+            conn.execute(add, [item, "item", item, item, None, None, None])
+            conn.execute(add, [f"{item}/p", "passage", item, item, f"{item}/p", None, None])
+            conn.execute(add, [answer, "answer", item, item, None, answer, None])
+            conn.executemany(
+                add,
+                (
+                    (
+                        f"{answer}#s{k}",
+                        "sentence",
+                        item,
+                        item,
+                        None,
+                        answer,
+                        f'{{"n":{k},"start":0,"end":6,"cited":[]}}',
+                    )
+                    for k in range(each)
+                ),
+            )
+        gold = "INSERT OR IGNORE INTO annotators VALUES ('gold', 'gold', '{}')"
+        conn.execute(gold)
+        label = "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, ?, ?, ?)"
+        conn.executemany(
+            label, ((f"garage:{i}/p", "relevance", "gold", "ANSWER-THE-QUESTION") for i in range(n))
+        )
+    for name in ("eligibility", *task_of):
+        task = load_task(name)
+        values = [label.value for label in task.spec.questions[0].labels]
+        with Store.open(path) as store:
+            run, _ = start_run(store, task, "m", {}, {})
+            kind = "answer" if name == "eligibility" else "sentence"
+            with store.transaction() as conn:
+                conn.create_function("drawn", 1, partial(drawn, values))
+                conn.execute(
+                    "INSERT INTO judgements SELECT ?, unit_id, 0, 0, 'ok', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+                    "0, '2024' FROM units WHERE kind = ? ORDER BY unit_id",
+                    [run, kind],
+                )
+                conn.execute(
+                    "INSERT INTO labels (unit_id, field, annotator_id, value) "
+                    "SELECT unit_id, ?, ?, drawn(rowid) FROM units WHERE kind = ? ORDER BY unit_id",
+                    [task.fields[0], run, kind],
+                )
+
+
+def drawn(values: Sequence[str], n: int) -> str:
+    """A label for the n-th unit, the same in every process."""
+    return values[n * 2654435761 % 2**32 % 31 % len(values)]
+
+
+def from_study() -> None:
+    """Everything from the file to the intervals, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "study.db"
+        study(path)
+        size = path.stat().st_size / 1e6
+        code = f"import benchmarks.scores as b; b.read_study({str(path)!r})"
+        print(
+            f"off a study of {ROWS:,} judgements ({size:.0f} MB): judge score garage       asked: under 10 s, 1,024 MB"
+        )
+        root = Path(__file__).parent.parent
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
+
+
+def read_study(path: str) -> None:
+    """Read and measure; prints seconds and the peak of this process."""
+    asked = Asked(parts=("eligibility", "grounding", "factuality", "relevant", "raf"))
+    start, cpu = time.perf_counter(), time.process_time()
+    with Store.open(path) as store:
+        found = score(store, PAPERS["garage"], asked, replicates=REPLICATES)
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    judged = sum(sum(run["counts"].values()) for run in found.runs)
+    print(
+        f"  {f'{len(found.lines)} measures of {judged:,} judgements':<58} {seconds:8.2f} s {peak():8.0f} MB"
+    )
+
+
 def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
         1024**2 if sys.platform == "darwin" else 1024
@@ -246,6 +357,8 @@ def one(name: str) -> None:
 
 
 def main() -> None:
+    if sys.argv[1:] == ["study"]:
+        return from_study()
     if sys.argv[1:]:
         return one(sys.argv[1])
     print(f"load of the machine when it started: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
@@ -254,7 +367,7 @@ def main() -> None:
     print(f"  {'':<40} {'scores':>10} {'intervals':>10} {'tables':>11} {'peak':>11}", flush=True)
     for name in SUITES:
         subprocess.run([sys.executable, __file__, name], check=True)
-    return None
+    return from_study()
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ from judge.suites.paper import Asked
 from judge.types import GOLD
 
 HUMAN = "human"
+PARTS = ("sentence", "citation", "claim")
+"""Kinds of units that are parts of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Rows:
 
     def __init__(self, store: Store, asked: Asked) -> None:
         self.store, self.asked = store, asked
+        self._read_units: dict[str, pd.DataFrame] = {}
         selection.offer_shuffle(store.conn)
 
     @cached_property
@@ -169,9 +172,7 @@ class Rows:
 
     def sentences(self, of: System) -> pd.DataFrame:
         """unit_id, answer_unit of every sentence of a system's answers."""
-        found = self._units("sentence", of.where, "n answer_id")
-        found["answer_unit"] = self._answer_units(found.pop("answer_id"))
-        return found
+        return self._units("sentence", of.where, "n answer_id")
 
     def claim_counts(self) -> pd.Series:
         """How many claims each answer has, by its unit; answers without any are not in it."""
@@ -183,8 +184,8 @@ class Rows:
 
     def _counts(self, kind: str) -> pd.Series:
         query = (
-            "SELECT a.rowid, count(*) FROM units AS s JOIN units AS a ON a.unit_id = s.answer_id "
-            "WHERE s.kind = ? GROUP BY s.answer_id"
+            "SELECT a.rowid, s.n FROM (SELECT answer_id, count(*) AS n FROM units WHERE kind = ? GROUP BY answer_id) "
+            "AS s JOIN units AS a ON a.unit_id = s.answer_id"
         )
         found = frame(self.store.conn, query, [kind], "n count_n")
         return pd.Series(found["count_n"].to_numpy(), index=found["n"].to_numpy())
@@ -200,9 +201,16 @@ class Rows:
 
     def _units(self, kind: str, where: str, columns: str, scope: str | None = None) -> pd.DataFrame:
         wanted = " AND ".join(f"({part})" for part in (where, scope or self.scope) if part)
-        listed = ", ".join(columns.split())
-        query = f"SELECT {listed} FROM unit_texts WHERE kind = ? AND {wanted} ORDER BY n"
-        return frame(self.store.conn, query, [kind], columns).rename(columns={"n": "unit_id"})
+        names = columns.split()
+        query = f"SELECT {', '.join(names)} FROM unit_texts WHERE kind = ? AND {wanted} ORDER BY n"
+        # Several tasks ask about the same units: they are read once.
+        key = f"{kind} {query}"
+        if key not in self._read_units:
+            found = frame(self.store.conn, query, [kind], columns).rename(columns={"n": "unit_id"})
+            if kind in PARTS and "answer_id" in found:
+                found["answer_unit"] = self._answer_units(found.pop("answer_id"))
+            self._read_units[key] = found
+        return self._read_units[key].copy()
 
     def _answer_units(self, answer_ids: pd.Series) -> np.ndarray[Any, Any]:
         """The units of answers, by the answers' ids: a part names its whole by number."""

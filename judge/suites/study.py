@@ -23,11 +23,9 @@ from judge.suites import chosen
 from judge.suites.chosen import Run
 from judge.suites.labelled import Found, UnitNumbers, fitting, majority, of_run, put
 from judge.suites.paper import Asked, Paper
-from judge.suites.rows import Rows, System
+from judge.suites.rows import PARTS, Rows, System
 from judge.suites.steps import FALLBACK_MODEL, Incomplete, Step
 from judge.types import Status
-
-_PARTS = ("sentence", "citation", "claim")
 
 
 @dataclass(slots=True)
@@ -241,13 +239,11 @@ class Study(Rows):
         """
         loaded = self._task(task, own or {})
         where = " AND ".join(part for part in (of.where if of else "", only or "") if part)
-        names = "n item_id question_id" + (" answer_id" if loaded.spec.unit in _PARTS else "")
+        names = "n item_id question_id" + (" answer_id" if loaded.spec.unit in PARTS else "")
         units = self._units(loaded.spec.unit, where, f"{names} {columns}".strip())
         examples = [e.item_id for e in loaded.spec.examples if e.item_id]
         if examples:
             units = units[~units["item_id"].isin(examples)].reset_index(drop=True)
-        if "answer_id" in units:
-            units["answer_unit"] = self._answer_units(units.pop("answer_id"))
         asked = tuple(models) if models is not None else self.asked.models
         put(
             units,
