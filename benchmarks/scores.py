@@ -302,9 +302,8 @@ def read_study(path: str) -> None:
         found = score(store, PAPERS["garage"], asked, replicates=REPLICATES)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     judged = sum(sum(run["counts"].values()) for run in found.runs)
-    print(
-        f"  {f'{len(found.lines)} measures of {judged:,} judgements':<58} {seconds:8.2f} s {peak():8.0f} MB"
-    )
+    what = f"{len(found.lines)} measures of {judged:,} judgements"
+    print(f"  {what:<58} {seconds:8.2f} s {peak():8.0f} MB; {cpu:.2f} s of processor time")
 
 
 def peak() -> float:

@@ -36,7 +36,7 @@ def read(study: Study) -> list[Score]:
         study.generated("qa_answer", "all")
         study.check()
         raise BadInput(f"no system has answered anything in '{study.dataset}': see judge answers import")
-    answers = study.answers(chosen)
+    answers = study.answers(chosen, "cited_passages" if study.part("attribution") else "")
     answers["answerable"] = _answerable(study, answers)
     full = relevant = citations = None
     if _any(study, "eligibility", "factuality", "raf"):
@@ -64,7 +64,7 @@ def read(study: Study) -> list[Score]:
         partial = study.number("partial-support")
         scores += attribution.judged(asked, needed, own, partial=partial)
         whole = citations.rename(columns={"answer_unit": "answer_id"})
-        scores += attribution.support_rates(asked.drop(columns="answer_id"), whole)
+        scores += attribution.support_rates(asked, whole)
     if full is not None and study.part("grounding"):
         scores += garage.sentence_rates(answers, full)
     return scores
@@ -102,7 +102,7 @@ def _answerable(study: Study, answers: pd.DataFrame) -> Any:
 
 
 def _has_relevant(study: Study) -> bool:
-    if len(study.gold("relevance", "passage")):
+    if study.has_gold("relevance", "passage"):
         return True
     if study.insists("relevant") or study.insists("raf"):
         raise BadInput(f"no passage of '{study.dataset}' has a gold label 'relevance', which RAF rests on")
@@ -124,7 +124,7 @@ def _factuality(
 ) -> list[Score]:
     from judge.scores import garage
 
-    table = answers.drop(columns="answer_id")
+    table = answers.copy()
     table["n_sentences"] = table["unit_id"].map(study.sentence_counts()).fillna(0)
     if "eligibility" not in table:
         table["eligibility"] = None
@@ -159,8 +159,8 @@ def _cited(study: Study, answers: pd.DataFrame) -> list[Score]:
     study.note(
         f"attribution: citations against those of {'the human answer' if reference != 'marked' else 'evidence_cited'}"
     )
-    table = answers.drop(columns="answer_id")
-    table["cited"] = [json.loads(text) if isinstance(text, str) else [] for text in table["cited"]]
+    table = answers.copy()
+    table["cited"] = [json.loads(text) if isinstance(text, str) else [] for text in table["cited_passages"]]
     table["reference_cited"] = (
         table["item_id"].map(found).astype(object).where(table["item_id"].isin(found), None)
     )

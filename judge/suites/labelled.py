@@ -23,25 +23,40 @@ Found = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
 def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> Found:
     """A run's labels of a field on these units, by the latest attempt of the first repeat."""
-    query = """
-        SELECT u.rowid, j.status, l.value FROM judgements AS j JOIN units AS u ON u.unit_id = j.unit_id
-        LEFT JOIN labels AS l ON l.annotator_id = j.run_id AND l.field = ? AND l.unit_id = j.unit_id
-             AND l.layer = 'first' AND l.repeat = 0
-        WHERE j.run_id = ? AND j.repeat = 0 ORDER BY j.unit_id, j.attempt
+    # A label says that the judgement is ok, so only the others are looked up: half the work at a million.
+    labelled = """
+        SELECT u.rowid, l.value FROM labels AS l JOIN units AS u ON u.unit_id = l.unit_id
+        WHERE l.annotator_id = ? AND l.field = ? AND l.layer = 'first' AND l.repeat = 0
     """
-    rows = frame(store.conn, query, [field, run.run_id], "n status label")
-    order = np.argsort(units)
-    at = np.searchsorted(units[order], rows["n"].to_numpy())
-    inside = at < len(units)
-    inside[inside] = units[order][at[inside]] == rows["n"].to_numpy()[inside]
-    place = order[at[inside]]
+    others = """
+        SELECT u.rowid, j.status FROM judgements AS j JOIN units AS u ON u.unit_id = j.unit_id
+        WHERE j.run_id = ? AND j.repeat = 0 AND NOT EXISTS (
+            SELECT 1 FROM labels AS l WHERE l.annotator_id = j.run_id AND l.field = ? AND l.unit_id = j.unit_id
+            AND l.layer = 'first' AND l.repeat = 0)
+        ORDER BY j.unit_id, j.attempt
+    """
+    values = [run.run_id, field]
     labels = np.full(len(units), None, dtype=object)
     status = np.full(len(units), NOT_JUDGED, dtype=object)
+    order = np.argsort(units)
+    found = frame(store.conn, labelled, values, "n label")
+    place, inside = _places(units, order, found["n"].to_numpy())
+    labels[place] = found["label"].to_numpy()[inside]
+    status[place] = str(Status.OK)
+    found = frame(store.conn, others, values, "n status")
+    place, inside = _places(units, order, found["n"].to_numpy())
     # Attempts come in order, so the last one stays.
-    status[place] = rows["status"].to_numpy()[inside]
-    labels[place] = rows["label"].to_numpy()[inside]
-    labels[status != str(Status.OK)] = None
+    status[place] = found["status"].to_numpy()[inside]
     return labels, status, status == NOT_JUDGED
+
+
+def _places(units: UnitNumbers, order: UnitNumbers, n: UnitNumbers) -> tuple[UnitNumbers, UnitNumbers]:
+    """Where units stand that are among those asked about, and which these are; `order` sorts `units`."""
+    ranked = units[order]
+    at = np.searchsorted(ranked, n)
+    inside = at < len(units)
+    inside[inside] = ranked[at[inside]] == n[inside]
+    return order[at[inside]], inside
 
 
 def majority(each: Sequence[Found]) -> Found:

@@ -157,10 +157,17 @@ class Rows:
         )
         return [System(*row) for row in self.store.conn.execute(query, [self.dataset, HUMAN, f"{PREFIX}*"])]
 
-    def answers(self, of: System) -> pd.DataFrame:
-        """unit_id, item_id, question_id, answer_id, text, cited (lists of passage ids) of a system's answers."""
-        found = self._units("answer", of.where, "n item_id question_id answer_id answer cited_passages")
-        return found.rename(columns={"answer": "text", "cited_passages": "cited"})
+    def answers(self, of: System, columns: str = "") -> pd.DataFrame:
+        """unit_id, item_id, question_id of a system's answers, and more `columns` of `unit_texts`."""
+        return self._units("answer", of.where, f"n item_id question_id {columns}".strip())
+
+    def has_gold(self, field: str, of: str = "item") -> bool:
+        """Whether some unit asked about has this gold label."""
+        query = (
+            "SELECT 1 FROM labels AS l JOIN unit_texts AS t ON t.unit_id = l.unit_id WHERE l.annotator_id = ? "
+            f"AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 AND t.kind = ? AND {self.scope} LIMIT 1"
+        )
+        return self.store.conn.execute(query, [GOLD, field, of]).fetchone() is not None
 
     def human_citations(self) -> dict[str, list[str]]:
         """Item -> passages that its human answer cites (the first one, where there are several)."""

@@ -181,7 +181,7 @@ class Study(Rows):
         runs = [run for run in self.pinned if run in runs] or runs
         loaded = self._task(task, own)
         if not runs and System(system, given.name) in self.systems():
-            told = self.answers(System(system, given.name)).set_index("item_id")["text"]
+            told = self.answers(System(system, given.name), "answer").set_index("item_id")["answer"]
             items["label"] = told.reindex(items["item_id"]).to_numpy(dtype=object)
             there = items["item_id"].isin(told.index).to_numpy()
             items.loc[~there, "label"] = None
