@@ -12,7 +12,7 @@ from ulid import ULID
 
 from judge.errors import TaskError
 from judge.prompts.load import Task
-from judge.store.study import Store, canonical, dumps, now
+from judge.store.study import Store, canonical, dumps, insert_rows, now
 from judge.types import Answered, Json, Judgement, LabelDistribution, Status
 
 
@@ -161,20 +161,20 @@ def add_judgements(conn: sqlite3.Connection, entries: Sequence[Entry], seen: set
     for text in {t for e in entries if e.request for t in (e.request.prefix, e.request.schema) if t} - seen:
         conn.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", [_sha(text), text])
         seen.add(text)
-    conn.executemany(_REQUESTS, [_request_row(e) for e in entries if e.request and not e.reused])
-    conn.executemany(_JUDGEMENTS, [_judgement_row(e, stamp) for e in entries])
-    conn.executemany(_LABELS, _label_rows(e.judgement for e in entries))
+    insert_rows(conn, _REQUESTS, [_request_row(e) for e in entries if e.request and not e.reused])
+    insert_rows(conn, _JUDGEMENTS, [_judgement_row(e, stamp) for e in entries])
+    insert_rows(conn, _LABELS, list(_label_rows(e.judgement for e in entries)))
 
 
 # A request that is sent again stands for the later unit, unless that one got no answer.
 _REQUESTS = (
-    "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (request_sha) DO UPDATE SET run_id = excluded.run_id, "
+    "INSERT INTO requests VALUES ? ON CONFLICT (request_sha) DO UPDATE SET run_id = excluded.run_id, "
     "unit_id = excluded.unit_id WHERE excluded.unit_id IS NOT NULL"
 )
-_JUDGEMENTS = "INSERT INTO judgements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_JUDGEMENTS = "INSERT INTO judgements VALUES ?"
 _LABELS = (
-    "INSERT OR REPLACE INTO labels (unit_id, field, annotator_id, layer, repeat, value, distribution, "
-    "rationale, derived_from) VALUES (?, ?, ?, 'first', ?, ?, ?, ?, ?)"
+    "INSERT OR REPLACE INTO labels (unit_id, field, annotator_id, repeat, value, distribution, rationale, "
+    "derived_from) VALUES ?"
 )
 
 

@@ -8,15 +8,17 @@ import json
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 from judge import migrations
 from judge.errors import StudyError, WriteFailed
 from judge.types import Json
 
+MOST_AT_ONCE = 32
 BUSY_SECONDS = 30.0
 
 
@@ -113,6 +115,22 @@ class Store:
                 if self.conn.in_transaction:
                     self.conn.execute("ROLLBACK")
                 raise
+
+
+def insert_rows(conn: sqlite3.Connection, statement: str, rows: Sequence[Sequence[object]]) -> None:
+    """Run an `INSERT ... VALUES ?` for all rows, many to a step, inside the caller's transaction.
+
+    `executemany` lets go of the interpreter's lock and takes it again for every row; beside a busy event
+    loop it waits for it each time.
+    """
+    at, many = 0, MOST_AT_ONCE
+    while at < len(rows):
+        # Powers of two, so that few different statements are compiled, and each only once.
+        while many > len(rows) - at:
+            many //= 2
+        marks = ",".join(["(" + ",".join("?" * len(rows[at])) + ")"] * many)
+        conn.execute(statement.replace("?", marks, 1), list(chain.from_iterable(rows[at : at + many])))
+        at += many
 
 
 def _connect(path: Path) -> sqlite3.Connection:
