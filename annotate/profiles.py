@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from annotate.store import ensure_human
 from annotate.study import shown_names
 from judge.errors import UsageError
 from judge.store import Store
@@ -15,7 +16,6 @@ from judge.types import AnnotatorKind, Json
 KEYS = ("qualification", "training", "paid", "consent", "note")
 """What can be said about a person, each in words."""
 PEOPLE = (AnnotatorKind.HUMAN, AnnotatorKind.ADJUDICATED)
-_RESERVED = ("gold", "adjudicated", "majority", "people", "all")
 
 
 def set_profile(store: Store, name: str, values: Mapping[str, str]) -> dict[str, Json]:
@@ -28,9 +28,7 @@ def set_profile(store: Store, name: str, values: Mapping[str, str]) -> dict[str,
         query = "SELECT kind, profile FROM annotators WHERE annotator_id = ?"
         found = conn.execute(query, [name]).fetchone()
         if found is None:
-            if name in _RESERVED or name != name.strip() or not name.isprintable() or not name or "," in name:
-                raise UsageError(f"'{name}' cannot be a person's name here")
-            conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [name])
+            ensure_human(conn, [name])
         elif found[0] not in PEOPLE:
             raise UsageError(f"'{name}' is {found[0]}, not a person: it has no profile to set")
         profile: dict[str, Json] = {**json.loads(found[1] if found else "{}"), **values}

@@ -11,6 +11,8 @@ from judge.store import Store
 from judge.store.study import explained
 
 ADJUDICATED = "adjudicated"
+RESERVED = ("gold", ADJUDICATED, "majority", "people", "all")
+"""Names that mean something else where annotators are named."""
 
 
 def open_study(path: Path | str) -> Store:
@@ -25,13 +27,20 @@ def open_study(path: Path | str) -> Store:
     return store
 
 
+def check_name(name: str) -> None:
+    """Raises UsageError for a name that a person cannot have, because it would be read as something else."""
+    if name in RESERVED or name != name.strip() or not name.isprintable() or not name or "," in name:
+        raise UsageError(
+            f"'{name}' cannot be an annotator's name: one line without commas, and none of {', '.join(RESERVED)}"
+        )
+
+
 def ensure_human(conn: sqlite3.Connection, names: list[str]) -> None:
     """Make annotators of kind human. Raises UsageError for a bad name or one that is somebody else's."""
     for name in names:
         found = conn.execute("SELECT kind FROM annotators WHERE annotator_id = ?", [name]).fetchone()
         if found is None:
-            if name != name.strip() or not name or not name.isprintable() or name in ("gold", ADJUDICATED):
-                raise UsageError(f"'{name}' cannot be an annotator's name")
+            check_name(name)
             conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [name])
         elif found[0] != "human":
             raise UsageError(f"'{name}' is a {found[0]} in this study; people need another name")

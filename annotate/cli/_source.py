@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
-STUDY = ("field", "task", "runs")
+STUDY = ("field", "task", "runs", "batch")
 TABLE = ("unit", "annotator", "label", "cluster", "judges")
 
 
@@ -33,6 +33,7 @@ def source_options(function: F) -> F:
         click.option(
             "--run", "runs", multiple=True, help="Study: this judge run (id, end of it, last); repeatable."
         ),
+        click.option("--batch", help="Study: only the units and people of this annotation batch."),
         click.option("--unit", help="Table: the column with the unit's id."),
         click.option("--annotator", help="Long table: the column that names the annotator."),
         click.option("--label", help="Long table: the column with the label."),
@@ -101,8 +102,10 @@ def _names(value: str | None) -> list[str] | None:
 def _study(
     store: Store, given: Mapping[str, Any], annotators: list[str] | None, order: list[str] | None
 ) -> list[Sheet]:
+    from annotate.members import batch_members, within
     from annotate.study import fields_of, load_field
 
+    members = batch_members(store, given["batch"]) if given["batch"] else None
     wanted: list[tuple[str, str | None]]
     field, task = given["field"], given["task"]
     if field:
@@ -118,18 +121,17 @@ def _study(
     refused: list[AdjudgeError] = []
     for name, of in wanted:
         try:
-            found.append(
-                load_field(
-                    store,
-                    name,
-                    task=of,
-                    runs=given["runs"],
-                    annotators=annotators,
-                    level=given["level"],
-                    order=order,
-                    distributions=False,
-                )
+            sheet = load_field(
+                store,
+                name,
+                task=of,
+                runs=given["runs"],
+                annotators=annotators,
+                level=given["level"],
+                order=order,
+                distributions=False,
             )
+            found.append(sheet if members is None else within(sheet, members))
         except (BadInput, UsageError) as e:
             refused.append(e)
     if refused and (field or not found):

@@ -6,10 +6,9 @@ The tables are optional (migration set `annotate`): a study of imported labels h
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
+from annotate.members import batch_rows
 from annotate.report.model import Block, Facts, Paragraph
-from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.export import stored_task
@@ -30,32 +29,11 @@ OPTIONS = {
 }
 
 
-@dataclass(frozen=True)
-class Members:
-    """The people of a batch and the units of its sample (training and attention units are none of them)."""
-
-    people: frozenset[str]
-    units: frozenset[str]
-
-
-def batch_members(store: Store, name: str) -> Members:
-    """Raises UsageError when the study has no such batch."""
-    known = [row[0] for row in _rows(store, "SELECT batch FROM batches ORDER BY created")]
-    if name not in known:
-        there = f"there are: {', '.join(known)}" if known else "the study has no batches"
-        raise UsageError(
-            f"{store.path}: no batch '{name}'; {there}; leave --batch out to report on all labels"
-        )
-    people = store.conn.execute("SELECT DISTINCT annotator_id FROM assignments WHERE batch = ?", [name])
-    units = store.conn.execute("SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample'", [name])
-    return Members(frozenset(p for (p,) in people), frozenset(u for (u,) in units))
-
-
 def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
     """Sampling, blindness, overlap and checks of one batch, or of all that ask for the field."""
     blocks: list[Block] = []
     query = "SELECT batch, task, purpose, seed, options, reveal_run, created, closed FROM batches ORDER BY created"
-    for batch, task_name, purpose, seed, text, reveal, created, closed in _rows(store, query):
+    for batch, task_name, purpose, seed, text, reveal, created, closed in batch_rows(store, query):
         task = stored_task(store, task_name)
         if name not in (None, batch) or field not in task.fields:
             continue
@@ -64,18 +42,10 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
         rows.append(("sampling", _sampling(purpose, seed, options)))
         rows += [(told, str(options[key])) for key, told in OPTIONS.items() if options.get(key)]
         rows += _counts(store, batch)
-        rows.append(("blind", _blind(reveal)))
+        rows.append(("blind", _blind(task, reveal)))
         blocks.append(Facts(f"batch_{batch}", f"Batch {batch}", rows))
         blocks += [Paragraph(told, "note") for told in _cautions(store, batch, purpose, task)]
     return blocks or [Paragraph(NONE, "note")]
-
-
-def _rows(store: Store, query: str) -> list[tuple[Json, ...]]:
-    """The rows of a query on batches; none where the study has no such table."""
-    found = store.conn.execute(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'batches'"
-    ).fetchone()
-    return store.conn.execute(query).fetchall() if found else []
 
 
 def _sampling(purpose: str, seed: int, options: dict[str, Json]) -> str:
@@ -106,7 +76,9 @@ def _counts(store: Store, batch: str) -> list[tuple[str, str]]:
     ]
 
 
-def _blind(reveal: str | None) -> str:
+def _blind(task: Task, reveal: str | None) -> str:
+    if task.people_only:
+        return f"no: people are shown gold ({', '.join(task.spec.shows_gold)}) while they label"
     start = "yes: while labelling a unit nobody can read the judge's labels, gold or another person's labels"
     if reveal is None:
         return f"{start}; nothing is shown afterwards"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from annotate.report.batches import Members, batch_members
+from annotate.members import Members, batch_members
 from annotate.report.subject import Asked, Reference, Subject
 from annotate.study import NUMERIC, Labelled, fields_of, load_field
 from judge.errors import UsageError

@@ -175,3 +175,44 @@ async def test_the_browser_needs_the_token_and_it_works_once() -> None:
             assert (await late.get(f"{base}/?token={token}")).status == 403
     finally:
         await runner.cleanup()
+
+
+def test_agreement_on_one_batch_alone(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    batch(study, n=8, annotators=["alice", "bob"])
+    batch(study, n=6, name="other", annotators=["alice", "carol"])
+    with open_study(study) as store:
+        for name, person, value in (
+            ("pilot", "alice", "support"),
+            ("pilot", "bob", "support"),
+            ("other", "alice", "support"),
+            ("other", "carol", "refute"),
+        ):
+            with Desk.open(store, name, person) as desk:
+                for position in range(1, desk.total + 1):
+                    desk.label(position, "stance", value)
+    found = {}
+    for name in ("pilot", "other"):
+        code, out, _ = run(
+            capsys,
+            "agreement",
+            "--batch",
+            name,
+            "--field",
+            "stance",
+            "--measure",
+            "percent",
+            "-d",
+            str(study),
+            "--json",
+        )
+        assert code == 0
+        document = json.loads(out)
+        people = [a["annotator"] for a in document["fields"][0]["annotators"] if a["kind"] == "human"]
+        first = next(m for m in document["measures"] if m["annotators"] == people)
+        found[name] = (people, first["value"], first["n_units"])
+    # All eight agree in the one batch, none of the six in the other.
+    assert found == {"pilot": (["alice", "bob"], 1.0, 8), "other": (["alice", "carol"], 0.0, 6)}
+    code, _, err = run(capsys, "agreement", "--batch", "pilto", "-d", str(study))
+    assert code == 2 and "no batch 'pilto'; there are: pilot, other" in err
+    code, _, err = run(capsys, "agreement", "--batch", "pilot", "-d", str(study), str(study))
+    assert code == 2 and "--batch is for a study" in err
