@@ -267,6 +267,10 @@ class Study(Rows):
             self._missing(task, runs, where, units["unit_id"].to_numpy()[found[2]], models)
         return found
 
+    def loaded(self, task: str) -> Task:
+        """A task, as the study has it where it was run."""
+        return self._task(task, {})
+
     def domain(self, task: str) -> list[str]:
         """The labels of a task's first field; none for numbers and texts."""
         loaded = self._task(task, {})

@@ -1,0 +1,143 @@
+"""Conformal sets for a judge's own labels: which units is it unsure of, with a promised coverage?
+
+Half of the questions with a true label calibrate; sets of the other units hold the true label with probability
+1 - alpha. A unit whose set is not one label is ambiguous: that is where a person should look. Arithmetic:
+`judge.scores.urag` and `judge.stats.conformal`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judge.errors import BadInput, UsageError
+from judge.suites.paper import Option, Paper, Part
+from judge.suites.urag import SPLITTING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judge.scores.score import Score
+    from judge.scores.urag import Choices, Sets
+    from judge.stats.ratings import BoolArray
+    from judge.suites.study import Study
+
+_NAMED = 10
+
+
+def read(study: Study) -> list[Score]:
+    """Accuracy, coverage, set size and empty sets of the test half, by LAC and APS, and by label."""
+    import numpy as np
+
+    from judge.scores import urag
+    from judge.suites.distributions import alpha_of, choices, convention_of, halves, last_run
+
+    task = study.option("task")
+    if not task:
+        raise UsageError("judge score conformal needs --task: the task whose labels are meant")
+    alpha, convention = alpha_of(study), convention_of(study)
+    letters = study.domain(task)
+    if len(letters) < 2:
+        raise UsageError(f"{task} has no set of labels to choose from")
+    before = len(study.read)
+    table = study.labels(task)
+    run = last_run(study, before)
+    study.check()
+    names, truth, field = _truth(study, task, letters)
+    table["name"] = table["unit_id"].map(names).astype(object)
+    found = choices(study, table, run, field, letters, truth, name="name")
+    known: BoolArray = np.asarray(found.correct >= 0, dtype=bool)
+    if not known.any():
+        raise BadInput(
+            f"no unit of {task} has a label '{field}' by '{study.option('truth')}': conformal sets need true labels "
+            "(import gold, or name people's with --truth)"
+        )
+    told = found.where(known)
+    mask = halves(study, told, None)
+    cal, test = told.where(mask), told.where(~mask)
+    scores = urag.scores(cal, test, alpha=alpha, convention=convention)
+    if study.part("classes"):
+        brief = [s for s in scores if s.measure in ("accuracy", "coverage", "set_size")]
+        for letter, some in urag.per_class(brief, test).items():
+            scores += [s.named(f"{s.measure}[{letter}]") for s in some]
+    made = urag.sets(cal, test, alpha=alpha, convention=convention)
+    calibrating = set(cal.units.ids)
+    apart: BoolArray = np.asarray(~found.units.ids.isin(calibrating), dtype=bool)
+    rest = found.where(apart)
+    _ambiguous(study, rest, made, table.set_index("name")["label"])
+    return scores
+
+
+def _truth(study: Study, task: str, letters: list[str]) -> tuple[dict[int, str], dict[str, str], str]:
+    """Unit number -> its name, name -> true label, and the field."""
+    from judge.suites.frames import frame
+
+    loaded = study.loaded(task)
+    field = loaded.spec.questions[0].field
+    units = frame(
+        study.store.conn,
+        f"SELECT n, unit_id FROM unit_texts WHERE kind = ? AND {study.scope}",
+        [loaded.spec.unit],
+        "n name",
+    )
+    query = "SELECT unit_id, value FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first' AND repeat = 0"
+    rows = study.store.conn.execute(query, [study.option("truth"), field])
+    truth = {unit: value for unit, value in rows if value in letters}
+    return dict(zip(units["n"].tolist(), units["name"], strict=True)), truth, field
+
+
+def _ambiguous(study: Study, rest: Choices, made: Sets, label: pd.Series) -> None:
+    """Say which units beside the calibrating ones have a set that is not one label; all of them to --ambiguous."""
+    import numpy as np
+    import pandas as pd
+
+    from judge.scores.urag import members
+
+    score = study.option("by-score")
+    limit = made.threshold_lac if score == "lac" else made.threshold_aps
+    has: BoolArray = np.asarray(~np.isnan(rest.probabilities).any(axis=1), dtype=bool)
+    some = rest.where(has)
+    sets = members(some.probabilities, limit, score, study.option("convention"))  # type: ignore[arg-type]
+    unsure = sets.sum(axis=1) != 1
+    names = [str(name) for name in some.units.ids[unsure]]
+    shown = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
+    study.note(
+        f"{len(names)} of {int(has.sum())} units outside the calibration are ambiguous by {score}"
+        + (f": {shown}" if names else "")
+        + ("" if study.option("ambiguous") or not names else " (--ambiguous FILE lists them)")
+    )
+    if not has.all():
+        study.note(f"{int((~has).sum())} units have no label probabilities: no set")
+    if not study.option("ambiguous"):
+        return
+    table = pd.DataFrame(
+        {
+            "unit_id": names,
+            "label": label.reindex(some.units.ids[unsure]).to_numpy(),
+            "set": ["|".join(np.array(rest.letters, dtype=object)[row]) for row in sets[unsure]],
+        }
+    )
+    for k, letter in enumerate(rest.letters):
+        table[f"p_{letter}"] = some.probabilities[unsure, k].round(6)
+    try:
+        table.to_csv(Path(study.option("ambiguous")), index=False)
+    except OSError as e:
+        raise BadInput(f"--ambiguous {study.option('ambiguous')}: {e.strerror}") from e
+
+
+PAPER = Paper(
+    name="conformal",
+    title="Conformal sets of a judge's own labels (LAC and APS): which units are ambiguous",
+    read=read,
+    parts=(
+        Part("sets", (), "accuracy, coverage, set size, empty sets"),
+        Part("classes", (), "the same for each true label"),
+    ),
+    options=(
+        Option("task", "", "The task whose labels are meant, as stance."),
+        Option("truth", "gold", "Whose labels are true: gold, adjudicated, or an annotator."),
+        Option("by-score", "lac", "The score that ambiguity goes by.", ("lac", "aps")),
+        Option("ambiguous", "", "Write the ambiguous units with their sets to this CSV file."),
+        *SPLITTING,
+    ),
+)

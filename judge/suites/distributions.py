@@ -1,0 +1,126 @@
+"""Label distributions of a run as `judge.scores.urag.Choices`, and which questions calibrate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from judge.errors import BadInput, UsageError
+from judge.scores import urag
+from judge.scores.tables import statuses
+from judge.scores.units import Units
+from judge.stats.conformal import Convention
+from judge.stats.ratings import BoolArray, FloatArray
+from judge.suites.chosen import Run
+from judge.suites.frames import frame
+from judge.suites.study import Study
+
+
+def choices(
+    study: Study,
+    table: pd.DataFrame,
+    run: Run | None,
+    field: str,
+    letters: Sequence[str],
+    correct: Mapping[str, str | None],
+    available: Mapping[str, Sequence[str]] | None = None,
+    name: str = "item_id",
+) -> urag.Choices:
+    """The rows of a table of labels as choices, from the distributions of the run.
+
+    `correct` and `available` (None: all letters) go by the column `name`. Probabilities are renormalised over the
+    available labels, so mass on the others, or on no label, is left out. A unit without a distribution, or with
+    none on its labels, has no probabilities.
+    """
+    there = np.ones((len(table), len(letters)), dtype=bool)
+    if available is not None:
+        there = np.array(
+            [[letter in available.get(unit, ()) for letter in letters] for unit in table[name]], dtype=bool
+        ).reshape(len(table), len(letters))
+    logits = _logits(study, table, run, field, letters)
+    empty = np.isneginf(np.where(there, logits, -np.inf)).all(axis=1)
+    logits[empty] = np.nan
+    # An option that the question has and the task does not know: not known either.
+    logits[(there & np.isnan(logits)).any(axis=1)] = np.nan
+    given = [correct.get(unit) for unit in table[name]]
+    known = ~np.isnan(np.where(there, logits, 0.0)).any(axis=1)
+    # softmax is over the available options, of which a question without any has none.
+    there[~there.any(axis=1)] = True
+    return urag.Choices.of(
+        Units.of(table[name], table["question_id"]),
+        tuple(letters),
+        logits,
+        [answer if answer in letters else None for answer in given],
+        there,
+        statuses(table, known & table["label"].notna().to_numpy()),
+    )
+
+
+def _logits(
+    study: Study, table: pd.DataFrame, run: Run | None, field: str, letters: Sequence[str]
+) -> FloatArray:
+    """Natural logarithms of the stored probabilities `[units, letters]`, nan for none."""
+    found = np.full((len(table), len(letters)), np.nan)
+    if run is None:
+        return found
+    query = (
+        "SELECT u.rowid, l.distribution FROM labels AS l JOIN units AS u USING (unit_id) WHERE l.annotator_id = ? "
+        "AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 AND l.distribution IS NOT NULL"
+    )
+    rows = frame(study.store.conn, query, [run.run_id, field], "n distribution")
+    place = {int(n): i for i, n in enumerate(table["unit_id"])}
+    for n, text in zip(rows["n"], rows["distribution"], strict=True):
+        row = place.get(int(n))
+        if row is not None:
+            masses = json.loads(text)
+            found[row] = [masses.get(letter, np.nan) for letter in letters]
+    with np.errstate(divide="ignore"):
+        logs: FloatArray = np.log(found)
+    return logs
+
+
+def last_run(study: Study, before: int) -> Run | None:
+    """The run that labels were read from since the study had read `before` of them."""
+    return study.read[-1].run if len(study.read) > before else None
+
+
+def halves(study: Study, found: urag.Choices, split: Mapping[str, str] | None) -> BoolArray:
+    """True for what calibrates: the file's own split where items have one, else a random half of the questions.
+
+    Raises UsageError when one side is empty.
+    """
+    if split:
+        own = np.array([split.get(unit) for unit in found.units.ids], dtype=object)
+        mask = own == "calibration"
+        study.note("calibration and test as in the file")
+    else:
+        questions = found.units.questions[found.units.clusters]
+        seed = int(study.number("split-seed"))
+        share = study.number("calibration")
+        mask = urag.halves(list(questions), share, seed)
+        study.note(f"calibrated on {share:g} of the questions, drawn with seed {seed}")
+    for half, name in ((mask, "calibrate on"), (~mask, "test")):
+        if not half.any():
+            raise UsageError(f"no question to {name}: see --split and --calibration, and -n")
+    if not found.where(mask).known.any():
+        raise BadInput(f"no question to calibrate on has label probabilities and a true label: {NONE}")
+    return np.asarray(mask, dtype=bool)
+
+
+NONE = "they come from a model that gives token probabilities (openai, llamacpp), asked with --answers auto or codes"
+
+
+def alpha_of(study: Study) -> float:
+    """--alpha. Raises UsageError outside 0 to 1."""
+    alpha = study.number("alpha")
+    if not 0 < alpha < 1:
+        raise UsageError(f"--alpha lies between 0 and 1, not {alpha:g}")
+    return alpha
+
+
+def convention_of(study: Study) -> Convention:
+    """--convention."""
+    return study.option("convention")  # type: ignore[return-value]

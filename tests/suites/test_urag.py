@@ -1,0 +1,220 @@
+"""judge score urag and judge score conformal: sets from stored distributions, derived by hand."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.store import Store
+from tests.answers.helpers import column
+from tests.cli.helpers import checked
+from tests.formats import urag, write_jsonl
+from tests.suites.helpers import Judge, commands, give, score
+
+RIGHT = {"c1": "A", "c2": "B", "c3": "A", "t1": "A", "t2": "B"}
+# p(A) over the item's own options, A and B. The true option has 0.9, 0.6, 0.8; then 0.95 and 0.3.
+WITH = {"c1": 0.9, "c2": 0.4, "c3": 0.8, "t1": 0.95, "t2": 0.7}
+ALONE = {"c1": 0.9, "c2": 0.4, "c3": 0.8, "t1": 0.3, "t2": 0.1}
+URAG = ("urag", "-m", "m", "--alpha", "0.5")
+
+
+def distributed(run: str, masses: Mapping[str, Mapping[str, float] | None]) -> None:
+    """Put distributions beside the labels of a run."""
+    with Store.open("study.db") as store, store.transaction() as conn:
+        for unit, found in masses.items():
+            stored = None if found is None else json.dumps(found)
+            conn.execute(
+                "UPDATE labels SET distribution = ? WHERE annotator_id = ? AND unit_id = ?",
+                [stored, run, unit],
+            )
+
+
+def chosen(context: str, p: Mapping[str, float], system: str = "m") -> str:
+    """A run of multiple_choice; half of the mass is on C, which no question has, and on no letter at all."""
+    labels = {f"u:{item}": "A" if a > 0.5 else "B" for item, a in p.items()}
+    run = give("multiple_choice", labels, model=system, options={"context": context, "system": system})
+    rest = dict.fromkeys("DEFGHIJ", 0.0)
+    distributed(
+        run,
+        {
+            f"u:{item}": {"A": a / 2, "B": (1 - a) / 2, "C": 0.46, **rest, "unassigned": 0.04}
+            for item, a in p.items()
+        },
+    )
+    return run
+
+
+@pytest.fixture
+def study(judge: Judge, tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": name,
+            "question": f"Which is it, {name}?",
+            "options": {"A": "one", "B": "two"},
+            "correct": right,
+            "split": "calibration" if name.startswith("c") else "test",
+            "passages": [f"About {name}."],
+        }
+        for name, right in RIGHT.items()
+    ]
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "u.jsonl", rows), "--dataset", "u")
+    chosen("all", WITH)
+    chosen("none", ALONE)
+
+
+def test_sets_by_hand(judge: Judge, study: None) -> None:
+    found = score(judge, *URAG, "--part", "sets")
+    # alpha 0.5 and 3 questions: k = ceil(4 x 0.5) = 2. LAC scores 0.1 0.2 0.4, so 0.2: options with p >= 0.8.
+    # APS scores of the true, most likely options 0.6 0.8 0.9, so 0.8.
+    # t1 (A 0.95, right): LAC {A}; APS 0.95 > 0.8, so {}. t2 (A 0.7, B 0.3 is right): LAC {}; APS {A}.
+    expected = {
+        "accuracy": 0.5,
+        "coverage_lac": 0.5,
+        "coverage_aps": 0.0,
+        "coverage": 0.25,
+        "set_size_lac": 0.5,
+        "set_size_aps": 0.5,
+        "set_size": 0.5,
+        "empty_sets_lac": 0.5,
+        "empty_sets_aps": 0.5,
+    }
+    assert {name: found.value(name) for name in found.names} == expected
+    assert found["accuracy"]["n_units"] == 2
+    assert any("calibration and test as in the file" in note for note in found.document["notes"])
+
+
+def test_the_quantile_of_the_repository(judge: Judge, study: None) -> None:
+    found = score(judge, *URAG, "--part", "sets", "--convention", "urag_repo")
+    # quantile(2/3, higher) of three scores is the largest: LAC 0.4 (p >= 0.6), APS 0.9.
+    # t1: LAC {A}, APS empty and so the top option A. t2: {A} and {A}; B is right.
+    assert (found.value("coverage_lac"), found.value("coverage_aps")) == (0.5, 0.5)
+    assert (found.value("set_size_lac"), found.value("set_size_aps")) == (1.0, 1.0)
+    assert found.value("empty_sets_aps") == 0.0
+
+
+def test_classes_the_ratio_and_the_model_alone(judge: Judge, study: None) -> None:
+    found = score(judge, *URAG)
+    # t1 has the right option A, t2 has B.
+    assert (found.value("accuracy[A]"), found.value("accuracy[B]")) == (1.0, 0.0)
+    assert (found.value("coverage[A]"), found.value("set_size[B]")) == (0.5, 0.5)
+    # Alone: t1 wrong, t2 right; sets LAC {} {B}, APS {B} {}.
+    assert (found.value("accuracy_without"), found.value("accuracy_ratio")) == (0.5, 1.0)
+    assert (found.value("set_size_without"), found.value("set_size_ratio")) == (0.5, 1.0)
+    # With passages t1 (alone wrong) is right, t2 (alone right) is wrong.
+    assert (found.value("accuracy[alone_wrong]"), found.value("accuracy[alone_right]")) == (1.0, 0.0)
+    assert found["accuracy[alone_unknown]"]["reason"] == "there is no such unit"
+
+
+def test_calibrated_on_another_system(judge: Judge, study: None) -> None:
+    chosen("all", {**dict.fromkeys(("c1", "c3"), 0.99), "c2": 0.01, "t1": 0.5, "t2": 0.5}, "other")
+    found = score(judge, *URAG, "--part", "sets", "--calibrate-on", "other")
+    # Its true options have 0.99: LAC 0.01, APS 0.99. t1: {} and {A}; t2: {} and {A}.
+    assert (found.value("coverage_lac"), found.value("coverage_aps")) == (0.0, 0.5)
+    assert {run["model"] for run in found.document["runs"]} == {"m", "other"}
+    told = commands(judge, *URAG, "--calibrate-on", "vendor/new", "--part", "sets")
+    assert "-m vendor/new --context all" in told[0]
+
+
+def test_what_has_no_distribution_is_counted(judge: Judge, study: None, tmp_path: Path) -> None:
+    run = column("SELECT run_id FROM runs WHERE json_extract(options, '$.context') = 'all'")[0]
+    distributed(run, {"u:t2": None})
+    accuracy = score(judge, *URAG, "--part", "sets")["accuracy"]
+    assert (accuracy["value"], accuracy["n_units"], accuracy["coverage"]) == (1.0, 1, 0.5)
+    distributed(run, {f"u:{name}": None for name in RIGHT})
+    told = judge("score", *URAG, "--part", "sets", code=1).err
+    assert "no question to calibrate on has label probabilities" in told
+
+
+def test_a_random_split_keeps_to_its_seed(judge: Judge, study: None) -> None:
+    told = score(judge, *URAG, "--part", "sets", "--split", "random", "--calibration", "0.6")
+    assert told["accuracy"]["n_units"] == 2
+    again = score(judge, *URAG, "--part", "sets", "--split", "random", "--calibration", "0.6")
+    assert again.document["measures"] == told.document["measures"]
+
+
+def test_a_whole_suite(judge: Judge, tmp_path: Path) -> None:
+    judge("items", "import", "urag", urag(tmp_path / "urag.json"))
+    options = ("--option", "logprobs=1", "--alpha", "0.5")
+    done = judge("suite", "urag", "-m", "scripted/hash", *options, "--json")
+    told = {m["measure"]: m for m in checked(done.out, "score")["measures"]}
+    assert told["accuracy"]["coverage"] == 1.0 and told["set_size_ratio"]["n_units"] > 0
+    runs = column("SELECT json_extract(options, '$.context') FROM runs ORDER BY 1")
+    assert runs == ["all", "none"]
+
+
+BAD = [
+    (("--alpha", "1"), 2, "--alpha lies between 0 and 1"),
+    (("--alpha", "x"), 2, "--alpha is a number"),
+    (("--calibration", "0", "--split", "random"), 2, "no question to calibrate on"),
+    (("--context", "some"), 2, "--context 'some' is"),
+    (("--part", "z"), 2, "urag has no part 'z'"),
+]
+
+
+@pytest.mark.parametrize(("more", "code", "told"), BAD, ids=[told for *_, told in BAD])
+def test_what_cannot_be_asked_for(
+    judge: Judge, study: None, more: tuple[str, ...], code: int, told: str
+) -> None:
+    assert told in judge("score", "urag", "-m", "m", *more, code=code).err
+
+
+# A judge's own labels
+
+LABELS = ("support", "refute", "neutral")
+CONFORMAL = ("conformal", "--task", "stance", "--alpha", "0.5")
+
+
+@pytest.fixture
+def judged(judge: Judge, tmp_path: Path) -> str:
+    rows: list[dict[str, Any]] = []
+    for n in range(8):
+        gold = {"gold": {"stance": LABELS[n % 3]}} if n < 6 else {}
+        rows.append({"id": str(n), "claim": f"c{n}", "passages": [{"id": "p", "text": f"t{n}", **gold}]})
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "s.jsonl", rows), "--dataset", "s")
+    labels = {f"s:{n}/p": LABELS[n % 3] for n in range(8)}
+    run = give("stance", labels)
+    masses: dict[str, Mapping[str, float]] = {}
+    for n in range(8):
+        top = {label: 0.8 if label == LABELS[n % 3] else 0.1 for label in LABELS}
+        unsure = {"support": 0.5, "refute": 0.4, "neutral": 0.1}
+        masses[f"s:{n}/p"] = {**(top if n != 7 else unsure), "unassigned": 0.0}
+    distributed(run, masses)
+    return run
+
+
+def test_ambiguous_units_of_a_judge(judge: Judge, judged: str) -> None:
+    found = score(judge, *CONFORMAL, "--ambiguous", "a.csv")
+    # Whichever three of the six calibrate, the true label has 0.8: LAC 0.2, so sets hold what has 0.8 or more.
+    assert (found.value("accuracy"), found.value("coverage_lac"), found.value("set_size_lac")) == (
+        1.0,
+        1.0,
+        1.0,
+    )
+    assert found["accuracy"]["n_units"] == 3
+    # Unit 6 has 0.8 as well and no gold; unit 7 has 0.5 at most, so its set is empty.
+    assert any(
+        "1 of 5 units outside the calibration are ambiguous by lac: s:7/p" in n
+        for n in found.document["notes"]
+    )
+    with Path("a.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(r["unit_id"], r["label"], r["set"], r["p_support"]) for r in rows] == [
+        ("s:7/p", "refute", "", "0.5")
+    ]
+    # APS 0.8 as well: 0.5 fits, 0.9 does not, so the set of unit 7 is {support}.
+    assert any(
+        n.startswith("0 of 5") for n in score(judge, *CONFORMAL, "--by-score", "aps").document["notes"]
+    )
+
+
+def test_what_conformal_needs(judge: Judge, judged: str) -> None:
+    assert "needs --task" in judge("score", "conformal", code=2).err
+    assert "no task 'nothing'" in judge("score", "conformal", "--task", "nothing", code=2).err
+    told = judge("score", *CONFORMAL, "--truth", "alice", code=1).err
+    assert "no unit of stance has a label 'stance' by 'alice'" in told
+    assert "has no set of labels" in judge("score", "conformal", "--task", "qa_answer", code=2).err
