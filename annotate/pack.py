@@ -8,14 +8,17 @@ answer. So training gives no feedback there; it is scored when the file is merge
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from annotate._pack_units import copy_units
-from annotate.desk import Desk, batch_info
-from annotate.events import Event, fold
+from annotate.desk import BatchInfo, Desk, batch_info
+from annotate.events import Event, Kind, fold
+from annotate.standing import settle
 from annotate.store import open_study
 from judge.errors import BadInput, UsageError
+from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.runs import keep_task
 from judge.store.study import dumps, now
@@ -35,6 +38,26 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
         raise UsageError(f"batch '{batch}' has no units for '{person}'")
     if path.exists():
         raise UsageError(f"{path}: exists already; take another name")
+    # A file that is only half there would be taken for a packed study, so it gets its name at the end.
+    part = path.with_name(f".{path.name}.part")
+    _remove(part)
+    try:
+        _write(store, info, person, part, rows)
+        part.replace(path)
+    finally:
+        _remove(part)
+    return len(rows)
+
+
+def _remove(path: Path) -> None:
+    for end in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+def _write(
+    store: Store, info: BatchInfo, person: str, path: Path, rows: Sequence[tuple[int, str, str, int]]
+) -> None:
+    batch = info.batch
     Store.open(path).close()
     with open_study(path) as packed:
         with packed.transaction() as conn:
@@ -57,7 +80,6 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
         _settle(packed, batch, person)
         packed.conn.execute("PRAGMA journal_mode = DELETE")
         packed.conn.execute("VACUUM")
-    return len(rows)
 
 
 def _copy_events(source: sqlite3.Connection, target: sqlite3.Connection, batch: str, person: str) -> int:
@@ -103,13 +125,13 @@ def merge(store: Store, path: Path) -> Merged:
             raise BadInput(f"packed with another text of task {theirs.task.name}", path=str(path))
         _check_positions(packed.conn, store.conn, batch, person, path)
         done = Merged(batch, person)
-        with Desk.open(store, batch, person) as desk:
+        with Desk.open(store, batch, person):
             refused = _conflicts(packed.conn, store.conn, batch, person, done)
             with store.transaction() as conn:
                 packed.conn.execute("CREATE TEMP TABLE refused (position INTEGER PRIMARY KEY)")
                 packed.conn.executemany("INSERT INTO refused VALUES (?)", [(p,) for p in refused])
                 done.events = _copy_new(packed.conn, conn, batch, person)
-            desk.settle_all()
+                _settle_here(conn, ours.task, batch, person, path)
     query = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done'"
     done.units = store.conn.execute(query, [batch, person]).fetchone()[0]
     return done
@@ -122,11 +144,34 @@ def _copy_new(packed: sqlite3.Connection, conn: sqlite3.Connection, batch: str, 
     return _copy_events(packed, conn, batch, person)
 
 
+def _settle_here(conn: sqlite3.Connection, task: Task, batch: str, person: str, path: Path) -> None:
+    """Write what follows from all events of a person. Raises BadInput for an answer that the task does not know."""
+    query = "SELECT position, unit_id, repeat, role FROM assignments WHERE batch = ? AND annotator_id = ?"
+    places = {p: (unit, repeat, role) for p, unit, repeat, role in conn.execute(query, [batch, person])}
+    for position, events in _events(conn, batch, person).items():
+        for event in events:
+            if event.kind in (Kind.LABEL, Kind.KEEP, Kind.REVISE):
+                _check_answer(task, event, position, path)
+        unit, repeat, role = places[position]
+        settle(conn, task, (batch, person, position), role, (unit, repeat), fold(events))
+
+
+def _check_answer(task: Task, event: Event, position: int, path: Path) -> None:
+    name, value = event.field or "", event.value or ""
+    if name not in [q.field for q in task.spec.questions]:
+        raise BadInput(f"unit {position}: task {task.name} has no question '{name}'", path=str(path))
+    if task.domain(name) and value not in task.domain(name):
+        raise BadInput(f"unit {position}: '{value}' is no label", path=str(path), field=name)
+
+
 def _check_positions(
     packed: sqlite3.Connection, ours: sqlite3.Connection, batch: str, person: str, path: Path
 ) -> None:
     query = "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication'"
-    if packed.execute(query, [batch, person]).fetchall() != ours.execute(query, [batch, person]).fetchall():
+    theirs, here = set(packed.execute(query, [batch, person])), set(ours.execute(query, [batch, person]))
+    placed = {p for (p,) in packed.execute("SELECT DISTINCT position FROM events WHERE batch = ?", [batch])}
+    # An import may have given the person more units since.
+    if not theirs or not theirs <= here or not placed <= {p for p, _ in theirs}:
         raise BadInput(f"packed from another batch called '{batch}': its units differ", path=str(path))
 
 

@@ -81,11 +81,21 @@ def _person(store: Store, info: BatchInfo, who: str) -> dict[str, Json]:
     times = [
         r[0]
         for r in store.conn.execute(
-            "SELECT active_ms FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done' ORDER BY 1",
+            "SELECT active_ms FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done' "
+            "AND active_ms > 0 ORDER BY 1",
             key,
         )
     ]
-    pace = done / (done_ms / 3_600_000) if done and done_ms else None
+    times = [
+        r[0]
+        for r in store.conn.execute(
+            "SELECT active_ms FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done' "
+            "AND active_ms > 0 ORDER BY 1",
+            key,
+        )
+    ]
+    # Labels made elsewhere may come without a time; they say nothing about the pace.
+    pace = len(times) / (done_ms / 3_600_000) if times and done_ms else None
     right, answered = _known(store, info, who, "training")
     caught, checked = _known(store, info, who, "attention")
     same, again = _repeats(store, info, who)

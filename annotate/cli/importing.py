@@ -81,7 +81,7 @@ def import_(
     (progress, adjudication, notes, evidence), but in headline numbers only when known to be blind.
     """
     from annotate.exchange import base
-    from annotate.exchange.intake import Intake
+    from annotate.exchange.intake import Intake, short_list
     from annotate.exchange.read import import_file
     from annotate.store import open_study
     from judge.prompts import load_task
@@ -112,8 +112,7 @@ def import_(
             "labels-import", {"format": name, "batch": batch, **done.as_json(), "bad": [str(e) for e in bad]}
         )
         return Exit.DONE
-    told = ", ".join(f"{who} {n}" for who, n in done.new.items()) or "none"
-    note(f"{path}: new labels: {told}; {done.unchanged} were there already")
+    note(f"{path}: new labels: {short_list(done.new)}; {done.unchanged} were there already")
     for line in done.notes_for_people(batch):
         note(line)
     if bad:

@@ -23,7 +23,7 @@ from annotate.desk import BatchInfo, batch_info
 from annotate.events import ASSISTED, BLIND, UNDECLARED, Event, Kind, State, fold
 from annotate.exchange.checks import Checks
 from annotate.exchange.responses import Response
-from annotate.exchange.standing import settle
+from annotate.standing import settle
 from annotate.store import ensure_human
 from judge.errors import BadInput, StudyError, UsageError
 from judge.prompts.load import Task
@@ -51,6 +51,13 @@ class Intake:
     latest: bool = False
     people: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def short_list(counts: Counter[str], most: int = 10) -> str:
+    """Names with their counts, the first of them."""
+    told = ", ".join(f"{who} {n}" for who, n in list(counts.items())[:most])
+    more = len(counts) - most
+    return f"{told} and {more} more people ({counts.total()} in all)" if more > 0 else told or "none"
 
 
 @dataclass(slots=True)
@@ -104,8 +111,7 @@ class Taken:
             )
         lines += [f"{n} {what}: nothing to import" for what, n in self.remarks.items()]
         if self.joined:
-            told = ", ".join(f"{who} {n}" for who, n in self.joined.items())
-            lines.append(f"units given to people who were not asked for them: {told}")
+            lines.append(f"units given to people who were not asked for them: {short_list(self.joined)}")
         if self.left_out:
             told = ", ".join(f"{n} {what}" for what, n in self.left_out.items())
             lines.append(f"{told} left out: only a batch keeps them (--batch)")

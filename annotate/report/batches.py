@@ -6,6 +6,7 @@ The tables are optional (migration set `annotate`): a study of imported labels h
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 from annotate.members import batch_rows
 from annotate.report.model import Block, Facts, Paragraph
@@ -43,6 +44,7 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
         rows += [(told, str(options[key])) for key, told in OPTIONS.items() if options.get(key)]
         rows += _counts(store, batch)
         rows.append(("blind", _blind(task, reveal)))
+        rows += _imports(store, batch)
         blocks.append(Facts(f"batch_{batch}", f"Batch {batch}", rows))
         blocks += [Paragraph(told, "note") for told in _cautions(store, batch, purpose, task)]
     return blocks or [Paragraph(NONE, "note")]
@@ -79,10 +81,32 @@ def _counts(store: Store, batch: str) -> list[tuple[str, str]]:
 def _blind(task: Task, reveal: str | None) -> str:
     if task.people_only:
         return f"no: people are shown gold ({', '.join(task.spec.shows_gold)}) while they label"
-    start = "yes: while labelling a unit nobody can read the judge's labels, gold or another person's labels"
+    start = (
+        "yes: while labelling a unit here nobody can read the judge's labels, gold or another person's labels"
+    )
     if reveal is None:
         return f"{start}; nothing is shown afterwards"
     return f"{start}; after the label was committed, that of run {reveal} was shown, and changes are a layer of their own"
+
+
+def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
+    """Labels of the batch that were made elsewhere, by format: for them blindness is what was declared."""
+    if not store.conn.execute("SELECT 1 FROM sqlite_master WHERE name = 'label_imports'").fetchone():
+        return []
+    found: dict[str, Counter[str]] = {}
+    query = "SELECT format, counts FROM label_imports WHERE batch = ? ORDER BY imported_at"
+    for form, text in store.conn.execute(query, [batch]):
+        found.setdefault(form, Counter()).update(json.loads(text)["blindness"])
+    told = {
+        "blind": "declared blind",
+        "assisted": "given with suggestions in sight",
+        "undeclared": "not declared",
+    }
+    return [
+        (f"made elsewhere, {form}", ", ".join(f"{n:,} labels {told[kind]}" for kind, n in kinds.items() if n))
+        for form, kinds in found.items()
+        if kinds.total()
+    ]
 
 
 def _cautions(store: Store, batch: str, purpose: str, task: Task) -> list[str]:

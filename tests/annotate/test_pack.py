@@ -9,7 +9,7 @@ import pytest
 from annotate.desk import Desk
 from annotate.pack import merge, pack
 from annotate.store import open_study
-from judge.errors import AdjudgeError, BadInput, UsageError
+from judge.errors import AdjudgeError, BadInput, StudyError, UsageError
 from tests.tui.studies import CANARY, batch, build, judge_all, labels
 
 
@@ -109,3 +109,49 @@ def test_files_that_are_no_packed_batch(study: Path, tmp_path: Path) -> None:
             pack(store, "pilot", "dora", tmp_path / "d.db")
         with pytest.raises(UsageError, match="exists already"):
             pack(store, "pilot", "alice", other)
+
+
+def test_units_given_later_do_not_keep_the_labels_out(study: Path) -> None:
+    out = packed(study)
+    with open_study(out) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(4, "stance", "neutral")
+    with open_study(study) as store:
+        # What an import does for labels of a person who was not asked for that unit.
+        free = "SELECT unit_id FROM units WHERE kind = 'passage' AND unit_id NOT IN (SELECT unit_id FROM assignments)"
+        unit = store.conn.execute(free).fetchone()[0]
+        with store.transaction() as conn:
+            conn.execute(
+                "INSERT INTO assignments (batch, annotator_id, position, unit_id, role) VALUES ('pilot', 'alice', 99, ?, 'sample')",
+                [unit],
+            )
+        assert merge(store, out).conflicts == []
+    assert "neutral" in labels(study).values()
+
+
+def test_a_packed_file_with_an_answer_the_task_does_not_know_brings_nothing(study: Path) -> None:
+    out = packed(study)
+    with open_study(out) as store:
+        with Desk.open(store, "pilot", "alice") as desk:
+            desk.label(4, "stance", "neutral")
+        with store.transaction() as conn:
+            conn.execute("DROP TRIGGER events_keep")
+            conn.execute("UPDATE events SET value = 'perhaps'")
+    before = labels(study)
+    with open_study(study) as store:
+        events = store.conn.execute("SELECT count(*) FROM events").fetchone()
+        with pytest.raises(BadInput, match=r"alice\.db: field 'stance': unit 4: 'perhaps' is no label"):
+            merge(store, out)
+        assert store.conn.execute("SELECT count(*) FROM events").fetchone() == events
+    assert labels(study) == before
+
+
+def test_a_pack_that_fails_leaves_nothing(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object) -> None:
+        raise StudyError("disk I/O error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("annotate.pack._copy_events", fail)
+        with pytest.raises(StudyError):
+            packed(study)
+    assert [p.name for p in study.parent.iterdir() if "alice" in p.name] == []
+    assert packed(study).exists()

@@ -1,4 +1,4 @@
-"""What follows from a unit's events, written for an import: its row in `assignments` and its labels.
+"""What follows from a unit's events, written for an import or a merge: its row in `assignments` and its labels.
 
 The same rules as `Desk`, which may not read gold; both fold with `annotate.events`.
 """
