@@ -5,6 +5,7 @@ assignments   who labels what, in which order, and how it stands: a fold of that
 batches, batch_units, sessions
 batch_labels  view: one row a batch, annotator, unit and field, with layer, value and seconds
 label_imports labels made elsewhere: one row an import that brought something new
+label_studio_projects, _tasks, _annotations   where a batch was pushed, and what came from there
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from judge.errors import StudyError
 from judge.migrations import applied, perform
 
-NAMES = ("m001_batches", "m002_exchange")
+NAMES = ("m001_batches", "m002_exchange", "m003_label_studio")
 SET = "annotate"
 
 
@@ -35,6 +36,10 @@ def _m001_batches(db: Any) -> None:
 
 def _m002_exchange(db: Any) -> None:
     _execute(db, _EXCHANGE)
+
+
+def _m003_label_studio(db: Any) -> None:
+    _execute(db, _LABEL_STUDIO)
 
 
 def _execute(db: Any, statements: str) -> None:
@@ -175,4 +180,35 @@ CREATE VIEW batch_labels AS
            a.active_ms / 1000.0, a.flag, a.note
     FROM assignments AS a JOIN units AS u USING (unit_id), json_each(a.revised) AS j
     WHERE a.status <> 'skipped'
+"""
+
+_LABEL_STUDIO = """
+CREATE TABLE label_studio_projects (
+    batch TEXT NOT NULL REFERENCES batches(batch),
+    url TEXT NOT NULL,
+    project INTEGER NOT NULL,
+    assisted INTEGER NOT NULL CHECK (assisted IN (0, 1)),
+    run TEXT REFERENCES runs(run_id),
+    created TEXT NOT NULL,
+    PRIMARY KEY (batch, url)
+) WITHOUT ROWID
+
+CREATE TABLE label_studio_tasks (
+    batch TEXT NOT NULL,
+    url TEXT NOT NULL,
+    task INTEGER NOT NULL,
+    unit_id TEXT NOT NULL REFERENCES units(unit_id),
+    pulled TEXT,
+    PRIMARY KEY (batch, url, task),
+    FOREIGN KEY (batch, url) REFERENCES label_studio_projects(batch, url) ON DELETE CASCADE
+) WITHOUT ROWID
+
+CREATE TABLE label_studio_annotations (
+    batch TEXT NOT NULL,
+    url TEXT NOT NULL,
+    annotation INTEGER NOT NULL,
+    task INTEGER NOT NULL,
+    PRIMARY KEY (batch, url, annotation),
+    FOREIGN KEY (batch, url) REFERENCES label_studio_projects(batch, url) ON DELETE CASCADE
+) WITHOUT ROWID
 """

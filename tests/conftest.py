@@ -20,7 +20,14 @@ settings.load_profile("adjudge")
 @pytest.fixture(autouse=True)
 def no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that would make a paid call fails instead: no keys, and only loopback connects."""
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "JUDGE_DB", "JUDGE_DEBUG"):
+    for name in (
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "LABEL_STUDIO_API_KEY",
+        "LABEL_STUDIO_URL",
+        "JUDGE_DB",
+        "JUDGE_DEBUG",
+    ):
         monkeypatch.delenv(name, raising=False)
     real = socket.socket.connect
 

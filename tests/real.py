@@ -48,12 +48,24 @@ def _bm25s() -> Path | None:
     return Path(found.origin) if found and found.origin else None
 
 
+def _label_studio() -> Path | None:
+    """The annotation server in an environment of its own: ADJUDGE_LABEL_STUDIO names its program, or it is in
+
+    uv venv ~/.cache/adjudge/label-studio
+    uv pip install --python ~/.cache/adjudge/label-studio label-studio==1.23.2
+    """
+    named = os.environ.get("ADJUDGE_LABEL_STUDIO")
+    program = Path(named) if named else Path.home() / ".cache/adjudge/label-studio/bin/label-studio"
+    return program if program.is_file() else None
+
+
 FINDERS: dict[str, Callable[[], Path | None]] = {
     "shared-data": _shared_data,
     "uv": _uv,
     "embedded-model": _embedded_model,
     "bm25s": _bm25s,
     "chromium": _chromium,
+    "label-studio": _label_studio,
 }
 """Name of a part -> how to find it."""
 

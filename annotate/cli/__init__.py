@@ -8,6 +8,7 @@ from annotate.cli.agreement import agreement
 from annotate.cli.annotators import annotators
 from annotate.cli.exporting import export, formats
 from annotate.cli.importing import import_
+from annotate.cli.label_studio import pull, push
 from annotate.cli.packing import batches
 from annotate.cli.plan import plan
 from annotate.cli.report import report
@@ -36,6 +37,8 @@ for command in (
     serve,
     export,
     import_,
+    push,
+    pull,
     formats,
     plan,
     report,

@@ -1,0 +1,160 @@
+"""annotate push and pull: a batch on a Label Studio server, and its labels back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from judge.console import db_option, emit_json, json_option, note, pairs
+from judge.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from annotate.exchange.label_studio.pull import Pulled
+    from annotate.exchange.label_studio.push import Pushed
+
+MOST_TOLD = 20
+url_option = click.option(
+    "--url", required=True, envvar="LABEL_STUDIO_URL", metavar="URL",
+    help="The server, as http://localhost:8080 (also LABEL_STUDIO_URL).",
+)  # fmt: skip
+
+
+@click.command()
+@click.argument("name")
+@url_option
+@click.option(
+    "--with-predictions",
+    is_flag=True,
+    help="Send the judge's labels as well: the batch is then assisted, not blind.",
+)
+@click.option("--run", help="The judge run for --with-predictions; default: the newest of the task.")
+@click.option("--restore", is_flag=True, help="Send units again whose task was deleted there.")
+@click.option("--new", is_flag=True, help="Give up the project it was pushed to, and make another one.")
+@db_option
+@json_option
+def push(
+    name: str,
+    url: str,
+    with_predictions: bool,
+    run: str | None,
+    restore: bool,
+    new: bool,
+    db: Path,
+    as_json: bool,
+) -> int:
+    """Send the batch NAME to a Label Studio server as a project. Doing it again adds only what is missing.
+
+    \b
+    annotate push pilot --url http://localhost:8080
+    annotate push assisted --url http://localhost:8080 --with-predictions
+
+    The key (personal access token or legacy token) comes from LABEL_STUDIO_API_KEY and is never stored. A task
+    holds what a blind annotator may see and nothing else. Hidden repeats stay with the terminal.
+    """
+    from annotate.exchange.label_studio.push import push as send
+    from annotate.exchange.label_studio.server import Server
+    from annotate.store import open_study
+
+    if run and not with_predictions:
+        raise UsageError("--run goes with --with-predictions")
+    with open_study(db) as store:
+        from annotate.desk import batch_info
+
+        batch_info(store, name)
+        done = send(
+            store, name, Server(url), predictions=with_predictions, run=run, new=new, restore=restore, told=_progress
+        )  # fmt: skip
+    if as_json:
+        emit_json("push", {slot: getattr(done, slot) for slot in done.__slots__})
+    _tell_push(done)
+    return Exit.DONE
+
+
+def _tell_push(done: Pushed) -> None:
+    made = "new project" if done.created else "project"
+    note(
+        f"{made} {done.url}/projects/{done.project}: {done.new:,} units sent, {done.there:,} were there already"
+    )
+    if done.updated:
+        note("its labelling configuration had been changed there, and is ours again")
+    if done.deleted:
+        note(
+            f"{done.deleted:,} units are left out: their tasks were deleted there (--restore sends them again)"
+        )
+    if done.repeats:
+        note(f"{done.repeats:,} hidden repeats are not sent: they stay with annotate open")
+    if done.run:
+        note(f"predictions of run {done.run}; {done.without_prediction:,} of the units sent have none")
+    if done.assisted:
+        note("people there see predictions: their labels count as assisted, not as blind")
+    note(f"when people have labelled: annotate pull {done.batch} --url {done.url}")
+
+
+@click.command()
+@click.argument("name")
+@url_option
+@click.option(
+    "--annotator", "annotators", multiple=True, metavar="USER=NAME",
+    help="A user there (e-mail, user name or id) is this annotator here; several times for several.",
+)  # fmt: skip
+@db_option
+@json_option
+def pull(name: str, url: str, annotators: tuple[str, ...], db: Path, as_json: bool) -> int:
+    """Bring what people labelled in the project of the batch NAME. Doing it again adds only what is new.
+
+    \b
+    annotate pull pilot --url http://localhost:8080
+    annotate pull pilot --url http://localhost:8080 --annotator a.smith@example.org=alice
+
+    A user is the annotator of the batch with the same e-mail, user name, or name before the @. An edited
+    answer becomes further events: the latest counts. Labels count as blind only while the project holds no
+    predictions. What cannot be taken over is named (exit 1), and asked for again by the next pull.
+    """
+    from annotate.desk import batch_info
+    from annotate.exchange.label_studio.pull import pull as fetch
+    from annotate.exchange.label_studio.server import Server
+    from annotate.store import open_study
+
+    people = pairs(annotators, "--annotator")
+    with open_study(db) as store:
+        batch_info(store, name)
+        done = fetch(store, name, Server(url), people=people, told=_progress)
+    if as_json:
+        emit_json("pull", {slot: getattr(done, slot) for slot in done.__slots__})
+    _tell_pull(done)
+    return Exit.ERROR if done.problems else Exit.DONE
+
+
+def _tell_pull(done: Pulled) -> None:
+    told = ", ".join(f"{who} {n:,}" for who, n in sorted(done.new.items())) or "none"
+    note(
+        f"{done.url}/projects/{done.project}: new labels: {told}; {done.replaced:,} of them replace an earlier one"
+    )
+    for count, what in (
+        (done.older, "answers are older than what stands here: left as it is"),
+        (done.skips, "units skipped"),
+        (done.spans, "units with evidence"),
+        (done.notes, "notes"),
+        (done.incomplete, "annotations leave a question open"),
+        (sum(done.joined.values()), "units were not in the queue of who labelled them: added to it"),
+        (done.deleted_tasks, "units have no task there any more; labels that came in stay"),
+        (done.deleted_annotations, "annotations were deleted there; their labels stay here"),
+        (done.strange_tasks, "tasks there are not of this batch: left out"),
+    ):
+        if count:
+            note(f"{count:,} {what}")
+    if done.assisted:
+        note("people there see predictions: these labels count as assisted, not as blind")
+    for problem in done.problems[:MOST_TOLD]:
+        note(f"not taken over: {problem}")
+    if len(done.problems) > MOST_TOLD:
+        note(f"... and {len(done.problems) - MOST_TOLD:,} more (--json lists all)")
+
+
+def _progress(done: int, of: int) -> None:
+    import sys
+
+    if sys.stderr.isatty():
+        print(f"\r{done:,} of {of:,}", end="\n" if done >= of else "", file=sys.stderr, flush=True)

@@ -1,0 +1,150 @@
+"""Label Studio's files: a project to set up by hand, and its JSON export back. No SDK is needed for either."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from annotate.exchange.base import UNIT_KEY, Export, Out, Reading
+from annotate.exchange.files import json_records
+from annotate.exchange.label_studio.annotations import Reader
+from annotate.exchange.label_studio.check import Check
+from annotate.exchange.label_studio.config import Layout
+from annotate.exchange.label_studio.tasks import data_of
+from annotate.exchange.responses import Response
+from annotate.guidelines import markdown
+from judge.errors import BadInput, MissingExtra, UsageError
+from judge.types import Where
+
+NAME = "label-studio"
+HELP = "Label Studio: config.xml, tasks.json and guidelines.md; back from its JSON export"
+WRITES = "folder"
+OPTIONS = {"users": "who a user there is here, as 2=alice,bob@example.org=bob"}
+
+
+def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
+    """The labelling configuration, the units as tasks, and the guidelines. Raises UsageError for --labels."""
+    if export.labels:
+        raise UsageError("label-studio takes units, not finished labels: --to jsonl --labels")
+    layout = Layout(export.task)
+    check = _check(layout)
+    with out.open("config.xml") as file:
+        file.write(layout.xml)
+    with out.open("tasks.json") as file:
+        count = 0
+        for unit in export.units():
+            task = {"data": data_of(layout, unit)}
+            if check is not None:
+                check.task(task)
+            file.write(",\n" if count else "[\n")
+            file.write(json.dumps(task, ensure_ascii=False, allow_nan=False))
+            count += 1
+        file.write("\n]\n" if count else "[]\n")
+    out.rows["tasks.json"] = count
+    with out.open("guidelines.md") as file:
+        file.write(markdown(export.task) + "\n")
+
+
+def read(path: Path, reading: Reading) -> Iterator[Response]:
+    """Every annotation of a JSON export. Labels are blind when no task of the file has a prediction.
+
+    Raises UsageError when the task is not known, BadInput for a file that is no JSON export.
+    """
+    if reading.task is None:
+        raise UsageError("--from label-studio needs the batch that was exported: --batch NAME")
+    layout = Layout(reading.task)
+    users = _users(reading.options.get("users", ""))
+
+    def author(value: Any) -> str:
+        return reading.as_person or _author(value, users)
+
+    reader = Reader(layout, _check(layout), reading.inputs, author)
+    blind = _blind(path)
+    for line, task in json_records(path, reading.bad):
+        try:
+            unit, annotations = _parts(task)
+        except BadInput as e:
+            reading.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
+            continue
+        # The latest counts, so it comes last.
+        for annotation in sorted(annotations, key=_updated):
+            try:
+                response, problems = reader.response(
+                    annotation, unit, blind=blind, where=Where(str(path), line)
+                )
+            except BadInput as e:
+                reading.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
+                continue
+            for problem in problems:
+                reading.bad(BadInput(problem, path=str(path), line=line))
+            yield response
+
+
+def _check(layout: Layout) -> Check | None:
+    try:
+        return Check(layout.xml)
+    except MissingExtra:
+        return None
+
+
+def _parts(task: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    data, annotations = task.get("data"), task.get("annotations")
+    if UNIT_KEY in task and data is None:
+        raise BadInput("this is JSON-MIN, which leaves out who answered: export it as JSON")
+    if not isinstance(data, Mapping):
+        raise BadInput("must be an object: is this a JSON export of Label Studio?", field="data")
+    unit = data.get(UNIT_KEY)
+    if not isinstance(unit, str):
+        raise BadInput(
+            "is missing: the task was not made by annotate export or push", field=f"data.{UNIT_KEY}"
+        )
+    if not isinstance(annotations, list):
+        raise BadInput("must be a list: is this a JSON export of Label Studio?", field="annotations")
+    return unit, annotations
+
+
+def _updated(annotation: Any) -> str:
+    value = annotation.get("updated_at") if isinstance(annotation, Mapping) else None
+    return value if isinstance(value, str) else ""
+
+
+def _blind(path: Path) -> bool | None:
+    """False when people saw predictions, True when the file says that there were none, else None."""
+    said = False
+    for _, task in json_records(path, lambda e: None):
+        if task.get("predictions") or task.get("total_predictions"):
+            return False
+        said = said or "predictions" in task or "total_predictions" in task
+    return True if said else None
+
+
+def _users(text: str) -> dict[str, str]:
+    found = {}
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        user, equals, name = part.rpartition("=")
+        if not equals or not user or not name:
+            raise UsageError(f"-O users={text}: write it as 2=alice,bob@example.org=bob")
+        found[user.strip()] = name.strip()
+    return found
+
+
+def _author(value: Any, users: Mapping[str, str]) -> str:
+    """Who answered: as told, else the name before the @ of the e-mail."""
+    told = (
+        [value]
+        if not isinstance(value, Mapping)
+        else [value.get("id"), value.get("email"), value.get("username")]
+    )
+    names = [str(v) for v in told if isinstance(v, str | int) and not isinstance(v, bool) and str(v)]
+    for name in names:
+        if name in users:
+            return users[name]
+    mail = next((n for n in names if "@" in n), None)
+    if mail is None:
+        who = names[0] if names else "missing"
+        raise BadInput(
+            f"is user {who}: say who that is with -O users={who}=NAME, or --as NAME", field="completed_by"
+        )
+    return mail.partition("@")[0]

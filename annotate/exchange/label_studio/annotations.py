@@ -1,0 +1,82 @@
+"""An annotation of the JSON export, or of the server, as a response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotate.exchange.label_studio.check import Check
+from annotate.exchange.label_studio.config import Layout
+from annotate.exchange.label_studio.regions import read_result
+from annotate.exchange.label_studio.tasks import input_text
+from annotate.exchange.responses import Response
+from judge.errors import BadInput
+from judge.types import Where
+
+Inputs = Callable[[str], Mapping[str, Any] | None]
+"""What a unit of the batch shows, None for a unit that is not in it."""
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads annotations of one task file. `check` is the vendor's own, None without the SDK."""
+
+    layout: Layout
+    check: Check | None
+    inputs: Inputs
+    author: Callable[[Any], str]
+    """Who a user is, from `completed_by`; raises BadInput."""
+
+    def response(
+        self, annotation: Any, unit: str, *, blind: bool | None, where: Where
+    ) -> tuple[Response, list[str]]:
+        """The response, and what of it could not be taken over. Raises BadInput naming the field."""
+        if not isinstance(annotation, Mapping):
+            raise BadInput("must be an object", field="annotations")
+        inputs = self.inputs(unit)
+        if inputs is None:
+            raise BadInput(f"unit '{unit}' is not in the batch", field="adjudge_unit_id")
+        result = annotation.get("result")
+        marked = read_result(self.layout, result, input_text(inputs.get(self.layout.main)))
+        if self.check is not None:
+            self.check.regions(result or [])
+        skipped = annotation.get("was_cancelled") or False
+        if not isinstance(skipped, bool):
+            raise BadInput("must be true or false", field="was_cancelled")
+        response = Response(
+            unit=unit,
+            annotator=self.author(annotation.get("completed_by")),
+            answers={} if skipped else marked.answers,
+            spans=None if skipped else marked.spans,
+            skipped=skipped,
+            note=marked.note,
+            seconds=_seconds(annotation.get("lead_time")),
+            at=stamp(annotation.get("updated_at") or annotation.get("created_at")),
+            blind=blind,
+            where=where,
+        )
+        return response, marked.problems
+
+
+def _seconds(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadInput(f"{value!r} is no number of seconds", field="lead_time")
+    return float(value)
+
+
+def stamp(value: Any) -> str | None:
+    """A time as the study has it: UTC, milliseconds. Raises BadInput."""
+    from datetime import UTC, datetime
+
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError) as e:
+        raise BadInput(f"{value!r} is no time (ISO 8601)", field="updated_at") from e
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

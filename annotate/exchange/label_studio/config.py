@@ -1,0 +1,200 @@
+"""A task file as a Label Studio labelling configuration, and the guidelines that go with it.
+
+The texts of a unit are `Text` tags, which show markup as text; every question is a control on the main
+one. The names are ours: a control is called after its field, `adjudge_evidence` and `adjudge_note`
+hold what the terminal keeps beside the answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from xml.etree import ElementTree as ET
+
+from annotate.guidelines import label_keys
+from judge.errors import UsageError
+from judge.prompts.load import Task
+from judge.prompts.spec import Question
+from judge.types import Json
+
+EVIDENCE = "adjudge_evidence"
+MARK = "evidence"
+NOTE = "adjudge_note"
+_MAIN = ("passage", "answer")
+_ORDER = ("question_date", "question", "claim", "counter_claim", "options", "reference_answers", "sentence",
+          "answer_claim", "answer", "baseline_answer", "passage_title", "passage_date", "passage_source",
+          "passage")  # fmt: skip
+_SPARE = "123456789" + "qwertyuiopasdfghjklzxcvbnm"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a task's inputs and questions stand in the configuration."""
+
+    task: Task
+
+    @cached_property
+    def inputs(self) -> list[str]:
+        """The task's inputs in the order in which they are shown; the main text last."""
+        names = [n for n in _ORDER if n in self.task.input_names]
+        names += [n for n in self.task.input_names if n not in names]
+        return [*(n for n in names if n != self.main), self.main]
+
+    @cached_property
+    def main(self) -> str:
+        """The input that evidence is marked in, and that questions are about."""
+        names = self.task.input_names
+        return next((n for n in _MAIN if n in names), names[-1])
+
+    @property
+    def evidence(self) -> bool:
+        """Whether people can mark evidence: in a passage or an answer."""
+        return self.main in _MAIN
+
+    def object_name(self, name: str) -> str:
+        """The name of the tag that shows an input; never that of a question."""
+        return f"text_{name}" if name in self.fields else name
+
+    @cached_property
+    def fields(self) -> dict[str, Question]:
+        """Control name -> question."""
+        return {q.field: q for q in self.task.spec.questions}
+
+    @cached_property
+    def keys(self) -> dict[tuple[str, str], str]:
+        """(field, label) -> key, each once in the page: Label Studio gives a key to one label only."""
+        wanted = label_keys(self.task)
+        own = {label.key for q in self.task.spec.questions for label in q.labels if label.key}
+        out: dict[tuple[str, str], str] = {}
+        taken = {*own, "e"} if self.evidence else set(own)
+        spare = (c for c in _SPARE if c not in taken)
+        for name, keys in wanted.items():
+            for key, value in keys.items():
+                found = key if key in own or key not in taken else next(spare, None)
+                if found is not None:
+                    out[name, value] = found
+                    taken.add(found)
+                    spare = (c for c in _SPARE if c not in taken)
+        return out
+
+    @cached_property
+    def evidence_key(self) -> str | None:
+        """The key that marks evidence: e, or the first that no label has."""
+        return next((c for c in "e" + _SPARE if c not in self.keys.values()), None)
+
+    @cached_property
+    def xml(self) -> str:
+        """The labelling configuration. Raises UsageError for a label that Label Studio would not keep."""
+        view = ET.Element("View")
+        for name in self.inputs:
+            if name == self.main and self.evidence:
+                self._evidence(view)
+            if not name.startswith("passage_"):
+                ET.SubElement(view, "Header", value=_literal(_title(name)), size="6")
+            ET.SubElement(view, "Text", name=self.object_name(name), value=f"${name}", granularity="word")
+        for question in self.task.spec.questions:
+            self._question(view, question)
+        ET.SubElement(
+            view, "TextArea", name=NOTE, toName=self.object_name(self.main), rows="2", maxSubmissions="1",
+            editable="true", placeholder="A note (not needed)",
+        )  # fmt: skip
+        ET.indent(view)
+        return ET.tostring(view, encoding="unicode") + "\n"
+
+    def _evidence(self, view: ET.Element) -> None:
+        labels = ET.SubElement(view, "Labels", name=EVIDENCE, toName=self.object_name(self.main))
+        label = ET.SubElement(labels, "Label", value=MARK, background="#ffc069")
+        if self.evidence_key:
+            label.set("hotkey", self.evidence_key)
+
+    def _question(self, view: ET.Element, question: Question) -> None:
+        to = self.object_name(self.main)
+        ET.SubElement(view, "Header", value=_literal(question.ask or question.field), size="5")
+        if question.level == "interval":
+            ET.SubElement(view, "Number", name=question.field, toName=to, required="true")
+        elif question.level == "text":
+            area = ET.SubElement(
+                view, "TextArea", name=question.field, toName=to, required="true", editable="true"
+            )
+            area.set("rows", "2")
+            if not question.many:
+                area.set("maxSubmissions", "1")
+        else:
+            choices = ET.SubElement(
+                view, "Choices", name=question.field, toName=to, choice="single-radio", required="true",
+                requiredMessage=f"Answer: {question.ask or question.field}",
+            )  # fmt: skip
+            for label in question.labels:
+                if label.value.startswith("$"):
+                    raise UsageError(
+                        f"task {self.task.name}: Label Studio reads the label '{label.value}' as a variable: "
+                        "begin it with another character"
+                    )
+                choice = ET.SubElement(choices, "Choice", value=label.value)
+                if key := self.keys.get((question.field, label.value)):
+                    choice.set("hotkey", key)
+                if label.meaning:
+                    choice.set("hint", _literal(label.meaning))
+            for label in question.labels:
+                if label.meaning:
+                    ET.SubElement(
+                        view,
+                        "Header",
+                        value=_literal(f"{label.value}: {label.meaning}"),
+                        size="6",
+                        style="font-size: 0.9em; font-weight: normal; margin: 0",
+                    )
+
+    def region(self, field: str, value: str) -> dict[str, Json]:
+        """An answer as Label Studio stores it. Raises ValueError for a number or list that is none."""
+        question = self.fields[field]
+        region: dict[str, Json] = {
+            "id": f"adjudge-{field}",
+            "from_name": field,
+            "to_name": self.object_name(self.main),
+        }
+        if question.level == "interval":
+            return region | {"type": "number", "value": {"number": json.loads(value)}}
+        if question.level == "text":
+            texts = json.loads(value) if question.many else [value]
+            return region | {"type": "textarea", "value": {"text": texts}}
+        return region | {"type": "choices", "value": {"choices": [value]}}
+
+    @cached_property
+    def instruction(self) -> str:
+        """The guidelines as the HTML of the project's instruction page; nothing of the task is markup there."""
+        return "\n".join(self._instruction())
+
+    def _instruction(self) -> Iterator[str]:
+        spec = self.task.spec
+        yield f"<h3>{escape(spec.title)}</h3>"
+        for question in spec.questions:
+            yield f"<h4>{escape(question.ask or question.field)}</h4>"
+            items = [
+                f"<li><b>{escape(label.value)}</b>{key}{': ' + escape(label.meaning) if label.meaning else ''}</li>"
+                for label in question.labels
+                for key in [_shown_key(self.keys.get((question.field, label.value)))]
+            ]
+            yield f"<ul>{''.join(items)}</ul>" if items else "<p>Answer in words or with a number.</p>"
+        for paragraph in spec.guidelines.strip().split("\n\n"):
+            if paragraph.strip():
+                yield f"<p>{escape(paragraph.strip()).replace(chr(10), '<br>')}</p>"
+        if self.evidence:
+            yield f"<p>Evidence{_shown_key(self.evidence_key)}: choose it, then mark the words that decide.</p>"
+
+
+def _shown_key(key: str | None) -> str:
+    return f" [{escape(key)}]" if key else ""
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _literal(text: str) -> str:
+    """Text for an attribute: one that begins with $ would be looked up in the task's data."""
+    flat = " ".join(text.split())
+    return f"\u200a{flat}" if flat.startswith("$") else flat

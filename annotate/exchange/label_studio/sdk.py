@@ -1,0 +1,117 @@
+"""The one door to Label Studio's SDK: loading it, and its errors in our words.
+
+The key comes from LABEL_STUDIO_API_KEY and goes into the SDK's client only. The SDK's own error texts
+hold headers with cookies, so none of them is passed on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from judge.errors import KeyProblem, MissingExtra, Rejected, ServerFault, Unreachable, UsageError
+
+KEY = "LABEL_STUDIO_API_KEY"
+SECONDS = 300.0
+"""How long one call may take: an import of some hundred tasks on a busy server."""
+
+
+def load() -> Any:
+    """The package. Raises MissingExtra naming the extra."""
+    # It reads the key from the environment as it is imported, and keeps it as a default.
+    try:
+        import label_studio_sdk
+    except ImportError as e:
+        raise MissingExtra(
+            "Label Studio's SDK is not installed: pip install 'adjudge[label-studio]' "
+            "(annotate export --to label-studio and import --from label-studio work without it)"
+        ) from e
+    return label_studio_sdk
+
+
+def interface(xml: str) -> Any:
+    """The vendor's reading of a configuration, which checks regions. Raises ServerFault when it refuses it."""
+    load()
+    from label_studio_sdk.label_interface.interface import LabelInterface
+
+    try:
+        found: Any = LabelInterface(xml)
+        found.validate()
+    except Exception as e:
+        raise ServerFault(f"Label Studio's own check refuses the labelling configuration: {e}") from e
+    return found
+
+
+def address(url: str) -> str:
+    """The server's address as stored: no slash at the end. Raises UsageError for one that is none."""
+    parts = urlsplit(url.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"--url {url}: write it as http://localhost:8080")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise UsageError(f"--url: only the server's address; the key goes into {KEY}")
+    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+
+
+def connect(url: str) -> Any:
+    """A client. Raises KeyProblem when the key is missing or has expired."""
+    sdk = load()
+    key = os.environ.get(KEY, "").strip()
+    if not key:
+        raise KeyProblem(f"{KEY} is not set: take a key from {url}/user/account (Access Token)")
+    if not key.isascii() or not key.isprintable():
+        raise KeyProblem(f"{KEY} holds characters that no key has")
+    with explained(url):
+        return sdk.LabelStudio(base_url=url, api_key=key, timeout=SECONDS)
+
+
+@contextmanager
+def explained(url: str, what: str = "") -> Iterator[None]:
+    """Turns what the SDK raises into ours; `what` says what was not there when the server answers 404."""
+    import httpx
+    from label_studio_sdk.core.api_error import ApiError
+
+    # `from None`: with JUDGE_DEBUG=1 a traceback would print the SDK's text, cookies included.
+    try:
+        yield
+    except ApiError as e:
+        raise _told(url, e.status_code or 0, _detail(e.body), what) from None
+    except httpx.TimeoutException:
+        raise Unreachable(f"{url}: no answer within {SECONDS:.0f} s; run the same command again") from None
+    except (httpx.HTTPError, httpx.InvalidURL) as e:
+        raise Unreachable(f"{url}: no connection ({type(e).__name__}): is the server running?") from None
+    except (ValueError, TypeError, KeyError, AttributeError) as e:
+        raise ServerFault(f"{url}: does not answer like Label Studio ({type(e).__name__})") from None
+
+
+def _told(url: str, status: int, detail: str, what: str) -> Exception:
+    said = f" ({detail})" if detail else ""
+    if status == 401 and "expired" in detail.lower():
+        return KeyProblem(f"{url}: {KEY} has expired: make a new one at {url}/user/account")
+    if status == 401:
+        return KeyProblem(f"{url}: the server refuses {KEY}{said}: is it a key of this server?")
+    if status == 403:
+        return KeyProblem(f"{url}: {KEY} may not do this{said}")
+    if status == 404:
+        return Rejected(f"{url}: {what or 'not found'}{said if not what else ''}", 404)
+    if status >= 500 or status == 0:
+        return ServerFault(f"{url}: the server failed ({status or 'no status'}); run the same command again")
+    return Rejected(f"{url}: the server refuses this ({status}){said}", status)
+
+
+def _detail(body: Any) -> str:
+    """What the server says, in one short line and without anything that looks like a key."""
+    if isinstance(body, dict):
+        errors = body.get("validation_errors") or {}
+        parts = (
+            [str(body.get("detail") or ""), *(f"{k}: {v}" for k, v in errors.items())]
+            if isinstance(errors, dict)
+            else []
+        )
+        body = "; ".join(p for p in parts if p)
+    text = " ".join(str(body or "").split())
+    text = "" if text.startswith("<") else text
+    return re.sub(r"[\w-]{20,}(\.[\w-]+)*", "…", text)[:200]

@@ -1,0 +1,154 @@
+"""A Label Studio server: the few calls we make, with errors that say what to do next.
+
+Reading is tried again by the SDK; writing is not, because a server that fails may have written.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from annotate.exchange.label_studio import sdk
+from judge.errors import Rejected, ServerFault
+from judge.types import Json
+
+PAGE = 1000
+IDS = 200
+"""Task ids in one address: proxies refuse long ones."""
+_ONCE = {"max_retries": 0}
+
+
+class Project(NamedTuple):
+    """A project as far as we look at it."""
+
+    id: int
+    description: str
+    xml: str
+    predictions: int
+
+
+class Standing(NamedTuple):
+    """How a task stands: `updated` changes with every annotation made, edited or deleted."""
+
+    updated: str
+    annotations: int
+    predictions: int
+
+
+class User(NamedTuple):
+    """Who annotated."""
+
+    id: int
+    email: str
+    username: str
+
+    def __str__(self) -> str:
+        return self.email or self.username or f"user {self.id}"
+
+
+class Server:
+    """One server and one key. Every method raises ProviderError's kinds: exit code 3."""
+
+    def __init__(self, url: str) -> None:
+        self.url = sdk.address(url)
+        self._client = sdk.connect(self.url)
+
+    def project(self, number: int) -> Project | None:
+        """A project, None when it is not there."""
+        try:
+            with sdk.explained(self.url):
+                return _project(self._client.projects.get(id=number))
+        except Rejected as e:
+            if e.status == 404:
+                return None
+            raise
+
+    def find(self, mark: str) -> Project | None:
+        """The newest project whose description holds `mark`."""
+        with sdk.explained(self.url):
+            found = [_project(p) for p in self._client.projects.list(page_size=100)]
+        return max((p for p in found if mark in p.description), key=lambda p: p.id, default=None)
+
+    def create(self, settings: Mapping[str, Any]) -> int:
+        """A new project's id."""
+        with sdk.explained(self.url):
+            return int(self._client.projects.create(**settings, request_options=_ONCE).id)
+
+    def update(self, number: int, settings: Mapping[str, Any]) -> None:
+        """Change a project."""
+        with sdk.explained(self.url, "the project is gone"):
+            self._client.projects.update(id=number, **settings, request_options=_ONCE)
+
+    def add(self, number: int, tasks: Sequence[Mapping[str, Json]]) -> list[int]:
+        """Import tasks; their ids in the same order."""
+        with sdk.explained(self.url, "the project was deleted while tasks were sent"):
+            reply = self._client.projects.import_tasks(
+                id=number, request=list(tasks), return_task_ids=True, request_options=_ONCE
+            )
+            ids = [int(i) for i in reply.task_ids or []]
+        if len(ids) != len(tasks):
+            raise ServerFault(
+                f"{self.url}: {len(tasks)} tasks were sent and {len(ids)} ids came back; run the same command again"
+            )
+        return ids
+
+    def standing(self, number: int) -> dict[int, Standing]:
+        """Every task of a project, by id."""
+        out = {}
+        names = "id,updated_at,total_annotations,cancelled_annotations,total_predictions"
+        with sdk.explained(self.url, "the project was deleted"):
+            for t in self._client.tasks.list(
+                project=number, page_size=PAGE, include=names, fields="task_only"
+            ):
+                made = (t.total_annotations or 0) + (t.cancelled_annotations or 0)
+                out[int(t.id)] = Standing(
+                    t.updated_at.isoformat() if t.updated_at else "", made, t.total_predictions or 0
+                )
+        return out
+
+    def users(self) -> dict[int, User]:
+        """Everybody on the server, by id."""
+        with sdk.explained(self.url):
+            return {
+                int(u.id): User(int(u.id), u.email or "", u.username or "") for u in self._client.users.list()
+            }
+
+    def tasks(self, number: int, ids: Sequence[int] | None) -> Iterator[dict[str, Any]]:
+        """Tasks with their data and annotations, as the JSON export has them; all of them without `ids`.
+
+        The reply is kept in a temporary file, so that a big project does not fill the memory.
+        """
+        if ids is not None and not ids:
+            return
+        for start in range(0, 1 if ids is None else len(ids), IDS):
+            chosen = {} if ids is None else {"ids[]": list(ids[start : start + IDS])}
+            yield from self._export(number, {"additional_query_parameters": chosen})
+
+    def _export(self, number: int, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        import ijson
+
+        with tempfile.TemporaryFile() as file:
+            with sdk.explained(self.url, "the project was deleted"):
+                for part in self._client.projects.exports.download_sync(
+                    number, export_type="JSON", download_all_tasks=True, request_options=options
+                ):
+                    file.write(part)
+            file.seek(0)
+            try:
+                for task in ijson.items(file, "item", use_float=True):
+                    if not isinstance(task, dict):
+                        raise ServerFault(
+                            f"{self.url}: the export of project {number} is not a list of tasks"
+                        )
+                    yield task
+            except ijson.JSONError as e:
+                raise ServerFault(
+                    f"{self.url}: the export of project {number} is cut short; run the same command again"
+                ) from e
+
+
+def _project(found: Any) -> Project:
+    return Project(
+        int(found.id), found.description or "", found.label_config or "", found.total_predictions_number or 0
+    )

@@ -1,0 +1,212 @@
+"""annotate export --to label-studio and import --from label-studio: no server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.desk import Desk
+from annotate.store import open_study
+from tests.cli.helpers import Done
+from tests.label_studio.conftest import choice, document, evidence, remark
+from tests.tui.studies import CANARY, batch, build, judge_all, labels
+
+Run = Callable[..., Done]
+
+
+def tasks(folder: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((folder / "tasks.json").read_text("utf-8"))
+    return found
+
+
+def answered(task: dict[str, Any], number: int, *annotations: dict[str, Any], **more: Any) -> dict[str, Any]:
+    made = [
+        {"id": number * 10 + i, "completed_by": 1, "was_cancelled": False, "lead_time": 4.0,
+         "created_at": f"2026-01-01T00:00:0{i}Z", "updated_at": f"2026-01-01T00:00:0{i}.5Z", **a}
+        for i, a in enumerate(annotations)
+    ]  # fmt: skip
+    return {"id": number, "data": task["data"], "annotations": made, "predictions": [], **more}
+
+
+def put(path: Path, value: Any) -> Path:
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def exported(study: Path, tmp_path: Path, annotate: Run) -> list[dict[str, Any]]:
+    annotate("export", "pilot", "--to", "label-studio", "-o", str(tmp_path / "ls"), db=study)
+    return tasks(tmp_path / "ls")
+
+
+def test_no_file_holds_what_is_hidden(tmp_path: Path, annotate: Run) -> None:
+    path = build(tmp_path / "s.db", items=8)
+    judge_all(path)
+    batch(path, n=8, annotators=["alice", "bob"], training=2, attention=0.2, repeats=0.2)
+    with open_study(path) as store, Desk.open(store, "pilot", "bob") as desk:
+        desk.label(3, "stance", "refute")
+        desk.note(3, "BOBSAYS")
+    annotate("export", "pilot", "--to", "label-studio", "-o", str(tmp_path / "ls"), db=path)
+    files = [p for p in (tmp_path / "ls").rglob("*") if p.is_file()]
+    assert {"config.xml", "tasks.json", "guidelines.md"} <= {p.name for p in files}
+    for file in files:
+        for secret in (
+            CANARY,
+            "BOBSAYS",
+            "scripted/test",
+            "claim_verdict",
+            "Question 1?",
+            "training",
+            "attention",
+        ):
+            assert secret not in file.read_text("utf-8"), (file.name, secret)
+    rows = tasks(tmp_path / "ls")
+    # 8 sampled, 2 training, round(8 x 0.2) = 2 attention units; the repeats are not tasks of their own.
+    assert len(rows) == len({r["data"]["adjudge_unit_id"] for r in rows}) == 12
+    names = {"adjudge_unit_id", "claim", "passage", "passage_title", "passage_date", "passage_source"}
+    assert {name for r in rows for name in r["data"]} <= names and all(set(r) == {"data"} for r in rows)
+
+
+def test_there_and_back(study: Path, tmp_path: Path, annotate: Run, exported: list[dict[str, Any]]) -> None:
+    rows = []
+    for i, task in enumerate(exported, 1):
+        text = task["data"]["passage"]
+        said = [choice("stance", "support" if i % 2 else "refute"), evidence(text, 0, 1), remark("hm")]
+        rows.append(answered(task, i, {"result": said}))
+    rows[0] = answered(exported[0], 1, {"result": [], "was_cancelled": True, "lead_time": None})
+    path = put(tmp_path / "export.json", rows)
+    words = (
+        "import",
+        str(path),
+        "--from",
+        "label-studio",
+        "--batch",
+        "pilot",
+        "-O",
+        "users=1=alice",
+        "--json",
+    )
+    done = document(annotate(*words, db=study))
+    assert done["new"] == {"alice": 11} and done["skips"] == 1 and done["spans"] == 11
+    assert document(annotate(*words, db=study))["new"] == {}
+    with open_study(study) as store:
+        query = "SELECT status, active_ms, spans, note FROM assignments WHERE annotator_id = 'alice' ORDER BY status"
+        found = store.conn.execute(query).fetchall()
+    assert found == [("done", 4000, '[["passage",0,1]]', "hm")] * 11 + [("skipped", 0, "[]", None)]
+    assert {layer for _, _, layer, _ in labels(study)} == {"first"}, (
+        "the file says that there were no predictions"
+    )
+
+
+def test_predictions_in_the_file_make_labels_assisted(
+    study: Path, tmp_path: Path, annotate: Run, exported: list[dict[str, Any]]
+) -> None:
+    rows = [answered(t, i, {"result": [choice("stance", "support")]}) for i, t in enumerate(exported, 1)]
+    rows[5]["predictions"] = [77]
+    path = put(tmp_path / "export.json", rows)
+    annotate("import", str(path), "--from", "label-studio", "--batch", "pilot", "--as", "bob", db=study)
+    assert {layer for _, _, layer, _ in labels(study, "bob")} == {"assisted"}
+
+
+def test_the_latest_of_two_annotations_counts(
+    study: Path, tmp_path: Path, annotate: Run, exported: list[dict[str, Any]]
+) -> None:
+    both = [{"result": [choice("stance", "support")]}, {"result": [choice("stance", "refute")]}]
+    path = put(tmp_path / "export.json", [answered(exported[0], 1, *both)])
+    words = ("import", str(path), "--from", "label-studio", "--batch", "pilot", "--as", "bob")
+    annotate(*words, "--latest", db=study)
+    assert list(labels(study, "bob").values()) == ["refute"]
+    with open_study(study) as store:
+        events = store.conn.execute("SELECT value FROM events WHERE kind = 'label' ORDER BY seq").fetchall()
+    assert events == [("support",), ("refute",)]
+
+
+def dump(path: Path) -> list[tuple[Any, ...]]:
+    with open_study(path) as store:
+        names = ("labels", "events", "sessions", "label_imports", "annotators", "assignments")
+        return [row for name in names for row in store.conn.execute(f"SELECT * FROM {name}")]
+
+
+GOOD = {"result": [choice("stance", "support")]}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda rows: "{", "not JSON"),
+        (lambda rows: "[", "not JSON"),
+        (lambda rows: "", "the file is empty"),
+        (lambda rows: json.dumps(rows)[:-40], "not JSON"),
+        (lambda rows: [[1], *rows], "must be an object"),
+        (lambda rows: [{**rows[0], "data": None}], "field 'data'"),
+        (lambda rows: [{**rows[0], "annotations": {}}], "field 'annotations'"),
+        (lambda rows: [*rows, {"id": 9, "adjudge_unit_id": "d:0/p0", "stance": "support"}], "JSON-MIN"),
+        (lambda rows: [{**rows[0], "data": {"passage": "x"}}], "field 'data.adjudge_unit_id'"),
+        (lambda rows: [{**rows[0], "data": {"adjudge_unit_id": "d:9/p9"}}], "unit 'd:9/p9' is not in the batch"),
+        (lambda rows: [*rows, _with(rows[0], result=None)], "field 'result'"),
+        (lambda rows: [*rows, _with(rows[1], result=[choice("stance", "supp")])], "'supp' is no label"),
+        (lambda rows: [*rows, _with(rows[1], lead_time="long")], "field 'lead_time'"),
+        (lambda rows: [*rows, _with(rows[1], lead_time=-3)], "no time spent"),
+        (lambda rows: [*rows, _with(rows[1], updated_at="yesterday")], "field 'updated_at'"),
+        (lambda rows: [*rows, _with(rows[1], was_cancelled="no")], "field 'was_cancelled'"),
+        (lambda rows: [*rows, _with(rows[1], result=[choice("stance", "refute"), evidence("x", 0, 9, "zzz")])], "are not 'zzz'"),
+    ],
+)  # fmt: skip
+def test_a_malformed_file_is_named_and_nothing_is_written(
+    study: Path,
+    tmp_path: Path,
+    annotate: Run,
+    exported: list[dict[str, Any]],
+    change: Callable[[list[dict[str, Any]]], Any],
+    told: str,
+) -> None:
+    rows = [answered(t, i, GOOD) for i, t in enumerate(exported, 1)]
+    made = change(rows)
+    path = tmp_path / "export.json"
+    path.write_text(made if isinstance(made, str) else json.dumps(made), encoding="utf-8")
+    before = dump(study)
+    done = annotate(
+        "import", str(path), "--from", "label-studio", "--batch", "pilot", "--as", "alice", db=study, code=1
+    )
+    assert told in done.err and "export.json" in done.err and len(done.err.splitlines()) == 1
+    assert dump(study) == before
+
+
+def _with(row: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {**row, "annotations": [{**row["annotations"][0], **more}]}
+
+
+def test_who_answered_must_be_known(
+    study: Path, tmp_path: Path, annotate: Run, exported: list[dict[str, Any]]
+) -> None:
+    path = put(tmp_path / "export.json", [answered(exported[0], 1, GOOD)])
+    words = ("import", str(path), "--from", "label-studio", "--batch", "pilot")
+    done = annotate(*words, db=study, code=1)
+    assert "say who that is with -O users=1=NAME" in done.err
+    assert "write it as" in annotate(*words, "-O", "users=alice", db=study, code=2).err
+    assert "--batch NAME" in annotate("import", str(path), "--from", "label-studio", db=study, code=2).err
+
+
+def test_without_the_sdk_files_work_and_the_server_names_the_extra(study: Path, tmp_path: Path) -> None:
+    blocked = "import sys; sys.modules['label_studio_sdk'] = None; from annotate.cli import main; main(sys.argv[1:])"
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", blocked, *words, "-d", str(study)], capture_output=True, text=True
+        )
+
+    out = tmp_path / "ls"
+    assert run("export", "pilot", "--to", "label-studio", "-o", str(out)).returncode == 0
+    path = put(tmp_path / "e.json", [answered(tasks(out)[0], 1, GOOD)])
+    done = run("import", str(path), "--from", "label-studio", "--batch", "pilot", "--as", "alice")
+    assert done.returncode == 0, done.stderr
+    assert list(labels(study).values()) == ["support"]
+    for command in ("push", "pull"):
+        done = run(command, "pilot", "--url", "http://127.0.0.1:1")
+        assert done.returncode == 1 and "adjudge[label-studio]" in done.stderr
