@@ -81,8 +81,8 @@ def import_(
     (progress, adjudication, notes, evidence), but in headline numbers only when known to be blind.
     """
     from annotate.exchange import base
-    from annotate.exchange.intake import Intake, short_list
     from annotate.exchange.read import import_file
+    from annotate.exchange.taken import Intake, short_list
     from annotate.store import open_study
     from judge.prompts import load_task
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from annotate.desk import batch_info
 from annotate.exchange.base import Bad, Format, Reading
-from annotate.exchange.intake import Intake, Taken, take
+from annotate.exchange.intake import take
+from annotate.exchange.taken import Intake, Taken
 from annotate.exchange.units import Units
 from judge.errors import BadInput
 from judge.prompts.load import Task

@@ -1,0 +1,138 @@
+"""How responses are to be taken, and what came in."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from annotate.events import ASSISTED, BLIND, UNDECLARED, Kind
+from annotate.exchange.responses import Response
+from annotate.store import ensure_human
+from judge.errors import BadInput, UsageError
+from judge.types import Json
+
+Blindness = Literal["blind", "assisted"]
+COUNTED = {Kind.SKIP: "skips", Kind.SPAN: "spans", Kind.NOTE: "notes", Kind.FLAG: "flags"}
+"""Events beside labels -> the attribute of Taken that counts them."""
+
+
+@dataclass(frozen=True)
+class Intake:
+    """How to take responses.
+
+    `blind` says what the file cannot: whether annotators saw suggestions, a judge's or anybody's. In a
+    batch only labels known to be blind, by row or by this, count in headline numbers. With `latest` a later
+    answer of the same person replaces the one before (the log keeps both); otherwise they are a conflict.
+    """
+
+    format: str
+    files: Sequence[Path] = ()
+    blind: Blindness | None = None
+    latest: bool = False
+    people: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Taken:
+    """What came in.
+
+    `new` counts labels by annotator, `declared` known ones of which it is now known whether they are blind,
+    `replaced` those of them that took the place of another one, `older`
+    answers that a later one had replaced already. `left_out` counts what only a batch can keep.
+    """
+
+    new: Counter[str] = field(default_factory=Counter)
+    unchanged: int = 0
+    declared: int = 0
+    replaced: int = 0
+    older: int = 0
+    units: set[str] = field(default_factory=set)
+    skips: int = 0
+    spans: int = 0
+    notes: int = 0
+    flags: int = 0
+    joined: Counter[str] = field(default_factory=Counter)
+    """Units given to people who were not asked for them: annotator -> how many."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    blind: Counter[str] = field(default_factory=Counter)
+    """New and newly declared labels by blindness: blind, assisted, undeclared."""
+    remarks: Counter[str] = field(default_factory=Counter)
+    """What the reader passed over although nothing is wrong with it."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was stored."""
+        return bool(self.new or self.declared or self.skips or self.spans or self.notes or self.flags)
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape, with the units counted."""
+        counts = {name: getattr(self, name) for name in self.__slots__}
+        return {k: dict(v) if isinstance(v, Counter) else v for k, v in counts.items()} | {
+            "units": len(self.units)
+        }
+
+    def notes_for_people(self, batch: str | None) -> list[str]:
+        """What else to say about it, a line each."""
+        lines = []
+        kept = [f"{n} {what}" for what in COUNTED.values() if (n := getattr(self, what))]
+        if kept:
+            lines.append(f"also new: {', '.join(kept)}")
+        if self.replaced or self.older:
+            lines.append(
+                f"{self.replaced} took the place of an earlier answer, {self.older} were older than what stands"
+            )
+        lines += [f"{n} {what}: nothing to import" for what, n in self.remarks.items()]
+        if self.joined:
+            lines.append(f"units given to people who were not asked for them: {short_list(self.joined)}")
+        if self.left_out:
+            told = ", ".join(f"{n} {what}" for what, n in self.left_out.items())
+            lines.append(f"{told} left out: only a batch keeps them (--batch)")
+        if self.declared:
+            lines.append(f"{self.declared} labels that were there are now declared")
+        if batch and self.blind[UNDECLARED]:
+            lines.append(
+                f"{self.blind[UNDECLARED]} labels are not known to be blind: layer 'undeclared', in no headline number; "
+                "import again with --blind (nobody saw a suggestion while labelling) or --assisted"
+            )
+        if self.blind[ASSISTED]:
+            lines.append(
+                f"{self.blind[ASSISTED]} labels are not blind: layer 'assisted', in no headline number"
+            )
+        return lines
+
+
+def short_list(counts: Counter[str], most: int = 10) -> str:
+    """Names with their counts, the first of them."""
+    told = ", ".join(f"{who} {n}" for who, n in list(counts.items())[:most])
+    more = len(counts) - most
+    return f"{told} and {more} more people ({counts.total()} in all)" if more > 0 else told or "none"
+
+
+def kind_of(response: Response, name: str, how: Intake) -> str:
+    """blind, assisted or undeclared: what the file knows, else what was declared. Assisted wins."""
+    known = response.is_blind(name)
+    if known is False or how.blind == ASSISTED:
+        return ASSISTED
+    return BLIND if known or how.blind else UNDECLARED
+
+
+def conflict(response: Response, name: str, there: str, here: str) -> BadInput:
+    """The error for another answer of the same person, to be raised."""
+    told = (
+        f"{response.annotator} has labelled '{response.unit}' '{there}' in the study, and '{here}' here; "
+        "correct one of the two, or take the later one with --latest"
+    )
+    return BadInput(told, field=name)
+
+
+def ensure_person(conn: sqlite3.Connection, response: Response) -> None:
+    """Make the annotator. Raises BadInput for a name that cannot be one."""
+    try:
+        ensure_human(conn, [response.annotator])
+    except UsageError as e:
+        raise BadInput(str(e), field="annotator") from e
