@@ -145,10 +145,10 @@ def test_edits_skips_notes_evidence_and_what_was_deleted(
     text = tricky.data["passage"]
     at = text.index("trial")
     plain = [t for t in tasks if t.id != tricky.id]
-    # A browser counts the test tube as two.
-    browser = evidence(text, at + 1, at + 6, "trial")
+    # Counted in UTF-16 units, the test tube is two.
+    utf16 = evidence(text, at + 1, at + 6, "trial")
     alice.annotations.create(
-        id=tricky.id, result=[choice("stance", "support"), browser, remark("note <i>")], lead_time=9.0
+        id=tricky.id, result=[choice("stance", "support"), utf16, remark("note <i>")], lead_time=9.0
     )
     first = alice.annotations.create(id=plain[0].id, result=[choice("stance", "support")], lead_time=3.0)
     bob.annotations.create(id=plain[0].id, result=[], was_cancelled=True, lead_time=1.0)

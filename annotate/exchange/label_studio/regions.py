@@ -1,7 +1,8 @@
 """What a person marked in Label Studio, as answers, evidence and a note of the task; checked without its SDK.
 
-Offsets of evidence are code points of the text that was shown. Browsers count UTF-16 units, so a span
-that holds its own words only when counted that way is taken so; one that holds them in neither is reported.
+Offsets of evidence are code points of the text that was shown, as the page of server 1.23 counts them. Other
+programs count UTF-16 units, so a span that holds its own words only when counted that way is taken so; one
+that holds them in neither is reported.
 """
 
 from __future__ import annotations
