@@ -68,7 +68,7 @@ def generate(task_name: str, model: str, **options: Any) -> int:
     return _finish(generation, report, kept, options)
 
 
-generate.params = [*(p for p in run.params if p.name != "repeats"), *generate.params]
+generate.params = [*(p for p in run.params if p.name not in ("repeats", "relevant")), *generate.params]
 
 
 async def _execute(store: Store, generation: Generation, provider: Provider) -> tuple[Report, Kept]:

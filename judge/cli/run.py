@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,10 @@ STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
 )
 @click.option(
     "--sample", type=int, metavar="SEED", help="Take units in a seeded random order (with -n: a sample)."
+)
+@click.option(
+    "--relevant",
+    help="For tasks about relevant passages: answer, answer+related, marked, or RUN:answer by a judge's run.",
 )
 @click.option("--repeats", default=1, show_default=True, type=click.IntRange(1), help="Ask this often.")
 @click.option(
@@ -87,6 +92,8 @@ def run(task_name: str, model: str, **options: Any) -> int:
     settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
     provider = base.get(model, settings)
     with Store.open(options["db"], create=False) as store:
+        if options["relevant"]:
+            plan = with_relevant(store, plan, options["relevant"])
         if options["dry_run"]:
             return dry_run(store, plan, provider, options["as_json"])
         with store.run_lock(f"{plan.task.name} {model}"):
@@ -118,6 +125,19 @@ def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
         retry=options["retry"],
         max_tokens=options["max_tokens"],
     )
+
+
+def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
+    """The plan with these relevant passages, as a run of its own. Raises UsageError for a task that shows none."""
+    from judge.runner.relevant import relevant
+
+    if "relevant_passages" not in plan.task.input_names:
+        raise UsageError(
+            f"{plan.task.name} shows no relevant passages: --relevant goes with grounding_relevant"
+        )
+    found = relevant(store, text)
+    selection = dataclasses.replace(plan.selection, relevant=found.passages)
+    return dataclasses.replace(plan, selection=selection, extra={**plan.extra, "relevant": found.name})
 
 
 async def execute(store: Store, plan: Plan, provider: Provider, quiet: bool = False) -> Report:

@@ -26,6 +26,8 @@ class Selection:
     sample_seed: int | None = None
     contexts: Mapping[str, Sequence[str]] | None = None
     """The passages that the input `context` of each item holds; items without an entry are left out."""
+    relevant: Mapping[str, Sequence[str]] | None = None
+    """The passages of each item that the input `relevant_passages` holds, in place of those the task names."""
     options: Mapping[str, Mapping[str, str]] | None = None
     """The input `options` of items in `contexts`, instead of their own (distractors there are already)."""
 
@@ -51,6 +53,7 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
     )
     kind = task.spec.unit
     _keep_contexts(conn, selection.contexts, selection.options or {})
+    _keep_relevant(conn, selection.relevant)
     conn.execute("DROP TABLE IF EXISTS temp.selection")
     conn.execute("CREATE TEMP TABLE selection (place INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
     try:
@@ -73,7 +76,9 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
 def _present(task: Task, name: str, selection: Selection) -> str:
     if name == "context" and selection.contexts is not None:
         return "t.item_id IN (SELECT item_id FROM temp.contexts WHERE context <> '[]')"
-    value = column(task, name)
+    value = (
+        _RELEVANT if name == "relevant_passages" and selection.relevant is not None else column(task, name)
+    )
     return f"{value} IS NOT NULL AND {value} <> ''"
 
 
@@ -91,6 +96,25 @@ def _keep_contexts(
         for item, ids in (contexts or {}).items()
     )
     conn.executemany("INSERT INTO temp.contexts VALUES (?, ?, ?)", rows)
+
+
+_RELEVANT = "(SELECT r.passages FROM temp.relevant AS r WHERE r.item_id = t.item_id)"
+
+
+def _keep_relevant(conn: sqlite3.Connection, relevant: Mapping[str, Sequence[str]] | None) -> None:
+    conn.execute("DROP TABLE IF EXISTS temp.relevant")
+    if relevant is None:
+        return
+    conn.execute(
+        "CREATE TEMP TABLE relevant (item_id TEXT PRIMARY KEY, passages TEXT NOT NULL) WITHOUT ROWID"
+    )
+    rows = ((item, dumps(list(ids))) for item, ids in relevant.items() if ids)
+    conn.executemany("INSERT INTO temp.relevant VALUES (?, ?)", rows)
+
+
+def _has_relevant(conn: sqlite3.Connection) -> bool:
+    query = "SELECT 1 FROM sqlite_temp_master WHERE name = 'relevant'"
+    return conn.execute(query).fetchone() is not None
 
 
 def offer_shuffle(conn: sqlite3.Connection) -> None:
@@ -173,6 +197,8 @@ def _units(conn: sqlite3.Connection, task: Task, wanted: Mapping[int, int]) -> I
     if task.spec.unit == "item" and "options" in columns:
         given = "(SELECT c.options FROM temp.contexts AS c WHERE c.item_id = t.item_id)"
         columns["options"] = f"coalesce({given}, t.options)"
+    if "relevant_passages" in columns and _has_relevant(conn):
+        columns["relevant_passages"] = _RELEVANT
     query = (
         f"SELECT t.n, t.unit_id, {', '.join(columns.values())}{gold_columns} "
         f"FROM unit_texts AS t WHERE t.n IN ({','.join(str(int(n)) for n in wanted)})"

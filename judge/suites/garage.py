@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from judge.errors import BadInput, UsageError
@@ -44,8 +45,8 @@ def read(study: Study) -> list[Score]:
     if _any(study, "grounding", "factuality", "judged_attribution"):
         full = _sentences(study.labels("grounding", chosen, only=_ANSWERABLE))
     if _any(study, "relevant", "raf") and _has_relevant(study):
-        task = RELEVANT_TASK[study.option("relevant-set")]
-        relevant = _sentences(study.labels(task, chosen, only=_ANSWERABLE))
+        task, shown = _relevant_task(study)
+        relevant = _sentences(study.labels(task, chosen, only=_ANSWERABLE, own=shown))
     if study.part("deflection"):
         _join(answers, study.labels("deflection", chosen), "deflection")
     if study.part("judged_attribution"):
@@ -101,7 +102,32 @@ def _answerable(study: Study, answers: pd.DataFrame) -> Any:
     return (told != "true").to_numpy()
 
 
+def _relevant_task(study: Study) -> tuple[str, dict[str, str]]:
+    """The task that shows the relevant passages, and what makes its run one of its own."""
+    kind = study.option("relevant-set")
+    if kind == "marked":
+        return "grounding_relevant", {"relevant": "marked"}
+    if study.option("relevance") == "gold":
+        return RELEVANT_TASK[kind], {}
+    passage_labels(study)
+    study.check()
+    if study.last_run is None:
+        raise BadInput("no judge has run garage_relevance, which says what is relevant")
+    return "grounding_relevant", {"relevant": f"{study.last_run.run_id}:{kind}"}
+
+
+def passage_labels(study: Study) -> pd.DataFrame:
+    """item_id, question_id, passage_id, label (the class) and relevant (as marked) of every passage."""
+    if study.option("relevance") == "judge":
+        return study.labels("garage_relevance", columns="passage_id")
+    passages = study.passages()
+    label = passages["passage_id"].map(study.gold("relevance", "passage"))
+    return passages.assign(label=label.astype(object).where(label.notna(), None))
+
+
 def _has_relevant(study: Study) -> bool:
+    if study.option("relevance") == "judge" or study.option("relevant-set") == "marked":
+        return True
     if study.has_gold("relevance", "passage"):
         return True
     if study.insists("relevant") or study.insists("raf"):
@@ -180,16 +206,19 @@ def density(study: Study) -> Mapping[Any, Any]:
     """Question -> low, medium or high: the share of its passages that are relevant."""
     from judge.scores import garage
 
-    passages = study.passages()
-    label = passages["passage_id"].map(study.gold("relevance", "passage"))
+    table = passage_labels(study)
     words = study.option("density-cuts").split(",")
     try:
-        low, medium = (float(word) for word in words)
-    except ValueError as e:
-        raise UsageError(f"--density-cuts is two numbers, as 0.33,0.67, not '{','.join(words)}'") from e
-    table = passages.assign(label=label.astype(object).where(label.notna(), None))
+        low, medium = (float(Fraction(word.strip())) for word in words)
+    except (ValueError, ZeroDivisionError) as e:
+        raise UsageError(
+            f"--density-cuts is two numbers, as 0.3,0.7 or 1/3,2/3, not '{','.join(words)}'"
+        ) from e
+    if study.option("relevant-set") == "marked":
+        marks = table["passage_id"].map(study.meta("evidence_relevant", "passages"))
+        table["relevant"] = marks.map({"YES": True, "NO": False}).astype(object)
     named = garage.density(table, study.option("relevant-set"), low=low, medium=medium)  # type: ignore[arg-type]
-    questions = passages.drop_duplicates("item_id").set_index("item_id")["question_id"]
+    questions = table.drop_duplicates("item_id").set_index("item_id")["question_id"]
     return dict(zip(questions.reindex(named.index), named, strict=True))
 
 
@@ -230,8 +259,12 @@ PAPER = Paper(
     ),
     options=(
         Option(
-            "relevant-set", "answer", "Which passages RAF counts as relevant.", ("answer", "answer+related")
+            "relevant-set",
+            "answer",
+            "Which passages RAF counts as relevant (marked: evidence_relevant is YES).",
+            ("answer", "answer+related", "marked"),
         ),
+        Option("relevance", "gold", "Whose classes of passages: gold, or a judge's.", ("gold", "judge")),
         Option(
             "unparsed",
             "unscored",
@@ -248,7 +281,7 @@ PAPER = Paper(
         Option("partial-support", "0", "What partial support of a citation counts as, 0 to 1."),
         Option(
             "density-cuts",
-            "0.3333333333,0.6666666667",
+            "1/3,2/3",
             "Cut-offs of --by density: low below the first, high from the second.",
         ),
     ),

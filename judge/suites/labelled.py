@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from judge.prompts.load import Task
+from judge.runner.relevant import relevant
 from judge.scores.score import NOT_JUDGED, TIED
 from judge.store import selection
 from judge.store.study import Store
@@ -86,14 +87,22 @@ def majority(each: Sequence[Found]) -> Found:
 
 
 def fitting(
-    store: Store, task: Task, units: UnitNumbers, given: Mapping[str, Sequence[str]] | None = None
+    store: Store,
+    task: Task,
+    units: UnitNumbers,
+    given: Mapping[str, Sequence[str]] | None = None,
+    shown: str | None = None,
 ) -> int:
-    """How many of these units the task can take: they have its inputs, and a context where one is `given`."""
+    """How many of these units the task can take: they have its inputs, and a context where one is `given`.
+
+    `shown` says which passages are relevant, where the task shows them (see `judge.runner.relevant`).
+    """
     conn = store.conn
     conn.execute("DROP TABLE IF EXISTS temp.unjudged")
     conn.execute("CREATE TEMP TABLE unjudged (n INTEGER PRIMARY KEY)")
     conn.executemany("INSERT INTO temp.unjudged VALUES (?)", ((int(n),) for n in units))
-    only = selection.Selection("n IN (SELECT n FROM temp.unjudged)", contexts=given)
+    passages = relevant(store, shown).passages if shown is not None else None
+    only = selection.Selection("n IN (SELECT n FROM temp.unjudged)", contexts=given, relevant=passages)
     return selection.select(store, task, only)[0]
 
 

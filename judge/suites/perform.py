@@ -11,6 +11,7 @@ from judge.prompts import load_task
 from judge.providers.base import Provider
 from judge.runner import Live, Plan, Report, contexts, run_task
 from judge.runner.generate import Generation, generate
+from judge.runner.relevant import relevant
 from judge.store.answers import add_claims
 from judge.store.attach import attach
 from judge.store.export import stored_task
@@ -93,6 +94,10 @@ async def _perform(
         )
     task = load_task(step.task)
     own = replace(plan, task=task, selection=Selection(step.where))
+    if step.relevant is not None:
+        found = relevant(store, step.relevant)
+        chosen = replace(own.selection, relevant=found.passages)
+        own = replace(own, selection=chosen, extra={**own.extra, "relevant": found.name})
     progress = watch()
     try:
         if step.kind == "run":

@@ -36,6 +36,8 @@ class Step:
     run_id: str | None = None
     dataset: str | None = None
     k: int | None = None
+    relevant: str | None = None
+    """Which passages count as relevant, for tasks that show them (see `judge.runner.relevant`)."""
     options: Mapping[str, Json] = field(default_factory=dict, compare=False)
     """Options of the run that this goes on with; none for a new one."""
 
@@ -60,6 +62,8 @@ class Step:
             words += ["--ranking", self.ranking[0], "--stage", self.ranking[1]]
         if self.system is not None and self.system != self.model:
             words += ["--system", self.system]
+        if self.relevant is not None:
+            words += ["--relevant", self.relevant]
         if self.where:
             words += ["--where", self.where]
         return [*words, *_flags(self.options), "-d", db]

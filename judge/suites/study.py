@@ -260,11 +260,31 @@ class Study(Rows):
         models: Sequence[str],
         own: Mapping[str, str],
     ) -> Found:
-        """The judge's labels of a task on these units, and a step where some are missing."""
+        """The judge's labels of a task on these units, or what most judges say, and a step where some are missing."""
         runs = chosen.candidates(self.runs, self.pinned, task.task_id, models, own)
-        found = self._best(runs, units["unit_id"].to_numpy(), field)
+        numbers = units["unit_id"].to_numpy()
+        judges = list(models) or list(dict.fromkeys(run.model for run in runs))
+        if not self.asked.majority or not judges:
+            return self._of_judge(task, runs, numbers, where, field, models, own)
+        each = []
+        for judge in judges:
+            theirs = [run for run in runs if run.model == judge]
+            each.append(self._of_judge(task, theirs, numbers, where, field, (judge,), own))
+        return majority(each)
+
+    def _of_judge(
+        self,
+        task: Task,
+        runs: Sequence[Run],
+        units: UnitNumbers,
+        where: str,
+        field: str,
+        models: Sequence[str],
+        own: Mapping[str, str],
+    ) -> Found:
+        found = self._best(runs, units, field)
         if found[2].any() and not self.asked.partial:
-            self._missing(task, runs, where, units["unit_id"].to_numpy()[found[2]], models)
+            self._missing(task, runs, where, units[found[2]], models, own)
         return found
 
     def loaded(self, task: str) -> Task:
@@ -282,12 +302,7 @@ class Study(Rows):
         return stored_task(self.store, used) if used else load_task(task_id)
 
     def _best(self, runs: Sequence[Run], units: np.ndarray[Any, Any], field: str) -> Found:
-        """Labels, statuses and which units have no judgement: of the newest complete run, else the fullest.
-
-        Several runs named for one task go by majority, when that was asked for.
-        """
-        if self.asked.majority and len(runs) > 1:
-            return self._majority(_one_each(runs), units, field)
+        """Labels, statuses and which units have no judgement: of the newest complete run, else the fullest."""
         best = None
         for run in runs:
             found = of_run(self.store, run, units, field)
@@ -301,11 +316,6 @@ class Study(Rows):
         self.read.append(Read(best[0], Counter(best[1][1].tolist())))
         return best[1]
 
-    def _majority(self, runs: Sequence[Run], units: UnitNumbers, field: str) -> Found:
-        each = [of_run(self.store, run, units, field) for run in runs]
-        self.read += [Read(run, Counter(own[1].tolist())) for run, own in zip(runs, each, strict=True)]
-        return majority(each)
-
     def _missing(
         self,
         task: Task,
@@ -313,9 +323,10 @@ class Study(Rows):
         where: str,
         missing: np.ndarray[Any, Any],
         models: Sequence[str],
+        own: Mapping[str, str],
     ) -> None:
         """Note the step that judges these units, and how many of them the task cannot take."""
-        fit = fitting(self.store, task, missing)
+        fit = fitting(self.store, task, missing, shown=own.get("relevant"))
         if fit < len(missing):
             self.note(
                 f"{len(missing) - fit} units of {task.task_id} lack an input of the task "
@@ -333,6 +344,7 @@ class Study(Rows):
                     task.name if run else task.task_id,
                     f"{where} AND {self.scope}" if where else self.scope,
                     model,
+                    relevant=own.get("relevant"),
                     options=run.options if run else {},
                 )
             )
@@ -343,8 +355,3 @@ class Study(Rows):
             return self.asked.models[0]
         models = list(dict.fromkeys(run.model for run in self.runs))
         return models[0] if len(models) == 1 else FALLBACK_MODEL
-
-
-def _one_each(runs: Sequence[Run]) -> list[Run]:
-    """The newest run of each judge; runs that were named are all kept."""
-    return list({run.model: run for run in reversed(runs)}.values())[::-1]

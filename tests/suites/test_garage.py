@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,50 @@ def test_data_without_relevance_labels_have_no_raf(judge: Judge, tmp_path: Path)
     assert found["deflection_true_positive_rate"]["reason"] == "there is no such unit"
     refused = judge("score", "garage", "--dataset", "own", "--part", "raf", code=1)
     assert "no passage of 'own' has a gold label 'relevance', which RAF rests on" in refused.err
+
+
+def test_relevant_by_the_marks_of_the_data_set(judge: Judge) -> None:
+    label()
+    [line] = commands(
+        judge, "garage", "--part", "relevant", "--relevant-set", "marked", "-m", "scripted/first"
+    )
+    assert "--relevant marked" in line
+    judge(*shlex.split(line)[1:])
+    found = score(judge, "garage", "--part", "relevant", "--relevant-set", "marked", "-m", "scripted/first")
+    # The first label is `supported`: all three sentences of the answerable rows.
+    assert (found.value("unadjusted_raf"), found["unadjusted_raf"]["n_units"]) == (1.0, 2)
+    assert "relevant passages: marked" in found["unadjusted_raf"]["notes"]
+    # The run with gold's passages is another one.
+    assert score(judge, "garage", "--part", "relevant", "-m", "m").value("unadjusted_raf") == 0.5
+    dense = score(
+        judge, "garage", "--part", "eligibility", "--by", "density", "--relevant-set", "marked", "-m", "m"
+    )
+    # evidence_relevant: YES, YES, NO (2/3: high) and YES, YES (high).
+    assert dense["eligibility"]["value"] == dense.value("eligibility", "high")
+
+
+def test_relevant_by_a_judges_run(judge: Judge) -> None:
+    label()
+    rest = ("garage", "--part", "relevant", "--relevance", "judge", "-m", "scripted/first")
+    [first] = commands(judge, *rest)
+    assert first.startswith("judge run garage_relevance ")
+    judge(*shlex.split(first)[1:])
+    [second] = commands(judge, *rest)
+    run = second.split("--relevant ")[1].split(":answer ")[0]
+    done = judge(*shlex.split(second)[1:], "--dry-run")
+    # The judge calls every passage ANSWER-THE-QUESTION, so g1's sentences are shown all three.
+    assert all(f"Passage {n} of g1." in done.out for n in (1, 2, 3))
+    judge(*shlex.split(second)[1:])
+    assert score(judge, *rest).value("unadjusted_raf") == 1.0
+    document = score(judge, *rest).document
+    assert [r["task"] for r in document["runs"]] == ["garage_relevance.v1", "grounding_relevant.v1"]
+    assert document["runs"][0]["run"] == run
+
+
+def test_what_relevant_cannot_be(judge: Judge) -> None:
+    for task, text, told in (
+        ("grounding", "marked", "grounding.v1 shows no relevant passages"),
+        ("grounding_relevant", "all", "--relevant 'all' is answer, answer+related, marked, RUN:answer"),
+        ("grounding_relevant", "zzz:answer", "no run is called 'zzz'"),
+    ):
+        assert told in judge("run", task, "-m", "scripted/first", "--relevant", text, code=2).err

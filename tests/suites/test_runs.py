@@ -132,6 +132,12 @@ def test_the_majority_of_labels(judge: Judge) -> None:
     assert (tied["value"], tied["missing"]) == (1.0, {"tied": 1})
 
 
+def test_a_majority_waits_for_every_judge(judge: Judge) -> None:
+    deflected("missing", "missing", model="one")
+    lines = commands(judge, *DEFLECTION, "-m", "one", "-m", "two", "--judges", "majority")
+    assert [line.split(" --where")[0] for line in lines] == ["judge run deflection -m two"]
+
+
 def test_two_judges_compared(judge: Judge) -> None:
     first = deflected("missing", "missing", model="one")
     second = deflected("attempted", "missing", "unparsed", model="two")
@@ -226,7 +232,7 @@ def test_the_table_says_whose_numbers_are_whose(judge: Judge) -> None:
     out = judge("score", *DEFLECTION).out
     assert "1 unparsed" in out
     assert "ANOTHER judge" in out and "GPT-4o" in out
-    assert "readings: relevant-set answer, unparsed unscored" in out
+    assert "readings: relevant-set answer, relevance gold, unparsed unscored" in out
     rows = list(csv.DictReader(io.StringIO(judge("score", *DEFLECTION, "--csv").out)))
     assert [(r["measure"], r["value"], r["unparsed"]) for r in rows] == [
         ("deflection_true_positive_rate", "1.0", "0"),

@@ -1,0 +1,63 @@
+"""Which passages the input `relevant_passages` holds: `--relevant` and what it stands for.
+
+answer            gold calls them ANSWER-THE-QUESTION
+answer+related    these, and RELATED-INFORMATION
+marked            the data set marks them as relevant (GaRAGe's evidence_relevant is YES)
+RUN:answer        a judge's run of garage_relevance calls them so; RUN:answer+related likewise
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from judge.errors import UsageError
+from judge.store.export import find_run
+from judge.store.study import Store
+from judge.types import GOLD
+
+FIELD = "relevance"
+CLASSES = {
+    "answer": ("ANSWER-THE-QUESTION",),
+    "answer+related": ("ANSWER-THE-QUESTION", "RELATED-INFORMATION"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Relevant:
+    """Item -> its relevant passages. `name` is what the run is told by: a run with other passages is another run."""
+
+    name: str
+    passages: dict[str, list[str]]
+
+
+def relevant(store: Store, text: str) -> Relevant:
+    """Read a `--relevant`. Raises UsageError for anything else, and when nothing is relevant."""
+    of, colon, kind = text.rpartition(":")
+    if kind not in (*CLASSES, "marked") or (colon and (kind == "marked" or not of)):
+        raise UsageError(
+            f"--relevant '{text}' is answer, answer+related, marked, RUN:answer or RUN:answer+related"
+        )
+    found: dict[str, list[str]] = {}
+    if kind == "marked":
+        name = kind
+        query = (
+            "SELECT item_id, passage_id FROM passages WHERE json_extract(meta, '$.evidence_relevant') = 'YES' "
+            "ORDER BY item_id, position"
+        )
+        rows = store.conn.execute(query)
+    else:
+        who, name = GOLD, kind
+        if of:
+            who = str(find_run(store, of)["run_id"])
+            name = f"{who}:{kind}"
+        query = (
+            "SELECT p.item_id, p.passage_id FROM labels AS l JOIN passages AS p ON p.passage_id = l.unit_id "
+            "WHERE l.annotator_id = ? AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 "
+            f"AND l.value IN ({','.join('?' * len(CLASSES[kind]))}) ORDER BY p.item_id, p.position"
+        )
+        rows = store.conn.execute(query, [who, FIELD, *CLASSES[kind]])
+    for item, passage in rows:
+        found.setdefault(item, []).append(passage)
+    if not found:
+        raise UsageError(f"--relevant {text}: no passage of the study is relevant by that")
+    return Relevant(name, found)
