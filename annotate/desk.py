@@ -19,7 +19,6 @@ from ulid import ULID
 from annotate.blind import Blind, Seat
 from annotate.events import FIRST_LAYER, STANDING, UNDOABLE, Kind, State, Status, label_rows, standing
 from annotate.queue import BatchInfo, Queue, batch_info
-from annotate.sheet import number
 from annotate.store import ADJUDICATED, ensure_human
 from annotate.unit import Line, Part, Passage, Sheet, Spent
 from judge.errors import StudyError, UsageError
@@ -174,6 +173,8 @@ class Desk(Queue):
         if field not in self.fields:
             raise UsageError(f"task {self.task.name} has no question '{field}'")
         if self.task.level(field) == "interval":
+            from annotate.sheet import number  # numpy comes with it, which few tasks need
+
             number(value or "")
         domain = self.task.domain(field)
         if domain and value not in domain:

@@ -178,7 +178,8 @@ class UnitScreen(Screen[None]):
             per_hour = n * 3_600_000 / active
             pace = f"  {per_hour:.0f}/h"
             minutes = (total - done) / per_hour * 60
-            left = f"  {minutes:.0f} min left" if minutes < 120 else f"  {minutes / 60:.0f} h left"
+            if done < total:
+                left = f"  {minutes:.0f} min left" if minutes < 120 else f"  {minutes / 60:.0f} h left"
         where = f"{info.batch} · {self.desk.seat.person}  {unit.position}/{total}{mark}{role}"
         self.query_one("#top", Static).update(
             Content.assemble(

@@ -68,6 +68,9 @@ READS = [
     "SELECT * FROM (WITH unit_texts AS (SELECT value FROM main.labels) SELECT * FROM unit_texts)",
     "SELECT * FROM (WITH events_closed AS (SELECT value FROM main.labels) SELECT * FROM events_closed)",
     "SELECT (WITH my_key AS (SELECT value FROM main.labels) SELECT value FROM my_key)",
+    "SELECT * FROM (WITH my_parts AS (SELECT value FROM main.labels) SELECT * FROM my_parts)",
+    "SELECT * FROM my_passages AS p JOIN labels AS l ON l.unit_id = p.passage_id",
+    "SELECT * FROM my_passages AS p WHERE EXISTS (SELECT 1 FROM labels WHERE unit_id = p.passage_id)",
     "EXPLAIN SELECT * FROM my_judge",
     "EXPLAIN QUERY PLAN SELECT * FROM my_judge ORDER BY value",
     "/**/ EXPLAIN QUERY PLAN SELECT * FROM my_judge",
@@ -157,7 +160,16 @@ def dump(path: Path) -> list[tuple[object, ...]]:
 
 
 def test_everything_a_session_can_read_holds_no_canary(study: Path) -> None:
-    views = ["my_units", "my_texts", "my_passages", "my_events", "my_labels", "my_key", "my_judge"]
+    views = [
+        "my_units",
+        "my_texts",
+        "my_passages",
+        "my_parts",
+        "my_events",
+        "my_labels",
+        "my_key",
+        "my_judge",
+    ]
     with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
         seen = [row for view in views for row in blind_of(desk).rows(f"SELECT * FROM {view}")]
         assert seen and CANARY not in repr(seen)

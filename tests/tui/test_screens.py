@@ -54,13 +54,19 @@ def test_contrast_is_that_of_the_standard() -> None:
     assert contrast(Color.parse("#777"), Color.parse("#fff")) == pytest.approx(4.48, abs=0.005)
 
 
-@pytest.mark.parametrize("what", ["unit", "judge", "training", "review", "finished"])
+@pytest.mark.parametrize("what", ["unit", "judge", "training", "review", "finished", "help"])
 async def test_every_theme_is_readable(what: str, tmp_path: Path) -> None:
     path = build(tmp_path / "s.db")
     judge_all(path)
     plan = {"judge": {"reveal": True}, "training": {"training": 2}, "finished": {"n": 1}}.get(what, {})
     batch(path, "mirage_support" if what == "unit" else "stance", **{"n": 4, **plan})
-    keys = {"judge": ["r"], "training": ["r"], "review": ["s", "equals_sign"], "finished": ["s"]}
+    keys = {
+        "judge": ["r"],
+        "training": ["r"],
+        "review": ["s", "equals_sign"],
+        "finished": ["s"],
+        "help": ["question_mark"],
+    }
     async with sitting(path) as pilot:
         await press(pilot, *keys.get(what, []))
         app = pilot.app
@@ -72,8 +78,8 @@ async def test_every_theme_is_readable(what: str, tmp_path: Path) -> None:
             await pilot.pause()
             await pilot.pause()
             # Behind a box there is the screen before, dimmed on purpose.
-            box = app.screen.query_one("#done-box") if isinstance(app.screen, Finished) else app.screen
-            ratio, text = worst_contrast(app, box.region)
+            boxes = app.screen.query("#done-box, #help-box")
+            ratio, text = worst_contrast(app, (boxes.first() if boxes else app.screen).region)
             assert ratio >= 4.5, (theme, text)  # what WCAG AA asks of text
 
 
