@@ -156,7 +156,7 @@ def _answers(study: Study) -> pd.DataFrame:
     of, made = _whose(study)
     table = study.items[["item_id"]].rename(columns={"item_id": "claim_id"})
     judged = study.labels("confirmation", of).set_index("item_id")
-    text = study.answers(of).set_index("item_id")["text"].reindex(table["claim_id"])
+    text = study.answers(of, "answer").set_index("item_id")["answer"].reindex(table["claim_id"])
     label = judged["label"].reindex(table["claim_id"]).map(_ANSWER)
     status = judged["status"].reindex(table["claim_id"])
     if made is not None:  # what was refused or not readable has no answer to judge
