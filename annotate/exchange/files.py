@@ -33,11 +33,11 @@ class Out:
         self.path, self.kind = path, kind
         self.rows: dict[str, int] = {}
         """Name of a file -> how many rows were written to it with `lines`."""
-        self._part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+        self._part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
 
     def __enter__(self) -> Out:
         if not self.path.name:
-            raise UsageError(f"-o {self.path}: give a name")
+            raise UsageError(f"-o {self.path}: give the file or folder a name")
         if not self.path.parent.is_dir():
             raise UsageError(f"-o {self.path}: the folder {self.path.parent} does not exist")
         if self.kind == "file" and self.path.is_dir():

@@ -59,7 +59,9 @@ def responses(store: Store, batch: str) -> Iterator[Response]:
     info = batch_info(store, batch)
     gold = bool(info.task.spec.shows_gold)
     query = """
-        SELECT a.unit_id, a.annotator_id, a.answers, a.spans, a.status, a.flag, a.note, a.active_ms, a.updated,
+        SELECT a.unit_id, a.annotator_id, a.answers, a.spans, a.status, a.flag, a.note, a.active_ms,
+               coalesce((SELECT max(e.at) FROM events AS e WHERE e.batch = a.batch AND e.annotator_id = a.annotator_id
+                         AND e.position = a.position AND e.kind IN ('label', 'skip')), a.updated),
                a.layers, a.repeat, a.role, u.question_id, a.revised, b.stratum, b.weight
         FROM assignments AS a JOIN units AS u USING (unit_id)
         LEFT JOIN batch_units AS b ON b.batch = a.batch AND b.unit_id = a.unit_id
@@ -75,7 +77,7 @@ def responses(store: Store, batch: str) -> Iterator[Response]:
             skipped=row[4] == "skipped",
             flag=row[5],
             note=row[6],
-            seconds=row[7] / 1000,
+            seconds=row[7] / 1000 if row[7] else None,
             at=row[8],
             blind=not (gold or row[1] == ADJUDICATED),
             layers=json.loads(row[9]),

@@ -445,6 +445,7 @@ def test_files_appear_whole_or_not_at_all(tmp_path: Path) -> None:
         (target, "folder", "is a file"),
         (folder, "file", "is a folder"),
         (tmp_path / "no" / "x", "file", "does not exist"),
+        (Path(), "file", "give the file or folder a name"),
     ]:
         with pytest.raises(UsageError, match=told):
             Out(place, kind).__enter__()

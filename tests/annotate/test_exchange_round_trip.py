@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.annotate.agreement_helpers import document
+from tests.annotate.agreement_helpers import annotate, document
 from tests.annotate.exchange_helpers import (
     VALUES,
     all_labels,
@@ -258,6 +258,15 @@ def test_what_prodigy_writes(tmp_path: Path) -> None:
     assert found == [('{"stance":"neutral"}', '[["passage",0,7]]')]
     # 1,700,000,000 s after the epoch
     assert rows_of(path, "SELECT DISTINCT at FROM events") == [("2023-11-14T22:13:20.000Z",)]
+    export(path, tmp_path / "out.jsonl", "jsonl", "--labels")
+    told = {(r["at"], r["seconds"]) for r in read_lines(tmp_path / "out.jsonl")}
+    assert told == {("2023-11-14T22:13:20.000Z", None)}, (
+        "when it was answered, and no time where none is known"
+    )
+    shown = json.loads(annotate("batches", "show", "pilot", "-d", path, "--json").stdout)["annotators"][0]
+    assert (shown["median_seconds"], shown["units_per_hour"], shown["done"]) == (None, None, 3)
+    report = annotate("report", "--task", "stance", "--batch", "pilot", "-d", path).stdout
+    assert "made elsewhere, prodigy" in report and "3 labels declared blind" in report
     # Ids of options that are numbers, as in many recipes: the text is the label.
     numbered = tasks[0] | about | {"_annotator_id": "ds-bob", "answer": "accept", "accept": [2],
                                    "options": [{"id": 1, "text": "support"}, {"id": 2, "text": "refute"}]}  # fmt: skip
