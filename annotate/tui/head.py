@@ -60,7 +60,7 @@ def _steps(task: Task, sheet: Sheet) -> Content:
     at = next(i for i, p in enumerate(sheet.parts) if p.position == sheet.position)
     kind = task.spec.unit.capitalize()
     first = max(0, min(at - MOST_PARTS // 2, len(sheet.parts) - MOST_PARTS))
-    chips = [Content.styled(f"{kind} {at + 1} of {len(sheet.parts)} in this answer  ", NAME_STYLE)]
+    chips = [Content.styled(f"{kind} {at + 1} of {len(sheet.parts)} to label in this answer  ", NAME_STYLE)]
     for number, part in enumerate(sheet.parts[first : first + MOST_PARTS], first + 1):
         told = f" {number}{_mark(part, keys)} "
         chip = Content.styled(told, HERE_STYLE if part.position == sheet.position else QUIET)

@@ -37,9 +37,9 @@ async def test_the_sentences_of_an_answer_follow_each_other(study: Path) -> None
     assert len(pieces) == 2 and all(piece == sorted(piece) for piece in pieces)
     async with sitting(study) as pilot:
         first = screen(pilot).unit.parts
-        assert f"Sentence 1 of {len(first)} in this answer" in text_of(pilot, "head")
+        assert f"Sentence 1 of {len(first)} to label in this answer" in text_of(pilot, "head")
         await press(pilot, "f")
-        assert f"Sentence 2 of {len(first)} in this answer" in text_of(pilot, "head")
+        assert f"Sentence 2 of {len(first)} to label in this answer" in text_of(pilot, "head")
         assert " 1f " in text_of(pilot, "head"), "what was said of the first one"
         await press(pilot, "left")
         assert screen(pilot).unit.position == 1
@@ -108,7 +108,7 @@ async def test_a_citation_shows_its_passage_and_an_answer_its_passages(study: Pa
     batch(study, "citation_each", n=3, where=f"{MODEL} AND item_id = 'd:tea'")
     async with sitting(study, size=(140, 45)) as pilot:
         assert "Sentence  China grows the most tea [cite_1]." in text_of(pilot, "head")
-        assert "Citation 1 of 3 in this answer" in text_of(pilot, "head")
+        assert "Citation 1 of 3 to label in this answer" in text_of(pilot, "head")
         assert "China harvests" in text_of(pilot, "body")
         await press(pilot, "f", "p")
         assert "Mombasa is a port." in text_of(pilot, "body")
@@ -118,7 +118,7 @@ async def test_a_citation_shows_its_passage_and_an_answer_its_passages(study: Pa
 @pytest.mark.parametrize(
     ("task", "where", "head", "shown"),
     [
-        ("claim_support", "1", "Claim 1 of 2 in this answer", "China"),
+        ("claim_support", "1", "Claim 1 of 2 to label in this answer", "China"),
         ("eligibility", MODEL, "Question", "China"),
         ("confirmation", MODEL, "", "China"),
         ("counter_check", "1", "Tea comes from China.", ""),

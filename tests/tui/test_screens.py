@@ -18,11 +18,11 @@ from annotate.tui.app import AnnotateApp, run_app
 from annotate.tui.colours import contrast
 from annotate.tui.dialogs import Ask, Finished, Told
 from annotate.tui.keymap import load_keymap
-from judge.errors import BadInput, UsageError
+from judge.errors import AdjudgeError, BadInput, UsageError
 from judge.prompts import load_task
 from judge.prompts.load import parse_task
 from tests.tui.screens import press, screen, sitting, text_of, type_in
-from tests.tui.studies import batch, build, judge_all, labels, three
+from tests.tui.studies import THREE, batch, build, judge_all, labels, three
 
 FRAME = set("─│░█▏▎▊▁▔╭╮╰╯━┃ ")
 
@@ -245,3 +245,13 @@ async def test_a_click_on_the_second_label_and_on_a_row_of_the_list(tmp_path: Pa
         await pilot.click("Rows", offset=(10, 2))
         await pilot.pause()
         assert screen(pilot).unit.position == 3
+
+
+async def test_a_changed_task_is_refused_and_the_batch_keeps_its_own_text(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, three(), n=2)
+    changed = parse_task(THREE.replace("Is it relevant?", "Is it about this?"), "three.v1.md")
+    with pytest.raises(AdjudgeError, match=r"three\.v1.*three\.v2"):
+        batch(path, changed, name="more", n=2)
+    async with sitting(path) as pilot:
+        assert "Is it relevant?" in text_of(pilot, "labels")
