@@ -173,6 +173,8 @@ def show(name: str, db: Path, as_json: bool) -> int:
         return Exit.DONE
     state = f"closed {document['closed'][:10]}" if document["closed"] else "open"
     print(visible(f"{name}: {document['task']}, {state}"))
+    if assisted := document["options"].get("assisted"):
+        print(visible(f"assisted, not blind: people see predictions in {assisted}"))
     print()
     people = document["annotators"]
     rows = [

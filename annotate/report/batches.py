@@ -27,6 +27,7 @@ OPTIONS = {
     "frame": "units it was drawn from",
     "repeats": "share repeated unseen",
     "pass_mark": "pass mark of training",
+    "assisted": "assisted, not blind: people see predictions in",
 }
 
 

@@ -231,6 +231,11 @@ def test_predictions_make_the_batch_assisted(label_studio: Server, tmp_path: Pat
     assert {layer for _, _, layer, _ in labels(path)} == {"assisted"}
     rows = document(annotate("batches", "labels", "pilot", "--json", db=path))["rows"]
     assert {r["blind"] for r in rows} == {False}
+    shown = annotate("batches", "show", "pilot", db=path).out
+    assert (
+        f"assisted, not blind: people see predictions in {label_studio.url}/projects/{sent['project']}"
+        in shown
+    )
 
 
 def test_predictions_that_others_added_end_the_blind_round(

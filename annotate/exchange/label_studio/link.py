@@ -138,14 +138,18 @@ def drop_tasks(store: Store, batch: str, link: Link, tasks: Iterable[int]) -> No
         conn.executemany(query, [(batch, link.url, task) for task in tasks])
 
 
-def adopt(
-    store: Store, info: BatchInfo, server: Server, link: Link, there: Iterable[int]
-) -> tuple[dict[int, str], int]:
-    """Every task of the batch, with those that a push sent and could not note; and how many are none of ours."""
+def compare(
+    store: Store, info: BatchInfo, server: Server, link: Link, project: Project
+) -> tuple[dict[int, str], set[int], int]:
+    """(task id -> unit id of the batch, those of them that are not there any more, tasks that are none of ours).
+
+    Tasks that a push sent and could not note are found by their unit id.
+    """
     known = tasks_of(store, info.batch, link)
-    strange = sorted(set(there) - set(known))
-    if not strange:
-        return known, 0
+    if project.tasks == len(known):  # listing them takes the server longer than all the rest
+        return known, set(), 0
+    there = server.ids(link.project)
+    strange = sorted(there - set(known))
     query = "SELECT value FROM json_each(?) WHERE value IN (SELECT unit_id FROM batch_units WHERE batch = ?)"
     found = {}
     for task in server.tasks(link.project, strange):
@@ -155,4 +159,4 @@ def adopt(
     ours = {u for (u,) in store.conn.execute(query, [dumps(sorted(set(found.values()))), info.batch])}
     new = {task: unit for task, unit in found.items() if unit in ours}
     add_tasks(store, info.batch, link, new)
-    return known | new, len(strange) - len(new)
+    return known | new, set(known) - there, len(strange) - len(new)

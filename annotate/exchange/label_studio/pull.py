@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -16,7 +17,7 @@ from annotate.exchange.label_studio.authors import Authors
 from annotate.exchange.label_studio.check import Check
 from annotate.exchange.label_studio.config import Layout
 from annotate.exchange.label_studio.link import Link
-from annotate.exchange.label_studio.server import Server, Standing
+from annotate.exchange.label_studio.server import Server
 from annotate.exchange.responses import Response
 from annotate.exchange.units import Units
 from judge.errors import BadInput, ServerFault, UsageError
@@ -28,6 +29,9 @@ AT_ONCE = 500
 """So many tasks are fetched by their ids; with more that changed, the whole export is faster."""
 PAGE = 500
 """Tasks whose answers are stored in one transaction."""
+
+LATE = timedelta(minutes=1)
+"""How much later than its time stamp a change may become visible on a busy server."""
 
 
 @dataclass(slots=True)
@@ -84,38 +88,38 @@ def pull(
             raise UsageError(
                 f"batch '{batch}' is not on {server.url}: annotate push {batch} --url {server.url}"
             )
-        link, _ = found
-        there = server.standing(link.project)
-        known, out.strange_tasks = links.adopt(store, info, server, link, there)
-        if not link.assisted and any(s.predictions for s in there.values()):
+        link, project = found
+        known, gone, out.strange_tasks = links.compare(store, info, server, link, project)
+        if project.predictions and not link.assisted:
             link = links.mark_assisted(store, batch, link)
-        live = {unit for task, unit in known.items() if task in there}
+        live = {unit for task, unit in known.items() if task not in gone}
         out.project, out.assisted = link.project, link.assisted
         out.tasks, out.deleted_tasks = len(live), len(set(known.values()) - live)
-        changed = _changed(store, batch, link, known, there)
+        changed = _changed(store, batch, link, server) - gone
         authors = Authors(store, info, server.users() if changed else {}, people or {})
         page = _Page(store, info, link, Reader(layout, Check(layout.xml), inputs, authors.of), out)
         ids = None if len(changed) > AT_ONCE else sorted(changed)
         tasks = (t for t in server.tasks(link.project, ids) if t.get("id") in changed)
         while rows := list(islice(tasks, PAGE)):
-            page.take(rows, known, there)
+            page.take(rows, known)
             told(out.read, len(changed))
     return out
 
 
-def _changed(
-    store: Store, batch: str, link: Link, known: Mapping[int, str], there: Mapping[int, Standing]
-) -> set[int]:
+def _changed(store: Store, batch: str, link: Link, server: Server) -> set[int]:
     """Tasks of ours with something new since they were last read."""
     query = "SELECT task, pulled FROM label_studio_tasks WHERE batch = ? AND url = ?"
     pulled = dict(store.conn.execute(query, [batch, link.url]))
-    return {
-        task
-        for task, standing in there.items()
-        if task in known
-        and pulled.get(task) != standing.updated
-        and (standing.annotations or pulled.get(task))
-    }
+    never = {task for task, when in pulled.items() if when is None}
+    if len(never) == len(pulled):
+        return never
+    since = max(datetime.fromisoformat(when) for when in pulled.values() if when) - LATE
+    there = server.changed(link.project, since)
+    return never | {task for task, when in there.items() if task in pulled and not _same(when, pulled[task])}
+
+
+def _same(one: str, other: str | None) -> bool:
+    return other is not None and datetime.fromisoformat(one) == datetime.fromisoformat(other)
 
 
 @dataclass(slots=True)
@@ -128,9 +132,7 @@ class _Page:
     reader: Reader
     out: Pulled
 
-    def take(
-        self, tasks: Sequence[Mapping[str, Any]], known: Mapping[int, str], there: Mapping[int, Standing]
-    ) -> None:
+    def take(self, tasks: Sequence[Mapping[str, Any]], known: Mapping[int, str]) -> None:
         """A process that dies in between reads them again, and finds every answer there."""
         left: set[str] = set()
 
@@ -147,7 +149,7 @@ class _Page:
             setattr(self.out, name, getattr(self.out, name) + getattr(done, name))
         self.out.read += len(tasks)
         failed = {task["id"] for task in tasks if any(_name(task, a) in left for a in task["annotations"])}
-        self._remember(tasks, there, failed)
+        self._remember(tasks, failed)
 
     def _responses(
         self, tasks: Sequence[Mapping[str, Any]], known: Mapping[int, str], bad: Callable[[BadInput], None]
@@ -172,9 +174,7 @@ class _Page:
                 )
                 yield response
 
-    def _remember(
-        self, tasks: Sequence[Mapping[str, Any]], there: Mapping[int, Standing], failed: set[int]
-    ) -> None:
+    def _remember(self, tasks: Sequence[Mapping[str, Any]], failed: set[int]) -> None:
         key = [self.info.batch, self.link.url]
         read = [task["id"] for task in tasks]
         now = {a["id"]: task["id"] for task in tasks for a in task["annotations"]}
@@ -194,10 +194,9 @@ class _Page:
                 "INSERT INTO label_studio_annotations VALUES (?, ?, ?, ?)",
                 [(*key, a, t) for a, t in now.items() if a not in known],
             )
-            # What was seen in the list before the export: a change in between is read by the next pull.
             conn.executemany(
                 "UPDATE label_studio_tasks SET pulled = ? WHERE batch = ? AND url = ? AND task = ?",
-                [(there[t].updated, *key, t) for t in read if t not in failed],
+                [(t["updated_at"], *key, t["id"]) for t in tasks if t["id"] not in failed],
             )
 
 

@@ -84,7 +84,7 @@ def push(
             link, project = found
             _same_sight(store, info, link, project, run_id)
             out.updated = _update(server, layout, link, project)
-            known, out.deleted = _known(store, info, server, link, restore)
+            known, out.deleted = _known(store, info, server, link, project, restore)
         link = links.stored(store, batch, server.url) or link
         sent = set(known.values())
         missing = [u for u in units.ids if u not in sent]
@@ -177,16 +177,15 @@ def _update(server: Server, layout: Layout, link: Link, project: Project) -> boo
 
 
 def _known(
-    store: Store, info: BatchInfo, server: Server, link: Link, restore: bool
+    store: Store, info: BatchInfo, server: Server, link: Link, project: Project, restore: bool
 ) -> tuple[dict[int, str], int]:
-    there = server.standing(link.project)
-    known, _ = links.adopt(store, info, server, link, there)
-    here = {task: unit for task, unit in known.items() if task in there}
-    gone = {task: unit for task, unit in known.items() if unit not in set(here.values())}
+    known, gone, _ = links.compare(store, info, server, link, project)
+    live = {unit for task, unit in known.items() if task not in gone}
+    lost = {task: unit for task, unit in known.items() if unit not in live}
     if restore:
         links.drop_tasks(store, info.batch, link, gone)
-        return here, 0
-    return here | gone, len(set(gone.values()))
+        return {task: unit for task, unit in known.items() if task not in gone}, 0
+    return known, len(set(lost.values()))
 
 
 def _tasks(
