@@ -27,7 +27,7 @@ def row(**changes: Any) -> dict[str, Any]:
 def test_answers_sentences_and_citations_become_units(judge: Judge, items: None) -> None:
     done = judge("answers", "import", EXAMPLES / "answers.jsonl", "--json")
     # tea 2 + 3 sentences, bridge 1 + 1, ferry 1 + 1; citations 2 + 3, 1 + 2, 0 + 1.
-    counts = {"answers": 6, "sentences": 9, "citations": 9, "claims": 0, "labels": 0, "unchanged": 0}
+    counts = {"answers": 6, "sentences": 9, "citations": 9, "claims": 0, "labels": 3, "unchanged": 0}
     assert checked(done.out, "answers_import")["rows"] == [
         {"file": str(EXAMPLES / "answers.jsonl"), **counts, "skipped": 0}
     ]
