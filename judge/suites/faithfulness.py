@@ -30,6 +30,7 @@ def read(study: Study) -> list[Score]:
         study.generated("qa_answer", "all")
         study.check()
         raise BadInput(f"no system has answered anything in '{study.dataset}': see judge answers import")
+    study.finished(chosen)
     answers = study.answers(chosen)
     claims = sentences = citations = None
     if study.part("claims"):

@@ -37,6 +37,7 @@ def read(study: Study) -> list[Score]:
         study.generated("qa_answer", "all")
         study.check()
         raise BadInput(f"no system has answered anything in '{study.dataset}': see judge answers import")
+    study.finished(chosen)
     answers = study.answers(chosen, "cited_passages" if study.part("attribution") else "")
     answers["answerable"] = _answerable(study, answers)
     full = relevant = citations = None

@@ -163,7 +163,13 @@ class Study(Rows):
         return self.read[-1].run if self.read else None
 
     def generated(
-        self, task: str, context: str, ranking: tuple[str, str] | None = None, *, only: str = ""
+        self,
+        task: str,
+        context: str,
+        ranking: tuple[str, str] | None = None,
+        *,
+        only: str = "",
+        system: str | None = None,
     ) -> pd.DataFrame:
         """unit_id, item_id, question_id, label, status of each item: what the system under test answered.
 
@@ -171,7 +177,7 @@ class Study(Rows):
         imported answers under this condition. Items that there is nothing to give to are not judged; the others
         without an answer make a step. `only`: a condition on `unit_texts`.
         """
-        system = self.tested()
+        system = system or self.tested()
         given = contexts.parse(
             self.store, context, ranking=(ranking or (None,))[0], stage=(ranking or (None, None))[1]
         )
@@ -218,6 +224,19 @@ class Study(Rows):
                     f"{int(missing.sum()) - fit} items have nothing to give under '{given.name}': no answer"
                 )
         return items
+
+    def finished(self, of: System) -> None:
+        """Note the step that is left of generating these answers, when a run of this study was making them."""
+        own = {"context": of.condition, "system": of.system}
+        run = next((run for run in self.runs if run.serves(own)), None)
+        if run is None or "+" in of.condition:
+            return
+        context: str = of.condition
+        ranking: tuple[str, str] | None = None
+        if context.startswith("top:"):
+            top, k, name, stage = context.split(":", 3)
+            context, ranking = f"{top}:{k}", (name, stage)
+        self.generated(run.task_id, context, ranking, system=of.system)
 
     def labels(
         self,

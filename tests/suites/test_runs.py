@@ -212,6 +212,32 @@ def test_suite_makes_the_answers_when_there_are_none(judge: Judge, tmp_path: Pat
     assert (found["system"], found["condition"]) == ("scripted/first", "all")
 
 
+def test_answers_that_were_not_all_made_are_missing_too(judge: Judge, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(
+        "".join(f'{{"id": "{q}", "question": "{q}?", "passages": ["So."]}}\n' for q in "pq"), "utf-8"
+    )
+    judge("items", "import", "jsonl", rows, "--dataset", "own")
+    judge(
+        "answers",
+        "generate",
+        "qa_answer",
+        "-m",
+        "scripted/hash",
+        "--context",
+        "all",
+        "--where",
+        "item_id = 'own:p'",
+    )
+    lines = commands(judge, *DEFLECTION, "--dataset", "own", "-m", "scripted/hash")
+    assert lines[0].startswith("judge answers generate qa_answer.v1 -m scripted/hash --context all ")
+    found = checked(
+        judge("suite", *DEFLECTION, "--dataset", "own", "-m", "scripted/hash", "--json").out, "score"
+    )
+    [rate] = [m for m in found["measures"] if m["measure"] == FALSE_POSITIVES]
+    assert rate["n_units"] == 2
+
+
 def test_what_is_asked_for_wrongly(judge: Judge) -> None:
     deflected("missing", "missing")
     for words, told in (
