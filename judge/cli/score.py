@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,9 +15,6 @@ from judge.errors import Exit
 from judge.suites.paper import Paper
 from judge.suites.papers import PAPERS
 from judge.suites.steps import Incomplete
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.group()
