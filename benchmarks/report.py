@@ -9,6 +9,7 @@ so that imports count: once to warm the caches of the machine, then three times.
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 import subprocess
@@ -82,11 +83,17 @@ def main() -> None:
             start = time.perf_counter()
             build(db)
             print(f"{'building the study':<48} {time.perf_counter() - start:8.1f} s")
+        # Compiled modules, as an installed package has them; the first run makes them.
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHONPYCACHEPREFIX"] = str(folder / "compiled")
         for form in ("html", "html", "html", "html", "json", "md"):
             start, used = time.perf_counter(), cpu()
             command = [sys.executable, "-c", "from annotate.cli import main; main()", "report", "-d", str(db)]
             subprocess.run(
-                [*command, "-o", str(folder / f"report.{form}")], check=True, stderr=subprocess.DEVNULL
+                [*command, "-o", str(folder / f"report.{form}")],
+                check=True,
+                stderr=subprocess.DEVNULL,
+                env=environment,
             )
             seconds, worked = time.perf_counter() - start, cpu() - used
             size = (folder / f"report.{form}").stat().st_size / 1e3

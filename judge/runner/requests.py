@@ -6,6 +6,7 @@ import hashlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from json.encoder import encode_basestring as json_string
 
 from judge.errors import UsageError
@@ -87,6 +88,8 @@ class Asker:
             # The provider's own (how hard to think, say) change the answers as much as a temperature.
             self.options["options"] = parameters["options"] = facts["options"]
         self._parameters = canonical(parameters)
+        # A handful of labels makes a handful of replies: most have been read before.
+        self._parsed = lru_cache(maxsize=1024)(lambda text, stop: parse_json(task, Reply(text, stop)))
         self._prefix = canonical([[m.role, m.content] for m in self.renderer.prefix])
         schema = self.renderer.schema
         self._schema = None if schema is None else canonical(schema)
@@ -141,7 +144,7 @@ class Asker:
     def parse(self, reply: Reply) -> Parsed:
         """The labels of a reply, or why there are none."""
         if self.mode is Mode.JSON:
-            return parse_json(self.task, reply)
+            return self._parsed(reply.text, reply.stop)
         codes, labels = self.renderer.codes or "", self.renderer.labels
         distribution, why_none = None, None
         if reply.tokens is not None:
