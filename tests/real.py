@@ -42,6 +42,12 @@ def _chromium() -> Path | None:
     return Path(found) if found else None
 
 
+def _tmux() -> Path | None:
+    """The terminal multiplexer that terminal tests type into (Debian: apt-get install tmux)."""
+    found = shutil.which("tmux")
+    return Path(found) if found else None
+
+
 def _bm25s() -> Path | None:
     """The retriever's library, an optional package."""
     found = importlib.util.find_spec("bm25s")
@@ -65,6 +71,7 @@ FINDERS: dict[str, Callable[[], Path | None]] = {
     "embedded-model": _embedded_model,
     "bm25s": _bm25s,
     "chromium": _chromium,
+    "tmux": _tmux,
     "label-studio": _label_studio,
 }
 """Name of a part -> how to find it."""

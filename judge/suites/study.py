@@ -23,8 +23,9 @@ from judge.suites import chosen
 from judge.suites.chosen import Run
 from judge.suites.labelled import Found, UnitNumbers, fitting, majority, of_run, put
 from judge.suites.paper import Asked, Paper
-from judge.suites.rows import PARTS, Rows, System
-from judge.suites.steps import FALLBACK_MODEL, Incomplete, Step
+from judge.suites.reading import Reading
+from judge.suites.rows import PARTS, System
+from judge.suites.steps import FALLBACK_MODEL, Step
 from judge.types import Status
 
 
@@ -36,63 +37,15 @@ class Read:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-class Study(Rows):
+class Study(Reading):
     """One study as one paper reads it. Everything asked for is remembered: runs, notes, missing steps."""
 
     def __init__(self, store: Store, paper: Paper, asked: Asked) -> None:
-        super().__init__(store, asked)
-        self.paper = paper
-        self.steps: list[Step] = []
-        self.notes: list[str] = []
+        super().__init__(store, paper, asked)
         self.read: list[Read] = []
         self.whose: System | None = None
         self.runs = chosen.all_runs(store)
         self.pinned = chosen.named(store, asked.runs, self.runs)
-
-    def option(self, name: str) -> str:
-        """A reading, as asked for or by default. Raises UsageError for a value that is no choice."""
-        known = next(o for o in self.paper.options if o.name == name)
-        value = self.asked.options.get(name, known.default)
-        if known.choices and value not in known.choices:
-            raise UsageError(f"--{name} is one of {', '.join(known.choices)}, not '{value}'")
-        return value
-
-    def number(self, name: str) -> float:
-        """A reading that is a number."""
-        try:
-            return float(self.option(name))
-        except ValueError as e:
-            raise UsageError(f"--{name} is a number, not '{self.option(name)}'") from e
-
-    def numbers(self, name: str) -> list[int]:
-        """A reading that is a list of whole numbers from 1, as 1,5."""
-        words = self.option(name).split(",")
-        if not all(word.strip().isdecimal() and int(word) > 0 for word in words):
-            raise UsageError(f"--{name} is a list of whole numbers from 1, as 1,5, not '{self.option(name)}'")
-        return [int(word) for word in words]
-
-    def part(self, name: str) -> bool:
-        """Whether this part is to be read."""
-        return not self.asked.parts or name in self.asked.parts
-
-    def insists(self, name: str) -> bool:
-        """Whether this part was asked for by name: then data that lack it are an error."""
-        return name in self.asked.parts
-
-    def note(self, text: str) -> None:
-        """Say something beside the numbers, once."""
-        if text not in self.notes:
-            self.notes.append(text)
-
-    def need(self, step: Step) -> None:
-        """Note a step that is missing; `check` tells. A partial score goes without."""
-        if not self.asked.partial:
-            self.steps.append(step)
-
-    def check(self) -> None:
-        """Raises Incomplete when something that was asked for is missing."""
-        if self.steps:
-            raise Incomplete(self.paper.name, self.steps)
 
     def ranking(self, name: str | None = None, stage: str | None = None) -> tuple[str, str] | None:
         """(name, stage) of the ranking of the data set that is meant. None, and a step, when there is none at all.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import time
@@ -13,9 +12,13 @@ from pathlib import Path
 import pytest
 
 from annotate.store import open_study
+from tests.real import require
 from tests.tui.studies import batch, build, labels
 
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+
+@pytest.fixture(autouse=True)
+def _tmux() -> None:
+    require("tmux")
 
 
 class Terminal:

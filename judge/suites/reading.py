@@ -1,0 +1,64 @@
+"""One reading of a paper: the options and parts that were asked for, what there is to note, and what is missing."""
+
+from __future__ import annotations
+
+from judge.errors import UsageError
+from judge.store.study import Store
+from judge.suites.paper import Asked, Paper
+from judge.suites.rows import Rows
+from judge.suites.steps import Incomplete, Step
+
+
+class Reading(Rows):
+    """The rows asked about, with the paper's options; notes and missing steps are kept for the end."""
+
+    def __init__(self, store: Store, paper: Paper, asked: Asked) -> None:
+        super().__init__(store, asked)
+        self.paper = paper
+        self.steps: list[Step] = []
+        self.notes: list[str] = []
+
+    def option(self, name: str) -> str:
+        """A reading, as asked for or by default. Raises UsageError for a value that is no choice."""
+        known = next(o for o in self.paper.options if o.name == name)
+        value = self.asked.options.get(name, known.default)
+        if known.choices and value not in known.choices:
+            raise UsageError(f"--{name} is one of {', '.join(known.choices)}, not '{value}'")
+        return value
+
+    def number(self, name: str) -> float:
+        """A reading that is a number."""
+        try:
+            return float(self.option(name))
+        except ValueError as e:
+            raise UsageError(f"--{name} is a number, not '{self.option(name)}'") from e
+
+    def numbers(self, name: str) -> list[int]:
+        """A reading that is a list of whole numbers from 1, as 1,5."""
+        words = self.option(name).split(",")
+        if not all(word.strip().isdecimal() and int(word) > 0 for word in words):
+            raise UsageError(f"--{name} is a list of whole numbers from 1, as 1,5, not '{self.option(name)}'")
+        return [int(word) for word in words]
+
+    def part(self, name: str) -> bool:
+        """Whether this part is to be read."""
+        return not self.asked.parts or name in self.asked.parts
+
+    def insists(self, name: str) -> bool:
+        """Whether this part was asked for by name: then data that lack it are an error."""
+        return name in self.asked.parts
+
+    def note(self, text: str) -> None:
+        """Say something beside the numbers, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def need(self, step: Step) -> None:
+        """Note a step that is missing; `check` tells. A partial score goes without."""
+        if not self.asked.partial:
+            self.steps.append(step)
+
+    def check(self) -> None:
+        """Raises Incomplete when something that was asked for is missing."""
+        if self.steps:
+            raise Incomplete(self.paper.name, self.steps)
