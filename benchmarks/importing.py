@@ -41,7 +41,9 @@ def main() -> None:
         environment["PYTHONPYCACHEPREFIX"] = str(folder / "compiled")
         _help(environment)
         rows = folder / "rows.jsonl"
-        rows.write_text("".join(_rows(options.passages)), encoding="utf-8")
+        # Row by row: a child's peak memory counts what its parent held when it was started.
+        with rows.open("w", encoding="utf-8") as file:
+            file.writelines(_rows(options.passages))
         copied = _copy(rows, folder / "copy.db")
         words = ("items", "import", "jsonl", str(rows), "-d", str(folder / "study.db"))
         for what in ("new", "again"):

@@ -141,6 +141,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     # Hashes fall on pages anywhere: the longer the log, the more of their changes meet on one page
     # before that is copied into the file. 32 MB at most.
     conn.execute("PRAGMA wal_autocheckpoint = 8000")
+    # 32 MB of pages: an import of many rows goes back to pages that the 2 MB of the default have let go.
+    conn.execute("PRAGMA cache_size = -32000")
     return conn
 
 
