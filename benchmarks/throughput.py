@@ -58,7 +58,8 @@ def main() -> None:
     ours, base = middle["judge"], middle["bare"]
     print(f"throughput: {ours['calls'] / base['calls']:.3f} of the bare loop (goal: 0.85)")
     print(
-        f"CPU:        {ours['cpu'] / base['cpu']:.2f} times the bare loop's, {ours['cpu']:.2f} s per 1,000 calls (goal: 0.5)"
+        f"CPU:        {ours['cpu'] / base['cpu']:.2f} times the bare loop's, {ours['cpu']:.2f} s per 1,000 calls "
+        "(goal: 0.5 where the bare loop takes 0.19, which is 2.63 times)"
     )
     print(f"memory:     {ours['peak'] - ours['imports']:.0f} MB above imports (goal: 80)")
 

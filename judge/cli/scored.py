@@ -54,7 +54,11 @@ def _print(found: Result) -> None:
         )
         print(visible(f"run {run['run']}: {run['task']} by {run['model']}: {counts}"))
     if found.readings:
-        print(visible("readings: " + ", ".join(f"{name} {value}" for name, value in found.readings.items())))
+        print(
+            visible(
+                "readings: " + ", ".join(f"{name} {value}" for name, value in found.readings.items() if value)
+            )
+        )
     print()
     stratified = any(line.stratum for line in found.lines)
     print(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
@@ -21,9 +22,16 @@ def frame(
     parts: list[list[Any]] = [[] for _ in names]
     seen: dict[Any, Any] = {}
     cursor = conn.execute(query, values)
-    while page := cursor.fetchmany(_PAGE):
-        for part, column, number in zip(parts, zip(*page, strict=True), whole, strict=True):
-            part.append(np.array(column, dtype=np.int64) if number else _shared(column, seen))
+    # Rows are tuples of texts and numbers, which make no cycles; looking for some took a sixth of the time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        while page := cursor.fetchmany(_PAGE):
+            for part, column, number in zip(parts, zip(*page, strict=True), whole, strict=True):
+                part.append(np.array(column, dtype=np.int64) if number else _shared(column, seen))
+    finally:
+        if collecting:
+            gc.enable()
     return pd.DataFrame(
         {
             # As objects: pandas would make strings of its own of them, and nan of None.
