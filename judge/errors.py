@@ -5,6 +5,7 @@ AdjudgeError                    exit 1
 ├── StudyError                  exit 1   the study file is missing, foreign, newer, busy or full
 │   └── WriteFailed             exit 1   a commit did not reach the disk
 ├── UsageError                  exit 2   the command asks for something that does not exist
+│   ├── NothingToScore          exit 2   the study holds nothing of the kind that a score speaks of
 │   └── TaskError               exit 2   a task file that does not load
 ├── MissingExtra                exit 1   an optional package is not installed
 ├── ProviderError               exit 3   the model could not be asked
@@ -64,6 +65,10 @@ class UsageError(AdjudgeError):
     """The command asks for something that does not exist or does not fit together."""
 
     exit_code = Exit.USAGE
+
+
+class NothingToScore(UsageError):
+    """The study holds nothing of the kind that a score speaks of: no pairs, no answers."""
 
 
 class TaskError(UsageError):

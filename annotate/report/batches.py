@@ -51,6 +51,27 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
     return blocks or [Paragraph(NONE, "note")]
 
 
+def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
+    """Unit -> for how many units of the study it stands, for the samples of one batch, or of all that ask for the field.
+
+    Empty when nobody drew by chance, or when every unit stands for as many. Each of several batches speaks for
+    the whole study, with as much say as it has units.
+    """
+    found: dict[str, float] = {}
+    batches = batch_rows(store, "SELECT batch, task, purpose FROM batches ORDER BY created")
+    for batch, task_name, purpose in batches:
+        if name not in (None, batch) or field not in stored_task(store, task_name).fields:
+            continue
+        if purpose == "queue":
+            return {}
+        query = "SELECT unit_id, weight FROM batch_units WHERE batch = ? AND role = 'sample' AND weight IS NOT NULL"
+        drawn = dict(store.conn.execute(query, [batch]).fetchall())
+        total = sum(drawn.values())
+        found |= {unit: weight * len(drawn) / total for unit, weight in drawn.items()}
+    even = not found or max(found.values()) - min(found.values()) <= 1e-9
+    return {} if even else found
+
+
 def _sampling(purpose: str, seed: int, options: dict[str, Json]) -> str:
     if purpose == "queue":
         return "the units the judge is least sure of: no random sample"
@@ -123,5 +144,5 @@ def _cautions(store: Store, batch: str, purpose: str, task: Task) -> list[str]:
         return []
     return [
         f"Batch {batch} drew units with unequal probabilities (one stands for {low:.1f} to {high:.1f} units of {task.name}). "
-        "The numbers of this report are not weighted: shares, agreement and corrected means are those of the sample."
+        "Agreement and the shares of labels are those of the sample, not weighted; the corrected numbers are weighted where it says so."
     ]

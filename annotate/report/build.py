@@ -36,7 +36,7 @@ def build(store: Store, asked: Asked) -> Document:
         cases.disagreements(store, subject),
         changes.consistency(store, subject),
         changes.revisions(store, subject),
-        corrected.corrected(subject),
+        corrected.corrected(store, subject),
         alternative.alternative(subject, tests),
         alternative.latent(subject),
         origin.runs(store, subject),

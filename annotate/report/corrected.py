@@ -1,64 +1,54 @@
 """What the judge's numbers are after correction by the people's labels: PPI++ and Rogan-Gladen.
 
-An estimand is a mean of one value per unit. Add another (eligibility, factuality, ...) to `ESTIMANDS`: a
-function from the subject, a judge and the reference to `Estimand`s; the section prints whatever comes.
+An estimand is a mean of one value per unit. Those of the labels themselves are made here (add another to
+`ESTIMANDS`); those of the papers, which put several labels together, come from `annotate.report.papers`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
+from annotate.report import papers
+from annotate.report.batches import weights as sample_weights
 from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table
 from annotate.report.subject import Subject
-from judge.stats import MISSING, corrected_mean, rogan_gladen
+from judge.stats import MISSING, rogan_gladen
 from judge.stats.ratings import FloatArray, IntArray
+from judge.store import Store
+from judge.suites.correction import Beside
 
 # Rates resample every question that was judged, not only those with labels: fewer resamples are enough there.
 REPLICATES = 1000
+CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True, eq=False)
-class Estimand:
-    """One mean over the units that the judge was asked about.
-
-    `judge` and `human` hold a value per unit of the subject, nan where there is none.
-
-    A `rate` has values 0 and 1 only, and can be corrected by sensitivity and specificity too.
-    """
-
-    name: str
-    judge: FloatArray
-    human: FloatArray
-    rate: bool
-
-
-def class_shares(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
+def class_shares(subject: Subject, judge: str, reference: str) -> Iterator[Beside]:
     """The share of each label."""
     if subject.numeric:
         return
     for code, label in enumerate(subject.found.domain):
         mine, theirs = _is(subject.labels_of(judge), code), _is(subject.labels_of(reference), code)
-        yield Estimand(f"share of '{label}'", mine, theirs, rate=True)
+        yield _beside(subject, f"share of '{label}'", mine, theirs, rate=True)
 
 
-def mean_number(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
+def mean_number(subject: Subject, judge: str, reference: str) -> Iterator[Beside]:
     """The mean of a field whose labels are numbers."""
     if not subject.numeric:
         return
     values = np.array([float(v) for v in subject.found.domain])
     mine, theirs = subject.labels_of(judge), subject.labels_of(reference)
-    yield Estimand(
+    yield _beside(
+        subject,
         f"mean of '{subject.field}'",
         np.where(mine == MISSING, np.nan, values[mine]),
         np.where(theirs == MISSING, np.nan, values[theirs]),
-        rate=False,
     )
 
 
-def accuracy(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
+def accuracy(subject: Subject, judge: str, reference: str) -> Iterator[Beside]:
     """How often the judge is right: by its own probability on every unit, by the reference where there is one."""
     sure = subject.found.distributions.get(judge)
     if subject.numeric or sure is None:
@@ -69,57 +59,93 @@ def accuracy(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]
     stated = np.full(len(mine), np.nan)
     stated[given] = sure[given, mine[given]] / total[given]
     right = np.where(given & (theirs != MISSING), (mine == theirs).astype(np.float64), np.nan)
-    yield Estimand(f"accuracy of the judge against {subject.reference_text}", stated, right, rate=False)
+    name = f"accuracy of the judge against {subject.reference_text}"
+    yield replace(_beside(subject, name, stated, right), bounds=(0.0, 1.0))
 
 
-ESTIMANDS: tuple[Callable[[Subject, str, str], Iterator[Estimand]], ...] = (
+ESTIMANDS: tuple[Callable[[Subject, str, str], Iterator[Beside]], ...] = (
     class_shares,
     mean_number,
     accuracy,
 )
 
 
-def corrected(subject: Subject) -> Section:
+def corrected(store: Store, subject: Subject) -> Section:
     """Judge only, human only, PPI++ and Rogan-Gladen side by side, for every estimand."""
     title = "Corrected numbers"
     reference = subject.reference
     if reference is None or not subject.judges:
         return Section("corrected", title, absent="there is no judge, or no reference to correct it with")
+    weights = (
+        {} if subject.reference_kind == "gold" else sample_weights(store, subject.asked.batch, subject.field)
+    )
     blocks: list[Block] = []
+    notes: dict[str, None] = {}
     for i, judge in enumerate(subject.judges, 1):
-        rows = [_row(subject, judge, e) for make in ESTIMANDS for e in make(subject, judge, reference)]
+        found = [
+            _asked(subject, judge, e, weights) for make in ESTIMANDS for e in make(subject, judge, reference)
+        ]
+        of_papers = papers.measures(store, subject, judge, weights)
+        rows = [_row(e) for e in (*found, *of_papers.measures)]
         columns = [Column("estimand"), Column("judge only", "brief"), Column("human only", "brief")]
         columns += [Column("PPI++", "brief"), Column("lambda", "number"), Column("Rogan-Gladen", "brief")]
         columns += [Column("units judged", "number"), Column("units labelled", "number")]
         caption = f"{judge}, corrected by {subject.reference_text}"
         blocks.append(Table(f"corrected_{i}", caption, columns, rows))
-    notes = [
-        f"Of the units that the judge was asked about. Judge only: those it labelled. Human only: those with "
-        f"{subject.reference_text}. PPI++ takes both, with lambda as the weight of the judge (0: human only).",
-        "The correction holds when the units with a reference label are a random sample of the units judged.",
-        "Measures made of several labels (factuality, RAF, support ratio, CBR, ...) are corrected in the same way by "
-        "judge score PAPER --correct-by WHO.",
-    ]
-    if any(
-        make is accuracy and judge in subject.found.distributions
-        for make in ESTIMANDS
-        for judge in subject.judges
-    ):
-        notes.append("Accuracy, judge only: the mean probability that the judge gives to its own label.")
+        notes |= dict.fromkeys(of_papers.notes)
+        notes |= dict.fromkeys(_weighing(weights, [*found, *of_papers.measures]))
+    notes |= dict.fromkeys(
+        [
+            f"Of the units that the judge was asked about. Judge only: those it labelled. Human only: those with "
+            f"{subject.reference_text}. PPI++ takes both, with lambda as the weight of the judge (0: human only).",
+            "The correction holds when the units with a reference label are a random sample of the units judged.",
+        ]
+    )
+    if any(judge in subject.found.distributions for judge in subject.judges):
+        notes["Accuracy, judge only: the mean probability that the judge gives to its own label."] = None
     blocks += [Paragraph(text, "note") for text in notes]
     return Section("corrected", title, blocks, ["ppi", "rogan", "judgerates"])
 
 
-def _row(subject: Subject, judge: str, e: Estimand) -> list[Cell]:
-    # Units that the judge never saw belong to another population than the one its mean speaks of.
-    mask = subject.asked_units[judge]
-    f, y, clusters = e.judge[mask], e.human[mask], subject.ratings.clusters[mask]
-    found = corrected_mean(f, y, clusters=clusters, field=subject.field)
-    rate = (
-        rogan_gladen(f, y, clusters=clusters, field=subject.field, replicates=REPLICATES) if e.rate else None
+def _weighing(weights: dict[str, float], rows: list[Beside]) -> Iterator[str]:
+    if not weights:
+        return
+    yield (
+        "The labelled units were drawn with unequal probabilities: in human only, PPI++ and Rogan-Gladen each counts for "
+        "as many units as it stands for. The intervals do not use that strata were drawn apart, and are rather too wide."
     )
-    judged, labelled = int((~np.isnan(f)).sum()), int((~np.isnan(y)).sum())
-    return [e.name, found.judge_only, found.human_only, found.ppi, found.lam, rate, judged, labelled]
+    without = [e.measure for e in rows if e.weights is None and not np.isnan(e.human).all()]
+    if without:
+        yield f"Not weighted, because units that they rest on have no single weight: {', '.join(without)}."
+
+
+def _beside(
+    subject: Subject, name: str, judge: FloatArray, human: FloatArray, *, rate: bool = False
+) -> Beside:
+    return Beside(
+        name, judge, human, subject.ratings.clusters, None, rate, (0.0, 1.0) if rate else None, subject.field
+    )
+
+
+def _asked(subject: Subject, judge: str, e: Beside, weights: dict[str, float]) -> Beside:
+    """Of the units that the judge was asked about: those it never saw belong to another population."""
+    mask = subject.asked_units[judge]
+    own = None
+    if weights:
+        of = np.array([weights.get(unit, np.nan) for unit in subject.ratings.units])[mask]
+        own = None if np.isnan(of[~np.isnan(e.human[mask])]).any() else of
+    return replace(e, judge=e.judge[mask], human=e.human[mask], clusters=e.clusters[mask], weights=own)
+
+
+def _row(e: Beside) -> list[Cell]:
+    found = e.corrected(CONFIDENCE)
+    rate = None
+    if e.binary:
+        rate = rogan_gladen(
+            e.judge, e.human, clusters=e.clusters, weights=e.weights, field=e.field, replicates=REPLICATES
+        )
+    judged, labelled = int((~np.isnan(e.judge)).sum()), int((~np.isnan(e.human)).sum())
+    return [e.measure, found.judge_only, found.human_only, found.ppi, found.lam, rate, judged, labelled]
 
 
 def _is(codes: IntArray, code: int) -> FloatArray:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from judge.console import emit_json, table, visible
 
 if TYPE_CHECKING:
-    from judge.suites.people import Correction
+    from judge.suites.correction import Correction
     from judge.suites.result import Line, Result
     from judge.types import Measure
 

@@ -22,7 +22,7 @@ import pandas as pd
 
 from judge.errors import BadInput
 from judge.scores.compare import paired
-from judge.scores.score import STATUSES, Score, quotient, scored
+from judge.scores.score import NOT_JUDGED, STATUSES, Score, quotient, scored
 from judge.scores.tables import coded, column, counts, flags, gathered, positions, statuses, units
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
@@ -65,7 +65,7 @@ def retrieval_bias(
     cr                       (1/2N) sum (|SR_o - RR_c| + |SR_c - RR_o|) = mean |SR_o + SR_c - 1| over the N pairs with
                              both SR defined: 0 when what supports a claim refutes its counter claim
     signed_cr                mean SR_o + SR_c - 1: above 0 each side finds its own support
-    defined_pairs            share of all pairs that N is
+    defined_pairs            share of all pairs that N is; a pair that waits for judgements is in neither
     neutral_share            neutral passages over those with a stance, all lists together
     neutral_share_per_claim  the mean of each claim's share
     missing_stances          passages without a stance over all passages
@@ -79,10 +79,13 @@ def retrieval_bias(
     # A claim may be undefined although every stance is there: then it is not the judge that is missing.
     status[(original["n_missing"].to_numpy() + counter["n_missing"].to_numpy()) == 0] = 0
     why = "no supporting or refuting passage on one side"
+    # Whether a pair will be defined is open while a passage that would decide it waits for its judgement.
+    waits = np.isnan(bias) & (status == STATUSES.index(NOT_JUDGED))
+    defined = np.where(waits, np.nan, (~np.isnan(bias)).astype(np.float64))
     found = [
-        scored("cr", who, np.abs(bias), status, why=why),
-        scored("signed_cr", who, bias, status, why=why),
-        scored("defined_pairs", who, (~np.isnan(bias)).astype(np.float64)),
+        scored("cr", who, np.abs(bias), status, why=why, bounds=(0.0, 1.0)),
+        scored("signed_cr", who, bias, status, why=why, bounds=(-1.0, 1.0)),
+        scored("defined_pairs", who, defined, status),
     ]
     stance = [f"n_{name}" for name in STANCES]
     known = (original[stance].to_numpy() + counter[stance].to_numpy()).sum(axis=1)
@@ -97,7 +100,13 @@ def retrieval_bias(
     ]
     if "document" in stances.columns:
         found.append(
-            scored("overlap", who, _overlap(pairs, _stage(stances, stage, k)), why="both lists are empty")
+            scored(
+                "overlap",
+                who,
+                _overlap(pairs, _stage(stances, stage, k)),
+                why="both lists are empty",
+                bounds=(0.0, 1.0),
+            )
         )
     label = stage if k is None else f"{stage}@{k}"
     return [score.named(f"{score.measure}[{label}]") for score in found]
@@ -116,16 +125,18 @@ def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
 def answer_bias(pairs: pd.DataFrame, answers: pd.DataFrame) -> list[Score]:
     """cbr: pairs where both answers support their own claim, over pairs where both answers are valid.
 
-    Valid: not empty, not refused, verdict parsed; `Others` is valid and does not support.
+    Valid: not empty, not refused, verdict parsed; `Others` is valid and does not support. `valid_pairs` is the share of
+    the pairs that are, leaving out those that wait for a judgement.
     """
     who = _pairs(pairs)
     both, status = _supports(pairs, answers)
     biased = np.asarray((both == 1).all(axis=1), dtype=np.float64)
     biased[np.isnan(both).any(axis=1)] = np.nan
     valid = np.asarray(~np.isnan(both).any(axis=1), dtype=np.float64)
+    valid[(valid == 0) & (status == STATUSES.index(NOT_JUDGED))] = np.nan
     return [
         scored("cbr", who, biased, status, why="an answer is not valid"),
-        scored("valid_pairs", who, valid),
+        scored("valid_pairs", who, valid, status),
     ]
 
 
@@ -183,7 +194,9 @@ def _per_claim(pairs: pd.DataFrame, table: pd.DataFrame) -> Score:
     stance = table[[f"n_{name}" for name in STANCES]].to_numpy(dtype=np.float64)
     share = ratio(stance[:, STANCES.index("neutral")], stance.sum(axis=1))
     status = table["status"].to_numpy().astype(np.int8)
-    return scored("neutral_share_per_claim", _claims(pairs), share, status, why="no passage")
+    return scored(
+        "neutral_share_per_claim", _claims(pairs), share, status, why="no passage", bounds=(0.0, 1.0)
+    )
 
 
 def _overlap(pairs: pd.DataFrame, some: pd.DataFrame) -> FloatArray:

@@ -66,7 +66,8 @@ class Score:
 
     `value` maps sums `[B, p + 1]`, whose last column counts units, to `[B]`, nan for undefined. `status[u]` is
     a position in STATUSES; `why` says what a unit lacks that was judged and has no value all the same.
-    `binary`: the value is the mean of zeros and ones. `undefined` is the reason to give when units have
+    `binary`: the value is the mean of zeros and ones. `bounds`: the least and the greatest value that
+    a unit can have, where there are such. `undefined` is the reason to give when units have
     values and the measure none. `counted` marks the units that n_units and coverage speak of (default all).
     """
 
@@ -80,6 +81,7 @@ class Score:
     undefined: str = "the denominator is zero"
     notes: tuple[str, ...] = ()
     counted: BoolArray | None = None
+    bounds: tuple[float, float] | None = None
 
     @property
     def used(self) -> BoolArray:
@@ -212,11 +214,12 @@ def scored(
     *,
     why: str = "undefined",
     notes: tuple[str, ...] = (),
+    bounds: tuple[float, float] | None = None,
 ) -> Score:
     """The mean of one value a unit, nan for none."""
     known = values[~np.isnan(values)]
     binary = bool(((known == 0) | (known == 1)).all())
-    return Score(measure, units, values[:, None], mean, status, why, binary, notes=notes)
+    return Score(measure, units, values[:, None], mean, status, why, binary, notes=notes, bounds=bounds)
 
 
 def by_stratum(scores: Iterable[Score], strata: Mapping[Any, Any]) -> dict[str, list[Score]]:

@@ -61,7 +61,7 @@ class Estimate:
         # be a lie. The exact binomial bound on the share of clusters with an error is not.
         if NO_WIDTH not in found.notes or not self.trials:
             return found
-        unseen = 1 - ((1 - confidence) / 2) ** (1 / self.trials)
+        unseen = unseen_share(self.trials, confidence)
         notes = tuple(note for note in found.notes if note != NO_WIDTH)
         if point > 1 - 1e-9:
             note = "no disagreement was seen: the lower bound is the exact binomial one"
@@ -70,6 +70,11 @@ class Estimate:
             note = "none was seen: the upper bound is the exact binomial one"
             return Interval(point, point + unseen / self.scale, (*notes, note))
         return found
+
+
+def unseen_share(trials: int, confidence: float) -> float:
+    """The largest share of what was not seen in this many trials: the exact (Clopper-Pearson) bound."""
+    return float(1 - ((1 - confidence) / 2) ** (1 / trials))
 
 
 def about(

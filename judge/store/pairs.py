@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from judge.errors import BadInput, UsageError
+from judge.errors import BadInput, NothingToScore
 from judge.store.imports import ImportInfo, ImportReport
 from judge.store.items import add_items
 from judge.store.study import Store
@@ -108,11 +108,11 @@ def datasets(store: Store) -> list[str]:
 def checked(store: Store, dataset: str | None = None) -> list[Checked]:
     """Every pair with what people have said about it (blind labels), in order of import.
 
-    Raises UsageError for a data set without pairs.
+    Raises NothingToScore for a data set without pairs.
     """
     there = datasets(store)
     if dataset is not None and dataset not in there:
-        raise UsageError(
+        raise NothingToScore(
             f"no pairs in the data set '{dataset}'; there are some in: {', '.join(there) or 'none'}"
         )
     query = """

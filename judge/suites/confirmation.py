@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.errors import BadInput, UsageError
+from judge.errors import BadInput, NothingToScore, UsageError
 from judge.suites.paper import Option, Paper, Part
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _pairs(study: Study) -> pd.DataFrame:
     items = study.items.set_index("item_id")["question_id"]
     found = [p for p in found if p.original_id in items.index and p.counter_id in items.index]
     if not found:
-        raise BadInput(
+        raise NothingToScore(
             f"no pairs in '{study.dataset}': see judge items import claim-pairs, judge pairs build"
         )
     if study.option("consensus") != "all":
@@ -115,7 +115,7 @@ def _listed(study: Study, pairs: pd.DataFrame) -> pd.DataFrame | None:
             told = f"{len(alone)} passages in the lists of '{name}' ({stage}) are of other items: no unit yet"
             study.need(Step("attach", told, ranking=(name, stage), k=k, dataset=study.dataset))
     only = f"passage_id IN (SELECT o.passage_id {LISTED} WHERE r.name = {quoted(name)} AND r.rank <= {k})"
-    stances = study.labels("stance", only=only, columns="passage_id")
+    stances = study.labels("stance", only=only, columns="passage_id", together="item_id")
     by_passage = stances.set_index("passage_id")
     found["label"] = by_passage["label"].reindex(found["own"]).to_numpy(dtype=object)
     status = by_passage["status"].reindex(found["own"]).to_numpy(dtype=object)
@@ -212,6 +212,7 @@ def _support(pairs: pd.DataFrame, table: pd.DataFrame, stage: str) -> list[Score
             who,
             table["sr"].reindex(pairs[side]).to_numpy(dtype=np.float64),
             why="no supporting or refuting passage",
+            bounds=(0.0, 1.0),
         )
         for side in ("original", "counter")
     ]
@@ -263,7 +264,9 @@ PAPER = Paper(
         ),
         Option("consensus", "0.73", "Pairs that people checked stay above this share of yes; or: all."),
         Option("unchecked", "keep", "Pairs that nobody has checked.", ("keep", "drop")),
-        Option("plot", "", "Write the scatter of SR, original against counter, to this SVG file."),
-        Option("claims", "", "Write each claim's SR and counts at each stage to this CSV file."),
+        Option(
+            "plot", "", "Write the scatter of SR, original against counter, to this SVG file.", writes=True
+        ),
+        Option("claims", "", "Write each claim's SR and counts at each stage to this CSV file.", writes=True),
     ),
 )

@@ -137,7 +137,7 @@ PAPER = Paper(
         Option("task", "", "The task whose labels are meant, as stance."),
         Option("truth", "gold", "Whose labels are true: gold, adjudicated, or an annotator."),
         Option("by-score", "lac", "The score that ambiguity goes by.", ("lac", "aps")),
-        Option("ambiguous", "", "Write the ambiguous units with their sets to this CSV file."),
+        Option("ambiguous", "", "Write the ambiguous units with their sets to this CSV file.", writes=True),
         *SPLITTING,
     ),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from judge.errors import BadInput
+from judge.errors import NothingToScore
 from judge.suites.paper import Option, Paper, Part
 from judge.suites.steps import Step
 
@@ -29,7 +29,9 @@ def read(study: Study) -> list[Score]:
     if chosen is None:
         study.generated("qa_answer", "all")
         study.check()
-        raise BadInput(f"no system has answered anything in '{study.dataset}': see judge answers import")
+        raise NothingToScore(
+            f"no system has answered anything in '{study.dataset}': see judge answers import"
+        )
     study.finished(chosen)
     answers = study.answers(chosen)
     claims = sentences = citations = None

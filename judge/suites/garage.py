@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from judge.errors import BadInput, UsageError
+from judge.errors import BadInput, NothingToScore, UsageError
 from judge.suites.paper import Option, Paper, Part
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from judge.scores.score import Score
+    from judge.suites.chosen import Run
     from judge.suites.study import Study
 
 RELEVANT_TASK = {"answer": "grounding_relevant", "answer+related": "grounding_related"}
@@ -36,7 +37,9 @@ def read(study: Study) -> list[Score]:
     if chosen is None:
         study.generated("qa_answer", "all")
         study.check()
-        raise BadInput(f"no system has answered anything in '{study.dataset}': see judge answers import")
+        raise NothingToScore(
+            f"no system has answered anything in '{study.dataset}': see judge answers import"
+        )
     study.finished(chosen)
     answers = study.answers(chosen, "cited_passages" if study.part("attribution") else "")
     answers["answerable"] = _answerable(study, answers)
@@ -115,6 +118,18 @@ def _relevant_task(study: Study) -> tuple[str, dict[str, str]]:
     if study.last_run is None:
         raise BadInput("no judge has run garage_relevance, which says what is relevant")
     return "grounding_relevant", {"relevant": f"{study.last_run.run_id}:{kind}"}
+
+
+def reads(run: Run) -> dict[str, str]:
+    """The options under which RAF rests on a run: which passages were relevant, and who said so."""
+    if run.task_id == "grounding_related":
+        return {"relevant-set": "answer+related"}
+    shown = run.options.get("relevant")
+    if not isinstance(shown, str):
+        return {}
+    if shown == "marked":
+        return {"relevant-set": "marked"}
+    return {"relevant-set": shown.partition(":")[2], "relevance": "judge"}
 
 
 def passage_labels(study: Study) -> pd.DataFrame:
@@ -248,12 +263,23 @@ PAPER = Paper(
     name="garage",
     title="GaRAGe (arXiv 2506.07671): factuality, relevance-aware factuality, deflection, attribution",
     read=read,
+    reads=reads,
     parts=(
         Part("eligibility", ("eligibility",), "answers that do what the question asks for"),
         Part("grounding", ("grounding",), "unadjusted factuality, and rates of sentences"),
         Part("factuality", ("eligibility", "grounding"), "eligible and grounded"),
-        Part("relevant", ("grounding_relevant",), "unadjusted RAF: grounded in relevant passages"),
-        Part("raf", ("eligibility", "grounding_relevant"), "eligible and grounded in relevant passages"),
+        Part(
+            "relevant",
+            ("grounding_relevant",),
+            "unadjusted RAF: grounded in relevant passages",
+            ("grounding_related",),
+        ),
+        Part(
+            "raf",
+            ("eligibility", "grounding_relevant"),
+            "eligible and grounded in relevant passages",
+            ("grounding_related",),
+        ),
         Part("deflection", ("deflection",), "declining: true and false positives"),
         Part("attribution", (), "cited passages against those of the human answer"),
         Part("judged_attribution", ("grounding", "citation_each"), "cited passages judged one by one"),

@@ -8,26 +8,35 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from judge.scores.score import Score
+    from judge.suites.chosen import Run
     from judge.suites.study import Study
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A choice between readings. Without `choices` any text is taken, and `read` checks it."""
+    """A choice between readings. Without `choices` any text is taken, and `read` checks it.
+
+    `writes`: it names a file to write, which changes no number.
+    """
 
     name: str
     default: str
     help: str
     choices: tuple[str, ...] = ()
+    writes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some measures of a paper that rest on the same runs; `tasks` are what a judge must have run for them."""
+    """Some measures of a paper that rest on the same runs; `tasks` are what a judge must have run for them.
+
+    `instead`: tasks that take the place of one of these under other options.
+    """
 
     name: str
     tasks: tuple[str, ...]
     help: str
+    instead: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +45,8 @@ class Paper:
 
     `strata` are strata that only this paper has: name -> a function of the study that gives question -> stratum.
     `several` aggregates several judges' scores where the paper has a rule of its own: {judge: its scores} -> scores,
-    which replace those of the same name in the mean over judges.
+    which replace those of the same name in the mean over judges. `reads` tells the options under which the scores
+    rest on a run, where that is not the default.
     """
 
     name: str
@@ -46,6 +56,7 @@ class Paper:
     options: tuple[Option, ...] = ()
     strata: Mapping[str, Callable[[Study], Mapping[Any, Any]]] = field(default_factory=dict)
     several: Callable[[Mapping[str, list[Score]]], list[Score]] | None = None
+    reads: Callable[[Run], Mapping[str, str]] = lambda run: {}
     help: str = ""
 
 

@@ -1,86 +1,38 @@
-"""A paper's numbers corrected by people's labels: judge only, people only, and PPI++ from both.
-
-The paper is read twice, once with the judge's labels and once with people's. Its measures that are means over units
-are then put side by side, unit by unit (Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453).
-"""
+"""A study with people's labels where the judge's stand: a paper that reads it gives people's numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from judge.errors import UsageError
 from judge.prompts.load import Task
-from judge.scores.score import NOT_JUDGED, Score, mean
-from judge.stats import Corrected, corrected_mean
-from judge.stats.ratings import FloatArray
+from judge.scores.score import NOT_JUDGED
 from judge.store.study import Store
 from judge.suites.frames import frame
 from judge.suites.labelled import Found, UnitNumbers, majority
 from judge.suites.paper import Asked, Paper
 from judge.suites.study import Study
-from judge.types import Json, Status
+from judge.types import Status
 
 MAJORITY = "majority"
+NOBODY = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
-    """Measures that are means over units, three ways; `left_out` are measures that are none."""
+class Reference:
+    """Whose labels correct the judge's: gold, adjudicated, majority (of the people) or the name of an annotator.
 
-    reference: str
-    found: dict[str, Corrected]
-    left_out: tuple[str, ...]
-    notes: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Json]:
-        """The documented shape; lambda is the weight of the judge."""
-        return {
-            "reference": self.reference,
-            "measures": [
-                {
-                    "measure": name,
-                    "judge_only": c.judge_only.as_json(),
-                    "human_only": c.human_only.as_json(),
-                    "ppi": c.ppi.as_json(),
-                    "lambda": c.lam,
-                }
-                for name, c in self.found.items()
-            ],
-            "left_out": list(self.left_out),
-            "notes": list(self.notes),
-        }
-
-
-def corrected(
-    store: Store, paper: Paper, asked: Asked, scores: Sequence[Score], reference: str, confidence: float
-) -> Correction:
-    """The judge's `scores` beside those that the labels of `reference` give, and both together.
-
-    `reference` is gold, adjudicated, majority (of the people) or the name of an annotator. Raises UsageError when the
-    study has no labels of it.
+    `given`: field -> labels by unit id, known before; labels of other fields are read from the study. `weights`: for
+    how many units a labelled unit stands, by its number, or the units of a question, by its name.
     """
-    check(store, reference)
-    study = People(store, paper, replace(asked, partial=True), reference)
-    theirs = {score.measure: score for score in paper.read(study)}
-    found, left_out = {}, []
-    for score in scores:
-        other = theirs.get(score.measure)
-        values = None if other is None else _aligned(score, other)
-        if values is None:
-            left_out.append(score.measure)
-            continue
-        asked_units = np.ones(len(score.units), dtype=bool) if score.counted is None else score.counted
-        found[score.measure] = corrected_mean(
-            score.rows[asked_units, 0],
-            values[asked_units],
-            clusters=score.units.clusters[asked_units],
-            confidence=confidence,
-        )
-    return Correction(reference, found, tuple(left_out), tuple(study.notes))
+
+    name: str
+    given: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    weights: Mapping[int | str, float] | None = None
 
 
 def check(store: Store, reference: str) -> None:
@@ -104,7 +56,7 @@ def check(store: Store, reference: str) -> None:
 class People(Study):
     """The study with people's labels where the judge's stand. What the system under test answered stays."""
 
-    def __init__(self, store: Store, paper: Paper, asked: Asked, reference: str) -> None:
+    def __init__(self, store: Store, paper: Paper, asked: Asked, reference: Reference) -> None:
         super().__init__(store, paper, asked)
         self.reference = reference
 
@@ -116,20 +68,43 @@ class People(Study):
         field: str,
         models: Sequence[str],
         own: Mapping[str, str],
+        together: str,
     ) -> Found:
-        """People's labels. A part of an answer counts only when all parts of that answer are labelled."""
-        labels, status, missing = of_people(self.store, self.reference, units["unit_id"].to_numpy(), field)
-        if "answer_unit" in units:
-            whole = ~pd.Series(missing).groupby(units["answer_unit"].to_numpy()).transform("any").to_numpy()
+        """People's labels. Parts of an answer, or passages of a list, count only when all of them are labelled."""
+        # Which run the judge's labels came from decides what else is read, as the passages that it calls relevant.
+        super()._labelled(task, units, where, field, models, own, together)
+        numbers = units["unit_id"].to_numpy()
+        name = self.reference.name
+        if name == NOBODY:
+            return _nothing(numbers)
+        given = self.reference.given.get(field)
+        found = of_people(self.store, name, numbers, field) if given is None else self._given(numbers, given)
+        labels, status, missing = found
+        if together in units:
+            groups = units[together].to_numpy()
+            whole = ~pd.Series(missing).groupby(groups).transform("any").to_numpy()
             partly = int((~whole & ~missing).sum())
             if partly:
                 # One bad sentence settles an answer, a good one does not: answers known in part would be the bad ones.
+                what = "those answers" if together == "answer_unit" else "those lists"
                 self.note(
-                    f"{partly} labels of {self.reference} on {task.task_id} are left out: not all parts of those answers are labelled"
+                    f"{partly} labels of {name} on {task.task_id} are left out: not all parts of {what} are labelled"
                 )
             labels[~whole], status[~whole] = None, NOT_JUDGED
             missing = missing | ~whole
         return labels, status, missing
+
+    def _given(self, units: UnitNumbers, labels: Mapping[str, str]) -> Found:
+        number = dict(self.store.conn.execute("SELECT unit_id, rowid FROM units"))
+        of = {number[unit]: label for unit, label in labels.items()}
+        found = np.array([of.get(int(n)) for n in units], dtype=object)
+        missing = np.array([label is None for label in found], dtype=bool)
+        return found, np.where(missing, NOT_JUDGED, str(Status.OK)).astype(object), missing
+
+
+def _nothing(units: UnitNumbers) -> Found:
+    n = len(units)
+    return np.full(n, None, dtype=object), np.full(n, NOT_JUDGED, dtype=object), np.ones(n, dtype=bool)
 
 
 def of_people(store: Store, reference: str, units: UnitNumbers, field: str) -> Found:
@@ -153,13 +128,3 @@ def of_people(store: Store, reference: str, units: UnitNumbers, field: str) -> F
         return (each[0] if each else none), status, ~given
     labels, status, _ = majority([(own, status, ~given) for own in each])
     return labels, status, ~given
-
-
-def _aligned(score: Score, other: Score) -> FloatArray | None:
-    """The other's value of each unit of a score, nan where it has none; None when the score is no mean over units."""
-    single = score.value is mean and other.value is mean and score.rows.shape[1] == other.rows.shape[1] == 1
-    if not single or not score.units.ids.is_unique or not other.units.ids.is_unique:
-        return None
-    theirs = pd.Series(other.rows[:, 0], index=other.units.ids)
-    values: FloatArray = np.asarray(theirs.reindex(score.units.ids), dtype=np.float64)
-    return values

@@ -13,9 +13,9 @@ from judge.scores.published import Published, published
 from judge.scores.score import Score, by_stratum, measured_all
 from judge.stats.bootstrap import How
 from judge.store.study import Store
+from judge.suites.correction import Correction, corrected
 from judge.suites.judges import over_judges
 from judge.suites.paper import Asked, Paper
-from judge.suites.people import Correction, corrected
 from judge.suites.study import Study
 from judge.types import Json, Measure
 
@@ -81,7 +81,7 @@ def score(
     """Read a paper's scores off the study and measure them.
 
     `judges` (mean or majority) puts several judges together, `by` names strata, `correct_by` whose labels correct
-    the judge's (see `judge.suites.people`). Raises Incomplete when labels or
+    the judge's (see `judge.suites.correction`). Raises Incomplete when labels or
     answers are missing, UsageError when what was asked for is not there or not clear.
     """
     scores, study = scores_of(store, paper, asked, judges)

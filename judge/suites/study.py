@@ -201,12 +201,14 @@ class Study(Reading):
         own: Mapping[str, str] | None = None,
         models: Sequence[str] | None = None,
         columns: str = "",
+        together: str = "answer_unit",
     ) -> pd.DataFrame:
         """unit_id, item_id, question_id, answer_unit (of a part of an answer), label, status of each unit of the task.
 
         `of`: only the answers of this system, or parts of them; `only`: a condition on `unit_texts`; `field`: another
         field than the first; `own`: see `chosen.OWN`; `models`: other judges than those asked for; `columns`: more
-        columns of `unit_texts`. Units that the judge has not been asked about make a step, unless the task cannot
+        columns of `unit_texts`; `together`: the column that names what needs the labels of all its units (see
+        `judge.suites.people`). Units that the judge has not been asked about make a step, unless the task cannot
         take them (an input is missing: noted) or a partial score was asked for.
         """
         loaded = self._task(task, own or {})
@@ -219,7 +221,9 @@ class Study(Reading):
         asked = tuple(models) if models is not None else self.asked.models
         put(
             units,
-            self._labelled(loaded, units, where, field or loaded.spec.questions[0].field, asked, own or {}),
+            self._labelled(
+                loaded, units, where, field or loaded.spec.questions[0].field, asked, own or {}, together
+            ),
         )
         return units
 
@@ -231,6 +235,7 @@ class Study(Reading):
         field: str,
         models: Sequence[str],
         own: Mapping[str, str],
+        together: str,
     ) -> Found:
         """The judge's labels of a task on these units, or what most judges say, and a step where some are missing."""
         runs = chosen.candidates(self.runs, self.pinned, task.task_id, models, own)

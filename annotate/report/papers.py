@@ -1,0 +1,132 @@
+"""The papers' measures that rest on the labels of a report: eligibility, factuality, RAF, deflection, SR, CR, CBR, ...
+
+The papers are read by `judge.suites`, once with the judge's labels and once with the reference's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from annotate.report.subject import Subject
+from judge.errors import AdjudgeError, NothingToScore
+from judge.stats import MISSING
+from judge.store import Store
+from judge.suites import chosen
+from judge.suites.chosen import Run
+from judge.suites.correction import Beside, beside
+from judge.suites.paper import Asked, Paper, Part
+from judge.suites.papers import PAPERS
+from judge.suites.people import MAJORITY, Reference
+from judge.suites.result import scores_of
+
+
+@dataclass(frozen=True)
+class Found:
+    """Measures of one judge beside the reference, under names that tell data set and system where there are several."""
+
+    measures: list[Beside]
+    notes: list[str]
+
+
+def measures(store: Store, subject: Subject, judge: str, weights: Mapping[str, float]) -> Found:
+    """Every mean over units of every paper that rests on this judge's run; none for tasks that no paper asks for.
+
+    `weights`: see `annotate.report.batches`.
+    """
+    run = next(r for r in chosen.all_runs(store) if r.run_id == subject.run_ids[judge])
+    found = Found([], [])
+    parts = [(paper, part) for paper in PAPERS.values() for part in paper.parts if _rests(part, run)]
+    if not parts:
+        return found
+    reference = _reference(store, subject, weights)
+    places = _places(store, run)
+    for paper, part in parts:
+        for place in places:
+            try:
+                sides = _sides(store, paper, part, run, place, reference)
+            except NothingToScore:
+                continue
+            except AdjudgeError as e:
+                found.notes.append(f"{paper.name}, {part.name}: {e}")
+                continue
+            told = place.told(places)
+            known = {one.measure for one in found.measures}
+            new = [replace(one, measure=f"{one.measure}{told}") for one in sides]
+            found.measures.extend(one for one in new if one.measure not in known)
+    return found
+
+
+def _rests(part: Part, run: Run) -> bool:
+    return run.task_id in part.tasks or run.task_id in part.instead
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What a run judged: a data set, and whose answers where the units are answers or parts of them."""
+
+    dataset: str
+    system: str | None
+    condition: str | None
+
+    def told(self, places: list[_Place]) -> str:
+        """What tells it from the others: data set, system and condition where there are several."""
+        told = [self.dataset] if len({p.dataset for p in places}) > 1 else []
+        if self.system is not None and len({(p.system, p.condition) for p in places}) > 1:
+            told.append(f"{self.system} ({self.condition})")
+        return "".join(f" · {text}" for text in told)
+
+
+def _places(store: Store, run: Run) -> list[_Place]:
+    query = (
+        "SELECT DISTINCT i.dataset, a.system, a.condition FROM (SELECT DISTINCT u.item_id, u.answer_id "
+        "FROM judgements AS j JOIN units AS u USING (unit_id) WHERE j.run_id = ?) AS x "
+        "JOIN items AS i ON i.item_id = x.item_id LEFT JOIN answers AS a ON a.answer_id = x.answer_id ORDER BY 1, 2, 3"
+    )
+    return [_Place(*row) for row in store.conn.execute(query, [run.run_id])]
+
+
+def _sides(
+    store: Store, paper: Paper, part: Part, run: Run, place: _Place, reference: Reference
+) -> list[Beside]:
+    asked = Asked(
+        models=(run.model,),
+        runs=(run.run_id,),
+        system=place.system,
+        condition=place.condition,
+        dataset=place.dataset,
+        parts=(part.name,),
+        partial=True,
+        options=paper.reads(run),
+    )
+    scores, _ = scores_of(store, paper, asked, None)
+    # The probability of a unit to be labelled for two tasks is not that of either.
+    own = reference if len(part.tasks) == 1 else replace(reference, weights=None)
+    sides = beside(store, paper, asked, scores, own)
+    return [one for one in sides.found if not np.isnan(one.judge).all()]
+
+
+def _reference(store: Store, subject: Subject, weights: Mapping[str, float]) -> Reference:
+    """The reference of the report: its labels of this field, and those of the same kind of other fields."""
+    reference = subject.reference or ""
+    name = {"majority": MAJORITY if subject.majority else reference}.get(
+        str(subject.reference_kind), reference
+    )
+    codes = subject.labels_of(reference)
+    domain = subject.found.domain
+    units = subject.ratings.units
+    labels = {units[i]: domain[codes[i]] for i in range(len(codes)) if codes[i] != MISSING}
+    return Reference(name, {subject.field: labels}, _by_number(store, weights) if weights else None)
+
+
+def _by_number(store: Store, weights: Mapping[str, float]) -> dict[int | str, float]:
+    """Weights by the units' numbers; and by question, where its units have one weight."""
+    found: dict[int | str, float] = {}
+    questions: dict[str, set[float]] = {}
+    for number, unit, question in store.conn.execute("SELECT rowid, unit_id, question_id FROM units"):
+        if unit in weights:
+            found[number] = weights[unit]
+            questions.setdefault(question, set()).add(weights[unit])
+    return found | {q: own.pop() for q, own in questions.items() if len(own) == 1}

@@ -1,0 +1,182 @@
+"""A paper's numbers corrected by people's labels: judge only, people only, and PPI++ from both.
+
+The paper is read three times: with the judge's labels, with people's, and with nobody's. Its measures that are means
+over units are then put side by side, unit by unit (Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453). What
+nobody's labels are enough for (a citation that can be looked up, an empty answer) needs no correction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from judge.scores.score import Score, mean
+from judge.stats import Corrected, corrected_mean
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.store.study import Store
+from judge.suites.paper import Asked, Paper
+from judge.suites.people import NOBODY, People, Reference, check
+from judge.types import Json
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """A mean over units by the judge and by people: a value a unit, nan for none, and the unit's question.
+
+    `weights`: see `judge.stats.corrected_mean`; `binary`: the values are 0 and 1.
+    """
+
+    measure: str
+    judge: FloatArray
+    human: FloatArray
+    clusters: IntArray
+    weights: FloatArray | None
+    binary: bool
+    bounds: tuple[float, float] | None
+    field: str | None = None
+
+    def corrected(self, confidence: float) -> Corrected:
+        """The three means, with the weight of the judge."""
+        return corrected_mean(
+            self.judge,
+            self.human,
+            clusters=self.clusters,
+            weights=self.weights,
+            bounds=self.bounds,
+            confidence=confidence,
+            field=self.field,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What two readings of a paper have in common; `left_out` are measures that are no means over units."""
+
+    found: Sequence[Beside]
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Measures that are means over units, three ways; `left_out` are measures that are none."""
+
+    reference: str
+    found: dict[str, Corrected]
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape; lambda is the weight of the judge."""
+        return {
+            "reference": self.reference,
+            "measures": [
+                {
+                    "measure": name,
+                    "judge_only": c.judge_only.as_json(),
+                    "human_only": c.human_only.as_json(),
+                    "ppi": c.ppi.as_json(),
+                    "lambda": c.lam,
+                }
+                for name, c in self.found.items()
+            ],
+            "left_out": list(self.left_out),
+            "notes": list(self.notes),
+        }
+
+
+def corrected(
+    store: Store, paper: Paper, asked: Asked, scores: Sequence[Score], reference: str, confidence: float
+) -> Correction:
+    """The judge's `scores` beside those that the labels of `reference` give, and both together.
+
+    Raises UsageError when the study has no labels of it.
+    """
+    check(store, reference)
+    sides = beside(store, paper, asked, scores, Reference(reference))
+    found = {one.measure: one.corrected(confidence) for one in sides.found}
+    return Correction(reference, found, sides.left_out, sides.notes)
+
+
+def beside(store: Store, paper: Paper, asked: Asked, scores: Sequence[Score], reference: Reference) -> Sides:
+    """The judge's `scores` and people's, for every one that is a mean over units and rests on labels."""
+    # Files that an option asks for hold the judge's numbers, and are written already.
+    writing = {option.name for option in paper.options if option.writes}
+    options = {name: value for name, value in asked.options.items() if name not in writing}
+    quiet = replace(asked, partial=True, options=options)
+    study = People(store, paper, quiet, reference)
+    theirs = {score.measure: score for score in paper.read(study)}
+    unlabelled = People(store, paper, quiet, Reference(NOBODY))
+    nobody = {score.measure: score for score in paper.read(unlabelled)}
+    found, left_out, notes = [], [], list(study.notes)
+    for score in scores:
+        values = _aligned(score, theirs.get(score.measure))
+        free = _aligned(score, nobody.get(score.measure))
+        if values is None:
+            left_out.append(score.measure)
+            continue
+        counted = np.ones(len(score.units), dtype=bool) if score.counted is None else score.counted
+        judge = score.rows[counted, 0]
+        known = np.zeros(len(judge), dtype=bool) if free is None else ~np.isnan(free[counted])
+        if known.any() and known[~np.isnan(judge)].all():
+            continue
+        human = values[counted]
+        weights, told = _weights(score, counted, ~np.isnan(human), known, reference)
+        notes += [told] if told and told not in notes else []
+        found.append(
+            Beside(
+                score.measure,
+                judge,
+                human,
+                score.units.clusters[counted],
+                weights,
+                score.binary,
+                (0.0, 1.0) if score.binary else score.bounds,
+            )
+        )
+    return Sides(found, tuple(left_out), tuple(notes))
+
+
+def _weights(
+    score: Score, counted: BoolArray, labelled: BoolArray, known: BoolArray, reference: Reference
+) -> tuple[FloatArray | None, str]:
+    """For how many units each labelled one stands; None when all stand for as many. And what to note.
+
+    A unit whose value is known without labels stands for itself, the others for those that are not.
+    """
+    own = np.ones(len(labelled))
+    told = ""
+    if reference.weights:
+        ids = score.units.ids[counted]
+        questions = score.units.questions[score.units.clusters[counted]]
+        pairs = zip(ids, questions, strict=True)
+        found = np.array(
+            [reference.weights.get(i, reference.weights.get(q, np.nan)) for i, q in pairs], dtype=np.float64
+        )
+        if np.isnan(found[labelled & ~known]).any():
+            told = f"{score.measure} is not weighted: units it rests on have no weight, or several"
+        else:
+            own = found
+    sampled = labelled & ~known
+    if known.any() and sampled.any():
+        # Judged or not, a unit that takes labels is one that the sample stands for.
+        own = np.where(known, 1.0, own * float((~known).sum()) / float(own[sampled].sum()))
+    used = own[labelled]
+    if not len(used) or np.ptp(used) <= 1e-9 * used.max():
+        return None, told
+    return own, told
+
+
+def _aligned(score: Score, other: Score | None) -> FloatArray | None:
+    """The other's value of each unit of a score, nan where it has none; None when the score is no mean over units."""
+    if other is None or score.value is not mean or other.value is not mean:
+        return None
+    single = score.rows.shape[1] == other.rows.shape[1] == 1
+    if not single or not score.units.ids.is_unique or not other.units.ids.is_unique:
+        return None
+    theirs = pd.Series(other.rows[:, 0], index=other.units.ids)
+    values: FloatArray = np.asarray(theirs.reindex(score.units.ids), dtype=np.float64)
+    return values
