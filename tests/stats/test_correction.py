@@ -185,3 +185,78 @@ def test_a_rate_that_cannot_be_corrected_is_said(f: list[float], y: list[float],
 def test_a_rate_takes_zeros_and_ones() -> None:
     with pytest.raises(BadInput, match="human must be 0, 1 or nan"):
         rogan_gladen(np.array([1.0]), np.array([0.5]))
+
+
+def test_weights_by_hand() -> None:
+    nan = np.nan
+    f, y = [1, 1, 0, 0, 1, 0], [1, 0, 0, nan, nan, nan]
+    found = corrected_mean(f, y, weights=[1, 1, 4, nan, nan, nan], lam=0.5)
+    # People: (1 + 0 + 4 x 0) / 6. The judge on these: (1 + 1 + 0) / 6, everywhere 3/6. Six units judged, three of
+    # them without a label: 1/6 + 0.5 x 6/3 x (1/2 - 1/3).
+    assert found.human_only.value == pytest.approx(1 / 6)
+    assert found.ppi.value == pytest.approx(1 / 3)
+    assert found.judge_only.value == 0.5
+    # The weighted shares are the same in a rate: judge 1/2; sensitivity 1/1, specificity 4/5.
+    rate = rogan_gladen(f, y, weights=[1, 1, 4, nan, nan, nan], interval=None)
+    assert rate.value == pytest.approx((0.5 + 0.8 - 1) / (1 + 0.8 - 1))
+
+
+def test_equal_weights_are_none() -> None:
+    f, y = sample()
+    plain, weighted = corrected_mean(f, y), corrected_mean(f, y, weights=np.full(440, 11.0))
+    assert weighted.lam == pytest.approx(plain.lam)
+    assert weighted.ppi.value == pytest.approx(plain.ppi.value)
+    assert weighted.human_only.low == pytest.approx(plain.human_only.low)
+    # The judge's means differ a little in what they are centred on; so do the intervals.
+    assert weighted.ppi.high - weighted.ppi.low == pytest.approx(plain.ppi.high - plain.ppi.low, rel=0.05)
+
+
+def test_a_sample_of_equally_many_a_stratum_takes_weights() -> None:
+    rng = np.random.default_rng(3)
+    values: dict[str, list[float]] = {"plain": [], "human": [], "ppi": []}
+    covered = {"human": 0, "ppi": 0}
+    for _ in range(300):
+        # The judge says 1 on a fifth of 1,000 units, and is right on four of five; 60 of each label are labelled.
+        f = (rng.random(1000) < 0.2).astype(float)
+        truth = np.where(rng.random(1000) < 0.8, f, 1 - f)
+        y, weights = np.full(1000, np.nan), np.full(1000, np.nan)
+        for label in (0.0, 1.0):
+            there = np.flatnonzero(f == label)
+            drawn = rng.choice(there, 60, replace=False)
+            y[drawn], weights[drawn] = truth[drawn], len(there) / 60
+        found = corrected_mean(f, y, weights=weights, bounds=(0, 1))
+        values["plain"].append(corrected_mean(f, y).human_only.value or 0)
+        for name, measure in (("human", found.human_only), ("ppi", found.ppi)):
+            assert measure.value is not None and measure.low is not None and measure.high is not None
+            values[name].append(measure.value)
+            covered[name] += measure.low <= 0.32 <= measure.high
+    # The rate is .2 x .8 + .8 x .2 = .32; the sample without weights says (.8 + .2) / 2.
+    assert np.mean(values["plain"]) == pytest.approx(0.5, abs=0.01)
+    assert np.mean(values["human"]) == pytest.approx(0.32, abs=0.01)
+    assert np.mean(values["ppi"]) == pytest.approx(0.32, abs=0.01)
+    assert min(covered.values()) / 300 >= 0.91, covered  # .95 with a standard error of .013
+
+
+def test_a_share_stays_in_its_bounds_and_says_what_it_has_not_seen() -> None:
+    f = np.array([0.0, 1.0] * 10)
+    y = np.full(20, np.nan)
+    y[:12] = 0.0
+    found = corrected_mean(f, y, bounds=(0, 1)).human_only
+    # None in twelve: the exact bound is the share that shows none in twelve once in forty times.
+    assert (found.value, found.low) == (0.0, 0.0)
+    assert found.high == pytest.approx(1 - 0.025 ** (1 / 12))
+    assert "all values are the same: the other bound is the exact binomial one" in found.notes
+    without = corrected_mean(f, y).human_only
+    assert (without.low, without.high) == (None, None)
+    assert "no interval: all values are the same" in without.notes
+    y[:12] = [0] * 11 + [1]
+    wide = corrected_mean(f, y, bounds=(0, 1)).human_only
+    assert wide.low == 0.0, "Student's interval alone would start below"
+
+
+def test_bad_weights_are_refused() -> None:
+    f, y = sample()
+    with pytest.raises(BadInput, match="every labelled unit takes a weight above 0"):
+        corrected_mean(f, y, weights=np.where(np.arange(440) == 3, np.nan, 1.0))
+    with pytest.raises(BadInput, match="39 weights, 440 units"):
+        corrected_mean(f, y, weights=np.ones(39))
