@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
-from judge.stats.bootstrap import SAME, How, Settings
+from judge.stats.bootstrap import FEW_UNITS, SAME, How, Settings
 from judge.stats.coefficients import ratio
 from judge.stats.continuous import cluster_numbers, numbers, unit_sums
 from judge.stats.estimate import Estimate, about, unseen_share
@@ -41,8 +41,7 @@ def corrected_mean(
 ) -> Corrected:
     """Prediction-powered mean: the judge on everything, corrected by the units that people labelled.
 
-    theta = lam mean_N(judge) + mean_n(human - lam judge), over N units that only the judge and n that
-    both labelled. `lam` None takes Cov_n(human, judge) / ((1 + n/N) Var_n+N(judge)), cut to 0..1, which is the
+    theta = lam mean_N(judge) + mean_n(human - lam judge), over n units with a human label and N without. `lam` None takes Cov_n(human, judge) / ((1 + n/N) Var_n+N(judge)), cut to 0..1, which is the
     one with the least variance; a constant judge gives 0, human only.
     Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453, section 6. Standard errors are
     robust to clusters, with quantiles of t(g - 1), g clusters with human labels. With lam=1 the interval
@@ -54,7 +53,9 @@ def corrected_mean(
     use that strata were drawn apart: they are rather too wide.
     `bounds` are the least and the greatest possible value; what leaves them is cut.
 
-    `judge` and `human` hold one number per unit, nan where there is none. Raises BadInput for
+    Every unit of the arrays was asked of the judge. Where it gave no value (refused, unparsed) the mean of its others
+    stands in `ppi`, which any number may: leaving such units out would leave out their human labels too. `judge_only`
+    is of the units that it gave a value. `judge` and `human` hold one number per unit, nan where there is none. Raises BadInput for
     another shape, infinities, lam outside 0..1, a labelled unit without a weight above 0.
     """
     f, y = numbers(judge, "judge", dimensions=1), numbers(human, "human", dimensions=1)
@@ -65,32 +66,37 @@ def corrected_mean(
     settings = Settings(interval=None, confidence=confidence)
     groups, clustered = cluster_numbers(clusters, len(f))
     judged, labelled = ~np.isnan(f), ~np.isnan(y)
-    both, only = judged & labelled, judged & ~labelled
     w = _weights(weights, labelled)
     sample = _Sample(groups, clustered, len(f), settings.confidence, field, bounds)
     judge_only = sample.mean("judge_only", f, judged, np.ones(len(f)))
     human_only = sample.mean("human_only", y, labelled, w)
-    if int(both.sum()) < 2 or n_present(groups[both]) < 2:
-        blank = about("ppi", int(both.sum()), len(f), n_present(groups[both]), field=field)
-        reason = "fewer than two questions or units have both a judge's and a human label"
-        return Corrected(judge_only, human_only, replace(blank, reason=reason, confidence=confidence), None)
+    n, g = int(labelled.sum()), n_present(groups[labelled])
+    found = about("ppi", len(f), len(f), n_present(groups), field=field)
+    if n < 2 or g < 2:
+        reason = "fewer than two questions or units have a human label"
+        return Corrected(judge_only, human_only, replace(found, reason=reason, confidence=confidence), None)
     notes: tuple[str, ...] = ()
-    shift, judge_part = _shift(sample, f, judged, both, only, None if weights is None else w)
-    if not only.any():
-        lam, notes = 0.0, ("human only: every unit that is judged has a human label",)
+    filled = np.where(judged, f, f[judged].mean() if judged.any() else 0.0)
+    shift, judge_part = _shift(sample, filled, labelled, None if weights is None else w)
+    if labelled.all():
+        lam, notes = 0.0, ("human only: every unit has a human label",)
+    elif not judged.any():
+        lam, notes = 0.0, ("human only: the judge has no value",)
     elif np.ptp(f[judged]) == 0:
         lam, notes = 0.0, ("human only: the judge gives the same value everywhere",)
     elif lam is None:
-        n, rest = int(both.sum()), int(only.sum())
-        covariance = float(np.cov(y[both], f[both], ddof=0, aweights=w[both])[0, 1])
-        best = covariance / ((1 + n / rest) * float(f[judged].var(ddof=1)))
+        covariance = float(np.cov(y[labelled], filled[labelled], ddof=0, aweights=w[labelled])[0, 1])
+        best = covariance / ((1 + n / (len(f) - n)) * float(filled.var(ddof=1)))
         lam = min(1.0, max(0.0, best))
         if best <= 0:
             notes = ("human only: the judge's values do not rise with the human ones",)
-    value = float(np.average(y[both], weights=w[both])) + lam * shift
-    about_all = about("ppi", int(judged.sum()), len(f), n_present(groups[judged]), field=field)
-    influence = sample.influence(y, both, w) - lam * judge_part
-    ppi = sample.with_interval(about_all, value, influence, n_present(groups[both]))
+    if lam and not judged.all():
+        notes = (
+            *notes,
+            f"units without a judge's value count with the mean of the others: {int((~judged).sum())}",
+        )
+    value = float(np.average(y[labelled], weights=w[labelled])) + lam * shift
+    ppi = sample.with_interval(found, value, sample.influence(y, labelled, w) - lam * judge_part, g)
     return Corrected(judge_only, human_only, replace(ppi, notes=(*ppi.notes, *notes)), lam)
 
 
@@ -106,25 +112,19 @@ def _weights(given: ArrayLike | None, labelled: BoolArray) -> FloatArray:
 
 
 def _shift(
-    sample: _Sample,
-    f: FloatArray,
-    judged: BoolArray,
-    both: BoolArray,
-    only: BoolArray,
-    weights: FloatArray | None,
+    sample: _Sample, f: FloatArray, labelled: BoolArray, weights: FloatArray | None
 ) -> tuple[float, FloatArray]:
     """How far the judge's mean elsewhere lies from its mean on the labelled units, and minus what clusters add to it."""
     one = np.ones(len(f))
-    if not only.any():
-        return 0.0, sample.influence(f, both, one if weights is None else weights)
+    if labelled.all():
+        return 0.0, np.zeros(int(sample.groups.max()) + 1)
     if weights is None:
-        return float(f[only].mean() - f[both].mean()), sample.influence(f, both, one) - sample.influence(
-            f, only, one
-        )
-    scale = float(judged.sum() / only.sum())
-    apart = float(f[judged].mean() - np.average(f[both], weights=weights[both]))
-    part = sample.influence(f, both, weights) - sample.influence(f, judged, one)
-    return scale * apart, scale * part
+        apart = float(f[~labelled].mean() - f[labelled].mean())
+        return apart, sample.influence(f, labelled, one) - sample.influence(f, ~labelled, one)
+    scale = float(len(f) / (~labelled).sum())
+    apart = float(f.mean() - np.average(f[labelled], weights=weights[labelled]))
+    everywhere = sample.influence(f, np.ones(len(f), dtype=np.bool_), one)
+    return scale * apart, scale * (sample.influence(f, labelled, weights) - everywhere)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,14 +225,22 @@ def rogan_gladen(
     rows = np.column_stack([np.ones(len(f)), f, ones, ones * (f == 1), zeros, zeros * (f == 0)])
     sums = unit_sums(rows, used_groups, clustered)
     raw = float(_rogan_gladen(sums.total[None, :])[0]) if len(f) else np.nan
-    notes = (f"cut to 0..1 from {raw:.3f}",) if raw < 0 or raw > 1 else ()
+    notes = [f"cut to 0..1 from {raw:.3f}"] if raw < 0 or raw > 1 else []
+    n_ones, n_zeros = int((y == 1).sum()), int((y == 0).sum())
+    if 0 < min(n_ones, n_zeros) < FEW_UNITS:
+        notes.append(
+            f"sensitivity rests on {n_ones} labelled units, specificity on {n_zeros}: with fewer than {FEW_UNITS} "
+            "the interval is too narrow"
+        )
+    if not judged.all():
+        notes.append(f"units without a judge's value are left out: {int((~judged).sum())}")
     return Estimate(
         about=about("rogan_gladen", len(f), len(judged), n_present(used_groups), field=field),
         tally=sums,
         value=lambda drawn: np.clip(_rogan_gladen(drawn), 0.0, 1.0),
         undefined=lambda: _why_no_rate(sums.total),
         clustered=clustered,
-        notes=notes,
+        notes=tuple(notes),
     ).measure(Settings(**how))
 
 

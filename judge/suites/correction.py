@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from judge.scores.score import Score, mean
+from judge.scores.score import NOT_JUDGED, STATUSES, Score, mean
 from judge.stats import Corrected, corrected_mean
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.store.study import Store
 from judge.suites.paper import Asked, Paper
 from judge.suites.people import NOBODY, People, Reference, check
-from judge.types import Json
+from judge.types import Json, Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def beside(store: Store, paper: Paper, asked: Asked, scores: Sequence[Score], re
         if values is None:
             left_out.append(score.measure)
             continue
-        counted = np.ones(len(score.units), dtype=bool) if score.counted is None else score.counted
+        counted = _counted(score, values)
         judge = score.rows[counted, 0]
         known = np.zeros(len(judge), dtype=bool) if free is None else ~np.isnan(free[counted])
         if known.any() and known[~np.isnan(judge)].all():
@@ -138,6 +138,16 @@ def beside(store: Store, paper: Paper, asked: Asked, scores: Sequence[Score], re
             )
         )
     return Sides(found, tuple(left_out), tuple(notes))
+
+
+def _counted(score: Score, human: FloatArray) -> BoolArray:
+    """The units that the judge was asked about, but for those that have no value by their labels."""
+    counted: BoolArray = np.ones(len(score.units), dtype=bool) if score.counted is None else score.counted
+    judge = score.rows[:, 0]
+    if score.status is None:
+        return counted & ~(np.isnan(judge) & np.isnan(human))
+    undefined = np.isnan(judge) & np.isnan(human) & (score.status == STATUSES.index(Status.OK))
+    return counted & (score.status != STATUSES.index(NOT_JUDGED)) & ~undefined
 
 
 def _weights(

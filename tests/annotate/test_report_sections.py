@@ -178,8 +178,10 @@ def test_corrected_numbers(document: Document) -> None:
     assert value(judge) == pytest.approx(6 / 11) and value(human) == pytest.approx(0.4)
     assert value(rate) == pytest.approx((6 / 11 + 0.6 - 1) / 0.35)
     assert (judged, labelled) == (11, 10)
-    # theta = mean of gold on the 9 units with both (4/9) + lambda x (1/2 on the 2 units without - 5/9).
-    assert lam is not None and value(ppi) == pytest.approx(4 / 9 + lam * (0.5 - 5 / 9))
+    # theta = gold's 4/10 + lambda x (judge on the 2 units without gold, 1/2, - judge on the 10 with: 5 and, where it
+    # was not readable, its mean 6/11).
+    assert lam is not None and lam > 0
+    assert value(ppi) == pytest.approx(0.4 + lam * (0.5 - (5 + 6 / 11) / 10))
     accuracy = row(table(document, "corrected_1"), "accuracy of the judge against the gold labels")
     assert value(accuracy[2]) == pytest.approx(6 / 9)
 

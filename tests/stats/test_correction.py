@@ -65,7 +65,7 @@ def test_lambda_one_can_be_wider_than_no_judge() -> None:
     [
         (lambda f, y: (np.ones_like(f), y), "human only: the judge gives the same value everywhere"),
         (lambda f, y: (-f, y), "human only: the judge's values do not rise with the human ones"),
-        (lambda f, y: (f[:40], y[:40]), "human only: every unit that is judged has a human label"),
+        (lambda f, y: (f[:40], y[:40]), "human only: every unit has a human label"),
     ],
 )
 def test_it_falls_back_to_human_only(change: object, note: str) -> None:
@@ -110,7 +110,7 @@ def test_one_labelled_question_is_not_enough() -> None:
     f, y = sample(8, 80)
     found = corrected_mean(f, y, clusters=np.arange(88) // 8)
     assert found.ppi.value is None
-    assert found.ppi.reason == "fewer than two questions or units have both a judge's and a human label"
+    assert found.ppi.reason == "fewer than two questions or units have a human label"
     assert found.human_only.value is not None
     assert found.human_only.low is None
     nobody = corrected_mean(f, np.full(88, np.nan))
@@ -260,3 +260,35 @@ def test_bad_weights_are_refused() -> None:
         corrected_mean(f, y, weights=np.where(np.arange(440) == 3, np.nan, 1.0))
     with pytest.raises(BadInput, match="39 weights, 440 units"):
         corrected_mean(f, y, weights=np.ones(39))
+
+
+def test_human_labels_of_units_that_the_judge_refused_count() -> None:
+    # The judge refuses the units of which the label is 1: 20 of 60 labelled ones, 60 of 200 others.
+    f = np.r_[np.full(20, np.nan), np.zeros(40), np.full(60, np.nan), np.zeros(140)]
+    y = np.r_[np.ones(20), np.zeros(40), np.full(200, np.nan)]
+    found = corrected_mean(f, y, bounds=(0, 1))
+    assert found.judge_only.value == 0.0 and found.judge_only.n_units == 180
+    assert found.human_only.value == found.ppi.value == pytest.approx(1 / 3)
+    assert (found.ppi.low, found.ppi.high) == (found.human_only.low, found.human_only.high)
+    # A judge that tells units apart where it speaks: 0 on those 40 and on 100 others, 1 on 40 of the others.
+    f[220:] = 1.0
+    moved = corrected_mean(f, y, lam=0.5)
+    # Its mean is 40 / 180 and stands for what it refused: on the labelled units (20 m + 0) / 60 with m = 2/9, on the
+    # others (60 m + 40) / 200.
+    assert moved.ppi.value == pytest.approx(1 / 3 + 0.5 * ((60 * 2 / 9 + 40) / 200 - (20 * 2 / 9) / 60))
+    assert "units without a judge's value count with the mean of the others: 80" in moved.ppi.notes
+    silent = corrected_mean(np.full(260, np.nan), y)
+    assert silent.judge_only.value is None and silent.ppi.value == pytest.approx(1 / 3)
+    assert "human only: the judge has no value" in silent.ppi.notes
+
+
+def test_rogan_gladen_says_how_few_its_shares_rest_on() -> None:
+    f, y = rates(400, 60, 0.3, 0.9, 0.8)
+    n_ones = int(np.nansum(y))
+    f[100] = np.nan
+    found = rogan_gladen(f, y, interval=None)
+    assert any(
+        note.startswith(f"sensitivity rests on {n_ones} labelled units, specificity on {60 - n_ones}")
+        for note in found.notes
+    )
+    assert "units without a judge's value are left out: 1" in found.notes

@@ -57,7 +57,7 @@ def test_the_labels_asked_for_decide() -> None:
 def test_a_perfect_judge_on_few_units_is_not_trusted() -> None:
     few = verdict(people(9, GOLD), "judge", reference="gold")
     assert few.decision == "undecided"
-    assert few.because == "cohen_kappa 1.000 rests on 9 clusters, too few for an interval"
+    assert few.because == "cohen_kappa 1.000 rests on 9 questions, too few for an interval"
     assert (few.more_clusters, few.more_units) == (21, 21)
     # 15 of 15: the exact bound 1 - 2 (1 - .025^(1/15)) = .56 is below .667; 40 of 40 gives .82.
     assert verdict(people(15, GOLD), "judge", reference="gold").decision == "undecided"
@@ -132,18 +132,76 @@ def test_three_annotators_and_the_alt_test(judge: float, n: int, epsilon: float,
         assert found.more_units > 0
 
 
-def test_three_annotators_who_share_too_little_are_undecided() -> None:
-    table = people(60, {"judge": 0.05, **THREE})
+def labels_of(table: Ratings, **kept: int) -> Ratings:
+    """The same table with only the first so many labels of some."""
     codes = table.codes.copy()
-    codes[12:, 3] = -1  # the third annotator stopped after twelve units
-    found = verdict(Ratings.from_codes(codes, ["a", "b"], table.annotators), "judge", list(THREE))
-    assert found.alt_test is not None
-    assert len(found.alt_test.compared) == 3  # twelve units each have two others: Wilcoxon
-    codes[8:, 3] = -1
-    found = verdict(Ratings.from_codes(codes, ["a", "b"], table.annotators), "judge", list(THREE))
+    for name, n in kept.items():
+        codes[n:, table.annotators.index(name)] = -1
+    return Ratings.from_codes(codes, ["a", "b"], table.annotators)
+
+
+def test_a_win_on_fewer_than_thirty_questions_is_no_trust_yet() -> None:
+    # The third annotator stopped after twelve units: twelve have two others, and the signed-rank test decides.
+    found = verdict(labels_of(people(60, {"judge": 0.0, **THREE}), h3=12), "judge", list(THREE))
+    assert found.alt_test is not None and found.alt_test.passed
+    assert {row.test for row in found.alt_test.compared} == {"wilcoxon"}
     assert found.decision == "undecided"
-    assert found.because == "only 0 of 3 annotators share enough units with the others"
-    assert found.more_units == 30
+    assert "won on fewer than 30 questions" in found.because
+    assert (found.more_clusters, found.more_units) == (18, 18)
+
+
+def test_a_third_annotator_with_too_few_units_takes_no_part() -> None:
+    table = labels_of(people(400, {"judge": 0.05, "h1": 0.1, "h2": 0.1, "h3": 0.1}, seed=2), h3=8)
+    two = verdict(table, "judge", ["h1", "h2"])
+    found = verdict(table, "judge", ["h1", "h2", "h3"])
+    assert (found.decision, found.because) == (two.decision, two.because) == ("trust", two.because)
+    assert found.rule.startswith("Two annotators (h1 and h2) of 3, the others share fewer than 10 questions")
+    # Of eight units with three annotators each, 22 are missing to thirty.
+    few = verdict(labels_of(table, h1=8, h2=8, judge=8), "judge", ["h1", "h2", "h3"])
+    assert few.decision == "undecided"
+    assert few.because == "only 0 of 3 annotators share enough units with the others"
+    assert few.more_units == 22
+
+
+def test_people_who_share_no_units_are_one_source_together() -> None:
+    codes = np.full((200, 4), -1)
+    codes[:, 0] = codes[:, 3] = np.arange(200) % 2
+    for i in range(200):
+        codes[i, 1 + i % 2] = codes[i, 0]
+    codes[::10, 0] ^= 1  # the judge is wrong on a tenth: kappa .8
+    table = Ratings.from_codes(codes, ["a", "b"], ["judge", "h1", "h2", "majority"])
+    found = verdict(table, "judge", ["h1", "h2"], reference="majority")
+    assert found.measures[0].value == pytest.approx(0.8) and found.measures[0].n_units == 200
+    assert "of 2 people no two share 10 questions" in found.rule
+
+
+def test_a_person_with_a_few_units_does_not_hide_gold() -> None:
+    table = labels_of(people(300, {"judge": 0.05, "h1": 0.0, "gold": 0.0}), h1=6)
+    found = verdict(table, "judge", ["h1"], reference="gold")
+    assert found.measures[0].annotators == ("judge", "gold") and found.measures[0].n_units == 300
+
+
+def test_an_interval_without_width_decides_nothing() -> None:
+    # Twelve questions that are all alike: five units right, one wrong. No resample differs.
+    gold = np.tile([0, 0, 0, 1, 1, 1], 12)
+    judge = np.tile([0, 0, 0, 1, 1, 0], 12)
+    table = Ratings.from_codes(
+        np.column_stack([judge, gold]), ["a", "b"], ["judge", "gold"], clusters=np.arange(72) // 6
+    )
+    found = verdict(table, "judge", reference="gold", threshold=0.2)
+    assert found.measures[0].low == found.measures[0].high == pytest.approx(2 / 3)
+    assert found.decision == "undecided" and "has no width" in found.because
+
+
+def test_ratio_labels_are_compared_by_their_distance() -> None:
+    rng = np.random.default_rng(3)
+    t = rng.integers(5, 190, 60)
+    columns = np.column_stack([t, t + 1, t + 2, rng.integers(0, 200, 60)])
+    table = Ratings.from_codes(columns, [str(i) for i in range(200)], ["h1", "h2", "h3", "judge"])
+    found = verdict(table, "judge", ["h1", "h2", "h3"], level="ratio", name="krippendorff_alpha")
+    # People are one apart, the judge says anything: as equal labels alone, which nobody has, all would be ties.
+    assert found.decision == "do not trust"
+    assert found.alt_test is not None and found.alt_test.winning_rate == 0.0
 
 
 def test_bad_calls_are_refused() -> None:
