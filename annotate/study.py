@@ -98,17 +98,21 @@ def load_field(
     its id, the start or end of it, or `last`. `level` and `order` (the domain) replace the task's. `distributions=False`
     leaves those out, which takes a third less time.
 
-    Raises UsageError for names that are not in the study, BadInput for a text field, for a number that is
-    none, and when nobody labelled the field.
+    Raises UsageError for names that are not in the study, for a text field and when nobody labelled the
+    field, BadInput for a number that is none.
     """
     chosen, comparable, notes = _definition(store, field, task)
     names, shown, kinds = _annotators(store, field, comparable, list(runs), annotators)
     if not names:
         known = ", ".join(sorted({row.field for row in fields_of(store)})) or "none yet"
-        raise BadInput(f"{store.path}: nobody labelled '{field}'; fields with labels: {known}")
+        raise UsageError(f"{store.path}: nobody labelled '{field}'; fields with labels: {known}")
     level = level or (chosen.level(field) if chosen else "nominal")
     if level == "text":
-        raise BadInput(f"'{field}' is text: agreement is not computed on it")
+        coded = ", ".join(sorted({row.field for row in fields_of(store)} - {field})) or "none yet"
+        raise UsageError(
+            f"'{field}' is text: agreement is not computed on it; name another field with --field "
+            f"(fields with labels: {coded})"
+        )
     columns = [Column.read(store, name, field, repeat, layer, kinds[name], distributions) for name in names]
     rank = {uid: n for n, uid in store.conn.execute("SELECT rowid, unit_id FROM units")}
     units = sorted({u for c in columns for u in (*c.labels, *c.asked)}, key=rank.__getitem__)

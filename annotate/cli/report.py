@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
+from annotate.cli._targets import FORMATS, targets, write
 from judge.console import db_option, note, visible
 from judge.errors import Exit, UsageError
 
-FORMATS = ("html", "md", "json", "csv", "tex")
 EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 
 
@@ -68,7 +68,12 @@ EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
     type=click.Path(path_type=Path, dir_okay=False),
     help="File; may be given several times. Default: Markdown on stdout.",
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Format; default: by the suffix of -o.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="Format; default: by the suffix of -o. Not for a suffix that says another.",
+)
 @db_option
 def report(
     task: str | None,
@@ -114,13 +119,10 @@ def report(
         threshold=threshold,
         limit=limit,
     )
-    forms = {path: form or _by_suffix(path) for path in outputs}
+    forms = targets(outputs, form, db)
     with Store.open(db, create=False) as store:
         document = build(store, asked)
-    for path, name in forms.items():
-        partial = path.with_name(path.name + ".part")
-        partial.write_text(RENDERERS[name](document), encoding="utf-8", newline="\n")
-        partial.replace(path)
+    write({path: RENDERERS[name](document) for path, name in forms.items()})
     if not outputs:
         sys.stdout.write(RENDERERS[form or "md"](document))
     for ruling in document.rulings:
@@ -140,11 +142,3 @@ def _epsilon(text: str) -> float:
     if not 0 <= value <= 1:
         raise UsageError(f"--epsilon {text}: give {', '.join(EPSILON)} or a number from 0 to 1")
     return value
-
-
-def _by_suffix(path: Path) -> str:
-    suffix = {".htm": "html", ".markdown": "md"}.get(path.suffix.lower(), path.suffix.lower().lstrip("."))
-    if suffix not in FORMATS:
-        known = ", ".join(f".{f}" for f in FORMATS)
-        raise UsageError(f"-o {path}: the suffix says no format ({known}); name one with --format")
-    return suffix

@@ -50,7 +50,7 @@ class Store:
 
     @classmethod
     def open(cls, path: Path | str, *, create: bool = True) -> Store:
-        """Open a study and migrate it; `create=False` refuses a file that is not there.
+        """Open a study and migrate it; `create=False` refuses a file that is not there or empty.
 
         Raises StudyError when the file is missing, is no study, or was made by a newer version.
         """
@@ -58,6 +58,11 @@ class Store:
         if not create and not path.exists():
             raise StudyError(
                 f"{path}: no such study; import something first (judge items import) or name another with -d"
+            )
+        if not create and path.is_file() and not path.stat().st_size:
+            raise StudyError(
+                f"{path}: an empty file, no study; import something first (judge items import) "
+                "or name another with -d"
             )
         if not path.parent.is_dir():
             raise StudyError(f"{path}: the folder {path.parent} does not exist")
@@ -177,6 +182,8 @@ def explained(path: Path) -> Iterator[None]:
             raise StudyError(f"{path}: {text}; a study and its folder must be writable") from e
         raise
     except sqlite3.DatabaseError as e:
-        if "not a database" in str(e) or "malformed" in str(e):
-            raise StudyError(f"{path}: {e}") from e
+        if "not a database" in str(e):
+            raise StudyError(f"{path}: {e}; name the study with -d (judge items import makes one)") from e
+        if "malformed" in str(e):
+            raise StudyError(f"{path}: {e}; go back to a copy of the study, or try SQLite's .recover") from e
         raise

@@ -14,7 +14,7 @@ import pytest
 from annotate.report import FORMATS, Asked, build
 from annotate.report.cells import brief, grid, p_value, share
 from annotate.report.model import Column, Document, Table
-from annotate.report.render import latex, markdown
+from annotate.report.render import latex, markdown, table
 from judge.console import visible
 from judge.store import Store
 from judge.types import Measure
@@ -216,6 +216,28 @@ def test_csv_cells_are_no_formulas(tmp_path: Path, cell: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        '+1 +HYPERLINK("http://x")',
+        "-1 +cmd|'/C calc'!A0",
+        "-1+cmd|'/C calc'!A0",
+        "-0.5 (=1 to 2)",
+        "-0.5 (-1.0 to 2.0)+A1",
+        "-inf",
+        "+1e5+A1",
+        "-1\n=2",
+    ],
+)
+def test_only_a_number_may_start_like_a_formula(cell: str) -> None:
+    assert table._safe(cell) == f"'{cell}"
+
+
+@pytest.mark.parametrize("cell", ["-0.123", "+1,234", "-0.5 (-0.8 to +0.2)", -0.5, None, "a = b"])
+def test_numbers_stay_numbers_in_csv(cell: str | float | None) -> None:
+    assert table._safe(cell) == cell
+
+
 def test_latex_escapes_every_special_character(texts: dict[str, str]) -> None:
     assert latex.text("a_b & 5% $x$ #1 {c} \\input ~ ^ <d> | \"q\" 'r' --- [e]") == (
         r"a\_b \& 5\% \$x\$ \#1 \{c\} \textbackslash{}input \textasciitilde{} \textasciicircum{} \textless{}d\textgreater{} "
@@ -305,7 +327,7 @@ def test_the_command_writes_markdown_to_stdout(db: Path) -> None:
         (("--batch", "pilot"), 2, "no batch 'pilot'; the study has no batches"),
         (("--run", "nobody"), 2, "called 'nobody'"),
         (("--task", "nothing"), 2, "no task 'nothing'"),
-        (("--field", "nothing"), 1, "nobody labelled 'nothing'; fields with labels: stance"),
+        (("--field", "nothing"), 2, "nobody labelled 'nothing'; fields with labels: stance"),
         (("--reference", "adjudicated"), 2, "references there are: gold, majority"),
     ],
 )

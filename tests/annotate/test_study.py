@@ -110,7 +110,7 @@ def test_a_name_that_is_nobody_is_refused_with_those_there_are(store: Store) -> 
         load_field(store, "stance", annotators=["ann", "zoe"])
     with pytest.raises(UsageError, match="called 'ZZZZ'"):
         load_field(store, "stance", runs=["ZZZZ"])
-    with pytest.raises(BadInput, match="nobody labelled 'tone'; fields with labels: stance"):
+    with pytest.raises(UsageError, match="nobody labelled 'tone'; fields with labels: stance"):
         load_field(store, "tone")
 
 
@@ -180,7 +180,7 @@ def test_numbers_of_an_interval_field_are_scores(store: Store, tmp_path: Path) -
 
 
 def test_a_text_field_has_no_agreement(store: Store) -> None:
-    with pytest.raises(BadInput, match="'stance' is text"):
+    with pytest.raises(UsageError, match=r"'stance' is text: .*name another field with --field"):
         load_field(store, "stance", level="text")
 
 

@@ -63,6 +63,16 @@ def test_a_file_that_is_no_database(tmp_path: Path, content: bytes, words: str) 
     assert path.read_bytes() == content, "nothing was written into it"
 
 
+@pytest.mark.parametrize("content", [b"", b"id,claim\n1,two\n" * 100], ids=["empty", "text"])
+def test_a_file_that_is_no_study_says_what_to_do_and_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "study.db"
+    path.write_bytes(content)
+    with pytest.raises(StudyError, match=r"judge items import.*with -d|with -d .*judge items import"):
+        Store.open(path, create=False)
+    assert path.read_bytes() == content
+    assert [p.name for p in tmp_path.iterdir()] == ["study.db"]
+
+
 def test_a_database_of_something_else(tmp_path: Path) -> None:
     path = tmp_path / "photos.db"
     with sqlite3.connect(path) as conn:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 
 from annotate.report.cells import Shown, brief, number
@@ -33,6 +34,11 @@ COLUMNS = (
     "reason",
     "notes",
 )
+
+
+_DIGITS = r"[+-]?\d[\d,]*(\.\d+)?"
+# A number as we print it, alone or with its interval; nothing may follow that could be a formula.
+_NUMBER = re.compile(rf"{_DIGITS}( \({_DIGITS} to {_DIGITS}\))?", re.ASCII)
 
 
 def render(document: Document) -> str:
@@ -112,12 +118,4 @@ def _safe(value: Json) -> Json:
     if not isinstance(value, str):
         return value
     value = visible(value)
-    return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t") and not _is_number(value) else value
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.partition(" ")[0])
-    except ValueError:
-        return False
-    return True
+    return value if value[:1] not in ("=", "+", "-", "@", "\t") or _NUMBER.fullmatch(value) else f"'{value}"

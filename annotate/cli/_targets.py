@@ -1,0 +1,105 @@
+"""The files a report goes to: looked at before anything is computed, and all of them written or none."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from judge.errors import UsageError, WriteFailed
+
+FORMATS = ("html", "md", "json", "csv", "tex")
+_ALSO = {"htm": "html", "markdown": "md"}
+
+
+def targets(outputs: Sequence[Path], form: str | None, study: Path) -> dict[Path, str]:
+    """Each path with its format: by its suffix, or `form` where the suffix says none.
+
+    Raises UsageError for a path that no report can be written to, before anything is computed: a folder
+    that does not exist or may not be written to, a suffix that says no format or another one than
+    `form`, a file that is named twice, and the study itself.
+    """
+    found: dict[Path, str] = {}
+    named: dict[Path, Path] = {}
+    for path in outputs:
+        found[path] = _format(path, form)
+        where = path.resolve()
+        if where in named:
+            raise UsageError(f"-o {path}: the same file as -o {named[where]}; name each file once")
+        named[where] = path
+        if where == study.resolve():
+            raise UsageError(f"-o {path}: is the study itself; name another file")
+        if not where.parent.is_dir():
+            raise UsageError(f"-o {path}: the folder {path.parent} does not exist; make it first")
+        touched = where if where.exists() else where.parent
+        if not os.access(touched, os.W_OK) or not (_is_device(where) or os.access(where.parent, os.W_OK)):
+            raise UsageError(f"-o {path}: may not be written; name another file or folder")
+    return found
+
+
+def _format(path: Path, form: str | None) -> str:
+    suffix = path.suffix.lower().lstrip(".")
+    suffix = _ALSO.get(suffix, suffix)
+    if suffix in FORMATS:
+        if form not in (None, suffix):
+            raise UsageError(f"-o {path}: the suffix says {suffix}, --format {form}; leave one of them out")
+        return suffix
+    if form is None:
+        known = ", ".join(f".{f}" for f in FORMATS)
+        raise UsageError(f"-o {path}: the suffix says no format ({known}); name one with --format")
+    return form
+
+
+def write(texts: Mapping[Path, str]) -> None:
+    """Write every text to its path. A file appears when all of them are on the disk.
+
+    A link is followed. What exists and is no regular file (a pipe, /dev/stdout) is written into, never
+    replaced. Raises WriteFailed; no file has then changed.
+    """
+    parts: dict[Path, Path] = {}
+    try:
+        for path, text in texts.items():
+            target = path.resolve()
+            with _explained(path):
+                if not _is_device(path):
+                    parts[target] = target.with_name(f".adjudge-{secrets.token_hex(6)}.part")
+                    _put(parts[target], text)
+                    if target.exists():
+                        parts[target].chmod(stat.S_IMODE(target.stat().st_mode))
+        for path, text in texts.items():
+            if _is_device(path):
+                with _explained(path), path.open("w", encoding="utf-8", newline="\n") as file:
+                    file.write(text)
+        for path, part in list(parts.items()):
+            with _explained(path):
+                part.replace(path)
+                del parts[path]
+    finally:
+        for part in parts.values():
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+
+
+def _is_device(path: Path) -> bool:
+    """Whether it exists and is neither a file nor a folder."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _put(path: Path, text: str) -> None:
+    with path.open("x", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as e:
+        raise WriteFailed(f"-o {path}: {e.strerror or e}; no file was changed") from e
