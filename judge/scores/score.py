@@ -158,7 +158,6 @@ class Score:
             undefined=reason,
             clustered=n_clusters < int(used.sum()),
             trials=n_clusters if self.binary else None,
-            symmetric=True,
             notes=notes,
         ).measure(settings, drawn.sums)
         return found if found.value is not None else replace(found, notes=notes)

@@ -19,6 +19,9 @@ LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
 # The package builds arrays of units x labels x labels; past this many cells our sums take over
 # (the same formula, and tests hold them equal to 1e-12).
 PACKAGE_CELLS = 2_000_000
+# Up to here interval alpha counts labels, whose distances lose no digit whatever lies far out; past it
+# three moments take their place, or every resample would sum thousands of columns.
+COUNTED_LABELS = 32
 
 
 def package_alpha(counts: IntArray, numbers: FloatArray, level: str) -> float | None:
@@ -26,9 +29,12 @@ def package_alpha(counts: IntArray, numbers: FloatArray, level: str) -> float | 
 
     `counts` is units x labels. Labels go in as numbers in declared order, never as strings.
     """
+    counts = counts[pairable(counts)]
+    used = counts.any(axis=0)
+    if level in ("interval", "ratio"):
+        counts, numbers = counts[:, used], numbers[used]
     units, q = counts.shape
-    labels_used = int((counts[pairable(counts)].sum(axis=0) > 0).sum())
-    if units * q * q > PACKAGE_CELLS or labels_used < 2:
+    if units * q * q > PACKAGE_CELLS or int(used.sum()) < 2:
         return None
     domain = numbers if level in ("interval", "ratio") else np.arange(q, dtype=np.float64)
     level = cast(Level, level)
@@ -49,6 +55,7 @@ class Alpha:
     measure: str = "krippendorff_alpha"
     weights: str | None = None
     pair: bool = False
+    least: float = -1.0
 
     def used(self, patterns: IntArray) -> BoolArray:
         return pairable(patterns)
@@ -57,7 +64,7 @@ class Alpha:
         used = pairable(patterns)
         counts = np.where(used[:, None], patterns, 0).astype(np.float64)
         share = np.divide(1.0, counts.sum(axis=1) - 1, out=np.zeros(len(counts)), where=used)
-        if self.level == "interval":
+        if self._by_moments(numbers):
             return _moments(counts, numbers, share)
         if self.level == "ordinal":
             c, k = np.triu_indices(patterns.shape[1], 1)
@@ -71,19 +78,22 @@ class Alpha:
 
     def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
         _, expected = self._disagreements(sums, numbers)
-        if self.level == "interval":
-            largest = np.full(len(sums), (numbers.max() - numbers.min()) ** 2)
-        elif self.level == "ordinal":
-            n = sums[:, -len(numbers) :]
+        if self._by_moments(numbers):
+            return ratio(expected, np.full(len(sums), (numbers.max() - numbers.min()) ** 2))
+        n = sums[:, -len(numbers) :]
+        if self.level == "ordinal":
             ranks = _mid_ranks(n)
-            largest = (ranks.max(axis=1) - ranks.min(axis=1)) ** 2
-        else:
-            largest = np.full(len(sums), _distance(self.level, numbers).max())
-        return ratio(expected, largest)
+            return ratio(expected, (ranks.max(axis=1) - ranks.min(axis=1)) ** 2)
+        # A label that only units without a pair have is no disagreement that could have been.
+        there = (n[:, :, None] > 0) & (n[:, None, :] > 0)
+        return ratio(expected, (there * _distance(self.level, numbers)).max(axis=(1, 2)))
+
+    def _by_moments(self, numbers: FloatArray) -> bool:
+        return self.level == "interval" and len(numbers) > COUNTED_LABELS
 
     def _disagreements(self, sums: FloatArray, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Observed and expected disagreement `[B]`, both per pairable value."""
-        if self.level == "interval":
+        if self._by_moments(numbers):
             return moment_disagreements(sums)
         q = len(numbers)
         n_label = sums[:, -q:]
@@ -97,7 +107,7 @@ class Alpha:
             distance = (ranks[:, c] - ranks[:, k]) ** 2
             expected = 2 * (n_label[:, c] * n_label[:, k] * distance).sum(axis=1)
             return ratio((sums[:, :-q] * distance).sum(axis=1), n), ratio(expected, pairs)
-        expected = ((n_label @ _distance("ratio", numbers)) * n_label).sum(axis=1)
+        expected = ((n_label @ _distance(self.level, numbers)) * n_label).sum(axis=1)
         return ratio(sums[:, 0], n), ratio(expected, pairs)
 
 
@@ -105,6 +115,9 @@ def _distance(level: str, numbers: FloatArray) -> FloatArray:
     if level == "nominal":
         return 1 - np.eye(len(numbers))
     difference = numbers[:, None] - numbers[None, :]
+    if level == "interval":
+        squared: FloatArray = difference**2
+        return squared
     total = numbers[:, None] + numbers[None, :]
     return np.divide(difference, total, out=np.zeros_like(total), where=total != 0) ** 2
 
@@ -115,10 +128,20 @@ def _mid_ranks(n_label: FloatArray) -> FloatArray:
 
 
 def _moments(counts: FloatArray, numbers: FloatArray, share: FloatArray) -> FloatArray:
-    # Alpha does not change under a shift, and small numbers keep the differences of squares exact.
-    centred = numbers - numbers.mean()
+    # Alpha does not change under a shift, and small numbers keep the differences of squares exact. The
+    # median of the pairable values, unlike their mean, stays small when a few lie far out.
+    so_far = np.cumsum(counts.sum(axis=0)[np.argsort(numbers)])
+    middle = np.searchsorted(so_far, so_far[-1] / 2)
+    centred = numbers - np.sort(numbers)[min(int(middle), len(numbers) - 1)]
     m, s, squares = counts.sum(axis=1), counts @ centred, counts @ centred**2
     return np.column_stack([2 * (m * squares - s * s) * share, m, s, squares])
+
+
+def halved(numbers: FloatArray) -> FloatArray:
+    """The numbers over a power of two, which loses no digit, so that no square or sum overflows."""
+    largest = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
+    scaled: FloatArray = np.ldexp(numbers, -int(np.frexp(largest)[1]))
+    return scaled
 
 
 def moment_disagreements(sums: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -80,7 +80,6 @@ def class_scores(
             undefined=lambda: why if n_units else silent,
             clustered=table.clustered,
             trials=trials,
-            symmetric=True,
             by_package=package.get(name),
         )
 
@@ -180,7 +179,6 @@ def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack
             undefined=_reason(label, n_units),
             clustered=ratings.clustered,
             trials=int(sums.count[sums.rows[:, q + k] > 0].sum()),
-            symmetric=True,
         )
         found.append(estimate.measure(settings, drawn))
     return found

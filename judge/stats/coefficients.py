@@ -22,7 +22,8 @@ class Coefficient(Protocol):
 
     `features` turns patterns `[K, w]` into rows `[K, p]`; `used` says which patterns take part and
     `pairable` which of them the number of units counts. `chance` is the disagreement expected by
-    chance, on the scale on which the largest disagreement is 1: value = 1 - observed / chance.
+    chance, on the scale on which the largest disagreement is 1: value = 1 - observed / chance. `least`
+    is a bound below which no value lies.
     """
 
     @property
@@ -33,6 +34,8 @@ class Coefficient(Protocol):
     def weights(self) -> str | None: ...
     @property
     def pair(self) -> bool: ...
+    @property
+    def least(self) -> float: ...
 
     def used(self, patterns: IntArray) -> BoolArray: ...
     def features(self, patterns: IntArray, numbers: FloatArray) -> FloatArray: ...
@@ -80,6 +83,7 @@ class Percent:
     level: str | None = None
     weights: str | None = None
     pair: bool = False
+    least: float = 0.0
 
     def used(self, patterns: IntArray) -> BoolArray:
         return pairable(patterns)
@@ -102,6 +106,7 @@ class Pabak(Percent):
     """
 
     measure: str = "pabak"
+    least: float = -1.0
 
     def value(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
         observed, q = super().value(sums, numbers), len(numbers)
@@ -123,6 +128,7 @@ class _SharesByUnit(ABC):
     level: str | None = None
     weights: str | None = None
     pair: bool = False
+    least: float = -1.0
 
     def used(self, patterns: IntArray) -> BoolArray:
         labelled: BoolArray = patterns.sum(axis=1) >= 1
@@ -192,6 +198,7 @@ class Cohen:
     level: str | None = None
     weights: str | None = None
     pair: bool = True
+    least: float = -1.0
 
     def used(self, patterns: IntArray) -> BoolArray:
         both: BoolArray = patterns.min(axis=1) >= 0

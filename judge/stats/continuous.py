@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
-from judge.stats.alpha import moment_disagreements
+from judge.stats.alpha import halved, moment_disagreements
 from judge.stats.bootstrap import How, Settings
 from judge.stats.coefficients import ratio
 from judge.stats.estimate import Estimate, about
@@ -40,11 +40,12 @@ def scores_alpha(
     m = present.sum(axis=1)
     used = m >= 2
     n_units = int(used.sum())
-    filled = np.where(present, table, 0.0)[used]
     present, m = present[used], m[used].astype(np.float64)
-    # Alpha does not change under a shift, and small numbers keep the differences of squares exact.
-    shift = filled.sum() / m.sum() if n_units else 0.0
-    filled = np.where(present, filled - shift, 0.0)
+    pairable = halved(table[used])
+    # Alpha does not change under a shift, and small numbers keep the differences of squares exact. The
+    # median, unlike the mean, stays small when a few lie far out.
+    shift = float(np.median(pairable[present])) if n_units else 0.0
+    filled = np.where(present, pairable - shift, 0.0)
     s, squares = filled.sum(axis=1), (filled**2).sum(axis=1)
     rows = np.column_stack([2 * (m * squares - s * s) / (m - 1), m, s, squares])
     sums = unit_sums(rows, groups[used], clustered)
@@ -94,7 +95,6 @@ def mean(
         undefined=lambda: "no unit has a value",
         clustered=clustered,
         trials=n_clusters if binary else None,
-        symmetric=True,
     ).measure(settings)
 
 

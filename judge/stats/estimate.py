@@ -12,15 +12,18 @@ from judge.stats.patterns import Tally
 from judge.stats.ratings import FloatArray
 from judge.types import Measure
 
+# Values closer than this to an end of their scale lie on it.
+SAME_END = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """A statistic of sums, on its way to a Measure.
 
     `about` carries what is known before: name, annotators, n_units, n_clusters, coverage; `undefined`
-    finds the reason to give when the value is nan. Value 1 means "nothing wrong seen in `trials`
-    independent trials", and `scale` how far the value falls when a share of them goes wrong:
-    value = 1 - share / scale. None where that does not apply. `symmetric` says the same of 0.
+    finds the reason to give when the value is nan. value = 1 - share / scale, where `share` is the share
+    that goes wrong of `trials` independent trials: 1 means that nothing wrong was seen, 1 - 1 / scale
+    that nothing else was. None where that does not apply. `least` is the smallest value there can be.
     """
 
     about: Measure
@@ -30,7 +33,7 @@ class Estimate:
     clustered: bool
     trials: int | None = None
     scale: float = 1.0
-    symmetric: bool = False
+    least: float = 0.0
     notes: tuple[str, ...] = ()
     by_package: float | None = None
 
@@ -59,16 +62,21 @@ class Estimate:
     def _bounded(self, point: float, found: Interval, confidence: float) -> Interval:
         # Resampling data without a single error can never show one, and [1, 1] from five units would
         # be a lie. The exact binomial bound on the share of clusters with an error is not.
-        if NO_WIDTH not in found.notes or not self.trials:
+        if not self.trials or found.low is None or found.high is None:
             return found
-        unseen = unseen_share(self.trials, confidence)
+        reach = unseen_share(self.trials, confidence) / self.scale
         notes = tuple(note for note in found.notes if note != NO_WIDTH)
-        if point > 1 - 1e-9:
+        if point > 1 - SAME_END and NO_WIDTH in found.notes:
             note = "no disagreement was seen: the lower bound is the exact binomial one"
-            return Interval(point - unseen / self.scale, point, (*notes, note))
-        if point < 1e-9 and self.symmetric:
+            if point - reach < self.least:
+                note += f", cut at {self.least:g}, the least there can be: so few units say next to nothing"
+            return Interval(max(self.least, point - reach), point, (*notes, note))
+        if point < 1 - 1 / self.scale + SAME_END:
+            # Margins that vary may give such a value a width, but no resample has a unit agreed on.
             note = "none was seen: the upper bound is the exact binomial one"
-            return Interval(point, point + unseen / self.scale, (*notes, note))
+            if point + reach > 1:
+                note += ", cut at 1: so few units say next to nothing"
+            return Interval(found.low, max(found.high, min(1.0, point + reach)), (*notes, note))
         return found
 
 

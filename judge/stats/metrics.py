@@ -11,7 +11,7 @@ from typing import Unpack
 import numpy as np
 
 from judge.errors import BadInput
-from judge.stats.alpha import LEVELS, Alpha, package_alpha
+from judge.stats.alpha import LEVELS, Alpha, halved, package_alpha
 from judge.stats.bootstrap import How, Settings, resample
 from judge.stats.coefficients import Coefficient, Cohen, Fleiss, Gwet, Pabak, Percent, pairable
 from judge.stats.estimate import Estimate, about
@@ -141,6 +141,7 @@ def estimate(
         clustered=ratings.clustered,
         trials=n_clusters,
         scale=scale,
+        least=coefficient.least,
         notes=_rare(coefficient, ratings, patterns),
         by_package=by_package,
     )
@@ -150,7 +151,9 @@ def domain_numbers(coefficient: Coefficient, ratings: Ratings) -> FloatArray:
     """The domain as numbers where the level asks for them, else positions."""
     level, q = coefficient.level, len(ratings.domain)
     if level in ("interval", "ratio"):
-        return ratings.numbers(level)
+        numbers, used = ratings.numbers(level), ratings.counts[pairable(ratings.counts)].any(axis=0)
+        # Labels that nobody is compared on have no distance to anything: they must not set the scale.
+        return halved(np.where(used, numbers, float(numbers[used].min()) if used.any() else 0.0))
     if level == "ordinal" and q > MOST_ORDINAL_LABELS:
         raise BadInput(
             f"ordinal alpha takes at most {MOST_ORDINAL_LABELS} labels, not {q}: bin them, or use interval"

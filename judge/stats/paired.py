@@ -11,7 +11,7 @@ import numpy as np
 
 from judge.errors import BadInput
 from judge.stats.bootstrap import NO_WIDTH, How, Settings, resample
-from judge.stats.estimate import Estimate, about
+from judge.stats.estimate import Estimate, about, unseen_share
 from judge.stats.metrics import METRICS, domain_numbers, metric_key
 from judge.stats.multiple import holm
 from judge.stats.patterns import collapse, n_present, tally
@@ -97,20 +97,26 @@ def compare(
         clustered=table.clustered,
     )
     drawn = resample([sums], settings)[0] if settings.interval and sums.n_clusters >= 2 else None
-    difference = _bounded(estimate.measure(settings, drawn), settings.confidence, least_chance)
+    unseen = unseen_share(max(1, n_clusters), settings.confidence)
+    reach = unseen / least_chance if least_chance > 0 else np.inf
+    difference = _bounded(estimate.measure(settings, drawn), reach, 1 - coefficient.least)
     p = _p_value(value(drawn)) if drawn is not None and difference.low is not None else None
     return Comparison(tuple(plus), tuple(minus), difference, p)
 
 
-def _bounded(difference: Measure, confidence: float, least_chance: float) -> Measure:
+def _bounded(difference: Measure, reach: float, most: float) -> Measure:
     # When all agree on every unit no resample differs from another. The share of units that would have
     # shown a difference still has an exact bound, and moves a coefficient by at most share / chance.
     if NO_WIDTH not in difference.notes or difference.value is None or not difference.n_clusters:
         return difference
-    reach = (1 - ((1 - confidence) / 2) ** (1 / difference.n_clusters)) / least_chance
+    low, high = difference.value - reach, difference.value + reach
     note = "no resample differs: the interval is the exact binomial one"
+    if low < -most or high > most:
+        note += (
+            f", cut at {-most:g} and {most:g}, which no difference exceeds: so few units say next to nothing"
+        )
     notes = tuple(note if old == NO_WIDTH else old for old in difference.notes)
-    return replace(difference, low=difference.value - reach, high=difference.value + reach, notes=notes)
+    return replace(difference, low=max(-most, low), high=min(most, high), notes=notes)
 
 
 def compare_judges(
