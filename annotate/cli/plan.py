@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from judge.stats import Design, Plan
     from judge.types import Json
+
+MOST_PER_QUESTION = 10_000
 
 
 @click.command()
@@ -69,6 +71,7 @@ def plan(**given: Any) -> int:
             "can be planned from it: say what you expect (--expect)"
         )
     goals = _plans(design, given)
+    notes = list(dict.fromkeys(line for goal in goals for one in goal.plans for line in one.notes))
     if given["as_json"]:
         emit_json(
             "plan",
@@ -86,13 +89,14 @@ def plan(**given: Any) -> int:
                 "confidence": given["confidence"],
                 "power": given["power"],
                 "assumed": assumed,
-                "rows": [row for _, rows in goals for row in rows],
+                "notes": notes,
+                "rows": [_row(one, goal) for goal in goals for one in goal.plans],
             },
         )
         return Exit.DONE
-    for title, rows in goals:
-        print(f"{title}\n{_table(rows, design)}\n")
-    print("\n".join(f"- {visible(line)}" for line in assumed))
+    for goal in goals:
+        print(f"{goal.title}\n{_table([_row(one, goal) for one in goal.plans], design)}\n")
+    print("\n".join(f"- {visible(line)}" for line in [*assumed, *notes]))
     return Exit.DONE
 
 
@@ -149,7 +153,11 @@ def _pilot(given: dict[str, Any]) -> tuple[Design, list[str] | None, list[str]]:
         "new ones will be like these",
     ]
     if given["icc"] is None and ratings.clustered:
-        assumed.append(f"units of one question are as alike as in the pilot: icc {design.icc:.3f}")
+        worth = design.n_units / (design.effect or 1)
+        assumed.append(
+            f"units of one question are as alike as in the pilot: icc {design.icc:.3f}, so that its units count as "
+            f"{worth:,.0f} independent ones"
+        )
     elif given["icc"] is None:
         assumed.append(
             "every unit of the pilot is a question of its own: it cannot tell how alike units of one are"
@@ -178,38 +186,46 @@ def _numbers(text: str | None, option: str) -> list[float]:
         raise UsageError(f"{option} {text}: write numbers with commas between them") from None
 
 
-def _plans(design: Design, given: dict[str, Any]) -> list[tuple[str, list[dict[str, Json]]]]:
+@dataclass(frozen=True)
+class _Goal:
+    """Plans for one `width` or one `threshold`, for several numbers of units a question."""
+
+    title: str
+    plans: list[Plan]
+    width: float | None = None
+    threshold: float | None = None
+
+
+def _plans(design: Design, given: dict[str, Any]) -> list[_Goal]:
     from judge.stats import plan_decision, plan_width
 
     alone = design.n_units > 0 and design.n_clusters == design.n_units and given["icc"] is None
     sizes = _numbers(given["per_question"], "--per-question") or ([1] if alone else [1, 2, 3, 5, 10])
-    if any(size != int(size) or size < 1 for size in sizes):
-        raise UsageError(f"--per-question {given['per_question']}: whole numbers from 1")
+    if any(not 1 <= size <= MOST_PER_QUESTION or size != int(size) for size in sizes):
+        raise UsageError(
+            f"--per-question {given['per_question']}: whole numbers from 1 to {MOST_PER_QUESTION:,}"
+        )
     per_question = [int(size) for size in sizes]
-    confidence, name = given["confidence"], given["name"]
+    name, width, threshold = given["name"], given["width"], given["threshold"]
+    sure = f"a {100 * given['confidence']:g} % interval"
     goals = []
-    if given["width"] is not None:
-        plans = plan_width(design, given["width"], per_cluster=per_question, confidence=confidence)
-        title = f"{name}: a {100 * confidence:g} % interval of width {given['width']:g}"
-        goals.append((title, [_row(one, {"width": given["width"]}) for one in plans]))
-    if given["threshold"] is not None:
-        decided = plan_decision(
-            design, given["threshold"], per_cluster=per_question, confidence=confidence, power=given["power"]
+    if width is not None:
+        plans = plan_width(design, width, per_cluster=per_question, confidence=given["confidence"])
+        goals.append(_Goal(f"{name}: {sure} of width {width:g}", plans, width=width))
+    if threshold is not None:
+        plans = plan_decision(
+            design, threshold, per_cluster=per_question, confidence=given["confidence"], power=given["power"]
         )
-        side = "above" if design.value > given["threshold"] else "below"
-        title = (
-            f"{name}: a {100 * confidence:g} % interval {side} {given['threshold']:g}, with a chance of "
-            f"{100 * given['power']:g} %"
-        )
-        goals.append((title, [_row(one, {"threshold": given["threshold"]}) for one in decided]))
+        side = "above" if design.value > threshold else "below"
+        chance = f"with a chance of {100 * given['power']:g} %"
+        goals.append(_Goal(f"{name}: {sure} {side} {threshold:g}, {chance}", plans, threshold=threshold))
     return goals
 
 
-def _row(one: Plan, goal: dict[str, float]) -> dict[str, Json]:
+def _row(one: Plan, goal: _Goal) -> dict[str, Json]:
     return {
-        "width": None,
-        "threshold": None,
-        **goal,
+        "width": goal.width,
+        "threshold": goal.threshold,
         "per_question": one.per_cluster,
         "n_clusters": one.n_clusters,
         "n_units": one.n_units,

@@ -20,7 +20,10 @@ Method = Literal["bca", "percentile"]
 Value = Callable[[FloatArray], FloatArray]
 
 REPLICATES = 2000
+MOST_REPLICATES = 1_000_000
 FEW_CLUSTERS = 30
+# With fewer clusters than this no verdict takes an interval at its word, and no plan stops short of it.
+FEWEST_CLUSTERS = 10
 FEW_UNITS = 50
 # Above this share of resamples without a value the rest no longer describes the sampling error.
 MOST_UNDEFINED = 0.25
@@ -45,7 +48,8 @@ class How(TypedDict, total=False):
 class Settings:
     """How intervals are made: `interval` None makes none. The same seed gives the same interval.
 
-    Raises BadInput for a confidence outside (0, 1), fewer than 100 replicates or an unknown method.
+    Raises BadInput for a confidence outside (0, 1), replicates outside 100..1,000,000, a negative seed or
+    an unknown method.
     """
 
     interval: Method | None = "bca"
@@ -60,6 +64,13 @@ class Settings:
             raise BadInput(f"confidence must lie between 0 and 1, not {self.confidence}")
         if self.replicates < 100:
             raise BadInput(f"an interval takes at least 100 replicates, not {self.replicates}")
+        if self.replicates > MOST_REPLICATES:
+            raise BadInput(
+                f"an interval takes at most {MOST_REPLICATES:,} replicates, not {self.replicates:,}: past ten thousand "
+                "it hardly changes"
+            )
+        if self.seed < 0:
+            raise BadInput(f"a seed is a whole number from 0, not {self.seed}")
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,21 @@
 
 Variance of a mean over clusters of m units: sd^2 (1 + (m - 1) icc) / n (Kish 1965, Survey Sampling, section
 5.4). Coefficients are planned through their influence values, of which they are the mean to first
-order.
+order. Labels at hand count with the variance that they have, whatever the sizes of their questions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import ceil, sqrt
+from math import ceil, inf, isfinite, sqrt
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
+from judge.stats.bootstrap import FEW_CLUSTERS, FEWEST_CLUSTERS
 from judge.stats.coefficients import disagreement
 from judge.stats.continuous import cluster_numbers, numbers
 from judge.stats.metrics import METRICS, domain_numbers, metric_key
@@ -24,14 +25,18 @@ from judge.stats.ratings import FloatArray, IntArray, Ratings
 from judge.types import Measure
 
 _NORMAL = NormalDist()
+# A plan beyond this many units is a goal mistyped.
+MOST_UNITS = 10**12
 
 
 @dataclass(frozen=True)
 class Design:
     """What planning needs to know: value and spread of one unit, and how alike units of a question are.
 
-    `n_units` and `n_clusters` are what is labelled already (0 without a pilot). `sd_at` gives the spread
-    at another value, where a model says so.
+    `n_units` and `n_clusters` are what is labelled already (0 without a pilot), and `effect` its variance
+    over that of as many independent units, sd^2 / n_units (None: 1 + (m - 1) icc, questions of one size m).
+    `least` is the smallest value there can be; the largest is 1. `sd_at` gives the spread at another value,
+    where a model says so.
     """
 
     value: float
@@ -39,6 +44,8 @@ class Design:
     icc: float
     n_units: int = 0
     n_clusters: int = 0
+    effect: float | None = None
+    least: float = -inf
     sd_at: Callable[[float], float] | None = field(default=None, compare=False, repr=False)
 
 
@@ -46,7 +53,8 @@ class Design:
 class Plan:
     """Label `n_clusters` questions with `per_cluster` units each, from nothing.
 
-    `more_*` is what is still missing beside a pilot, in questions of that size again.
+    `more_*` is what is still missing beside a pilot, in questions of that size again; `notes` are for the
+    reader of the numbers.
     """
 
     per_cluster: int
@@ -55,6 +63,7 @@ class Plan:
     more_clusters: int
     more_units: int
     design_effect: float
+    notes: tuple[str, ...] = ()
 
 
 def pilot(ratings: Ratings, name: str = "cohen_kappa", *, level: str = "nominal") -> Design:
@@ -80,7 +89,7 @@ def pilot(ratings: Ratings, name: str = "cohen_kappa", *, level: str = "nominal"
     pseudo = np.full(len(patterns.rows), np.nan)
     pseudo[used] = n * point - (n - 1) * left_out
     mine = used[patterns.of_unit]
-    return _design(point, pseudo[patterns.of_unit][mine], ratings.clusters[mine])
+    return _design(point, pseudo[patterns.of_unit][mine], ratings.clusters[mine], coefficient.least)
 
 
 def pilot_mean(values: ArrayLike, *, clusters: ArrayLike | None = None) -> Design:
@@ -102,7 +111,7 @@ def expected_rate(rate: float, *, icc: float = 0.0) -> Design:
     def sd(at: float) -> float:
         return sqrt(at * (1 - at)) if 0 < at < 1 else sqrt(rate * (1 - rate))
 
-    return Design(rate, sd(rate), icc, sd_at=sd)
+    return Design(rate, sd(rate), icc, least=0.0, sd_at=sd)
 
 
 def expected_kappa(
@@ -115,7 +124,7 @@ def expected_kappa(
     """
     _check_icc(icc)
     p = np.asarray(shares, dtype=np.float64)
-    if len(p) < 2 or (p <= 0).any() or abs(float(p.sum()) - 1) > 1e-6:
+    if len(p) < 2 or not (p > 0).all() or abs(float(p.sum()) - 1) > 1e-6:
         raise BadInput("shares are two or more positive numbers that sum to 1")
     if not 0 <= kappa < 1:
         raise BadInput(f"a kappa to plan for lies in 0..1, not {kappa}")
@@ -132,17 +141,26 @@ def expected_kappa(
         )
         return sqrt(float((cells * influence**2).sum()))
 
-    return Design(kappa, sd(kappa), icc, sd_at=sd)
+    return Design(kappa, sd(kappa), icc, least=-1.0, sd_at=sd)
 
 
 def plan_width(
     design: Design, width: float, *, per_cluster: Sequence[int] = (1, 2, 3, 5, 10), confidence: float = 0.95
 ) -> list[Plan]:
     """Enough labels for an interval of this full width, for several numbers of units a question."""
-    if not width > 0:
+    if not 0 < width < inf:
         raise BadInput(f"a width is above 0, not {width}")
-    z = _NORMAL.inv_cdf(1 - (1 - confidence) / 2)
-    return [_plan(design, (2 * z * design.sd / width) ** 2, m) for m in per_cluster]
+    if width >= 1 - design.least:
+        raise BadInput(
+            f"values lie between {design.least:g} and 1, so no interval is as wide as {width:g}: ask for less"
+        )
+    tail = (1 - confidence) / 2
+
+    def independent(clusters: int) -> float:
+        root = 2 * _quantile(1 - tail, clusters) * design.sd / width
+        return root * root
+
+    return [_plan(design, independent, m, 2) for m in per_cluster]
 
 
 def plan_decision(
@@ -156,14 +174,23 @@ def plan_decision(
     """Enough labels that the interval clears `threshold` with this probability, if the value stays.
 
     n = ((z_confidence sd_threshold + z_power sd) / (value - threshold))^2, with the spread at the threshold
-    where the design knows it: the interval is wider on the side of smaller values. Raises BadInput when the value is the threshold: no number of labels decides that.
+    where the design knows it: the interval is wider on the side of smaller values. Never fewer than the ten
+    questions that a verdict takes. Raises BadInput for a threshold off the scale, and when the value is the
+    threshold: no number of labels decides that.
     """
+    if not isfinite(threshold) or not design.least <= threshold <= 1:
+        lowest = f"between {design.least:g} and 1" if isfinite(design.least) else "below 1"
+        raise BadInput(f"a threshold lies {lowest}, where the values lie, not at {threshold:g}")
     distance = abs(design.value - threshold)
     if distance < 1e-9:
         raise BadInput(f"the value is the threshold {threshold}: no number of labels decides that")
-    z, z_power = _NORMAL.inv_cdf(1 - (1 - confidence) / 2), _NORMAL.inv_cdf(power)
-    reach = z * (design.sd_at(threshold) if design.sd_at else design.sd) + z_power * design.sd
-    return [_plan(design, (reach / distance) ** 2, m) for m in per_cluster]
+    tail, z_power = (1 - confidence) / 2, _NORMAL.inv_cdf(power)
+    sd_there = design.sd_at(threshold) if design.sd_at else design.sd
+
+    def independent(clusters: int) -> float:
+        return ((_quantile(1 - tail, clusters) * sd_there + z_power * design.sd) / distance) ** 2
+
+    return [_plan(design, independent, m, FEWEST_CLUSTERS) for m in per_cluster]
 
 
 def still_needed(measure: Measure, threshold: float, *, power: float = 0.8) -> tuple[int, int] | None:
@@ -185,25 +212,74 @@ def still_needed(measure: Measure, threshold: float, *, power: float = 0.8) -> t
     return more, ceil(more * measure.n_units / measure.n_clusters)
 
 
-def _plan(design: Design, independent: float, m: int) -> Plan:
+def _quantile(level: float, clusters: int) -> float:
+    """Of Student's t with clusters - 1 degrees of freedom; the normal one from 30 clusters."""
+    if clusters >= FEW_CLUSTERS:
+        return _NORMAL.inv_cdf(level)
+    from scipy.special import stdtrit  # the import takes a while
+
+    return float(stdtrit(clusters - 1, level))
+
+
+def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: int) -> Plan:
+    """`independent(g)` is how many independent units it takes, where g clusters make the interval."""
     if m < 1:
         raise BadInput(f"a question has at least one unit, not {m}")
     if design.sd == 0:
         raise BadInput("the pilot shows no spread at all: label more of it, or plan from assumptions")
     effect = 1 + (m - 1) * design.icc
-    clusters = max(2, ceil(independent * effect / m))
-    # What the pilot is worth in independent units; its questions may hold another number of units.
-    per_pilot = design.n_units / design.n_clusters if design.n_clusters else 1.0
-    have = design.n_units / (1 + (per_pilot - 1) * design.icc)
-    more = ceil(max(0.0, independent - have) * effect / m)
-    return Plan(m, clusters, clusters * m, more, more * m, effect)
+    if not independent(FEW_CLUSTERS) * effect < MOST_UNITS:
+        raise BadInput(f"that takes more than {MOST_UNITS:,} units: ask for less")
+
+    def missing(there: int, units: int, pilot_effect: float, fewest: int) -> int:
+        """Questions to add to `there` clusters of `units` units."""
+        more = max(0, fewest - there)
+        while True:
+            needed = independent(max(2, there + more))
+            # The variance of all units together, pilot and new, each counting once, over sd^2:
+            # (units pilot_effect + x effect) / (units + x)^2 <= 1 / needed, solved for x = more m.
+            excess = needed * effect - 2 * units
+            left = units * (needed * pilot_effect - units)
+            x = (excess + sqrt(excess**2 + 4 * left)) / 2 if left >= 0 else 0.0
+            if ceil(x / m) <= more:
+                return more
+            # Few clusters have a wide interval: more of them need less, one by one up to where it is normal.
+            more = ceil(x / m) if there + more >= FEW_CLUSTERS else more + 1
+
+    clusters = missing(0, 0, 0.0, fewest)
+    pilot_effect = design.effect
+    if pilot_effect is None:
+        per_pilot = design.n_units / design.n_clusters if design.n_clusters else 1.0
+        pilot_effect = 1 + (per_pilot - 1) * design.icc
+    more = missing(design.n_clusters, design.n_units, pilot_effect, fewest)
+    return Plan(m, clusters, clusters * m, more, more * m, effect, _few(design, more))
 
 
-def _design(value: float, unit_values: FloatArray, clusters: IntArray) -> Design:
+def _few(design: Design, more: int) -> tuple[str, ...]:
+    notes = []
+    if 0 < design.n_clusters < FEW_CLUSTERS:
+        notes.append(
+            f"only {design.n_clusters} questions in the pilot: with fewer than {FEW_CLUSTERS} its spread, and how alike "
+            "units of a question are, are rough guesses; plan again on the way"
+        )
+    if design.n_clusters + more < FEW_CLUSTERS:
+        notes.append(
+            f"fewer than {FEW_CLUSTERS} questions make an interval that is somewhat too narrow, whatever their number of units"
+        )
+    return tuple(notes)
+
+
+def _design(value: float, unit_values: FloatArray, clusters: IntArray, least: float = -inf) -> Design:
     sizes = np.bincount(clusters)
-    sizes = sizes[sizes > 0]
-    n, g = len(unit_values), len(sizes)
-    return Design(value, float(unit_values.std(ddof=1)), intraclass(unit_values, clusters), n, g)
+    n, g = len(unit_values), int((sizes > 0).sum())
+    sd = float(unit_values.std(ddof=1))
+    icc = intraclass(unit_values, clusters)
+    if g < 2:
+        effect = float(n)  # one question tells as much as one unit, for all that it says of others
+    else:
+        totals = np.bincount(clusters, weights=unit_values - unit_values.mean())
+        effect = g / (g - 1) * float((totals**2).sum()) / (n * sd**2) if sd > 0 else 1.0
+    return Design(value, sd, icc, n, g, effect, least)
 
 
 def intraclass(values: FloatArray, clusters: IntArray) -> float:

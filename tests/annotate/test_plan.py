@@ -75,10 +75,16 @@ def test_what_is_missing_counts_alike_units_as_less(tmp_path: Path) -> None:
     found = document("plan", *pilot(tmp_path / "t.csv", 10), "--width", "0.2", "--per-question", "1,10")
     assert found["design"]["icc"] == pytest.approx(1.0) and found["design"]["n_clusters"] == 10
     one, ten = found["rows"]
-    # With icc 1 a question is worth one unit however many are labelled, and ten questions are there.
+    # With icc 1 a question is worth one unit however many are labelled.
     assert one["n_clusters"] == ten["n_clusters"]
     assert (one["design_effect"], ten["design_effect"]) == (1, pytest.approx(10))
-    assert one["more_clusters"] == ten["more_clusters"] == one["n_clusters"] - 10
+    # Questions of ten as in the pilot: ten of them are there, which are worth 9 (its variance divides by g - 1).
+    assert ten["more_clusters"] == pytest.approx(ten["n_clusters"] - 10, abs=2)
+    # Single units do not outvote the pilot's hundred as fast: kappa counts units, so the pilot's variance keeps
+    # its weight. (100 * 11 + x) / (100 + x)^2 = 1 / N, with the pilot's effect of (10 / 9) * 9.9 = 11.
+    n = one["n_clusters"]
+    x = (n - 200 + ((n - 200) ** 2 + 4 * 100 * (11 * n - 100)) ** 0.5) / 2
+    assert one["more_clusters"] == pytest.approx(x, rel=0.02) and x > 2 * ten["more_clusters"]
     assert (one["more_units"], ten["more_units"]) == (one["more_clusters"], 10 * ten["more_clusters"])
     assert any("as alike as in the pilot: icc 1.000" in line for line in found["assumed"])
     mine = document("plan", *pilot(tmp_path / "t.csv", 10), "--width", "0.2", "--icc", "0")
@@ -114,6 +120,17 @@ def test_a_study_is_a_pilot_too(tmp_path: Path) -> None:
     assert "no pair A,B" in annotate("plan", "-d", db, "--pair", "ann,zoe", "--width", "0.3", code=2).stderr
 
 
+def test_a_pilot_of_two_questions_is_called_a_guess(tmp_path: Path) -> None:
+    table = pilot(tmp_path / "t.csv", 50)
+    found = document("plan", *table, "--threshold", "0.5", "--per-question", "50")
+    assert found["design"]["n_clusters"] == 2
+    assert any("only 2 questions in the pilot" in line for line in found["notes"])
+    assert found["rows"][0]["more_clusters"] >= 8  # no verdict rests on fewer than ten
+    assert "rough guesses" in annotate("plan", *table, "--threshold", "0.5").stdout
+    plenty = document("plan", *pilot(tmp_path / "t.csv"), "--width", "0.2")
+    assert plenty["notes"] == []
+
+
 def test_no_spread_plans_nothing(tmp_path: Path) -> None:
     rows = [("u", "a", "b"), *((str(i), "xy"[i % 2], "xy"[i % 2]) for i in range(20))]
     table = (write_csv(tmp_path / "t.csv", rows), *PILOT)
@@ -146,6 +163,16 @@ def test_the_page_prints_what_it_assumed() -> None:
         (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--icc", "2"), "0..1", 1),
         (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--per-question", "0"), "whole numbers", 2),
         (("--expect", "0.7", "--threshold", "0.7", "--measure", "percent"), "no number of labels decides", 1),
+        (("--expect", "0.9", "--width", "3", "--measure", "percent"), "between 0 and 1, so no interval is as wide", 1),
+        (("--expect", "0.9", "--width", "inf", "--measure", "percent"), "a width is above 0, not inf", 1),
+        (("--expect", "0.9", "--width", "1e-200", "--measure", "percent"), "more than 1,000,000,000,000 units", 1),
+        (("--expect", "0.9", "--threshold", "5", "--measure", "percent"), "a threshold lies between 0 and 1", 1),
+        (("--expect", "0.9", "--threshold", "nan", "--measure", "percent"), "a threshold lies between 0 and 1", 1),
+        (("--expect", "0.7", "--shares", "nan,0.5", "--width", "0.2"), "shares are two or more positive", 1),
+        (("--expect", "nan", "--shares", "0.5,0.5", "--width", "0.2"), "a kappa to plan for", 1),
+        (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--per-question", "nan"), "1 to 10,000", 2),
+        (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--per-question", "1e30"), "1 to 10,000", 2),
+        (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--icc", "nan"), "0..1", 1),
         (("--expect", "0.7", "--width", "0.2", "--field", "x"), "without a pilot", 2),
         (("--expect", "0.7", "--width", "0.2", "--power", "1"), "between 0 and 1", 2),
         ((VOTES, "--unit", "unit", "--annotators", "x", "--width", "1", "--shares", "1"), "goes with --expect", 2),

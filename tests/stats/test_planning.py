@@ -9,6 +9,7 @@ from judge.errors import BadInput
 from judge.stats import (
     Design,
     Ratings,
+    decision,
     expected_kappa,
     expected_rate,
     measures,
@@ -18,6 +19,7 @@ from judge.stats import (
     plan_width,
     still_needed,
 )
+from judge.stats.bootstrap import FEWEST_CLUSTERS
 from judge.stats.planning import intraclass
 from judge.types import Measure
 from tests.stats.published import COHEN, two_annotators
@@ -104,13 +106,18 @@ def test_a_pilot_of_all_annotators_or_of_means() -> None:
     (plan,) = plan_width(design, found.high - found.low, per_cluster=[1])
     assert plan.n_units == pytest.approx(200, rel=0.1)
     values = np.array([0.0, 1.0, 1.0, np.nan, 0.0])
-    assert pilot_mean(values) == Design(0.5, pytest.approx(np.std([0, 1, 1, 0], ddof=1)), 0.0, 4, 4)
+    assert pilot_mean(values) == Design(
+        0.5, pytest.approx(np.std([0, 1, 1, 0], ddof=1)), 0.0, 4, 4, effect=pytest.approx(1.0)
+    )
 
 
 def test_intraclass_by_hand() -> None:
     # Questions (1 2 3), (4 5 6): MSB = 3 * (1.5^2 + 1.5^2) = 13.5, MSW = 1, m0 = 3: 12.5 / 15.5
     assert intraclass(np.arange(1.0, 7.0), np.array([0, 0, 0, 1, 1, 1])) == pytest.approx(12.5 / 15.5)
     assert intraclass(np.arange(3.0), np.arange(3)) == 0.0
+    # Questions (1 2 3), (5): MSB = 36/3 + 25 - 11^2/4 = 6.75, MSW = 2 / 2 = 1, and unequal sizes make
+    # m0 = (4 - (9 + 1) / 4) / 1 = 1.5, not the mean size of 2: 5.75 / (6.75 + .5 * 1)
+    assert intraclass(np.array([1.0, 2, 3, 5]), np.array([0, 0, 0, 1])) == pytest.approx(5.75 / 7.25)
     # Alternating within questions: negative, cut to 0.
     assert intraclass(np.array([0.0, 1.0] * 5), np.arange(10) // 2) == 0.0
 
@@ -124,6 +131,72 @@ def test_still_needed_from_an_interval() -> None:
     assert still_needed(found, 0.2) == (0, 0)
     assert still_needed(found, 0.72) is None
     assert still_needed(Measure("cohen_kappa", None, 0, reason="no units"), 0.5) is None
+
+
+def uneven(sizes: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Codes and questions: errors as in `grouped`, questions of these sizes."""
+    error = np.repeat(rng.beta(0.6, 2.4, len(sizes)), sizes)
+    truth = rng.integers(0, 2, len(error))
+    other = np.where(rng.random(len(error)) < error, 1 - truth, truth)
+    return np.column_stack([truth, other]), np.repeat(np.arange(len(sizes)), sizes)
+
+
+@pytest.mark.parametrize("per_cluster", [1, 5])
+def test_a_pilot_of_uneven_questions_is_worth_what_its_interval_says(per_cluster: int) -> None:
+    # 100 questions of 1, 1, 2 and 15 units. The mean size of 4.75 would make them worth far more than they are:
+    # sum m^2 / n = 12.2 units share a question with a unit, and an interval narrower than today's would be "there".
+    widths, more = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        codes, clusters = uneven(np.tile([1, 1, 2, 15], 25), rng)
+        table = Ratings.from_codes(codes, ["a", "b"], ["x", "y"], clusters=clusters)
+        (found,) = measures(table, ["cohen_kappa"], replicates=1000)
+        goal = 0.8 * (found.high - found.low)
+        (plan,) = plan_width(pilot(table), goal, per_cluster=[per_cluster])
+        more.append(plan.more_clusters)
+        added, of = uneven(np.full(plan.more_clusters, per_cluster), rng)
+        whole = Ratings.from_codes(
+            np.vstack([codes, added]), ["a", "b"], ["x", "y"], clusters=np.concatenate([clusters, of + 100])
+        )
+        (after,) = measures(whole, ["cohen_kappa"], replicates=1000)
+        widths.append((after.high - after.low) / goal)
+    assert min(more) > 0
+    # The width of one sample varies by some 6 %, so the mean of twelve by 2 %; the rest is that pilots differ.
+    assert np.mean(widths) == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_pilot_counts_with_the_variance_that_it_has() -> None:
+    # Questions (0 0 0 0), (1), (1): mean 1/3, totals of deviations -4/3, 2/3, 2/3: their squares sum to 24/9, and
+    # 3/2 of that over n sd^2 = 6 * (4/9 + 8/9) / 5 = 1.6 is an effect of 2.5: 6 units worth 2.4.
+    design = pilot_mean([0.0, 0, 0, 0, 1, 1], clusters=[0, 0, 0, 0, 1, 2])
+    assert design.effect == pytest.approx(2.5)
+    # 100 units with effect 2 and new ones alone: (200 + x) / (100 + x)^2 = 1 / 80 at x^2 + 120 x - 6000 = 0,
+    # x = 37.98, though 80 independent units are 30 more than the 50 that the pilot is worth: its variance stays.
+    width = 2 * 1.959964 * 0.5 / np.sqrt(80)
+    (plan,) = plan_width(Design(0.5, 0.5, 0.0, 100, 50, effect=2.0), width, per_cluster=[1])
+    assert (plan.n_units, plan.more_units) == (80, 38)
+    # One question, however large, says nothing of others: it is worth one unit.
+    assert pilot_mean([0.0, 1, 1, 0], clusters=[0, 0, 0, 0]).effect == 4.0
+
+
+def test_few_questions_take_students_t() -> None:
+    # sd .5, width .5: 1.96 gives (2 * 1.96 * .5 / .5)^2 = 15.4. With 17 questions t(16) = 2.120 asks for 17.98,
+    # with 18 t(17) = 2.110 for 17.8.
+    (plan,) = plan_width(Design(0.5, 0.5, 0.0), 0.5, per_cluster=[1])
+    assert plan.n_clusters == 18
+    assert any("fewer than 30 questions" in note for note in plan.notes)
+    (many,) = plan_width(Design(0.5, 0.5, 0.0), 0.3, per_cluster=[1])
+    assert (many.n_clusters, many.notes) == (43, ())  # (2 * 1.96 * .5 / .3)^2 = 42.7
+
+
+def test_a_decision_takes_the_questions_that_a_verdict_takes() -> None:
+    assert decision.FEWEST == FEWEST_CLUSTERS
+    (plan,) = plan_decision(expected_rate(0.95), 0.3, per_cluster=[10])
+    assert (plan.n_clusters, plan.n_units) == (10, 100)
+    # Four questions that are wide enough apart still lack six.
+    (plan,) = plan_decision(Design(0.9, 0.2, 0.0, 40, 4), 0.3, per_cluster=[10])
+    assert (plan.more_clusters, plan.more_units) == (6, 60)
+    assert any("only 4 questions in the pilot" in note for note in plan.notes)
 
 
 @pytest.mark.parametrize("true_kappa", [0.8, 0.5])
@@ -154,6 +227,20 @@ def test_bad_calls_are_refused() -> None:
         expected_rate(0.5, icc=2)
     with pytest.raises(BadInput, match="a width is above 0"):
         plan_width(expected_rate(0.5), 0)
+    for width in (np.inf, np.nan):
+        with pytest.raises(BadInput, match="a width is above 0"):
+            plan_width(expected_rate(0.5), width)
+    with pytest.raises(BadInput, match="values lie between 0 and 1, so no interval is as wide as 3"):
+        plan_width(expected_rate(0.5), 3)
+    with pytest.raises(BadInput, match="more than 1,000,000,000,000 units"):
+        plan_width(expected_rate(0.5), 1e-100)
+    for threshold in (5, -0.1, np.nan):
+        with pytest.raises(BadInput, match="a threshold lies between 0 and 1"):
+            plan_decision(expected_rate(0.5), threshold)
+    with pytest.raises(BadInput, match="a threshold lies between -1 and 1"):
+        plan_decision(expected_kappa(0.5, [0.5, 0.5]), -1.5)
+    with pytest.raises(BadInput, match="shares are"):
+        expected_kappa(0.5, [np.nan, 0.5])
     with pytest.raises(BadInput, match="no number of labels decides that"):
         plan_decision(expected_rate(0.5), 0.5)
     with pytest.raises(BadInput, match="at least one unit"):
