@@ -146,6 +146,7 @@ def _alt_test_text(found: AltTest) -> str:
         told = "; ".join(f"{name}: {why}" for name, why in found.skipped[:3])
         more = " ..." if len(found.skipped) > 3 else ""
         lines.append(visible(f"not tested: {len(found.skipped)} ({told}{more})"))
+    lines += [f"- {note}" for note in found.notes]
     return "\n".join(lines)
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -14,7 +16,7 @@ import numpy as np
 from judge.errors import BadInput
 from judge.stats.multiple import benjamini_yekutieli
 from judge.stats.patterns import n_present
-from judge.stats.ratings import FloatArray, IntArray, Ratings
+from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
 
 EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 ENOUGH = 30
@@ -47,7 +49,8 @@ class Compared:
 class AltTest:
     """`winning_rate` is the share of tested annotators that the judge beats, `advantage` the mean of
     `judge_wins`; both are None, with a reason, when nobody could be tested. `skipped` names who was not
-    tested, and why."""
+    tested, and why. `least_others` is how many others a unit takes; `notes` say where that, or the test, is
+    not the paper's, and what to make of it."""
 
     judge: str
     epsilon: float
@@ -58,6 +61,8 @@ class AltTest:
     advantage: float | None
     passed: bool | None
     reason: str | None
+    least_others: int = 2
+    notes: tuple[str, ...] = ()
 
 
 def alt_test(
@@ -96,8 +101,7 @@ def alt_test(
     skipped: list[tuple[str, str]] = []
     for name in names:
         mine = humans.column(name)
-        others = (humans.codes >= 0).sum(axis=1) - (mine >= 0)
-        used = (mine >= 0) & (verdicts >= 0) & (others >= least_others)
+        used = comparable(humans, verdicts, name, least_others)
         clusters = ratings.clusters[used]
         n, g = int(used.sum()), n_present(clusters)
         if g < FEWEST:
@@ -116,12 +120,62 @@ def alt_test(
         rows.append(Compared(name, n, g, *shares, error, kind_of_test, p, p, False))
     if not rows:
         reason = f"nobody shares {FEWEST} units with the judge and {least_others} other annotators"
-        return AltTest(judge, epsilon, q, (), tuple(skipped), None, None, None, reason)
+        notes = _notes(names, least_others, (), ratings.clustered)
+        return AltTest(judge, epsilon, q, (), tuple(skipped), None, None, None, reason, least_others, notes)
     adjusted = benjamini_yekutieli([row.p_value for row in rows]).tolist()
     compared = tuple(replace(row, adjusted=a, won=a <= q) for row, a in zip(rows, adjusted, strict=True))
     rate = sum(row.won for row in compared) / len(compared)
     advantage = sum(row.judge_wins for row in compared) / len(compared)
-    return AltTest(judge, epsilon, q, compared, tuple(skipped), rate, advantage, rate >= 0.5, None)
+    notes = _notes(names, least_others, compared, ratings.clustered)
+    return AltTest(
+        judge, epsilon, q, compared, tuple(skipped), rate, advantage, rate >= 0.5, None, least_others, notes
+    )
+
+
+def comparable(humans: Ratings, verdicts: IntArray, name: str, least_others: int = 2) -> BoolArray:
+    """The units on which the judge, who gave `verdicts`, can be compared with `name`, one of `humans`."""
+    mine = humans.column(name) >= 0
+    others = (humans.codes >= 0).sum(axis=1) - mine
+    used: BoolArray = mine & (verdicts >= 0) & (others >= least_others)
+    return used
+
+
+def to_win(row: Compared, test: AltTest, power: float = 0.8) -> tuple[int, int] | None:
+    """(clusters, units) that this annotator still has to label for the judge to win, if the gap stays.
+
+    With this chance, and on the 30 questions at least that the t-test takes. None where the gap is not
+    below epsilon: more labels would win nothing.
+    """
+    distance = test.epsilon - (row.annotator_wins - row.judge_wins)
+    if distance <= 0 and not row.won:
+        return None
+    more = max(0, ENOUGH - row.n_clusters)
+    if not row.won:
+        # Half of m annotators must win: their Benjamini-Yekutieli limit is about q / (2 H_m).
+        level = test.q / (2 * sum(1 / i for i in range(1, len(test.compared) + 1)))
+        z = NormalDist().inv_cdf(1 - level) + NormalDist().inv_cdf(power)
+        more = max(1, more, ceil(row.n_clusters * (z * row.error / distance) ** 2) - row.n_clusters)
+    return more, ceil(more * row.n_units / row.n_clusters)
+
+
+def _notes(
+    names: Sequence[str], least_others: int, compared: Sequence[Compared], clustered: bool
+) -> tuple[str, ...]:
+    notes = []
+    if least_others < 2 and len(names) == 2:
+        notes.append("two people only: compared with the one other; the paper asks for two others")
+    elif least_others < 2:
+        notes.append("units count that one other person labelled; the paper asks for two others")
+    few = [row for row in compared if row.test == "wilcoxon"]
+    if few:
+        kind = "questions" if clustered else "units"
+        least = min(row.n_clusters for row in few)
+        who = f"{len(few)} of {len(compared)} people" if len(few) < len(compared) else "all"
+        notes.append(
+            f"{who} tested on fewer than {ENOUGH} {kind} (down to {least}): the signed-rank test of shifted differences "
+            "wins too easily there"
+        )
+    return tuple(notes)
 
 
 def _values(ratings: Ratings, level: str) -> FloatArray | None:

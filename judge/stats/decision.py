@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil
-from statistics import NormalDist
 from typing import Literal, Unpack
 
 import numpy as np
 
 from judge.errors import BadInput
-from judge.stats.alternative import ENOUGH, AltTest, Compared, alt_test
+from judge.stats.alternative import ENOUGH, AltTest, alt_test, to_win
 from judge.stats.bootstrap import FEW_CLUSTERS, NO_WIDTH, How
 from judge.stats.metrics import measures
 from judge.stats.paired import Comparison, compare
@@ -243,18 +242,5 @@ def _by_alt_test(test: AltTest, people: Sequence[str], level: str) -> Verdict:
     close = [row for row in test.compared if row.won or row.annotator_wins - row.judge_wins < test.epsilon]
     if len(close) < half:
         return done("do not trust", because)
-    more = sorted(_more(row, test) for row in close)[half - 1]
+    more = sorted(needed for needed in (to_win(row, test) for row in close) if needed)[half - 1]
     return done("undecided", because, more)
-
-
-def _more(row: Compared, test: AltTest) -> tuple[int, int]:
-    """(clusters, units) that this annotator still needs to label for a win, if the estimate stays."""
-    if row.won:
-        return 0, 0
-    distance = test.epsilon - (row.annotator_wins - row.judge_wins)
-    # Half of m annotators must win: their Benjamini-Yekutieli limit is about q / (2 H_m).
-    level = test.q / (2 * sum(1 / i for i in range(1, len(test.compared) + 1)))
-    z = NormalDist().inv_cdf(1 - level) + NormalDist().inv_cdf(0.8)
-    clusters = ceil(row.n_clusters * (z * row.error / distance) ** 2)
-    more = max(1, ENOUGH - row.n_clusters, clusters - row.n_clusters)
-    return more, ceil(more * row.n_units / row.n_clusters)

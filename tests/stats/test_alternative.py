@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from judge.errors import BadInput
-from judge.stats import EPSILON, Ratings, alt_test
-from judge.stats.alternative import _exact_signed_rank
+from judge.stats import EPSILON, AltTest, Compared, Ratings, alt_test
+from judge.stats.alternative import _exact_signed_rank, to_win
 
 LABELS = ["a", "b", "c"]
 
@@ -95,6 +95,83 @@ def test_under_thirty_units_wilcoxon_takes_over() -> None:
     d = (person >= judge).astype(float) - (judge >= person)
     assert found.compared[0].p_value == pytest.approx(stats.wilcoxon(d - 0.2, alternative="less").pvalue)
     assert {row.test for row in alt_test(simulated(30, (0.4,) * 3, 0.0), "judge").compared} == {"t"}
+
+
+def test_wilcoxon_ranks_the_means_of_questions() -> None:
+    # 14 questions of 1 to 7 units: their sums would rank otherwise than their means.
+    table = simulated(56, (0.5, 0.5, 0.5), 0.4, seed=5)
+    clusters = np.repeat(np.arange(14), [1, 2, 3, 4, 5, 6, 7] * 2)
+    grouped = Ratings.from_codes(table.codes, LABELS, table.annotators, clusters=clusters)
+    row = alt_test(grouped, "judge", epsilon=0.2).compared[0]
+    assert (row.test, row.n_clusters, row.n_units) == ("wilcoxon", 14, 56)
+    others = table.codes[:, 1:3]
+    judge, person = ((others == table.codes[:, [k]]).mean(axis=1) for k in (3, 0))
+    d = (person >= judge).astype(float) - (judge >= person)
+    means = np.array([d[clusters == c].mean() for c in range(14)])
+    sums = np.array([d[clusters == c].sum() for c in range(14)])
+    expected, wrong = (stats.wilcoxon(x - 0.2, alternative="less").pvalue for x in (means, sums))
+    assert row.p_value == pytest.approx(expected)
+    assert expected != pytest.approx(wrong, rel=0.05)
+
+
+def test_a_win_on_few_questions_is_marked() -> None:
+    few = alt_test(simulated(25, (0.4,) * 3, 0.0), "judge")
+    (note,) = few.notes
+    assert note.startswith("all tested on fewer than 30 units (down to 25): the signed-rank test")
+    assert "wins too easily" in note
+    assert alt_test(simulated(30, (0.4,) * 3, 0.0), "judge").notes == ()
+    table = simulated(60, (0.4,) * 4, 0.0)
+    codes = table.codes.copy()
+    codes[20:, 0] = -1
+    clusters = np.arange(60)
+    clusters[59] = 58
+    some = alt_test(Ratings.from_codes(codes, LABELS, table.annotators, clusters=clusters), "judge")
+    assert some.notes[0].startswith("1 of 4 people tested on fewer than 30 questions (down to 20)")
+
+
+def test_the_signed_rank_test_wins_too_easily_at_the_boundary() -> None:
+    # Why such wins are marked: differences of mean exactly epsilon, so that no more than one in twenty may win.
+    # P(1) = .3, P(-1) = .1, P(0) = .6: mean .2. The t-test keeps its level, the signed-rank test does not,
+    # because the shifted differences .8, -.2 and -1.2 are not symmetric about 0.
+    rng = np.random.default_rng(0)
+    d = rng.choice([1.0, 0.0, -1.0], p=[0.3, 0.6, 0.1], size=(400, 25)) - 0.2
+    ranked = np.mean([stats.wilcoxon(x, alternative="less").pvalue <= 0.05 for x in d])
+    t = np.mean(stats.ttest_1samp(d, 0, axis=1, alternative="less").pvalue <= 0.05)
+    assert t < 0.1 < ranked
+
+
+def test_two_people_are_compared_with_the_one_other() -> None:
+    table = simulated(60, (0.2, 0.2), 0.1)
+    assert alt_test(table, "judge").winning_rate is None
+    found = alt_test(table, "judge", least_others=1)
+    assert found.least_others == 1
+    assert found.notes == ("two people only: compared with the one other; the paper asks for two others",)
+    three = alt_test(simulated(60, (0.2,) * 3, 0.1), "judge", least_others=1)
+    assert three.notes == ("units count that one other person labelled; the paper asks for two others",)
+
+
+def row(gap: float, n_clusters: int, won: bool = False, error: float = 0.05) -> Compared:
+    wins = 0.6 + gap
+    return Compared("h0", 2 * n_clusters, n_clusters, 0.6, wins, error, "t", 0.2, 0.4, won)
+
+
+def test_what_a_win_still_takes() -> None:
+    def of(*rows: Compared) -> AltTest:
+        return AltTest("judge", 0.2, 0.05, rows, (), 0.0, 0.5, False, None)
+
+    # Three people: H_3 = 11/6, level .05 / (11/3) = .013636, z = 2.2076 + .8416 = 3.0492. Gap .1 leaves .1:
+    # 40 (3.0492 * .05 / .1)^2 = 92.98, 53 more than the 40; two units a question.
+    close = row(0.1, 40)
+    assert to_win(close, of(close, close, close)) == (53, 106)
+    # One person alone: level .025, z = 1.95996 + .8416 = 2.8016: 40 * 1.9622 = 78.5.
+    assert to_win(close, of(close)) == (39, 78)
+    # With a chance of one half z is 1.95996: 40 * .96036 = 38.4, there already, but not won: one more.
+    assert to_win(close, of(close), power=0.5) == (1, 2)
+    assert to_win(row(0.25, 40), of(close)) is None
+    assert to_win(row(0.2, 40), of(close)) is None
+    assert to_win(row(0.1, 40, won=True), of(close)) == (0, 0)
+    # Won by the signed-rank test on 12 questions: 18 more until the t-test says so.
+    assert to_win(row(0.0, 12, won=True), of(close)) == (18, 36)
 
 
 @pytest.mark.parametrize("seed", range(12))
