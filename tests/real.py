@@ -48,6 +48,12 @@ def _tmux() -> Path | None:
     return Path(found) if found else None
 
 
+def _pdflatex() -> Path | None:
+    """The TeX engine that reports are compiled with (Debian: apt-get install texlive-latex-recommended)."""
+    found = shutil.which("pdflatex")
+    return Path(found) if found else None
+
+
 def _bm25s() -> Path | None:
     """The retriever's library, an optional package."""
     found = importlib.util.find_spec("bm25s")
@@ -72,6 +78,7 @@ FINDERS: dict[str, Callable[[], Path | None]] = {
     "bm25s": _bm25s,
     "chromium": _chromium,
     "tmux": _tmux,
+    "pdflatex": _pdflatex,
     "label-studio": _label_studio,
 }
 """Name of a part -> how to find it."""

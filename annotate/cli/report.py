@@ -115,6 +115,7 @@ def report(
         batch=batch,
         reference=reference,  # type: ignore[arg-type]
         epsilon=_epsilon(epsilon),
+        epsilon_name=epsilon if epsilon in EPSILON else "",
         margin=margin,
         threshold=threshold,
         limit=limit,

@@ -16,6 +16,7 @@ from annotate.report import (
 )
 from annotate.report.loading import load
 from annotate.report.model import Document, Section
+from annotate.report.reading import in_words, made_by, reading, settings
 from annotate.report.subject import Asked, Subject
 from judge.store import Store
 from judge.store.study import now
@@ -58,14 +59,11 @@ def build(store: Store, asked: Asked) -> Document:
             "judges": [{"name": j, "run": subject.run_ids[j]} for j in subject.judges],
             "people": list(subject.people),
             "reference": subject.reference_kind,
-            "settings": {
-                "epsilon": asked.epsilon,
-                "margin": asked.margin,
-                "threshold": asked.threshold,
-                "coefficient": subject.coefficient,
-            },
+            "settings": settings(subject),
             "made": now(),
+            "made_by": made_by(),
         },
+        reading=reading(subject),
     )
 
 
@@ -91,7 +89,8 @@ def _about(store: Store, subject: Subject) -> list[tuple[str, str]]:
     rows.append(("judge" if len(subject.judges) < 2 else "judges", "; ".join(subject.judges) or "none"))
     rows.append(("people", f"{len(subject.people):,}"))
     rows.append(("reference", subject.reference_text))
-    rows.append(("made", f"{now()[:10]} {now()[11:16]} UTC"))
+    rows += in_words(subject)
+    rows.append(("made", f"{now()[:10]} {now()[11:16]} UTC by {made_by()}"))
     return rows
 
 

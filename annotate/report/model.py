@@ -163,7 +163,9 @@ class Ruling:
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """The whole report. `about` holds what it is about, in pairs; `rulings` has one entry a judge."""
+    """The whole report. `about` holds what it is about, in pairs; `rulings` has one entry a judge.
+
+    `reading` are sentences on how the numbers are to be read."""
 
     title: str
     about: Sequence[tuple[str, str]]
@@ -171,6 +173,7 @@ class Document:
     no_ruling: str
     sections: Sequence[Section]
     facts: Mapping[str, Json] = field(default_factory=dict)
+    reading: Sequence[str] = ()
 
     def measures(self) -> list[tuple[str, Measure]]:
         """Every Measure of the report with the key of its section, each once."""

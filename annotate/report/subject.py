@@ -32,6 +32,7 @@ class Asked:
     batch: str | None = None
     reference: Reference | None = None
     epsilon: float = 0.2
+    epsilon_name: str = ""
     margin: float = -0.1
     threshold: float = 0.667
     limit: int = 50

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.metadata
 import io
 import json
 import re
@@ -13,7 +14,7 @@ import pytest
 
 from annotate.report import FORMATS, Asked, build
 from annotate.report.cells import brief, grid, p_value, share
-from annotate.report.model import Column, Document, Table
+from annotate.report.model import Column, Document, Paragraph, Section, Table
 from annotate.report.render import latex, markdown, table
 from judge.console import visible
 from judge.store import Store
@@ -185,7 +186,8 @@ def test_json_follows_its_schema_and_refers_to_its_measures(db: Path, texts: dic
 
 def test_csv_is_one_long_table(texts: dict[str, str], document: Document) -> None:
     rows = list(csv.DictReader(io.StringIO(texts["csv"])))
-    first = rows[0]
+    assert (rows[0]["section"], rows[0]["row"], rows[0]["text"]) == ("about", "study", "study.db")
+    first = next(r for r in rows if r["section"] != "about")
     assert (first["section"], first["table"], first["column"], first["text"]) == (
         "verdict",
         "verdict",
@@ -200,6 +202,15 @@ def test_csv_is_one_long_table(texts: dict[str, str], document: Document) -> Non
     assert kappa["measure"] == "cohen_kappa" and float(kappa["value"]) and int(kappa["n_units"]) == 12
     passages = [r["text"] for r in rows if r["column"] == "passage"]
     assert passages and all(visible(NASTY) in p for p in passages)
+    assert json.loads(kappa["annotators"]) == ["m/<i>judge|$", "gold"], "names hold any separator"
+    # What stands beside the tables is there too, as text that no cell holds.
+    beside = {r["text"] for r in rows if r["column"] in ("note", "text", "drawing")}
+    for section in document.sections:
+        for block in section.blocks:
+            if isinstance(block, Paragraph) and block.style != "quote":
+                assert visible(block.text) in beside
+        assert {visible(note) for table in section.tables() for note in table.notes} <= beside
+    assert set(document.reading) <= beside
     # Every number of the document is there.
     kept = sum(1 for r in rows if r["measure"])
     assert kept >= len(document.measures())
@@ -241,10 +252,11 @@ def test_numbers_stay_numbers_in_csv(cell: str | float | None) -> None:
 def test_latex_escapes_every_special_character(texts: dict[str, str]) -> None:
     assert latex.text("a_b & 5% $x$ #1 {c} \\input ~ ^ <d> | \"q\" 'r' --- [e]") == (
         r"a\_b \& 5\% \$x\$ \#1 \{c\} \textbackslash{}input \textasciitilde{} \textasciicircum{} \textless{}d\textgreater{} "
-        r"\textbar{} \textquotedbl{}q\textquotedbl{} {\textquotesingle}r{\textquotesingle} {-}{-}{-} {[}e{]}"
+        r"\textbar{} \symbol{34}q\symbol{34} {\textquotesingle}r{\textquotesingle} {-}{-}{-} {[}e{]}"
     )
     text = texts["tex"]
-    assert r"\textbackslash{}input\{/etc/passwd\}" in text and r"\input{/etc" not in text
+    whole = text.replace(r"\allowbreak{}", "")
+    assert r"\textbackslash{}input\{/etc/passwd\}" in whole and r"\input{/etc" not in whole
     assert (
         text.count(r"\begin{tabular}") + text.count(r"\begin{longtable}") == text.count(r"\bottomrule") > 10
     )
@@ -253,9 +265,10 @@ def test_latex_escapes_every_special_character(texts: dict[str, str]) -> None:
     ours = set(
         re.findall(
             r"\w+",
-            "begin end caption label toprule midrule bottomrule endfirsthead endhead centering small footnotesize scriptsize textbf "
-            "textit par smallskip newline linewidth paragraph textsuperscript textbackslash textasciitilde "
-            "textasciicircum textless textgreater textbar textquotedbl textquotesingle textasciigrave "
+            "begin end caption label ref toprule midrule bottomrule addlinespace endfirsthead endhead centering small "
+            "footnotesize scriptsize textbf par smallskip newline linewidth paragraph noindent begingroup endgroup sloppy "
+            "raggedright raggedleft arraybackslash setlength tabcolsep allowbreak symbol textsuperscript textbackslash "
+            "textasciitilde textasciicircum textless textgreater textbar textquotesingle textasciigrave "
             "textperiodcentered ldots",
         )
     )
@@ -334,3 +347,38 @@ def test_the_command_writes_markdown_to_stdout(db: Path) -> None:
 def test_what_is_wrong_is_said_in_one_line(db: Path, args: tuple[str, ...], code: int, told: str) -> None:
     done = annotate("report", "-d", db, *args, code=code)
     assert told in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_every_format_says_how_its_numbers_were_made(db: Path, tmp_path: Path) -> None:
+    # Settings of judge.stats.bootstrap: 95 %, 2,000 resamples, seed 0; crowd is 0.1 in annotate.cli.report.
+    version = importlib.metadata.version("adjudge")
+    outputs = {suffix: tmp_path / f"report.{suffix}" for suffix in FORMATS}
+    parts = (part for path in outputs.values() for part in ("-o", path))
+    annotate("report", "-d", db, "--epsilon", "crowd", *parts)
+    for suffix, path in outputs.items():
+        text = path.read_text("utf-8").replace(r"\%", "%").replace("{-}", "-")
+        assert f"adjudge {version}" in text, suffix
+        if suffix == "json":
+            made = checked(text)["settings"]
+            assert (made["epsilon"], made["epsilon_name"], made["seed"]) == (0.1, "crowd", 0)
+            assert (made["confidence"], made["replicates"], made["resampled"]) == (0.95, 2000, "units")
+        else:
+            assert "epsilon 0.1 (crowd)" in text, suffix
+            assert "95 %, BCa bootstrap, 2,000 resamples of units, seed 0" in text, suffix
+        assert "Intervals are 95 % intervals" in text and "Coverage is their share of the units" in text, (
+            suffix
+        )
+
+
+def test_many_annotators_are_counted_in_csv_and_few_are_named() -> None:
+    # Nine names are more than the eight that a cell names.
+    many = Measure("percent", 0.5, 10, annotators=tuple(f"w{i}" for i in range(9)))
+    few = Measure("percent", 0.5, 10, annotators=("a | b", 'c", "d'), notes=("x; y", "z"))
+    made = Table("t", "T", [Column("of"), Column("value", "brief")], [["many", many], ["few", few]])
+    document = Document("T", [], [], "", [Section("s", "S", [made])])
+    first, second = csv.DictReader(io.StringIO(table.render(document)))
+    assert (first["row"], first["annotators"], first["notes"]) == ("many", "9 annotators", "")
+    assert json.loads(second["annotators"]) == ["a | b", 'c", "d'] and json.loads(second["notes"]) == [
+        "x; y",
+        "z",
+    ]

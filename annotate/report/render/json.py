@@ -24,6 +24,7 @@ def as_json(document: Document) -> dict[str, Json]:
         "schema": "adjudge/report/1",
         "title": document.title,
         **document.facts,
+        "reading": list(document.reading),
         "verdicts": [
             {
                 "judge": r.judge,

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from annotate.report.cells import grid
-from annotate.report.model import Block, Cases, Document, Facts, Figure, Paragraph, Said, Table
+from annotate.report.cells import Shown, grid
+from annotate.report.model import Block, Case, Cases, Document, Facts, Figure, Paragraph, Table
+from annotate.report.render.widths import Layout, layouts, pieces, width
 from judge.console import visible
 
 HEAD = r"""% Tables of an adjudge report, for \input. The preamble needs:
 %   \usepackage{booktabs,longtable,array}
-% Texts may hold any Unicode: compile with lualatex or xelatex and a font that has it."""
+% Texts may hold any Unicode: compile with lualatex or xelatex and a font that has it
+% (pdflatex does for Latin text)."""
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -26,7 +28,8 @@ _SPECIAL = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    # \textquotedbl is not in pdflatex's default encoding; its slot 34 holds a double quote in every one.
+    '"': r"\symbol{34}",
     "'": r"{\textquotesingle}",
     "`": r"\textasciigrave{}",
     "-": r"{-}",
@@ -36,118 +39,189 @@ _SPECIAL = {
     "…": r"\ldots{}",
 }
 _PATTERN = re.compile("|".join(map(re.escape, _SPECIAL)))
-WIDE = 6
+# A float cannot be broken at the end of a page, so longer tables are no floats.
+LINES_OF_A_FLOAT = 40
 
 
 def render(document: Document) -> str:
-    """The verdict as a paragraph, then one table after the other."""
+    """The verdict as a paragraph, then section by section its tables, with all that is said beside them."""
     return "\n".join(_lines(document)) + "\n"
 
 
 def _lines(document: Document) -> Iterator[str]:
     yield HEAD
-    yield f"% {_comment(document.title)}"
+    yield f"% {' '.join(visible(document.title).split())}"
+    # Long names leave no other way: lines may be loose, but none is too long.
+    yield r"\begingroup\sloppy"
+    yield from _facts(Facts("about", document.title, document.about))
     for ruling in document.rulings:
         parts = [ruling.sentence, ruling.because + ".", *ruling.warnings, ruling.rule]
         yield from ("", r"\paragraph{Verdict}", " ".join(text(part) for part in parts))
     if document.no_ruling:
         yield from ("", r"\paragraph{Verdict}", text(document.no_ruling))
     for section in document.sections:
-        yield from ("", f"% {_comment(section.title)}")
-        if not section.blocks:
-            yield f"% nothing: {_comment(section.absent)}"
-        for block in section.blocks:
-            yield from _block(block)
+        if section.blocks:
+            yield from ("", rf"\paragraph{{{text(section.title)}}}")
+            keys = (b.table.key if isinstance(b, Figure) else getattr(b, "key", "") for b in section.blocks)
+            refs = [rf"\ref{{tab:{_label(key)}}}" for key in keys if key]
+            if refs:
+                yield f"({'Tables' if len(refs) > 1 else 'Table'} {', '.join(refs)}.)"
+            for block in section.blocks:
+                yield from _block(block)
+    silent = [s for s in document.sections if not s.blocks]
+    if silent:
+        yield from ("", r"\paragraph{What this report cannot say}")
+        yield from (f"{text(s.title)}: {text(s.absent)}." for s in silent)
+    yield from ("", r"\paragraph{How to read the numbers}")
+    yield from map(text, document.reading)
+    yield r"\par\endgroup"
 
 
 def _block(block: Block) -> Iterator[str]:
     if isinstance(block, Paragraph):
-        for line in visible(block.text).split("\n"):
-            yield f"% {_comment(line)}"
+        if block.style == "quote":
+            yield from (r"\begin{quote}", *_paragraphs(block.text), r"\end{quote}")
+        else:
+            yield from (text(block.text), "")
     elif isinstance(block, Facts):
-        rows = [[text(name), text(value)] for name, value in block.rows]
-        columns = r"@{}p{0.25\linewidth}p{0.7\linewidth}@{}"
-        yield from _long(block.key, block.caption, columns, [], rows)
+        yield from _facts(block)
     elif isinstance(block, Table):
         yield from _table(block)
     elif isinstance(block, Figure):
+        yield from (text(block.text), "")
         yield from _table(block.table, block.caption)
     elif isinstance(block, Cases):
-        rows = [
-            [
-                _case_labels(c.said),
-                " ".join(rf"\textit{{{text(name)}:}} {text(value)}" for name, value in c.shown),
-            ]
-            for c in block.rows
-        ]
-        columns = r"@{}p{0.3\linewidth}p{0.65\linewidth}@{}"
-        yield from _long(block.key, block.caption, columns, ["labels", "unit"], rows)
+        yield from _cases(block)
 
 
-def _case_labels(said: Sequence[Said]) -> str:
-    return r" \newline ".join(
+def _paragraphs(value: str) -> Iterator[str]:
+    for block in re.split(r"\n\s*\n", visible(value).strip()):
+        # A line that starts an item starts a line here too.
+        for line in re.split(r"\n(?=[-*] )", block):
+            yield from (text(line), "")
+
+
+def _facts(facts: Facts) -> Iterator[str]:
+    rows = [[text(name), text(value)] for name, value in facts.rows]
+    spec = _two(0.25, 0.7)
+    yield from _long(facts.key, facts.caption, spec, "small", [], [[row] for row in rows])
+
+
+def _cases(cases: Cases) -> Iterator[str]:
+    groups = [list(_case(number, case)) for number, case in enumerate(cases.rows, 1)]
+    yield from _long(cases.key, cases.caption, _two(0.22, 0.74), "footnotesize", [], groups)
+
+
+def _case(number: int, case: Case) -> Iterator[list[str]]:
+    yield [rf"\textbf{{{number}}} unit", text(case.unit_id)]
+    labels = (
         rf"{text(s.who)}: \textbf{{{text(s.label)}}}" + (f" ({text(s.how_sure)})" if s.how_sure else "")
-        for s in said
+        for s in case.said
     )
+    yield ["labels", "; ".join(labels)]
+    for name, value in case.shown:
+        yield [text(name), text(value)]
+    for s in case.said:
+        if s.rationale:
+            yield [f"{text(s.who)} says why", text(s.rationale)]
+
+
+def _two(first: float, second: float) -> str:
+    ragged = r">{\raggedright\arraybackslash}"
+    return rf"@{{}}{ragged}p{{{first}\linewidth}}{ragged}p{{{second}\linewidth}}@{{}}"
 
 
 def _table(table: Table, caption: str = "") -> Iterator[str]:
     spelled = grid(table)
-    shown = table.shown()
-    heads = [text(h) for h in spelled.heads]
-    rows = []
-    for row in spelled.rows[:shown]:
-        rows.append(
-            [
-                text(c.text if spelled.dense else c.flat)
-                + (rf"\textsuperscript{{{c.marks}}}" if c.marks else "")
-                for c in row
-            ]
-        )
-        if spelled.dense:
-            rows.append([rf"{{\scriptsize {text(c.interval)}}}" if c.interval else "" for c in row])
-    columns = "@{}" + "".join("r" if n else "l" for n in spelled.numbers) + "@{}"
-    long_text = max((len(c.text) for r in spelled.rows[:shown] for c in r[1:]), default=0) > 60
-    if long_text:
-        width = 0.96 / len(heads)
-        columns = "@{}" + rf"p{{{width:.3f}\linewidth}}" * len(heads) + "@{}"
-        yield from _long(table.key, caption or table.caption, columns, heads, rows)
-        return
-    size = r"\footnotesize" if len(heads) > WIDE else r"\small"
-    yield from ("", r"\begin{table}[htbp]", r"\centering", size)
-    yield rf"\caption{{{text(caption or table.caption)}}}"
-    yield rf"\label{{tab:{_label(table.key)}}}"
-    yield rf"\begin{{tabular}}{{{columns}}}"
-    yield r"\toprule"
-    yield " & ".join(heads) + r" \\"
-    yield r"\midrule"
+    shown = spelled.rows[: table.shown()]
+    notes = [text(note) for note in table.left_out() + list(table.notes)]
+    notes += [rf"\textsuperscript{{{mark}}} {text(said)}" for mark, said in spelled.remarks]
+    parts = layouts(spelled.heads, spelled.numbers, shown, spelled.dense)
+    for number, layout in enumerate(parts, 1):
+        told, key = caption or table.caption, table.key
+        if len(parts) > 1:
+            told = f"{told}, part {number} of {len(parts)}"
+            key = key if number == 1 else f"{key}-{number}"
+        heads = [text(spelled.heads[i]) for i in layout.indices]
+        rows = [[_cell(row[i], layout) for i in layout.indices] for row in shown]
+        below = notes if number == len(parts) else []
+        if sum(_height(row, layout) for row in shown) > LINES_OF_A_FLOAT:
+            yield from _long(key, told, layout.spec, layout.size, heads, [[row] for row in rows], below)
+        else:
+            yield from _float(key, told, layout, heads, rows, below)
+
+
+def _cell(cell: Shown, layout: Layout) -> str:
+    marks = rf"\textsuperscript{{{cell.marks}}}" if cell.marks else ""
+    if layout.stacked:
+        below = rf"\newline {{\scriptsize {text(cell.interval)}}}" if cell.interval else ""
+        return text(cell.text) + marks + below
+    return text(cell.flat) + marks
+
+
+def _height(row: Sequence[Shown], layout: Layout) -> float:
+    """About how many lines a row takes."""
+    if not layout.wraps:
+        return 1
+    lines = [1.0]
+    for i, share in zip(layout.indices, re.findall(r"p\{([\d.]+)", layout.spec), strict=True):
+        lines.append(width(row[i].flat, 8.0) / (float(share) * 345.0))
+    return max(lines) + 0.5
+
+
+def _float(
+    key: str,
+    caption: str,
+    layout: Layout,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    notes: Sequence[str],
+) -> Iterator[str]:
+    yield from ("", r"\begin{table}[htbp]", r"\centering", rf"\{layout.size}", r"\setlength{\tabcolsep}{4pt}")
+    yield rf"\caption{{{text(caption)}}}\label{{tab:{_label(key)}}}"
+    yield r"\par\smallskip"
+    yield rf"\begin{{tabular}}{{{layout.spec}}}"
+    yield from (r"\toprule", " & ".join(heads) + r" \\", r"\midrule")
     yield from (" & ".join(row) + r" \\" for row in rows)
     yield from (r"\bottomrule", r"\end{tabular}")
-    for note in table.left_out() + list(table.notes):
-        yield rf"\par\smallskip {text(note)}"
-    for mark, said in spelled.remarks:
-        yield rf"\par\smallskip \textsuperscript{{{mark}}} {text(said)}"
-    yield r"\end{table}"
+    if notes:
+        yield r"\raggedright"
+        yield from (rf"\par\smallskip {note}" for note in notes)
+    yield from (r"\end{table}", "")
 
 
 def _long(
-    key: str, caption: str, columns: str, heads: Sequence[str], rows: Sequence[Sequence[str]]
+    key: str,
+    caption: str,
+    spec: str,
+    size: str,
+    heads: Sequence[str],
+    groups: Sequence[Sequence[Sequence[str]]],
+    notes: Sequence[str] = (),
 ) -> Iterator[str]:
-    yield from ("", r"{\small", rf"\begin{{longtable}}{{{columns}}}")
+    """A table that goes on over pages; between groups of rows there is some room."""
+    yield from ("", rf"{{\{size}", r"\setlength{\tabcolsep}{4pt}", rf"\begin{{longtable}}{{{spec}}}")
     yield rf"\caption{{{text(caption)}}}\label{{tab:{_label(key)}}}\\"
     top = [r"\toprule", *([" & ".join(heads) + r" \\", r"\midrule"] if heads else [])]
     yield from (*top, r"\endfirsthead", *top, r"\endhead")
-    yield from (" & ".join(row) + r" \\" for row in rows)
-    yield from (r"\bottomrule", r"\end{longtable}", "}")
+    for i, group in enumerate(groups):
+        if i and len(group) > 1:
+            yield r"\addlinespace"
+        yield from (" & ".join(row) + r" \\" for row in group)
+    yield from (r"\bottomrule", r"\end{longtable}")
+    if notes:
+        yield r"\raggedright"
+        yield from (rf"\noindent {note}\par\smallskip" for note in notes)
+    yield from ("}", "")
 
 
 def text(value: str) -> str:
-    """One line in which nothing is a command."""
-    return _PATTERN.sub(lambda m: _SPECIAL[m[0]], " ".join(visible(value).split()))
+    """One line in which nothing is a command; long words may be broken."""
+    return " ".join(r"\allowbreak{}".join(map(_escaped, pieces(word))) for word in visible(value).split())
 
 
-def _comment(value: str) -> str:
-    return " ".join(visible(value).split())
+def _escaped(piece: str) -> str:
+    return _PATTERN.sub(lambda m: _SPECIAL[m[0]], piece)
 
 
 def _label(key: str) -> str:

@@ -42,6 +42,9 @@ def _lines(document: Document) -> Iterator[str]:
     if silent:
         yield from ("## What this report cannot say", "")
         yield from (f"- {text(s.title)}: {text(s.absent)}." for s in silent)
+        yield ""
+    yield from ("## How to read the numbers", "")
+    yield from (f"- {text(sentence)}" for sentence in document.reading)
 
 
 def _ruling(ruling: Ruling) -> Iterator[str]:

@@ -1,7 +1,9 @@
 """All tables of the document as one long CSV table: one row a cell, for R, pandas or a spreadsheet.
 
 `section, table, row, column, text` say which cell and what it shows; a cell that is a Measure fills
-`measure` to `notes` too, with full precision. The verdicts are the table `verdict`.
+`measure` to `notes` too, with full precision; `annotators` and `notes` are JSON lists. What the report is
+about is the table `about`, the verdicts are the table `verdict`; what stands beside the tables has rows
+too, whose column is `note`, `text`, `quote` or `drawing`.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ import re
 from collections.abc import Iterator
 
 from annotate.report.cells import Shown, brief, number
-from annotate.report.model import Cases, Cell, Document, Facts, Section
-from judge.console import visible
+from annotate.report.model import Cases, Cell, Document, Facts, Figure, Paragraph, Section
+from judge.console import json_text, visible
 from judge.types import Json, Measure
 
 COLUMNS = (
@@ -34,6 +36,8 @@ COLUMNS = (
     "reason",
     "notes",
 )
+# More people than this are counted, not named, in every row: JSON names them all.
+NAMED = 8
 
 
 _DIGITS = r"[+-]?\d[\d,]*(\.\d+)?"
@@ -52,6 +56,8 @@ def render(document: Document) -> str:
 
 
 def _rows(document: Document) -> Iterator[dict[str, Json]]:
+    for name, told in document.about:
+        yield {"section": "about", "table": "about", "row": name, "column": "value", "text": told}
     for r in document.rulings:
         for column, value in (
             ("decision", r.decision),
@@ -64,15 +70,25 @@ def _rows(document: Document) -> Iterator[dict[str, Json]]:
             *(("warning", w) for w in r.warnings),
         ):
             yield {"section": "verdict", "table": "verdict", "row": r.judge, "column": column, **_cell(value)}
+    if document.no_ruling:
+        yield {"section": "verdict", "table": "verdict", "column": "none", "text": document.no_ruling}
     for section in document.sections:
         yield from _section(section)
+    for place, sentence in enumerate(document.reading, 1):
+        yield {"section": "reading", "table": "", "row": place, "column": "note", "text": sentence}
 
 
 def _section(section: Section) -> Iterator[dict[str, Json]]:
     if section.absent:
         yield {"section": section.key, "table": "", "row": "", "column": "absent", "text": section.absent}
-    for block in section.blocks:
-        if isinstance(block, Facts):
+    for place, block in enumerate(section.blocks, 1):
+        if isinstance(block, Paragraph):
+            found = {"section": section.key, "table": "", "row": place}
+            yield {**found, "column": "text" if block.style == "plain" else block.style, "text": block.text}
+        elif isinstance(block, Figure):
+            found = {"section": section.key, "table": block.table.key, "row": ""}
+            yield {**found, "column": "drawing", "text": block.text}
+        elif isinstance(block, Facts):
             for name, value in block.rows:
                 yield {
                     "section": section.key,
@@ -84,6 +100,7 @@ def _section(section: Section) -> Iterator[dict[str, Json]]:
         elif isinstance(block, Cases):
             for case in block.rows:
                 told = [*case.shown, *((s.who, s.label) for s in case.said)]
+                told += [(f"{s.who}, how sure", s.how_sure) for s in case.said if s.how_sure]
                 told += [(f"{s.who} says why", s.rationale) for s in case.said if s.rationale]
                 for name, value in told:
                     yield {
@@ -94,6 +111,8 @@ def _section(section: Section) -> Iterator[dict[str, Json]]:
                         "text": value,
                     }
     for table in section.tables():
+        for note in table.notes:
+            yield {"section": section.key, "table": table.key, "row": "", "column": "note", "text": note}
         for row in table.rows:
             for column, cell in list(zip(table.columns, row, strict=True))[1:]:
                 if column.kind != "n":
@@ -108,9 +127,15 @@ def _cell(cell: Cell) -> dict[str, Json]:
             "value": None if isinstance(cell, str) else cell,
         }
     found = cell.as_json()
-    found["annotators"] = " | ".join(found["annotators"] or ())
-    found["notes"] = "; ".join(found["notes"])
+    names = found["annotators"] or []
+    # A JSON list: names may hold any separator.
+    found["annotators"] = f"{len(names):,} annotators" if len(names) > NAMED else _listed(names)
+    found["notes"] = _listed(found["notes"])
     return {"text": Shown(*brief(cell)).flat, **{name: found[name] for name in COLUMNS if name in found}}
+
+
+def _listed(values: list[str]) -> str:
+    return json_text(values) if values else ""
 
 
 def _safe(value: Json) -> Json:

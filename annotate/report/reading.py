@@ -1,0 +1,69 @@
+"""How the numbers of a report were made and how to read them: the same words in every format."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from annotate.report.corrected import CONFIDENCE, REPLICATES
+from annotate.report.subject import Subject
+from judge.stats.bootstrap import Settings
+from judge.types import Json
+
+COVERAGE = (
+    "Every value names the units it rests on. Coverage is their share of the units that all annotators the "
+    "value names were asked about; of a value among people alone, their share of the units that people "
+    "labelled; of a corrected number, their share of the units that the judge was asked about. A unit "
+    "without a label, such as a refused or unparsed reply, lowers it."
+)
+
+
+def made_by() -> str:
+    """The program with its version."""
+    return f"adjudge {version('adjudge')}"
+
+
+def settings(subject: Subject) -> dict[str, Json]:
+    """What the numbers depend on beside the labels."""
+    asked, interval = subject.asked, Settings()
+    return {
+        "epsilon": asked.epsilon,
+        "epsilon_name": asked.epsilon_name or None,
+        "margin": asked.margin,
+        "threshold": asked.threshold,
+        "coefficient": subject.coefficient,
+        "confidence": interval.confidence,
+        "interval": interval.interval,
+        "replicates": interval.replicates,
+        "replicates_of_rates": REPLICATES,
+        "resampled": _resampled(subject),
+        "seed": interval.seed,
+    }
+
+
+def in_words(subject: Subject) -> list[tuple[str, str]]:
+    """The same as pairs, for the head of the report."""
+    asked, interval = subject.asked, Settings()
+    epsilon = f"{asked.epsilon:g}" + (f" ({asked.epsilon_name})" if asked.epsilon_name else "")
+    return [
+        ("settings", f"epsilon {epsilon}, margin {asked.margin:g}, threshold {asked.threshold:g}"),
+        (
+            "intervals",
+            f"{interval.confidence * 100:g} %, BCa bootstrap, {interval.replicates:,} resamples of "
+            f"{_resampled(subject)}, seed {interval.seed}",
+        ),
+    ]
+
+
+def reading(subject: Subject) -> list[str]:
+    """How to read values, intervals and coverage."""
+    interval, what = Settings(), _resampled(subject)
+    intervals = (
+        f"Intervals are {interval.confidence * 100:g} % intervals. If no note says otherwise they are BCa bootstrap "
+        f"intervals from {interval.replicates:,} resamples of {what} (seed {interval.seed}). Those of corrected numbers "
+        f"({CONFIDENCE * 100:g} %) come from standard errors by {what}, of Rogan-Gladen from {REPLICATES:,} resamples."
+    )
+    return [intervals, COVERAGE]
+
+
+def _resampled(subject: Subject) -> str:
+    return "questions" if subject.ratings.clustered else "units"

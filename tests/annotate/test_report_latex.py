@@ -1,0 +1,130 @@
+"""The LaTeX report: it compiles, fits the page, and holds what the other formats say beside their tables."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from annotate.report import FORMATS, Asked, build
+from annotate.report.cells import Shown
+from annotate.report.model import Cases, Document, Paragraph
+from annotate.report.render import latex
+from annotate.report.render.widths import GAP, LINE, Layout, layouts, pieces, width
+from judge.prompts.load import parse_task
+from judge.store import Store
+from tests.annotate.report_helpers import U, study
+from tests.real import require
+
+LABELS = ("entirely supported by the passage", 'says "refute"', "neutral", "unrelated/other", "undecided_5")
+MODELS = ("anthropic/claude-haiku-4-5-20251001-with-a-very-long-suffix", "openai/gpt-5-mini")
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    """Long names, labels with quotes, words that TeX cannot hyphenate, and quoted text."""
+    asked = ", ".join("{value: '" + label + "'}" for label in LABELS)
+    task = parse_task(
+        "---\ntitle: How?\nunit: passage\ninputs: [claim, passage]\nquestions:\n  - field: how\n"
+        f"    labels: [{asked}]\nrationale: after\n---\nHow?\n<!-- unit -->\n{{{{ claim }}}}\n{{{{ passage }}}}\n"
+        "{{ answer_cue }}\n",
+        "how.v1.md",
+    )
+    made = []
+    for i in range(40):
+        mine, other = LABELS[i % 5], LABELS[(i + 1) % 5]
+        people = {
+            n: mine if (i + k) % 4 else other
+            for k, n in enumerate(("ann", "bob", "a_person_with_a_long_name"))
+        }
+        why = f'Rationale {i}: it says "no".'
+        made.append(
+            U(
+                mine,
+                people,
+                {MODELS[0]: (other if i % 3 else mine, 0.7, why), MODELS[1]: mine},
+                claim=f'Claim {i} "quoted"',
+                text="x" * 300 + f' "and" words, 100 % of them {i}',
+                question=f"q{i // 2}",
+            )
+        )
+    path = study(tmp_path_factory.mktemp("study") / "study.db", made, task)
+    with Store.open(path, create=False) as store:
+        return build(store, Asked(task="how"))
+
+
+@pytest.mark.real
+def test_it_compiles_and_no_table_sticks_out_of_the_page(document: Document, tmp_path: Path) -> None:
+    engine = require("pdflatex")
+    (tmp_path / "report.tex").write_text(FORMATS["tex"](document), encoding="utf-8")
+    paper = (
+        r"\documentclass{article}\usepackage{booktabs,longtable,array}\usepackage[a4paper,margin=2cm]{geometry}"
+        r"\begin{document}\input{report.tex}\end{document}"
+    )
+    (tmp_path / "paper.tex").write_text(paper)
+    command = [str(engine), "-interaction=nonstopmode", "-no-shell-escape", "paper.tex"]
+    for _ in range(2):
+        subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=300, check=False)
+    log = (tmp_path / "paper.log").read_text("utf-8", errors="replace")
+    assert not re.findall(r"(?m)^!.*", log)
+    assert (tmp_path / "paper.pdf").read_bytes().startswith(b"%PDF")
+    # What TeX calls overfull by less than a point nobody sees.
+    assert [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log) if float(x) > 1] == []
+    assert "undefined references" not in log
+
+
+def test_everything_said_is_text_and_no_comment(document: Document) -> None:
+    printed = re.sub(r"(?m)^%.*$", "", FORMATS["tex"](document))
+    for section in document.sections:
+        if section.absent:
+            assert latex.text(section.absent) in printed
+        for table in section.tables():
+            assert all(latex.text(note) in printed for note in table.notes)
+        for block in section.blocks:
+            if isinstance(block, Paragraph) and block.style != "quote":
+                assert latex.text(block.text) in printed
+    cases = [c for s in document.sections for b in s.blocks if isinstance(b, Cases) for c in b.rows]
+    assert cases and any(s.rationale for c in cases for s in c.said)
+    for case in cases:
+        assert latex.text(case.unit_id) in printed
+        assert all(latex.text(s.rationale) in printed for s in case.said)
+    for name, value in document.about:
+        assert f"{latex.text(name)} & {latex.text(value)}" in printed
+    assert all(latex.text(sentence) in printed for sentence in document.reading)
+
+
+def test_a_narrow_table_stays_as_it_is_and_a_wide_one_wraps() -> None:
+    (narrow,) = layouts(["who", "kappa"], [False, True], [[Shown("ann"), Shown("0.5", "0.1 to 0.9")]], False)
+    assert narrow == Layout((0, 1), "small", "@{}lr@{}", False, False)
+    # 300 characters cannot stand on a line of 345 pt, which takes some 80.
+    (wide,) = layouts(["who", "why"], [False, False], [[Shown("ann"), Shown("word " * 60)]], False)
+    assert wide.wraps and 0.5 < total(wide) <= 1 - GAP / LINE + 0.002
+
+
+def test_columns_that_no_line_takes_are_cut_into_parts_that_name_the_rows() -> None:
+    # 30 columns of at least 5 digits (5 x 0.53 x 7 pt = 18 pt) and gaps of 8 pt: 780 pt, at least three lines.
+    heads = ["label", *(f"class {i}" for i in range(30))]
+    rows = [[Shown("x"), *(Shown("12345") for _ in range(30))]]
+    parts = layouts(heads, [False] + [True] * 30, rows, False)
+    assert len(parts) >= 3 and all(part.indices[0] == 0 for part in parts)
+    assert [i for part in parts for i in part.indices[1:]] == list(range(1, 31))
+    for part in parts:
+        assert total(part) + GAP * (len(part.indices) - 1) / LINE <= 1.01
+
+
+def total(layout: Layout) -> float:
+    return sum(float(share) for share in re.findall(r"p\{([\d.]+)\\linewidth", layout.spec))
+
+
+def test_long_words_may_be_broken_and_short_ones_not() -> None:
+    assert pieces("gpt-5") == ["gpt-5"]
+    assert pieces("anthropic/claude-haiku-4") == ["anthropic/", "claude-", "haiku-", "4"]
+    assert "".join(pieces("x" * 50)) == "x" * 50 and max(map(len, pieces("x" * 50))) == 14
+    assert latex.text("a/b") == "a/b"
+    assert latex.text("anthropic/claude-haiku_x") == (
+        r"anthropic/\allowbreak{}claude{-}\allowbreak{}haiku\_\allowbreak{}x"
+    )
+    # Computer Modern at 10 pt sets a digit 5.0 pt wide and a space 3.3: the estimate is never below.
+    assert width("00000", 10) >= 25 and width("WWWWW", 10) >= 5 * 9 and width("     ", 10) >= 16.5
