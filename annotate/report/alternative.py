@@ -94,7 +94,7 @@ def latent(subject: Subject) -> Section:
         Table("prevalence", "Estimated classes", columns, classes),
         _accuracies(subject, found.prevalence, found.confusion),
     ]
-    others = [*subject.judges, *([subject.majority] if subject.majority else []), *subject.others]
+    others = [*subject.judges, *([subject.majority] if subject.majority else []), *subject.known]
     rows: list[list[Cell]] = []
     name = "estimated class"
     codes = np.full(subject.ratings.n_units, MISSING, dtype=np.int64)

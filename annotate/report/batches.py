@@ -26,29 +26,46 @@ OPTIONS = {
     "overlap": "people a unit",
     "frame": "units it was drawn from",
     "repeats": "share repeated unseen",
-    "pass_mark": "pass mark of training",
-    "assisted": "assisted, not blind: people see predictions in",
 }
 
 
 def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
     """Sampling, blindness, overlap and checks of one batch, or of all that ask for the field."""
     blocks: list[Block] = []
+    drawn: list[tuple[str, str, str]] = []
     query = "SELECT batch, task, purpose, seed, options, reveal_run, created, closed FROM batches ORDER BY created"
     for batch, task_name, purpose, seed, text, reveal, created, closed in batch_rows(store, query):
         task = stored_task(store, task_name)
         if name not in (None, batch) or field not in task.fields:
+            drawn.append((batch, task_name, purpose))
             continue
         options = json.loads(text)
         rows = [("task", task_name), ("made", created), ("closed", closed or "still open")]
-        rows.append(("sampling", _sampling(purpose, seed, options)))
+        earlier = [(b, p) for b, t, p in drawn if field in stored_task(store, t).fields]
+        drawn.append((batch, task_name, purpose))
+        rows.append(("sampling", _sampling(purpose, seed, options, earlier)))
         rows += [(told, str(options[key])) for key, told in OPTIONS.items() if options.get(key)]
+        if options.get("by") in ("label", "confidence") and options.get("run"):
+            rows.append(("strata of run", str(options["run"])))
+        if options.get("training"):
+            rows.append(("pass mark of training", str(options.get("pass_mark"))))
         rows += _counts(store, batch)
-        rows.append(("blind", _blind(task, reveal)))
+        rows.append(("blind", _blind(store, batch, task, reveal, options.get("assisted"))))
+        rows += _decisions(store, batch)
         rows += _imports(store, batch)
         blocks.append(Facts(f"batch_{batch}", f"Batch {batch}", rows))
-        blocks += [Paragraph(told, "note") for told in _cautions(store, batch, purpose, task)]
+        blocks += [Paragraph(told, "note") for told in _cautions(store, batch, purpose, task, earlier)]
     return blocks or [Paragraph(NONE, "note")]
+
+
+def revealed(store: Store, name: str | None, field: str) -> set[str]:
+    """The runs whose labels people of these batches were shown after their own."""
+    rows = batch_rows(store, "SELECT batch, task, reveal_run FROM batches WHERE reveal_run IS NOT NULL")
+    return {
+        str(run)
+        for batch, task, run in rows
+        if name in (None, batch) and field in stored_task(store, task).fields
+    }
 
 
 def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
@@ -72,10 +89,17 @@ def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
     return {} if even else found
 
 
-def _sampling(purpose: str, seed: int, options: dict[str, Json]) -> str:
+def _sampling(purpose: str, seed: int, options: dict[str, Json], earlier: list[tuple[str, str]]) -> str:
+    """How the units were drawn, and of which; `earlier` are the batches of the field before, whose units are in no other."""
     if purpose == "queue":
         return "the units the judge is least sure of: no random sample"
     how = "a random sample"
+    if earlier:
+        told = ", ".join(
+            f"{batch} (the units the judge was least sure of)" if kind == "queue" else batch
+            for batch, kind in earlier
+        )
+        how += f" of the units that were in no earlier batch ({told})"
     if options.get("by"):
         how += (
             ", in proportion to the strata"
@@ -100,15 +124,49 @@ def _counts(store: Store, batch: str) -> list[tuple[str, str]]:
     ]
 
 
-def _blind(task: Task, reveal: str | None) -> str:
+def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: Json) -> str:
+    """What is known of labels made here; of those made elsewhere it is what was declared."""
     if task.people_only:
         return f"no: people are shown gold ({', '.join(task.spec.shows_gold)}) while they label"
+    if assisted:
+        return f"no: people see predictions in {assisted}"
+    here, elsewhere = store.conn.execute(
+        "SELECT coalesce(sum(version NOT LIKE '% import %'), 0), coalesce(sum(version LIKE '% import %'), 0) FROM sessions "
+        "WHERE batch = ? AND annotator_id <> 'adjudicated'",
+        [batch],
+    ).fetchone()
+    if elsewhere and not here:
+        return "as declared for labels made elsewhere; none were made here"
     start = (
         "yes: while labelling a unit here nobody can read the judge's labels, gold or another person's labels"
     )
+    if elsewhere:
+        start = f"labels made elsewhere: as declared; labels made here: {start}"
     if reveal is None:
         return f"{start}; nothing is shown afterwards"
     return f"{start}; after the label was committed, that of run {reveal} was shown, and changes are a layer of their own"
+
+
+def _decisions(store: Store, batch: str) -> list[tuple[str, str]]:
+    """The rule of adjudication, and how far it got."""
+    n, done = store.conn.execute(
+        "SELECT count(*), coalesce(sum(status = 'done'), 0) FROM assignments WHERE batch = ? AND role = 'adjudication'",
+        [batch],
+    ).fetchone()
+    if not n:
+        return []
+    who = store.conn.execute(
+        "SELECT DISTINCT person FROM sessions WHERE batch = ? AND annotator_id = 'adjudicated' ORDER BY 1",
+        [batch],
+    )
+    leads = ", ".join(str(row[0]) for row in who)
+    return [
+        (
+            "adjudication",
+            f"units on which two people differ in any answer go to a lead{f' ({leads})' if leads else ''}, who sees their labels "
+            f"and notes but not who gave them, and decides: {done:,} of {n:,} decided",
+        )
+    ]
 
 
 def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
@@ -131,11 +189,18 @@ def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
     ]
 
 
-def _cautions(store: Store, batch: str, purpose: str, task: Task) -> list[str]:
+def _cautions(
+    store: Store, batch: str, purpose: str, task: Task, earlier: list[tuple[str, str]]
+) -> list[str]:
     """What the corrected numbers must not be taken for."""
     if purpose == "queue":
         return [
             f"Batch {batch} is no random sample of the units judged: corrected numbers do not hold for them."
+        ]
+    if any(kind == "queue" for _, kind in earlier):
+        return [
+            f"Batch {batch} was drawn after the units that the judge was least sure of had been taken out: the units that it "
+            "stands for are easier than all that were judged."
         ]
     low, high = store.conn.execute(
         "SELECT min(weight), max(weight) FROM batch_units WHERE batch = ? AND role = 'sample'", [batch]

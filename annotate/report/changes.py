@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from annotate.report.batches import revealed
 from annotate.report.model import Cell, Column, Section, Table
 from annotate.report.subject import Subject
 from judge.stats import MISSING, Ratings, mean, measures
@@ -66,24 +67,28 @@ def revisions(store: Store, subject: Subject) -> Section:
     """Who changed labels after seeing the judge's: towards it, or away from it."""
     title = "Labels revised after the judge was shown"
     found = store.conn.execute(
-        "SELECT annotator_id, layer, unit_id, value FROM labels WHERE field = ? AND layer <> 'first' AND repeat = 0 "
-        "ORDER BY annotator_id, layer",
+        "SELECT annotator_id, unit_id, value FROM labels WHERE field = ? AND layer = 'revised' AND repeat = 0 "
+        "ORDER BY annotator_id",
         [subject.field],
     )
-    layers: dict[tuple[str, str], dict[str, str]] = {}
-    for annotator, layer, unit, value in found:
+    revised: dict[str, dict[str, str]] = {}
+    for annotator, unit, value in found:
         if annotator in subject.people:
-            layers.setdefault((annotator, layer), {})[unit] = value
+            revised.setdefault(annotator, {})[unit] = value
+    shown = revealed(store, subject.asked.batch, subject.field)
+    # Of imported revisions it is not known which judge was seen.
+    judges = [j for j in subject.judges if not shown or subject.run_ids[j] in shown]
     rows: list[list[Cell]] = [
-        _revised(subject, person, layer, judge, later)
-        for (person, layer), later in layers.items()
-        for judge in subject.judges
+        _revised(subject, person, judge, later) for person, later in revised.items() for judge in judges
     ]
     if not rows:
         return Section("revisions", title, absent="no label was revised: the study has first labels only")
-    columns = [Column("person"), Column("layer"), Column("judge"), Column("changed", "brief")]
+    columns = [Column("person"), Column("judge"), Column("changed", "brief")]
     columns += [Column("towards the judge", "brief"), Column("away from the judge", "brief"), Column("", "n")]
+    others = [j for j in subject.judges if j not in judges]
     notes = (
+        *([f"Not shown to people, and not in this table: {', '.join(others)}."] if others else []),
+        *([] if shown else ["Which judge people had been shown is not recorded for these labels."]),
         "Shares of the units that have a first label, a later one, and a label of the judge. Towards: the later "
         "label is the judge's and the first was not; away: the first label was the judge's.",
         "All other sections use first labels only.",
@@ -91,7 +96,7 @@ def revisions(store: Store, subject: Subject) -> Section:
     return Section("revisions", title, [Table("revisions", "Revisions", columns, rows, notes)], ["bootstrap"])
 
 
-def _revised(subject: Subject, person: str, layer: str, judge: str, later: Mapping[str, str]) -> list[Cell]:
+def _revised(subject: Subject, person: str, judge: str, later: Mapping[str, str]) -> list[Cell]:
     domain = subject.found.domain
     mine, judged = subject.labels_of(person), subject.labels_of(judge)
     keep = [
@@ -111,4 +116,4 @@ def _revised(subject: Subject, person: str, layer: str, judge: str, later: Mappi
         return mean(values, measure=name, clusters=clusters, field=subject.field, annotators=(person, judge))
 
     every = rate("revised", changed)
-    return [person, layer, judge, every, rate("revised_towards", towards), rate("revised_away", away), every]
+    return [person, judge, every, rate("revised_towards", towards), rate("revised_away", away), every]

@@ -23,7 +23,7 @@ def confusions(subject: Subject) -> Section:
         return Section("confusion", title, absent="there is no judge, or nothing to compare it with")
     blocks: list[Block] = []
     pairs = [(judge, reference) for judge in subject.judges]
-    if subject.majority and subject.reference_kind != "majority":
+    if subject.majority and subject.reference_kind != "majority" and subject.decided is None:
         pairs.append((subject.majority, reference))
     if len(subject.people) == 2:
         pairs.append((subject.people[1], subject.people[0]))

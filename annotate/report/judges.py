@@ -47,7 +47,7 @@ def against(subject: Subject) -> Section:
 def _others(subject: Subject) -> list[str]:
     """Whom to compare with: the majority and the data's own labels first, then people."""
     people = list(subject.people)
-    first = ([subject.majority] if subject.majority else []) + list(subject.others)
+    first = ([subject.majority] if subject.majority else []) + subject.known
     return [*first, *people]
 
 
@@ -115,7 +115,9 @@ def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
     if 2 <= len(subject.people) <= 4 and not subject.numeric:
         rows += [_bar(f"{first} and {second}", kappa, "people") for first, second, _, kappa in subject.pairs]
     if subject.majority:
-        for other in subject.others:
+        for other in subject.known:
+            if subject.decided is not None and other == subject.decided.name:
+                continue  # it holds what the majority says, wherever people agree
             rows.append(
                 _bar(
                     f"majority and {other}",

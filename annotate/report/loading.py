@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from annotate.members import Members, batch_members
-from annotate.report.subject import Asked, Reference, Subject
+from annotate.report.subject import Asked, Decided, Reference, Subject
 from annotate.study import NUMERIC, Labelled, fields_of, load_field
 from judge.errors import UsageError
 from judge.prompts import load_task
@@ -30,6 +30,9 @@ def load(store: Store, asked: Asked) -> Subject:
     people = found.of_kind(AnnotatorKind.HUMAN)
     if asked.batch is not None:
         found, people = _only(found, people, batch_members(store, asked.batch))
+    waiting = _waiting(store, field, people)
+    # Who has only labels that are not known to be blind takes no part.
+    people = [p for p in people if (found.ratings.column(p) != MISSING).any()]
     judges = found.of_kind(AnnotatorKind.JUDGE)
     known = {
         "gold": found.of_kind(AnnotatorKind.GOLD),
@@ -37,8 +40,10 @@ def load(store: Store, asked: Asked) -> Subject:
     }
     ratings, majority_name, n_tied = _with_majority(found, people)
     available: dict[Reference, str] = {}
+    decided = None
     if known["adjudicated"]:
-        available["adjudicated"] = known["adjudicated"][0]
+        ratings, decided = _with_decisions(found, ratings, people, known["adjudicated"][0])
+        available["adjudicated"] = decided.name if decided else known["adjudicated"][0]
     if known["gold"]:
         available["gold"] = known["gold"][0]
     if people and (majority_name or len(people) == 1):
@@ -56,6 +61,8 @@ def load(store: Store, asked: Asked) -> Subject:
         others=[*known["adjudicated"], *known["gold"]],
         majority=majority_name,
         n_tied=n_tied,
+        decided=decided,
+        waiting=waiting,
         reference=available[kind] if kind else None,
         reference_kind=kind,
         other_fields=others,
@@ -85,13 +92,16 @@ def _shorter(found: Labelled) -> Labelled:
 
 
 def _only(found: Labelled, people: list[str], members: Members) -> tuple[Labelled, list[str]]:
-    """The labels of the batch's people on its units; judges and gold keep all of theirs."""
+    """Everybody's labels on the units of the batch, of its people alone; judges keep all of theirs.
+
+    What judges gave elsewhere is what the labels of the batch correct.
+    """
     ratings = found.ratings
     inside = np.array([unit in members.units for unit in ratings.units])
     codes, asked = ratings.codes.copy(order="F"), found.asked.copy()
     for i, name in enumerate(ratings.annotators):
-        if name in people:
-            mine = inside if name in members.people else np.zeros_like(inside)
+        if found.kinds[name] is not AnnotatorKind.JUDGE:
+            mine = inside if name in members.people or name not in people else np.zeros_like(inside)
             codes[~mine, i] = MISSING
             asked[~mine, i] = False
     kept = [p for p in people if p in members.people]
@@ -109,6 +119,44 @@ def _with_majority(found: Labelled, people: Sequence[str]) -> tuple[Ratings, str
     vote = majority(ratings, people)
     wider = ratings.with_annotator(name, vote.codes)
     return wider, name, vote.n_tied
+
+
+def _with_decisions(
+    found: Labelled, ratings: Ratings, people: Sequence[str], adjudicated: str
+) -> tuple[Ratings, Decided | None]:
+    """The table with one more column: what was adjudicated, and elsewhere what two people or more agree on.
+
+    None where nothing is agreed on without a decision. Only units on which people differ come to a lead, so
+    decisions alone would be the hardest units.
+    """
+    if found.level in NUMERIC or len(people) < 2:
+        return ratings, None
+    own = ratings.select(people).codes
+    given = own != MISSING
+    codes = ratings.column(adjudicated).copy()
+    ruled = codes != MISSING
+    highest, lowest = own.max(axis=1), np.where(given, own, np.iinfo(own.dtype).max).min(axis=1)
+    agreed = ~ruled & (given.sum(axis=1) >= 2) & (highest == lowest)
+    if not agreed.any():
+        return ratings, None
+    codes[agreed] = highest[agreed]
+    name = "adjudicated or agreed"
+    while name in ratings.annotators:
+        name += " label"
+    return ratings.with_annotator(name, codes), Decided(name, int(ruled.sum()), int(agreed.sum()))
+
+
+def _waiting(store: Store, field: str, people: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Person -> layer -> labels that are used nowhere but where people's changes are told."""
+    query = (
+        "SELECT annotator_id, layer, count(*) FROM labels WHERE field = ? AND layer NOT IN ('first', 'revised') "
+        "GROUP BY 1, 2 ORDER BY 1, 2"
+    )
+    found: dict[str, dict[str, int]] = {}
+    for person, layer, n in store.conn.execute(query, [field]):
+        if person in people:
+            found.setdefault(person, {})[layer] = n
+    return found
 
 
 def _choose(store: Store, asked: Asked) -> tuple[str | None, str, list[str]]:

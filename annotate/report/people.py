@@ -31,8 +31,10 @@ SHOWN = 12
 def who(store: Store, subject: Subject) -> Section:
     """The annotators with what the study knows of them."""
     names = [*subject.people, *subject.others]
+    waiting = _waiting(subject)
     if not names:
-        return Section("who", "Who annotated", absent="nobody but judges labelled this field")
+        told = f"nobody but judges labelled this field{' in a way that can be used' if waiting else ''}"
+        return Section("who", "Who annotated", absent=" ".join([f"{told}.", *waiting]) if waiting else told)
     stored = store.conn.execute("SELECT annotator_id, profile FROM annotators").fetchall()
     profiles = {name: json.loads(text) for name, text in stored if name in set(names)}
     keys = [k for k in KNOWN if any(k in p for p in profiles.values())]
@@ -49,8 +51,23 @@ def who(store: Store, subject: Subject) -> Section:
     missing = [k for k in KNOWN if k not in keys]
     if missing and subject.people:
         blocks.append(Paragraph(f"The study does not record of its people: {', '.join(missing)}.", "note"))
+    blocks += [Paragraph(text, "note") for text in waiting]
     blocks.append(Table("annotators", "Annotators", columns, rows, fold=SHOWN))
     return Section("who", "Who annotated", blocks)
+
+
+def _waiting(subject: Subject) -> list[str]:
+    """Labels that are used nowhere, because they are not known to be blind."""
+    texts = []
+    for person, layers in subject.waiting.items():
+        if n := layers.get("undeclared", 0):
+            texts.append(
+                f"{n:,} labels of {person} are not known to be blind and are not used: import them again with --blind "
+                "(nobody saw a suggestion while labelling) or --assisted."
+            )
+        if n := layers.get("assisted", 0):
+            texts.append(f"{n:,} labels of {person} were given with suggestions in sight and are not used.")
+    return texts
 
 
 def _told(value: object) -> str:
@@ -64,9 +81,15 @@ def _people_in_words(subject: Subject, labelled: Sequence[int]) -> str:
     if one:
         return text + "."
     each = (subject.among_people.codes != MISSING).sum(axis=1)
-    apiece = f"{each.min()}" if each.min() == each.max() else f"{each.min()} to {each.max()}"
-    middle = f"{min(labelled):,} to {max(labelled):,} units, median {int(np.median(labelled)):,}"
-    return f"{text}: {apiece} labels a unit; each person labelled {middle}."
+    middle = f"{_span(min(labelled), max(labelled))} units"
+    if min(labelled) != max(labelled):
+        middle += f", median {int(np.median(labelled)):,}"
+    apiece = f"{_span(int(each.min()), int(each.max()))} label{'s' if each.max() > 1 else ''} a unit"
+    return f"{text}: {apiece}; each person labelled {middle}."
+
+
+def _span(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def sampling(store: Store, subject: Subject) -> Section:
@@ -134,7 +157,10 @@ def ceiling(subject: Subject) -> Section:
             caption = "Agreement per label: given that one person chose it, how often another one did"
             blocks.append(Table("class_agreement", caption, _columns("label", "agreement"), rows))
     source = subject.majority or (subject.people[0] if subject.people else None)
+    ruled = subject.found.of_kind(AnnotatorKind.ADJUDICATED) if subject.decided else []
     for other in subject.others if source else ():
+        if other in ruled:
+            continue  # decided where people differ: a majority has no say there
         blocks.append(_against(subject, source or "", other))
     if len(subject.people) < 2:
         why = "nobody but the data's own labels" if not subject.people else f"only {subject.people[0]}"
@@ -230,9 +256,8 @@ def tie_note(subject: Subject) -> str:
     """How ties of the majority were settled."""
     if subject.majority is None:
         return ""
-    return f"The majority leaves ties open: {subject.n_tied:,} units have no majority label."
-
-
-def kind_of(subject: Subject, name: str) -> str:
-    """What somebody is, in words."""
-    return "majority of people" if name == subject.majority else str(AnnotatorKind(subject.found.kinds[name]))
+    text = f"The majority leaves ties open: {subject.n_tied:,} units have no majority label."
+    alone = int(((subject.among_people.codes != MISSING).sum(axis=1) == 1).sum())
+    if alone:
+        text += f" On {alone:,} units it is the label of the one person who gave any."
+    return text

@@ -45,7 +45,7 @@ def class_shares(subject: Subject) -> Section:
                 add(f"{judge}, on the units with {subject.reference_text}", judge, both)
     if subject.majority:
         add(subject.majority, subject.majority)
-    for other in subject.others:
+    for other in subject.known:
         add(other, other)
     if len(subject.people) > 1:
         counts = subject.among_people.counts.sum(axis=0)
@@ -81,7 +81,7 @@ def class_shares(subject: Subject) -> Section:
 def _means(subject: Subject, title: str) -> Section:
     """Numbers have no shares: the mean of each source."""
     rows: list[list[Cell]] = []
-    for name in (*subject.judges, *subject.others, *subject.people):
+    for name in (*subject.judges, *subject.known, *subject.people):
         values = subject.scores(name)[:, 0]
         clusters = subject.together(name).clusters
         found = mean(values, measure="mean", clusters=clusters, field=subject.field, annotators=(name,))

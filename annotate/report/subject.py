@@ -13,7 +13,7 @@ import numpy as np
 from annotate.study import NUMERIC, Labelled
 from judge.stats import MISSING, Ratings, measures
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
-from judge.types import Measure
+from judge.types import AnnotatorKind, Measure
 
 Reference = Literal["gold", "majority", "adjudicated"]
 # More people than this make more pairs than a table can show: they are summarised.
@@ -38,12 +38,22 @@ class Asked:
     limit: int = 50
 
 
+@dataclass(frozen=True)
+class Decided:
+    """The column of what was adjudicated (`n_ruled` units) or is what people agree on (`n_agreed`)."""
+
+    name: str
+    n_ruled: int
+    n_agreed: int
+
+
 @dataclass(frozen=True, eq=False)
 class Subject:
     """The labels of one field with the reference beside them.
 
     `ratings` are those of `found`, and the people's majority where there are two people or more.
-    `reference` is a column of it, None when there is nothing to compare with.
+    `reference` is a column of it, None when there is nothing to compare with. `waiting`: person -> layer -> labels
+    that are not known to be blind, and are not used.
     """
 
     asked: Asked
@@ -54,6 +64,8 @@ class Subject:
     others: Sequence[str]
     majority: str | None
     n_tied: int
+    decided: Decided | None
+    waiting: Mapping[str, Mapping[str, int]]
     reference: str | None
     reference_kind: Reference | None
     other_fields: Sequence[str]
@@ -92,9 +104,20 @@ class Subject:
         """The reference in words."""
         if self.reference_kind == "majority":
             return "the people's majority" if self.majority else f"the labels of {self.people[0]}"
+        if self.reference_kind == "adjudicated" and self.decided is not None:
+            d = self.decided
+            return f"the adjudicated labels ({d.n_ruled:,} units) and those that people agree on ({d.n_agreed:,})"
         return {"gold": "the gold labels", "adjudicated": "the adjudicated labels", None: "none"}[
             self.reference_kind
         ]
+
+    @property
+    def known(self) -> list[str]:
+        """Gold and decisions, to compare others with: decisions alone, which are the hardest units, in no case."""
+        ruled = self.found.of_kind(AnnotatorKind.ADJUDICATED)
+        if self.decided is None:
+            return list(self.others)
+        return [self.decided.name, *(other for other in self.others if other not in ruled)]
 
     @cached_property
     def run_ids(self) -> Mapping[str, str]:
@@ -107,6 +130,8 @@ class Subject:
         columns = {name: self.found.asked[:, i] for i, name in enumerate(self.found.ratings.annotators)}
         if self.majority:
             columns[self.majority] = self.by_people
+        if self.decided:
+            columns[self.decided.name] = self.by_people | (self.labels_of(self.decided.name) != MISSING)
         return columns
 
     @cached_property

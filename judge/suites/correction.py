@@ -147,7 +147,8 @@ def _counted(score: Score, human: FloatArray) -> BoolArray:
     if score.status is None:
         return counted & ~(np.isnan(judge) & np.isnan(human))
     undefined = np.isnan(judge) & np.isnan(human) & (score.status == STATUSES.index(Status.OK))
-    return counted & (score.status != STATUSES.index(NOT_JUDGED)) & ~undefined
+    kept: BoolArray = counted & (score.status != STATUSES.index(NOT_JUDGED)) & ~undefined
+    return kept
 
 
 def _weights(

@@ -14,7 +14,7 @@ from judge.errors import UsageError
 from judge.prompts import load_task
 from judge.store import Store
 from judge.store.runs import keep_task
-from tests.annotate.report_helpers import U, study
+from tests.annotate.report_helpers import U, add_label, add_run, study
 
 S, R = "support", "refute"
 
@@ -106,6 +106,100 @@ def test_one_batch_leaves_everybody_else_out_and_keeps_what_is_judged(tmp_path: 
     pairs = next(t for s in document.sections for t in s.tables() if t.key == "pairs")
     assert [r[0] for r in pairs.rows] == ["ann and bob"]
     corrected = next(t for s in document.sections for t in s.tables() if t.key == "corrected_1")
-    assert corrected.rows[0][-2:] == [20, 20], "the judge and gold keep all their labels"
+    assert corrected.rows[0][-2:] == [20, 10], (
+        "the judge keeps all its labels: they are what gold of the batch corrects"
+    )
     with pytest.raises(UsageError, match="no batch 'main'; there are: pilot"):
         report(path, batch="main")
+
+
+def sampling_of(path: Path, batch: str) -> dict[str, str]:
+    blocks = next(s for s in report(path).sections if s.key == "sampling").blocks
+    return dict(next(b for b in blocks if isinstance(b, Facts) and b.key == f"batch_{batch}").rows)
+
+
+def execute(path: Path, *statements: str) -> None:
+    with open_study(path) as store, store.transaction() as conn:
+        for statement in statements:
+            conn.execute(statement)
+
+
+LATER = (
+    "INSERT INTO batches VALUES ('later', 'stance.v1', 'validation', 7, '{\"frame\": 10}', NULL, NULL, "
+    "'2026-01-02T00:00:00.000Z', NULL)"
+)
+
+
+def test_a_batch_after_a_queue_is_no_sample_of_everything(tmp_path: Path) -> None:
+    path = with_batch(tmp_path / "study.db", purpose="queue")
+    execute(path, LATER)
+    assert sampling_of(path, "later")["sampling"] == (
+        "a random sample of the units that were in no earlier batch (pilot (the units the judge was least sure of)) (seed 7)"
+    )
+    assert "are easier than all that were judged" in notes(report(path))
+
+
+def test_blindness_is_what_is_known_of_it(tmp_path: Path) -> None:
+    path = with_batch(tmp_path / "study.db")
+    session = (
+        "INSERT INTO sessions VALUES ('{}', 'pilot', 'ann', 'ann', '{}', '2026-01-01T00:00:00.000Z', NULL)"
+    )
+    execute(path, session.format("s1", "0.1.0 import csv"))
+    assert sampling_of(path, "pilot")["blind"] == "as declared for labels made elsewhere; none were made here"
+    execute(path, session.format("s2", "0.1.0"))
+    assert sampling_of(path, "pilot")["blind"].startswith(
+        "labels made elsewhere: as declared; labels made here: yes"
+    )
+    execute(path, "UPDATE batches SET options = json_set(options, '$.assisted', 'Label Studio project 7')")
+    assert sampling_of(path, "pilot")["blind"] == "no: people see predictions in Label Studio project 7"
+
+
+def test_labels_not_known_to_be_blind_are_said_to_be_left_out(tmp_path: Path) -> None:
+    path = with_batch(tmp_path / "study.db")
+    execute(
+        path,
+        "UPDATE labels SET layer = 'undeclared' WHERE annotator_id = 'ann'",
+        "UPDATE labels SET layer = 'assisted' WHERE annotator_id = 'bob'",
+    )
+    document = report(path)
+    assert document.facts["people"] == ["crowd1", "crowd2"]
+    who = " ".join(
+        b.text
+        for b in next(s for s in document.sections if s.key == "who").blocks
+        if isinstance(b, Paragraph)
+    )
+    assert (
+        "10 labels of ann are not known to be blind and are not used: import them again with --blind" in who
+    )
+    assert "10 labels of bob were given with suggestions in sight and are not used." in who
+    # With nobody left the report falls back on gold.
+    only = report(path, batch="pilot")
+    assert only.facts["people"] == [] and only.facts["reference"] == "gold"
+    assert next(s for s in only.sections if s.key == "revisions").absent
+
+
+def test_only_the_judge_that_people_were_shown_can_have_drawn_them(tmp_path: Path) -> None:
+    path = with_batch(tmp_path / "study.db", reveal=True)
+    with Store.open(path, create=False) as store:
+        add_run(store, load_task("stance"), "m/other", {f"study:{i}/p": S for i in range(20)})
+    add_label(path, "study:0/p", "stance", "ann", S, layer="revised")
+    table = next(t for s in report(path).sections for t in s.tables() if t.key == "revisions")
+    assert [r[:2] for r in table.rows] == [["ann", "m/judge"]]
+    assert "Not shown to people, and not in this table: m/other." in table.notes
+
+
+def test_the_rule_of_adjudication_is_told(tmp_path: Path) -> None:
+    path = with_batch(tmp_path / "study.db")
+    execute(
+        path,
+        "INSERT INTO annotators VALUES ('adjudicated', 'adjudicated', '{}')",
+        "INSERT INTO sessions VALUES ('s', 'pilot', 'adjudicated', 'lead', '0.1.0', '2026-01-01T00:00:00.000Z', NULL)",
+        *(
+            "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, status) VALUES "
+            f"('pilot', 'adjudicated', {n}, 'study:{n}/p', 'adjudication', '{status}')"
+            for n, status in ((1, "done"), (2, "open"))
+        ),
+    )
+    told = sampling_of(path, "pilot")["adjudication"]
+    assert told.startswith("units on which two people differ in any answer go to a lead (lead)")
+    assert told.endswith("1 of 2 decided")
