@@ -9,6 +9,7 @@ import numpy as np
 from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table
 from annotate.report.subject import Subject
 from judge.stats import MISSING, AltTest, dawid_skene, measures
+from judge.stats.decision import CLOSENESS
 
 SHOWN = 12
 
@@ -17,15 +18,24 @@ def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
     """The table behind the verdict, where three people or more decide it."""
     title = "Alternative annotator test"
     if not tests:
-        why = "it takes a judge and three people who labelled the same units; "
-        return Section("alternative", title, absent=f"{why}there are {len(subject.people)} people")
+        n = len(subject.people)
+        there = (
+            "there is no judge"
+            if not subject.judges
+            else f"there {'is 1 person' if n == 1 else f'are {n} people'}"
+        )
+        return Section(
+            "alternative",
+            title,
+            absent=f"it takes a judge and three people who labelled the same units; {there}",
+        )
     blocks: list[Block] = []
     for i, (judge, test) in enumerate(tests.items(), 1):
         if test.winning_rate is None or test.advantage is None:
             blocks.append(Paragraph(f"{judge}: not tested, {test.reason}."))
         else:
             blocks.append(Paragraph(_in_words(judge, test)))
-            blocks.append(_table(judge, test, i))
+            blocks.append(_table(judge, test, i, CLOSENESS[subject.level]))
         if test.skipped:
             reasons = "; ".join(f"{name} ({why})" for name, why in test.skipped[:3])
             more = f"; and {len(test.skipped) - 3} more" if len(test.skipped) > 3 else ""
@@ -42,7 +52,7 @@ def _in_words(judge: str, test: AltTest) -> str:
     )
 
 
-def _table(judge: str, test: AltTest, i: int) -> Table:
+def _table(judge: str, test: AltTest, i: int, closeness: str) -> Table:
     rows: list[list[Cell]] = [
         [
             row.annotator,
@@ -65,7 +75,10 @@ def _table(judge: str, test: AltTest, i: int) -> Table:
         Column("units", "number"),
         Column("questions", "number"),
     ]
-    note = "Closeness to the other people: shares of units; ties count for both, so a row can sum to more than 100 %."
+    note = (
+        f"Closeness to the other people is {closeness}. The two columns are shares of units; ties count for both, so a row can "
+        "sum to more than 100 %."
+    )
     caption = f"{judge} against each person, by closeness to the others"
     return Table(f"alternative_{i}", caption, columns, rows, (note,), fold=SHOWN)
 
@@ -74,8 +87,14 @@ def latent(subject: Subject) -> Section:
     """Prevalences, everybody's estimated accuracy, and the judge against the estimated classes."""
     title = "Dawid and Skene: estimated classes"
     if len(subject.people) < 3 or subject.numeric:
-        why = "the labels are numbers" if subject.numeric else "it takes three people or more"
-        return Section("latent", title, absent=f"{why}; there are {len(subject.people)} people")
+        n = len(subject.people)
+        there = f"there {'is 1 person' if n == 1 else f'are {n} people'}"
+        why = (
+            "it takes labels, and these are numbers"
+            if subject.numeric
+            else f"it takes three people or more; {there}"
+        )
+        return Section("latent", title, absent=why)
     table = subject.among_people
     found = dawid_skene(table)
     domain = subject.found.domain

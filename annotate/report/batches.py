@@ -68,6 +68,22 @@ def revealed(store: Store, name: str | None, field: str) -> set[str]:
     }
 
 
+def sampled(store: Store, name: str | None, field: str) -> set[str]:
+    """The units that one batch, or all that ask for the field, drew by chance from all there was: none after a queue."""
+    found: set[str] = set()
+    rows = batch_rows(store, "SELECT batch, task, purpose FROM batches ORDER BY created")
+    mine = [(batch, purpose) for batch, task, purpose in rows if field in stored_task(store, task).fields]
+    for batch, purpose in mine:
+        if purpose == "queue":
+            break
+        if name in (None, batch):
+            query = (
+                "SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample' AND weight IS NOT NULL"
+            )
+            found |= {str(unit) for (unit,) in store.conn.execute(query, [batch])}
+    return found
+
+
 def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
     """Unit -> for how many units of the study it stands, for the samples of one batch, or of all that ask for the field.
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from annotate.report import papers
+from annotate.report.batches import sampled
 from annotate.report.batches import weights as sample_weights
 from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table
 from annotate.report.subject import Subject
@@ -50,14 +51,14 @@ def mean_number(subject: Subject, judge: str, reference: str) -> Iterator[Beside
 
 def accuracy(subject: Subject, judge: str, reference: str) -> Iterator[Beside]:
     """How often the judge is right: by its own probability on every unit, by the reference where there is one."""
-    sure = subject.found.distributions.get(judge)
-    if subject.numeric or sure is None:
+    if subject.numeric:
         return
     mine, theirs = subject.labels_of(judge), subject.labels_of(reference)
     given = mine != MISSING
-    total = sure.sum(axis=1)
     stated = np.full(len(mine), np.nan)
-    stated[given] = sure[given, mine[given]] / total[given]
+    sure = subject.found.distributions.get(judge)
+    if sure is not None:
+        stated[given] = sure[given, mine[given]] / sure.sum(axis=1)[given]
     right = np.where(given & (theirs != MISSING), (mine == theirs).astype(np.float64), np.nan)
     name = f"accuracy of the judge against {subject.reference_text}"
     yield replace(_beside(subject, name, stated, right), bounds=(0.0, 1.0))
@@ -98,13 +99,39 @@ def corrected(store: Store, subject: Subject) -> Section:
         [
             f"Of the units that the judge was asked about. Judge only: those it labelled. Human only: those with "
             f"{subject.reference_text}. PPI++ takes both, with lambda as the weight of the judge (0: human only).",
-            "The correction holds when the units with a reference label are a random sample of the units judged.",
+            "The correction holds when the units with a reference label are a random sample of the units judged. "
+            + _sample(store, subject),
+            *_ties(subject),
         ]
     )
-    if any(judge in subject.found.distributions for judge in subject.judges):
-        notes["Accuracy, judge only: the mean probability that the judge gives to its own label."] = None
+    if not subject.numeric:
+        notes[
+            "Accuracy, judge only: the mean probability that the judge gives to its own label, where probabilities are "
+            "stored; human only: how often it is right on the units with a reference label."
+        ] = None
     blocks += [Paragraph(text, "note") for text in notes]
     return Section("corrected", title, blocks, ["ppi", "rogan", "judgerates"])
+
+
+def _sample(store: Store, subject: Subject) -> str:
+    """Whether that is known of these units."""
+    if subject.reference_kind == "gold":
+        return "How units came by their gold labels is not recorded here."
+    labelled = np.flatnonzero(subject.labels_of(subject.reference or "") != MISSING)
+    drawn = sampled(store, subject.asked.batch, subject.field)
+    outside = sum(subject.ratings.units[i] not in drawn for i in labelled)
+    if not outside:
+        return "They were drawn at random, by batches of this study (see how units were chosen)."
+    return f"Of {outside:,} of the {len(labelled):,} labelled units it is not recorded that they were drawn at random."
+
+
+def _ties(subject: Subject) -> list[str]:
+    if subject.reference_kind != "majority" or not subject.n_tied:
+        return []
+    return [
+        f"The people's majority leaves out {subject.n_tied:,} units on which they are tied: the corrected numbers speak of "
+        "units on which people agree more than on others. Adjudicate those units to bring them in."
+    ]
 
 
 def _weighing(weights: dict[str, float], rows: list[Beside]) -> Iterator[str]:

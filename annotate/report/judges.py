@@ -8,7 +8,7 @@ from annotate.pairs import all_pairs
 from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table
 from annotate.report.people import NAMES, spread_table, tie_note
 from annotate.report.subject import MANY, Subject
-from judge.stats import compare_judges, measures, scores_alpha
+from judge.stats import compare_judges, measures
 from judge.types import Json, Measure
 
 # With more people than MANY, those who share most units with the judge are listed with intervals.
@@ -92,17 +92,9 @@ def _table(
 
 
 def _agreement(subject: Subject, judge: str, other: str, names: Sequence[str]) -> list[Measure]:
-    table = subject.together(judge, other)
     if subject.numeric:
-        return [
-            scores_alpha(
-                subject.scores(judge, other),
-                clusters=table.clusters,
-                annotators=(judge, other),
-                field=subject.field,
-            )
-        ]
-    return measures(table, names, level=subject.level, field=subject.field)
+        return [subject.alpha_of_scores(judge, other)]
+    return measures(subject.together(judge, other), names, level=subject.level, field=subject.field)
 
 
 def _bar(label: str, m: Measure, group: str) -> dict[str, Json]:
@@ -112,7 +104,7 @@ def _bar(label: str, m: Measure, group: str) -> dict[str, Json]:
 def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
     """People with each other, for comparison in the figure."""
     rows = []
-    if 2 <= len(subject.people) <= 4 and not subject.numeric:
+    if 2 <= len(subject.people) <= 4:
         rows += [_bar(f"{first} and {second}", kappa, "people") for first, second, _, kappa in subject.pairs]
     if subject.majority:
         for other in subject.known:

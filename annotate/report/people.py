@@ -146,6 +146,8 @@ def ceiling(subject: Subject) -> Section:
     cites = ["alpha", "gwet", "bootstrap"]
     if len(subject.people) >= 2:
         blocks.append(_overall(subject))
+        if subject.numeric and len(subject.people) <= MANY:
+            blocks.append(_pairs(subject))
         if not subject.numeric:
             cites += ["cohen", "specific"] + (["fleiss"] if subject.level == "nominal" else ["weighted"])
             few = len(subject.people) <= MANY
@@ -156,15 +158,18 @@ def ceiling(subject: Subject) -> Section:
             ]
             caption = "Agreement per label: given that one person chose it, how often another one did"
             blocks.append(Table("class_agreement", caption, _columns("label", "agreement"), rows))
-    source = subject.majority or (subject.people[0] if subject.people else None)
+    sources = [subject.majority] if subject.majority else list(subject.people)[:MANY]
     ruled = subject.found.of_kind(AnnotatorKind.ADJUDICATED) if subject.decided else []
-    for other in subject.others if source else ():
-        if other in ruled:
-            continue  # decided where people differ: a majority has no say there
-        blocks.append(_against(subject, source or "", other))
+    for other in subject.others:
+        if other not in ruled:  # decided where people differ: a majority has no say there
+            blocks += [_against(subject, source, other) for source in sources]
     if len(subject.people) < 2:
-        why = "nobody but the data's own labels" if not subject.people else f"only {subject.people[0]}"
-        known = f"{why} can be compared with the judge: how well people agree on this field is unknown"
+        why = (
+            f"there is one person only, {subject.people[0]}"
+            if subject.people
+            else "no person labelled this field"
+        )
+        known = f"{why}: how well people agree with each other on it is unknown"
         if not blocks:
             return Section("ceiling", title, absent=known)
         blocks.insert(0, Paragraph(known[0].upper() + known[1:] + ".", "note"))
@@ -196,9 +201,10 @@ def _name(measure: Measure) -> str:
 
 
 def _pairs(subject: Subject) -> Table:
-    names = ("percent", subject.coefficient)
+    names = (subject.coefficient,) if subject.numeric else ("percent", subject.coefficient)
     rows: list[list[Cell]] = [
-        [f"{first} and {second}", percent, kappa, kappa] for first, second, percent, kappa in subject.pairs
+        [f"{first} and {second}", *([] if subject.numeric else [percent]), kappa, kappa]
+        for first, second, percent, kappa in subject.pairs
     ]
     columns = [Column("pair"), *(Column(NAMES[n], "brief") for n in names), Column("", "n")]
     return Table("pairs", "Every two people", columns, rows)
@@ -244,12 +250,15 @@ def spread_table(key: str, caption: str, found: Pairs) -> Table:
 
 
 def _against(subject: Subject, source: str, other: str) -> Table:
-    pair = subject.together(source, other)
-    names = ["percent", subject.coefficient] if not subject.numeric else [subject.coefficient]
-    found = measures(pair, names, level=subject.level, field=subject.field)
+    if subject.numeric:
+        found = [subject.alpha_of_scores(source, other)]
+    else:
+        pair = subject.together(source, other)
+        found = measures(pair, ["percent", subject.coefficient], level=subject.level, field=subject.field)
     rows: list[list[Cell]] = [[_name(m), m, m] for m in found]
     caption = f"{'The majority of people' if source == subject.majority else source} against {other}"
-    return Table(f"people_{other}", caption, _columns("measure", "value (95 % interval)"), rows)
+    key = f"people_{other}" if subject.majority or len(subject.people) == 1 else f"people_{source}_{other}"
+    return Table(key, caption, _columns("measure", "value (95 % interval)"), rows)
 
 
 def tie_note(subject: Subject) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +10,14 @@ import numpy as np
 from annotate.report.model import Ruling
 from annotate.report.people import NAMES
 from annotate.report.subject import Subject
-from judge.stats import MISSING, AltTest, Ratings, Verdict, verdict
+from judge.stats import MISSING, AltTest, Ratings, Verdict, measures, verdict
 
 # Above this share of one label a judge can agree with people without telling units apart.
 ONE_SIDED = 0.95
+# Above this share of units without a label of the judge a reader must know.
+SILENT = 0.05
+# A label with fewer units says nothing of how often the judge is silent on it; a smaller gap is no pattern.
+FEW, UNEVEN = 10, 0.1
 
 
 def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
@@ -27,7 +32,7 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
         found = verdict(
             _table(subject, judge),
             judge,
-            subject.people,
+            _people(subject),
             reference=subject.reference,
             epsilon=subject.asked.epsilon,
             margin=subject.asked.margin,
@@ -44,7 +49,7 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
                 judge=judge,
                 decision=found.decision,
                 sentence=_sentence(subject, judge, found),
-                rule=found.rule,
+                rule=_named(found.rule),
                 because=_because(found),
                 more_units=found.more_units,
                 more_questions=found.more_clusters,
@@ -56,6 +61,12 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
     return rulings, tests, ""
 
 
+def _people(subject: Subject) -> Sequence[str]:
+    """Who takes part: a single person does not, where another reference was asked for by name."""
+    one = len(subject.people) == 1 and subject.asked.reference in ("gold", "adjudicated")
+    return [] if one else subject.people
+
+
 def _table(subject: Subject, judge: str) -> Ratings:
     """The units that the judge was asked about and somebody else labelled: what a verdict can rest on."""
     others = [*subject.people, *([subject.reference] if subject.reference else [])]
@@ -65,14 +76,19 @@ def _table(subject: Subject, judge: str) -> Ratings:
 
 
 def _because(found: Verdict) -> str:
-    text = found.because
-    for name, told in NAMES.items():
-        text = text.replace(f"{name}_difference", f"the difference of {told}").replace(f"{name} ", f"{told} ")
+    text = _named(found.because)
     text = text[:1].upper() + text[1:]
     if found.alt_test is None:
         return text
     left = len(found.alt_test.skipped)
     return f"{text}, {len(found.alt_test.compared)} people tested" + (f" and {left} left out" if left else "")
+
+
+def _named(text: str) -> str:
+    """Measures by the names that people know."""
+    for name, told in sorted(NAMES.items(), key=lambda pair: -len(pair[0])):
+        text = text.replace(f"{name}_difference", f"the difference of {told}").replace(f"{name} ", f"{told} ")
+    return text
 
 
 def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
@@ -85,23 +101,81 @@ def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
         warnings.append(
             f"{judge} gave the label '{label}' to {n:,} of {int(counts.sum()):,} units: it hardly tells units apart."
         )
-    asked = int(subject.asked_units[judge].sum())
-    unlabelled = asked - int((codes != MISSING).sum())
-    if unlabelled > asked / 20:
-        warnings.append(f"{judge} has no label on {unlabelled:,} of {asked:,} units it was asked about.")
-    return tuple(warnings)
+    asked, given = _asked_and_given(subject, judge)
+    if asked - given > SILENT * asked:
+        told = f"{judge} has no label on {asked - given:,} of {asked:,} units it was asked about."
+        warnings.append(" ".join([told, *_not_at_random(subject, judge)]))
+    return (*warnings, *_at_chance(subject))
+
+
+def _not_at_random(subject: Subject, judge: str) -> list[str]:
+    """Whether the judge falls silent on some labels more than on others."""
+    if subject.reference is None or subject.numeric:
+        return []
+    mine, truth = subject.labels_of(judge), subject.labels_of(subject.reference)
+    asked = subject.asked_units[judge]
+    silent = {}
+    for code, label in enumerate(subject.found.domain):
+        of_label = asked & (truth == code)
+        if of_label.sum() >= FEW:
+            silent[label] = float((mine[of_label] == MISSING).mean())
+    if len(silent) < 2 or max(silent.values()) - min(silent.values()) < UNEVEN:
+        return []
+    shares = ", ".join(f"{share:.0%} of '{label}'" for label, share in silent.items())
+    return [
+        f"By the reference those are {shares}: what is missing is not random, and agreement speaks only of the rest."
+    ]
+
+
+def _at_chance(subject: Subject) -> list[str]:
+    """People who do not agree with each other can be stood in for by anything."""
+    if len(subject.people) < 2 or subject.numeric:
+        return []
+    (alpha,) = measures(
+        subject.among_people, ["krippendorff_alpha"], level=subject.level, field=subject.field
+    )
+    if alpha.value is None or alpha.low is None or alpha.low > 0:
+        return []
+    return [
+        f"People agree with each other no better than chance may explain (Krippendorff's alpha {alpha.value:.3f}, "
+        f"{alpha.low:.3f} to {alpha.high:.3f}): a judge that guesses could stand in for them, so trust would say little."
+    ]
 
 
 def _sentence(subject: Subject, judge: str, found: Verdict) -> str:
     whom = "people" if subject.people else subject.reference_text
     if found.decision == "trust":
-        return f"Trust {judge} on '{subject.field}': by the rule below it may stand in for {whom}."
+        asked, given = _asked_and_given(subject, judge)
+        where = (
+            f", where it gives a label ({given:,} of {asked:,} units)"
+            if asked - given > SILENT * asked
+            else ""
+        )
+        return f"Trust {judge} on '{subject.field}'{where}: by the rule below it may stand in for {whom}."
     if found.decision == "do not trust":
         return f"Do not trust {judge} on '{subject.field}': by the rule below it cannot stand in for {whom}."
     start = f"Undecided whether {judge} can be trusted on '{subject.field}': "
     if not found.more_units:
-        return start + "no number of further labels can be named that would decide it."
+        if found.measures and found.measures[0].value is None:
+            start += f"{_named(found.because)}; "
+        return f"{start}no number of further labels can be named that would decide it."
     units = f"about {found.more_units:,} more labelled unit{'s' if found.more_units > 1 else ''}"
     if found.more_clusters and found.more_clusters != found.more_units:
         units += f" (of {found.more_clusters:,} more question{'s' if found.more_clusters > 1 else ''})"
-    return start + f"{units} would be needed to decide, if the agreement stays as it is."
+    if len(subject.people) > 1:
+        units += ", each of them by all people,"
+    text = f"{start}{units} would decide with a chance of 80 %, if the agreement stays as it is."
+    used = found.measures[0].n_units if found.measures else int(_table(subject, judge).n_units)
+    left = _asked_and_given(subject, judge)[0] - used
+    if found.more_units > left:
+        text += (
+            f" That is more than the {left:,} others that this judge was asked about."
+            if left
+            else (" This judge was asked about no others.")
+        )
+    return text
+
+
+def _asked_and_given(subject: Subject, judge: str) -> tuple[int, int]:
+    """How many units the judge was asked about, and on how many it has a label."""
+    return int(subject.asked_units[judge].sum()), int((subject.labels_of(judge) != MISSING).sum())

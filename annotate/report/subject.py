@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from annotate.study import NUMERIC, Labelled
-from judge.stats import MISSING, Ratings, measures
+from judge.stats import MISSING, Ratings, measures, scores_alpha
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.types import AnnotatorKind, Measure
 
@@ -153,6 +153,11 @@ class Subject:
         found = []
         for first, second in combinations(self.people, 2):
             pair = self.among_people.select([first, second])
+            if self.numeric:
+                # Numbers are seldom the same to the last digit: how often they are says nothing.
+                alpha = self.alpha_of_scores(first, second)
+                found.append((first, second, alpha, alpha))
+                continue
             percent, kappa = measures(pair, ["percent", self.coefficient], level=self.level, field=self.field)
             found.append((first, second, percent, kappa))
         return found
@@ -176,6 +181,11 @@ class Subject:
         """One coefficient of two annotators, on the units both were asked about."""
         (found,) = measures(self.together(first, second), [name], level=self.level, field=self.field)
         return found
+
+    def alpha_of_scores(self, *names: str) -> Measure:
+        """Interval alpha of these annotators' numbers, on the units that all of them were asked about."""
+        table = self.together(*names)
+        return scores_alpha(self.scores(*names), clusters=table.clusters, annotators=names, field=self.field)
 
     def scores(self, *names: str) -> FloatArray:
         """The numbers of these annotators on the units that all of them were asked about."""

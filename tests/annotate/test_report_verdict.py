@@ -44,8 +44,8 @@ def units(
     ]
 
 
-def report(folder: Path, made: list[U], **asked: Any) -> Document:
-    with Store.open(study(folder / "study.db", made), create=False) as store:
+def report(folder: Path, made: list[U], name: str = "study", **asked: Any) -> Document:
+    with Store.open(study(folder / f"{name}.db", made), create=False) as store:
         return build(store, Asked(**asked))
 
 
@@ -82,7 +82,11 @@ def test_gold_only_undecided_names_the_units_still_needed(tmp_path: Path) -> Non
     (ruling,) = report(tmp_path, units(50, lambda i: i < 8, gold=True)).rulings
     assert ruling.decision == "undecided"
     assert ruling.more_units is not None and 15_000 < ruling.more_units < 40_000
-    assert f"about {ruling.more_units:,} more labelled units would be needed to decide" in ruling.sentence
+    assert (
+        f"about {ruling.more_units:,} more labelled units would decide with a chance of 80 %"
+        in ruling.sentence
+    )
+    assert ruling.sentence.endswith("This judge was asked about no others.")
 
 
 def test_the_threshold_is_an_option(tmp_path: Path) -> None:
@@ -227,3 +231,36 @@ def test_a_reference_that_is_not_there_is_refused(tmp_path: Path, reference: str
 
     with pytest.raises(UsageError, match="references there are: gold"):
         report(tmp_path, units(20, never, gold=True), reference=reference)
+
+
+def test_labels_that_are_missing_for_one_class_are_told(tmp_path: Path) -> None:
+    # Sixty of each label; the judge refuses all that are 'refute' and 6 of 'support', and is right on the rest.
+    made = units(120, never, gold=True)
+    refused = [u for u in made if u.gold == R] + [u for u in made if u.gold == S][:6]
+    for u in refused:
+        u.judges = {"m/judge": Status.REFUSED}
+    found = report(tmp_path, made).rulings[0]
+    told = " ".join(found.warnings)
+    assert "no label on 66 of 120 units" in told
+    assert (
+        "By the reference those are 10% of 'support', 100% of 'refute': what is missing is not random" in told
+    )
+
+
+def test_people_who_agree_by_chance_are_told(tmp_path: Path) -> None:
+    # ann and bob agree on half of 200 units, as two coins do.
+    made = units(200, never, ann=lambda i: i % 4 > 1, bob=lambda i: i % 8 > 3)
+    (ruling,) = report(tmp_path, made).rulings
+    assert any(
+        text.startswith("People agree with each other no better than chance") for text in ruling.warnings
+    )
+    clear = report(tmp_path, units(200, never, ann=never, bob=never), name="b").rulings[0]
+    assert clear.warnings == ()
+
+
+def test_a_reference_asked_for_by_name_decides_where_there_is_one_person(tmp_path: Path) -> None:
+    made = units(200, lambda i: i < 10, gold=True, ann=lambda i: i < 60)
+    by_person = report(tmp_path, made).rulings[0]
+    assert "('ann')" in by_person.rule and by_person.measures[0].annotators == ("m/judge", "ann")
+    by_gold = report(tmp_path, made, name="b", reference="gold").rulings[0]
+    assert "('gold')" in by_gold.rule and by_gold.measures[0].annotators == ("m/judge", "gold")
