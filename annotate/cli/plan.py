@@ -14,6 +14,7 @@ from judge.errors import BadInput, Exit, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from annotate.sheet import Sheet
     from judge.stats import Design, Plan
     from judge.types import Json
 
@@ -25,14 +26,25 @@ MOST_PER_QUESTION = 10_000
 @click.option(
     "--measure",
     "name",
-    default="cohen_kappa",
-    show_default=True,
-    help="What to plan for: cohen_kappa[:linear|:quadratic], percent, krippendorff_alpha ...",
+    help="What to plan for: cohen_kappa[:linear|:quadratic] (the default), percent, krippendorff_alpha ...",
 )
 @click.option("--pair", metavar="A,B", help="Whose labels are the pilot. Default: judge and reference.")
 @click.option("--reference", metavar="NAME", help="As in annotate agreement.")
 @click.option("--width", type=float, help="The interval shall be this wide, from end to end.")
-@click.option("--threshold", type=float, help="The interval shall lie on one side of this, as in 0.667.")
+@click.option(
+    "--threshold",
+    type=float,
+    help="The interval shall lie on one side of this, as in 0.667 (which --verdict takes).",
+)
+@click.option(
+    "--verdict",
+    is_flag=True,
+    help="A verdict on each judge: what it still needs, by the rule that the number of people takes.",
+)
+@click.option(
+    "--epsilon", default=0.2, show_default=True, help="Alt-test: 0.2 experts, 0.15 skilled, 0.1 crowd."
+)
+@click.option("--margin", type=float, help="--verdict, two people: the difference's margin, or -0.1.")
 @click.option("--power", default=0.8, show_default=True, help="Chance that it does, if the value stays.")
 @click.option("--confidence", default=0.95, show_default=True)
 @click.option("--expect", type=float, help="No pilot: the value you expect.")
@@ -51,14 +63,22 @@ def plan(**given: Any) -> int:
     annotate plan --expect 0.7 --shares 0.4,0.3,0.3 --width 0.2 --per-question 5 --icc 0.1
     annotate plan --field stance --run last --threshold 0.667
     annotate plan votes.csv --unit unit --annotator who --label label --judge gpt --width 0.1
+    annotate plan votes.csv --unit unit --annotator who --label label --judge gpt --verdict --epsilon 0.15
 
     From a pilot (a field of the study, or a TABLE as in annotate agreement), or from what you expect
     (--expect). It prints what it assumes.
     """
-    if given["width"] is None and given["threshold"] is None:
-        raise UsageError("plan for what? --width 0.2 (an interval) or --threshold 0.667 (a decision)")
+    if given["width"] is None and given["threshold"] is None and not given["verdict"]:
+        raise UsageError(
+            "plan for what? --width 0.2 (an interval), --threshold 0.667 (a decision) or --verdict (on a judge)"
+        )
     if not 0 < given["confidence"] < 1 or not 0 < given["power"] < 1:
         raise UsageError("--confidence and --power lie between 0 and 1")
+    if given["verdict"]:
+        return _verdict(given)
+    if given["margin"] is not None:
+        raise UsageError("--margin goes with --verdict")
+    given["name"] = given["name"] or "cohen_kappa"
     design, names, assumed = _expected(given) if given["expect"] is not None else _pilot(given)
     if given["icc"] is not None:
         if not 0 <= given["icc"] <= 1:
@@ -100,6 +120,44 @@ def plan(**given: Any) -> int:
     return Exit.DONE
 
 
+def _verdict(given: dict[str, Any]) -> int:
+    from annotate.agreement import Field
+    from annotate.cli import _plan_verdict as verdict
+
+    for name in ("width", "expect", "shares", "pair", "per_question", "icc"):
+        if given[name] is not None:
+            raise UsageError(
+                f"--verdict plans from the labels there are: leave out --{name.replace('_', '-')}"
+            )
+    for name, least in (("epsilon", 0), ("margin", -2), ("threshold", -1)):
+        if given[name] is not None and not least <= given[name] <= 1:
+            raise UsageError(f"--{name} {given[name]:g}: a number from {least} to 1")
+    if given["name"]:
+        check_measures([given["name"]])
+    plans = verdict.verdict_plans(Field(_one_sheet(given), given["reference"]), given)
+    if given["as_json"]:
+        emit_json(
+            "plan_verdict",
+            {
+                "source": str(given["table"] or given["db"]),
+                "confidence": given["confidence"],
+                "power": given["power"],
+                "epsilon": given["epsilon"],
+                "judges": [verdict.as_json(one) for one in plans],
+            },
+        )
+    else:
+        print("\n\n".join(verdict.text(one) for one in plans))
+    return Exit.DONE
+
+
+def _one_sheet(given: dict[str, Any]) -> Sheet:
+    found = sheets(given)
+    if len(found) != 1:
+        raise UsageError(f"name one --field; there are {', '.join(sheet.field for sheet in found)}")
+    return found[0]
+
+
 def _expected(given: dict[str, Any]) -> tuple[Design, list[str] | None, list[str]]:
     """The design from --expect and --shares, and what that takes for granted."""
     from judge.stats import expected_kappa, expected_rate
@@ -136,16 +194,14 @@ def _pilot(given: dict[str, Any]) -> tuple[Design, list[str] | None, list[str]]:
     if given["shares"]:
         raise UsageError("--shares goes with --expect; a pilot has its own")
     check_measures([given["name"]])
-    found = sheets(given)
-    if len(found) != 1:
-        raise UsageError(f"name one --field; there are {', '.join(sheet.field for sheet in found)}")
-    field = Field(found[0], given["reference"])
+    sheet = _one_sheet(given)
+    field = Field(sheet, given["reference"])
     if field.are_scores:
-        raise BadInput(f"'{found[0].field}' has continuous numbers: planning takes labels, or --expect")
+        raise BadInput(f"'{sheet.field}' has continuous numbers: planning takes labels, or --expect")
     (key,) = field.keys([given["name"]], True)
     names = _names(field, given["pair"], METRICS[key].pair)
     ratings = field.table(names)
-    design = pilot(ratings, key, level=found[0].level)
+    design = pilot(ratings, key, level=sheet.level)
     who = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
     of_questions = f" of {design.n_clusters:,} questions" if ratings.clustered else ""
     assumed = [

@@ -40,6 +40,7 @@ from judge.stats.planning import (
 )
 from judge.stats.ratings import MISSING, Ratings
 from judge.stats.reliability import Bin, Calibration, calibration, scaled, temperature
+from judge.stats.verdict_plan import Needed, VerdictPlan, plan_verdict
 
 __all__ = [
     "EPSILON",
@@ -56,9 +57,11 @@ __all__ = [
     "Design",
     "LabelSets",
     "Majority",
+    "Needed",
     "Plan",
     "Ratings",
     "Verdict",
+    "VerdictPlan",
     "alt_test",
     "benjamini_yekutieli",
     "calibration",
@@ -82,6 +85,7 @@ __all__ = [
     "pilot",
     "pilot_mean",
     "plan_decision",
+    "plan_verdict",
     "plan_width",
     "rogan_gladen",
     "scaled",

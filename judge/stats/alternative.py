@@ -147,7 +147,7 @@ def to_win(row: Compared, test: AltTest, power: float = 0.8) -> tuple[int, int] 
     below epsilon: more labels would win nothing.
     """
     distance = test.epsilon - (row.annotator_wins - row.judge_wins)
-    if distance <= 0 and not row.won:
+    if distance < 1e-9 and not row.won:
         return None
     more = max(0, ENOUGH - row.n_clusters)
     if not row.won:

@@ -242,5 +242,5 @@ def _by_alt_test(test: AltTest, people: Sequence[str], level: str) -> Verdict:
     close = [row for row in test.compared if row.won or row.annotator_wins - row.judge_wins < test.epsilon]
     if len(close) < half:
         return done("do not trust", because)
-    more = sorted(needed for needed in (to_win(row, test) for row in close) if needed)[half - 1]
-    return done("undecided", because, more)
+    needed = sorted(more for more in (to_win(row, test) for row in close) if more)
+    return done("undecided", because, needed[half - 1] if len(needed) >= half else None)

@@ -168,7 +168,9 @@ def test_what_a_win_still_takes() -> None:
     # With a chance of one half z is 1.95996: 40 * .96036 = 38.4, there already, but not won: one more.
     assert to_win(close, of(close), power=0.5) == (1, 2)
     assert to_win(row(0.25, 40), of(close)) is None
+    # 8 of 40 is .2 up to rounding: no distance to go, and not 1e30 units.
     assert to_win(row(0.2, 40), of(close)) is None
+    assert to_win(row(0.2 - 1e-16, 40), of(close)) is None
     assert to_win(row(0.1, 40, won=True), of(close)) == (0, 0)
     # Won by the signed-rank test on 12 questions: 18 more until the t-test says so.
     assert to_win(row(0.0, 12, won=True), of(close)) == (18, 36)

@@ -1,0 +1,106 @@
+"""annotate plan --verdict: what a verdict on each judge still needs, by the rule that its number of people takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from annotate.agreement import Field
+from annotate.cli._show import table
+from judge.console import visible
+from judge.errors import BadInput, UsageError
+from judge.stats.verdict_plan import Needed, VerdictPlan, plan_verdict
+
+if TYPE_CHECKING:
+    from judge.types import Json
+
+RULES = {
+    "alt_test": "three people or more: the alt-test",
+    "difference": "two people: the paired difference against the margin",
+    "threshold": "one source of labels: the agreement against the threshold",
+}
+
+
+def verdict_plans(field: Field, given: Mapping[str, Any]) -> list[VerdictPlan]:
+    """A plan for each judge of the field. Raises UsageError without a judge, BadInput for what cannot be judged."""
+    if not field.judges:
+        raise UsageError("--verdict is on a judge: --judge NAME, or a judge run")
+    if field.are_scores:
+        raise BadInput(f"'{field.sheet.field}' has continuous numbers: a verdict takes labels")
+    if not field.people and field.reference is None:
+        raise BadInput(
+            f"'{field.sheet.field}' has nobody to compare a judge with: import gold labels, or votes"
+        )
+    usual = {"ordinal": "cohen_kappa:quadratic", "nominal": "cohen_kappa"}
+    name = given["name"] or usual.get(field.sheet.level, "krippendorff_alpha")
+    (key,) = field.keys([name], True)
+    limits = {key: value for key in ("margin", "threshold") if (value := given[key]) is not None}
+    return [
+        plan_verdict(
+            field.ratings,
+            judge,
+            field.people,
+            reference=field.reference if field.reference != judge else None,
+            epsilon=given["epsilon"],
+            name=key,
+            level=field.sheet.level,
+            power=given["power"],
+            confidence=given["confidence"],
+            **limits,
+        )
+        for judge in field.judges
+    ]
+
+
+def as_json(plan: VerdictPlan) -> dict[str, Json]:
+    """One judge of the document."""
+    return {
+        "judge": plan.judge,
+        "regime": plan.regime,
+        "decision": plan.decision,
+        "rule": plan.verdict.rule,
+        "because": plan.verdict.because,
+        "people_needed": plan.people_needed,
+        "more_clusters": plan.more_clusters,
+        "more_units": plan.more_units,
+        "assumed": list(plan.assumed),
+        "rows": [
+            {
+                "annotators": list(row.annotators),
+                "value": row.value,
+                "limit": row.limit,
+                "n_clusters": row.n_clusters,
+                "n_units": row.n_units,
+                "more_clusters": row.more_clusters,
+                "more_units": row.more_units,
+                "why": row.why,
+            }
+            for row in plan.rows
+        ],
+    }
+
+
+def text(plan: VerdictPlan) -> str:
+    """The plan for a terminal: the rule, what is there, what is missing, what is assumed."""
+    lines = [f"{plan.judge}: {plan.decision} ({RULES[plan.regime]})", plan.verdict.because, ""]
+    whom = "person" if plan.regime == "alt_test" else "annotators"
+    value = "gap" if plan.regime == "alt_test" else "value"
+    head = [whom, value, "limit", "questions", "units", "more questions", "more units", ""]
+    lines += [table(head, [_cells(row) for row in plan.rows]), "", _needs(plan), ""]
+    lines += [f"- rule: {plan.verdict.rule}", *(f"- {line}" for line in plan.assumed)]
+    return visible("\n".join(lines))
+
+
+def _cells(row: Needed) -> list[Any]:
+    counts = [row.n_clusters, row.n_units, row.more_clusters, row.more_units]
+    return [", ".join(row.annotators), row.value, row.limit, *counts, row.why]
+
+
+def _needs(plan: VerdictPlan) -> str:
+    if plan.decision != "undecided":
+        return "Decided: no more labels are needed for a verdict."
+    if plan.more_units is None or plan.more_clusters is None:
+        return "No number of labels can be named that would decide it."
+    who = f"each of {plan.people_needed} people" if plan.regime == "alt_test" else "each of them"
+    questions = f" on {plan.more_clusters:,} more questions" if plan.more_clusters != plan.more_units else ""
+    return f"Still needed: about {plan.more_units:,} more units{questions}, labelled by {who}."
