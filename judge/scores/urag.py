@@ -20,8 +20,7 @@ from judge.scores.compare import over
 from judge.scores.score import Score, StatusArray, scored
 from judge.scores.tables import coded, column, flags
 from judge.scores.units import Units
-from judge.stats import nonconformity, threshold
-from judge.stats.conformal import TOLERANCE, Convention
+from judge.stats.conformal import Convention, calibrated, members
 from judge.stats.conformal import Score as ConformalScore
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 
@@ -140,29 +139,15 @@ def sets(
     fit, used = calibration.where(calibration.known), test.known
     if not len(fit.units):
         raise BadInput("no calibration question has probabilities and a correct answer")
-    truth = fit.correct[:, None]
     found, limits = [], []
     for score in SCORES:
-        cal = np.take_along_axis(nonconformity(fit.probabilities, score, convention), truth, axis=1)[:, 0]
-        limit = threshold(cal, alpha, convention)
+        limit = calibrated(fit.probabilities, fit.correct, score, alpha, convention)
         kept = np.zeros(test.available.shape, dtype=bool)
         # An option that a question does not have is in no set, not even in a full one.
         kept[used] = members(test.probabilities[used], limit, score, convention) & test.available[used]
         found.append(kept)
         limits.append(limit)
     return Sets(found[0], found[1], limits[0], limits[1])
-
-
-def members(
-    probabilities: FloatArray, limit: float, score: ConformalScore, convention: Convention
-) -> BoolArray:
-    """The sets of `judge.stats.label_sets` for a threshold, without its measures, which cost most of its time."""
-    inside: BoolArray = nonconformity(probabilities, score, convention) <= limit + TOLERANCE
-    if convention == "urag_repo" and score == "aps" and len(inside):
-        blank = ~inside.any(axis=1)
-        # The last of equally likely options, as the reversed argsort of the repository has it.
-        inside[blank, np.argsort(probabilities[blank], axis=1)[:, -1]] = True
-    return inside
 
 
 def scores(

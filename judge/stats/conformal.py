@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from judge.errors import BadInput
 from judge.stats.bootstrap import How
 from judge.stats.continuous import mean
-from judge.stats.ratings import BoolArray, FloatArray
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.stats.reliability import checked
 from judge.types import Measure
 
@@ -69,12 +69,8 @@ def label_sets(
             raise BadInput(f"conformal sets need probabilities and a true label for every {half} unit")
     if cal_p.shape[1] != p.shape[1]:
         raise BadInput(f"{cal_p.shape[1]} labels in the calibration half, {p.shape[1]} in the test half")
-    cal_scores = nonconformity(cal_p, score, convention)[np.arange(len(cal_y)), cal_y]
-    limit = threshold(cal_scores, alpha, convention)
-    sets: BoolArray = nonconformity(p, score, convention) <= limit + TOLERANCE
-    if convention == "urag_repo" and score == "aps" and len(p):
-        blank = ~sets.any(axis=1)
-        sets[blank, _descending(p)[blank, 0]] = True
+    limit = calibrated(cal_p, cal_y, score, alpha, convention)
+    sets = members(p, limit, score, convention)
     covered = sets[np.arange(len(y)), y].astype(np.float64)
     size = sets.sum(axis=1).astype(np.float64)
 
@@ -98,6 +94,29 @@ def label_sets(
         over((size == 0).astype(np.float64), "empty_sets"),
         tuple(by_label),
     )
+
+
+def calibrated(
+    probabilities: FloatArray,
+    codes: IntArray,
+    score: Score = "lac",
+    alpha: float = 0.1,
+    convention: Convention = "exact",
+) -> float:
+    """The `threshold` that calibration units with these true labels give. Raises BadInput as `threshold` does."""
+    true = np.take_along_axis(nonconformity(probabilities, score, convention), codes[:, None], axis=1)[:, 0]
+    return threshold(true, alpha, convention)
+
+
+def members(
+    probabilities: FloatArray, limit: float, score: Score = "lac", convention: Convention = "exact"
+) -> BoolArray:
+    """The sets `[units, labels]` of a threshold; see `label_sets`, which also measures them."""
+    inside: BoolArray = nonconformity(probabilities, score, convention) <= limit + TOLERANCE
+    if convention == "urag_repo" and score == "aps" and len(inside):
+        blank = ~inside.any(axis=1)
+        inside[blank, _descending(probabilities)[blank, 0]] = True
+    return inside
 
 
 def nonconformity(

@@ -91,7 +91,7 @@ def _ambiguous(study: Study, rest: Choices, made: Sets, label: pd.Series) -> Non
     import numpy as np
     import pandas as pd
 
-    from judge.scores.urag import members
+    from judge.stats.conformal import members
 
     score = study.option("by-score")
     limit = made.threshold_lac if score == "lac" else made.threshold_aps
