@@ -51,6 +51,10 @@ _SETTINGS: Any = {
     "figure.facecolor": "none",
     "axes.facecolor": "none",
 }
+# Narrow enough to be read on a telephone, where the page scales a drawing down to its width.
+WIDTH = 4.8
+# Pixels from which scaling down leaves nothing to read: such a drawing scrolls there.
+WIDE = 600
 _lock = threading.Lock()
 
 
@@ -110,7 +114,7 @@ def _cell(i: int, j: int, share: float) -> Any:
 
 def _forest(figure: Any, data: Mapping[str, Json]) -> None:
     rows = list(reversed(data["rows"]))
-    figure.set_size_inches(7.2, 0.9 + 0.3 * len(rows))
+    figure.set_size_inches(WIDTH, 0.9 + 0.4 * len(rows))
     axes = figure.add_subplot()
     axes.axvline(0, color=COLOUR["rule"], linewidth=0.8, zorder=0)
     if data["threshold"] is not None:
@@ -124,19 +128,16 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
     )
     axes.set_xlim(max(-1.05, low - 0.05), 1.05)
     for y, r in enumerate(rows):
+        _above(axes, y + 0.17, _short(r["label"], 56))
+        _beside(axes, y, "undefined" if r["value"] is None else _two(r["value"]))
         if r["value"] is None:
-            axes.text(0.02, y, "undefined", va="center", color=COLOUR["soft"], fontsize=9)
             continue
         colour, mark = (COLOUR["judge"], "o") if r["group"] == "judge" else (COLOUR["people"], "D")
         if r["low"] is not None:
             axes.plot([r["low"], r["high"]], [y, y], color=colour, linewidth=2, solid_capstyle="round")
         axes.plot([r["value"]], [y], mark, color=colour, markersize=6 if mark == "o" else 5.5)
-        axes.annotate(
-            _two(r["value"]), (r["value"], y), (0, 5), textcoords="offset points", ha="center", fontsize=8
-        )
-    axes.set_ylim(-0.6, len(rows) - 0.3)
-    axes.set_yticks(range(len(rows)), [_short(r["label"], 52) for r in rows])
-    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(-0.5, len(rows) - 0.3)
+    axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     groups = {r["group"] for r in rows}
     handles = [
@@ -148,8 +149,17 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
     axes.set_xlabel(_short(data["label"], 60))
 
 
+def _above(axes: Any, y: float, text: str) -> None:
+    """The name of a row above its drawing, which then has the whole width."""
+    axes.text(0, y, text, transform=axes.get_yaxis_transform(), ha="left", va="bottom", fontsize=9)
+
+
+def _beside(axes: Any, y: float, text: str) -> None:
+    axes.text(1.015, y, text, transform=axes.get_yaxis_transform(), ha="left", va="center", fontsize=9)
+
+
 def _histogram(figure: Any, data: Mapping[str, Json]) -> None:
-    figure.set_size_inches(6.4, 2.4)
+    figure.set_size_inches(WIDTH, 2.4)
     axes = figure.add_subplot()
     values = data["values"]
     low = -1.0 if min(values) < -0.5 else -0.5 if min(values) < 0 else 0.0
@@ -162,7 +172,7 @@ def _histogram(figure: Any, data: Mapping[str, Json]) -> None:
 
 def _bars(figure: Any, data: Mapping[str, Json]) -> None:
     rows = list(reversed(data["rows"]))
-    figure.set_size_inches(7.2, 1.0 + 0.34 * len(rows))
+    figure.set_size_inches(WIDTH, 1.0 + 0.46 * len(rows))
     axes = figure.add_subplot()
     handles = []
     for k in range(min(LABELS, len(data["labels"]))):
@@ -172,7 +182,7 @@ def _bars(figure: Any, data: Mapping[str, Json]) -> None:
             range(len(rows)),
             width,
             left=left,
-            height=0.72,
+            height=0.5,
             color=COLOUR[f"label{k}"],
             linewidth=1.2,
             edgecolor=COLOUR["paper"],
@@ -193,8 +203,10 @@ def _bars(figure: Any, data: Mapping[str, Json]) -> None:
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
     axes.spines["left"].set_visible(False)
-    axes.set_yticks(range(len(rows)), [f"{_short(r['name'], 44)} ({r['n']:,})" for r in rows])
-    axes.tick_params(axis="y", length=0)
+    axes.set_yticks([])
+    axes.set_ylim(-0.4, len(rows) - 0.3)
+    for y, r in enumerate(rows):
+        _above(axes, y + 0.28, f"{_short(r['name'], 56)} ({r['n']:,})")
     figure.legend(
         handles,
         [_short(x) for x in data["labels"][:LABELS]],
@@ -267,7 +279,10 @@ def _inline(document: str, key: str, title: str, text: str) -> str:
         if XLINK in element.attrib:
             element.set("href", element.attrib.pop(XLINK).replace("#", f"#{key}-"))
     _, _, width, height = (float(v) for v in root.attrib["viewBox"].split())
-    root.attrib.update({"width": f"{width * 4 / 3:.0f}", "height": f"{height * 4 / 3:.0f}"})
+    pixels = width * 4 / 3
+    root.attrib.update({"width": f"{pixels:.0f}", "height": f"{height * 4 / 3:.0f}"})
+    if pixels > WIDE:
+        root.set("class", "wide")
     root.set("role", "img")
     root.set("aria-labelledby", f"{key}-title {key}-desc")
     for tag, told in (("desc", text), ("title", title)):

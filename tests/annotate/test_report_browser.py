@@ -132,6 +132,41 @@ def test_nothing_sticks_out_on_a_telephone(page_file: Path) -> None:
     run(check, page_file)
 
 
+def test_drawings_and_tables_can_be_read_on_a_telephone(page_file: Path) -> None:
+    async def check(page: Page) -> None:
+        await page.look(width=400)
+        drawings = await page.script(
+            "[...document.querySelectorAll('figure svg:not(.wide)')].map(e => [e.getBoundingClientRect().right, "
+            "e.closest('.scroll').getBoundingClientRect().right, e.getBoundingClientRect().width / e.viewBox.baseVal.width])"
+        )
+        assert len(drawings) >= 4
+        for right, edge, scale in drawings:
+            assert right <= edge + 1, "the whole drawing is seen"
+            # Labels are 9 units high in the drawing; below 9 pixels they are hard to read.
+            assert 9 * scale >= 9
+        points = (
+            "[...document.querySelectorAll('#f-forest svg use')].map(e => e.getBoundingClientRect().right)"
+        )
+        found = await page.script(points)
+        assert len(found) >= 6 and max(found) < 400
+        # Where a table is wider than the screen, a shadow at its edge says so; it goes when the end is reached,
+        # because the covers move with the content.
+        hint = "(e => [e.backgroundImage.split('linear-gradient').length - 1, e.backgroundAttachment])"
+        wide = "[...document.querySelectorAll('.scroll')].find(e => e.scrollWidth > e.clientWidth + 1)"
+        assert await page.script(f"{hint}(getComputedStyle({wide}))") == [4, "local, local, scroll, scroll"]
+        named = f"{wide}.getAttribute('role') === 'region' && {wide}.tabIndex === 0 && !!{wide}.ariaLabel"
+        assert await page.script(named) is True
+        # A table of one value with its counts needs no scrolling: labels, value, units, questions, coverage.
+        assert (
+            await page.script(
+                "(e => e.scrollWidth - e.clientWidth)(document.querySelector('#t-class_agreement').closest('.scroll'))"
+            )
+            <= 0
+        )
+
+    run(check, page_file)
+
+
 def test_the_keyboard_reaches_everything(page_file: Path) -> None:
     async def check(page: Page) -> None:
         async def press(key: str, code: int) -> None:
