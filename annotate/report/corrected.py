@@ -16,17 +16,16 @@ from annotate.report.batches import sampled
 from annotate.report.batches import weights as sample_weights
 from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table
 from annotate.report.subject import Subject
-from judge.stats import MISSING, rogan_gladen
+from judge.stats import MISSING, Estimand
 from judge.stats.ratings import FloatArray, IntArray
 from judge.store import Store
-from judge.suites.correction import Beside
 
 # Rates resample every question that was judged, not only those with labels: fewer resamples are enough there.
 REPLICATES = 1000
 CONFIDENCE = 0.95
 
 
-def class_shares(subject: Subject, judge: str, reference: str) -> Iterator[Beside]:
+def class_shares(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
     """The share of each label."""
     if subject.numeric:
         return
@@ -35,7 +34,7 @@ def class_shares(subject: Subject, judge: str, reference: str) -> Iterator[Besid
         yield _beside(subject, f"share of '{label}'", mine, theirs, rate=True)
 
 
-def mean_number(subject: Subject, judge: str, reference: str) -> Iterator[Beside]:
+def mean_number(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
     """The mean of a field whose labels are numbers."""
     if not subject.numeric:
         return
@@ -49,7 +48,7 @@ def mean_number(subject: Subject, judge: str, reference: str) -> Iterator[Beside
     )
 
 
-def accuracy(subject: Subject, judge: str, reference: str) -> Iterator[Beside]:
+def accuracy(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
     """How often the judge is right: by its own probability on every unit, by the reference where there is one."""
     if subject.numeric:
         return
@@ -64,7 +63,7 @@ def accuracy(subject: Subject, judge: str, reference: str) -> Iterator[Beside]:
     yield replace(_beside(subject, name, stated, right), bounds=(0.0, 1.0))
 
 
-ESTIMANDS: tuple[Callable[[Subject, str, str], Iterator[Beside]], ...] = (
+ESTIMANDS: tuple[Callable[[Subject, str, str], Iterator[Estimand]], ...] = (
     class_shares,
     mean_number,
     accuracy,
@@ -134,7 +133,7 @@ def _ties(subject: Subject) -> list[str]:
     ]
 
 
-def _weighing(weights: dict[str, float], rows: list[Beside]) -> Iterator[str]:
+def _weighing(weights: dict[str, float], rows: list[Estimand]) -> Iterator[str]:
     if not weights:
         return
     yield (
@@ -148,13 +147,13 @@ def _weighing(weights: dict[str, float], rows: list[Beside]) -> Iterator[str]:
 
 def _beside(
     subject: Subject, name: str, judge: FloatArray, human: FloatArray, *, rate: bool = False
-) -> Beside:
-    return Beside(
+) -> Estimand:
+    return Estimand(
         name, judge, human, subject.ratings.clusters, None, rate, (0.0, 1.0) if rate else None, subject.field
     )
 
 
-def _asked(subject: Subject, judge: str, e: Beside, weights: dict[str, float]) -> Beside:
+def _asked(subject: Subject, judge: str, e: Estimand, weights: dict[str, float]) -> Estimand:
     """Of the units that the judge was asked about: those it never saw belong to another population."""
     mask = subject.asked_units[judge]
     own = None
@@ -164,15 +163,19 @@ def _asked(subject: Subject, judge: str, e: Beside, weights: dict[str, float]) -
     return replace(e, judge=e.judge[mask], human=e.human[mask], clusters=e.clusters[mask], weights=own)
 
 
-def _row(e: Beside) -> list[Cell]:
+def _row(e: Estimand) -> list[Cell]:
     found = e.corrected(CONFIDENCE)
-    rate = None
-    if e.binary:
-        rate = rogan_gladen(
-            e.judge, e.human, clusters=e.clusters, weights=e.weights, field=e.field, replicates=REPLICATES
-        )
-    judged, labelled = int((~np.isnan(e.judge)).sum()), int((~np.isnan(e.human)).sum())
-    return [e.measure, found.judge_only, found.human_only, found.ppi, found.lam, rate, judged, labelled]
+    rate = e.by_rates(REPLICATES)
+    return [
+        e.measure,
+        found.judge_only,
+        found.human_only,
+        found.ppi,
+        found.lam,
+        rate,
+        e.n_judged,
+        e.n_labelled,
+    ]
 
 
 def _is(codes: IntArray, code: int) -> FloatArray:

@@ -7,27 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from annotate.report.subject import Subject
+from annotate.store import ADJUDICATED
 from judge.errors import AdjudgeError, NothingToScore
-from judge.stats import MISSING
+from judge.stats import MISSING, Estimand
 from judge.store import Store
 from judge.suites import chosen
 from judge.suites.chosen import Run
-from judge.suites.correction import Beside, beside
 from judge.suites.paper import Asked, Paper, Part
 from judge.suites.papers import PAPERS
-from judge.suites.people import MAJORITY, Reference
-from judge.suites.result import scores_of
+
+if TYPE_CHECKING:
+    from judge.suites.people import Reference
 
 
 @dataclass(frozen=True)
 class Found:
     """Measures of one judge beside the reference, under names that tell data set and system where there are several."""
 
-    measures: list[Beside]
+    measures: list[Estimand]
     notes: list[str]
 
 
@@ -41,10 +43,15 @@ def measures(store: Store, subject: Subject, judge: str, weights: Mapping[str, f
     parts = [(paper, part) for paper in PAPERS.values() for part in paper.parts if _rests(part, run)]
     if not parts:
         return found
-    reference = _reference(store, subject, weights)
+    from judge.suites.people import Reference  # with pandas: not for tasks that no paper asks for
+
+    name, labels = _reference(subject)
+    reference = Reference(name, {subject.field: labels}, _by_number(store, weights) if weights else None)
     places = _places(store, run)
     for paper, part in parts:
         for place in places:
+            if not paper.present(store, place.dataset):
+                continue
             try:
                 sides = _sides(store, paper, part, run, place, reference)
             except NothingToScore:
@@ -90,7 +97,10 @@ def _places(store: Store, run: Run) -> list[_Place]:
 
 def _sides(
     store: Store, paper: Paper, part: Part, run: Run, place: _Place, reference: Reference
-) -> list[Beside]:
+) -> list[Estimand]:
+    from judge.suites.correction import beside
+    from judge.suites.result import scores_of
+
     asked = Asked(
         models=(run.model,),
         runs=(run.run_id,),
@@ -108,17 +118,17 @@ def _sides(
     return [one for one in sides.found if not np.isnan(one.judge).all()]
 
 
-def _reference(store: Store, subject: Subject, weights: Mapping[str, float]) -> Reference:
-    """The reference of the report: its labels of this field, and those of the same kind of other fields."""
+def _reference(subject: Subject) -> tuple[str, dict[str, str]]:
+    """Whose labels of other fields are read, and the reference's labels of this one."""
+    from judge.suites.people import MAJORITY
+
     reference = subject.reference or ""
-    name = {"majority": MAJORITY if subject.majority else reference}.get(
-        str(subject.reference_kind), reference
-    )
-    codes = subject.labels_of(reference)
-    domain = subject.found.domain
-    units = subject.ratings.units
+    majority = subject.reference_kind == "majority" and subject.majority is not None
+    codes, domain, units = subject.labels_of(reference), subject.found.domain, subject.ratings.units
     labels = {units[i]: domain[codes[i]] for i in range(len(codes)) if codes[i] != MISSING}
-    return Reference(name, {subject.field: labels}, _by_number(store, weights) if weights else None)
+    if subject.decided is not None and reference == subject.decided.name:
+        return ADJUDICATED, labels
+    return MAJORITY if majority else reference, labels
 
 
 def _by_number(store: Store, weights: Mapping[str, float]) -> dict[int | str, float]:

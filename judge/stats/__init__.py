@@ -24,6 +24,7 @@ from judge.stats.conformal import LabelSets, label_sets, nonconformity, threshol
 from judge.stats.continuous import mean, scores_alpha
 from judge.stats.correction import Corrected, corrected_mean, rogan_gladen
 from judge.stats.decision import Verdict, verdict
+from judge.stats.estimand import Estimand
 from judge.stats.metrics import METRICS, measures, spread
 from judge.stats.multiple import benjamini_yekutieli, holm
 from judge.stats.paired import Comparison, compare, compare_judges
@@ -55,6 +56,7 @@ __all__ = [
     "Corrected",
     "DawidSkene",
     "Design",
+    "Estimand",
     "LabelSets",
     "Majority",
     "Needed",

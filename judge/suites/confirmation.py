@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judge.scores.score import Score
+    from judge.store.study import Store
     from judge.suites.rows import System
     from judge.suites.study import Study
 
@@ -49,6 +50,13 @@ def read(study: Study) -> list[Score]:
         scores += confirmation.answer_bias(pairs, answers)
     _files(study, pairs, entries, answers)
     return scores
+
+
+def present(store: Store, dataset: str) -> bool:
+    """Whether the data set has pairs."""
+    from judge.store import pairs
+
+    return dataset in pairs.datasets(store)
 
 
 def _pairs(study: Study) -> pd.DataFrame:
@@ -250,6 +258,7 @@ PAPER = Paper(
     name="confirmation",
     title="ConfirmBiasRAG (Retrieving Facts or Reinforcing Beliefs?): support ratios and confirmation bias of claim pairs",
     read=read,
+    present=present,
     parts=(
         Part("retrieval", ("stance",), "SR, CR, signed CR, neutral share, overlap, change between stages"),
         Part("answers", ("confirmation",), "CBR: both answers support their own claim"),

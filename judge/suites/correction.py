@@ -14,48 +14,19 @@ import numpy as np
 import pandas as pd
 
 from judge.scores.score import NOT_JUDGED, STATUSES, Score, mean
-from judge.stats import Corrected, corrected_mean
-from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.stats import Corrected, Estimand
+from judge.stats.ratings import BoolArray, FloatArray
 from judge.store.study import Store
 from judge.suites.paper import Asked, Paper
 from judge.suites.people import NOBODY, People, Reference, check
 from judge.types import Json, Status
 
 
-@dataclass(frozen=True, eq=False)
-class Beside:
-    """A mean over units by the judge and by people: a value a unit, nan for none, and the unit's question.
-
-    `weights`: see `judge.stats.corrected_mean`; `binary`: the values are 0 and 1.
-    """
-
-    measure: str
-    judge: FloatArray
-    human: FloatArray
-    clusters: IntArray
-    weights: FloatArray | None
-    binary: bool
-    bounds: tuple[float, float] | None
-    field: str | None = None
-
-    def corrected(self, confidence: float) -> Corrected:
-        """The three means, with the weight of the judge."""
-        return corrected_mean(
-            self.judge,
-            self.human,
-            clusters=self.clusters,
-            weights=self.weights,
-            bounds=self.bounds,
-            confidence=confidence,
-            field=self.field,
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Sides:
     """What two readings of a paper have in common; `left_out` are measures that are no means over units."""
 
-    found: Sequence[Beside]
+    found: Sequence[Estimand]
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -127,7 +98,7 @@ def beside(store: Store, paper: Paper, asked: Asked, scores: Sequence[Score], re
         weights, told = _weights(score, counted, ~np.isnan(human), known, reference)
         notes += [told] if told and told not in notes else []
         found.append(
-            Beside(
+            Estimand(
                 score.measure,
                 judge,
                 human,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from judge.scores.score import Score
+    from judge.store.study import Store
     from judge.suites.chosen import Run
     from judge.suites.study import Study
 
@@ -46,7 +47,7 @@ class Paper:
     `strata` are strata that only this paper has: name -> a function of the study that gives question -> stratum.
     `several` aggregates several judges' scores where the paper has a rule of its own: {judge: its scores} -> scores,
     which replace those of the same name in the mean over judges. `reads` tells the options under which the scores
-    rest on a run, where that is not the default.
+    rest on a run, where that is not the default; `present` whether a data set holds what the paper speaks of.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Paper:
     strata: Mapping[str, Callable[[Study], Mapping[Any, Any]]] = field(default_factory=dict)
     several: Callable[[Mapping[str, list[Score]]], list[Score]] | None = None
     reads: Callable[[Run], Mapping[str, str]] = lambda run: {}
+    present: Callable[[Store, str], bool] = lambda store, dataset: True
     help: str = ""
 
 

@@ -1,0 +1,64 @@
+"""What a correction is about: one mean over units, by the judge and by people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from judge.stats.correction import Corrected, corrected_mean, rogan_gladen
+from judge.stats.ratings import FloatArray, IntArray
+from judge.types import Measure
+
+
+@dataclass(frozen=True, eq=False)
+class Estimand:
+    """A mean over units: a value a unit by the judge and by people, nan for none, and the unit's question.
+
+    `weights`: for how many units a labelled one stands (see `corrected_mean`), None for all as many. `rate`: the values
+    are 0 and 1. `bounds`: the least and the greatest that a value can be.
+    """
+
+    measure: str
+    judge: FloatArray
+    human: FloatArray
+    clusters: IntArray
+    weights: FloatArray | None = None
+    rate: bool = False
+    bounds: tuple[float, float] | None = None
+    field: str | None = None
+
+    @property
+    def n_judged(self) -> int:
+        """Units with a value by the judge."""
+        return int((~np.isnan(self.judge)).sum())
+
+    @property
+    def n_labelled(self) -> int:
+        """Units with a value by people."""
+        return int((~np.isnan(self.human)).sum())
+
+    def corrected(self, confidence: float = 0.95) -> Corrected:
+        """Judge only, human only and PPI++, with the weight of the judge."""
+        return corrected_mean(
+            self.judge,
+            self.human,
+            clusters=self.clusters,
+            weights=self.weights,
+            bounds=self.bounds,
+            confidence=confidence,
+            field=self.field,
+        )
+
+    def by_rates(self, replicates: int) -> Measure | None:
+        """Rogan and Gladen's estimate; None where the values are no rate."""
+        if not self.rate:
+            return None
+        return rogan_gladen(
+            self.judge,
+            self.human,
+            clusters=self.clusters,
+            weights=self.weights,
+            field=self.field,
+            replicates=replicates,
+        )
