@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 
 from textual import work
 from textual.content import Content
@@ -220,9 +221,9 @@ class CommandScreen(UnitScreen):
         if text:
             self.answer(field, text)
 
+    @abstractmethod
     def answer(self, field: str, value: str) -> None:
         """Commit an answer; see label.py."""
-        raise NotImplementedError
 
     # Evidence
 
