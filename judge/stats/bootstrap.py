@@ -96,6 +96,8 @@ def resample(tallies: Sequence[Tally], settings: Settings) -> list[FloatArray]:
     replicates = settings.replicates
     rng = np.random.default_rng(settings.seed)
     rows = np.concatenate([t.rows for t in tallies], axis=1)
+    if _are_small_integers(rows, n):
+        rows = rows.astype(np.float32)
     sums = np.empty((replicates, rows.shape[1]))
     few = 30 * k < n  # a binomial draw costs about thirty times an index draw
     row_of = None if n == k else np.repeat(np.arange(k), count)
@@ -103,7 +105,7 @@ def resample(tallies: Sequence[Tally], settings: Settings) -> list[FloatArray]:
     block = max(1, _CELLS // max(k, 1))
     for start in range(0, replicates, block):
         size = min(block, replicates - start)
-        weights = np.empty((size, k))
+        weights = np.empty((size, k), dtype=rows.dtype)
         if few:
             weights[:] = rng.multinomial(n, count / n, size=size)
         else:
@@ -113,6 +115,12 @@ def resample(tallies: Sequence[Tally], settings: Settings) -> list[FloatArray]:
         sums[start : start + size] = weights @ rows
     edges = np.cumsum([t.rows.shape[1] for t in tallies])[:-1]
     return list(np.split(sums, edges, axis=1))
+
+
+def _are_small_integers(rows: FloatArray, n: int) -> bool:
+    """Whether any n of these rows have sums that single precision holds exactly: it takes half the time."""
+    largest = float(np.abs(rows).max(initial=0.0))
+    return n * largest <= 2**24 and bool((rows == np.rint(rows)).all())
 
 
 def bootstrap(tally: Tally, value: Value, settings: Settings, sums: FloatArray | None = None) -> Interval:

@@ -94,9 +94,15 @@ def tally_units(features: FloatArray, of_unit: IntArray, clusters: IntArray) -> 
     """As `tally`, for units that all count: `features[of_unit[u]]` belongs to `clusters[u]`."""
     n = int(clusters.max()) + 1 if len(clusters) else 0
     present = np.bincount(clusters, minlength=n) > 0
-    rows = np.empty((n, features.shape[1]))
-    for j in range(features.shape[1]):
-        rows[:, j] = np.bincount(clusters, weights=features[of_unit, j], minlength=n)
+    k = len(features)
+    if n * k <= 4 * len(
+        of_unit
+    ):  # counting how often each cluster has each pattern is one pass, not one a column
+        rows = np.bincount(clusters * k + of_unit, minlength=n * k).reshape(n, k) @ features
+    else:
+        rows = np.empty((n, features.shape[1]))
+        for j in range(features.shape[1]):
+            rows[:, j] = np.bincount(clusters, weights=features[of_unit, j], minlength=n)
     each = np.ones(int(present.sum()), dtype=np.int64)
     return Tally(rows[present], each, b"clusters" + np.packbits(present).tobytes())
 

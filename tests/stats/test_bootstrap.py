@@ -12,7 +12,7 @@ from judge.errors import BadInput
 from judge.stats import METRICS, Ratings, mean, measures
 from judge.stats.bootstrap import How, Settings, bootstrap, resample
 from judge.stats.metrics import estimate
-from judge.stats.patterns import Tally, collapse
+from judge.stats.patterns import Tally, collapse, tally_units
 
 RNG = np.random.default_rng(11)
 
@@ -192,3 +192,23 @@ def test_collapse_keeps_every_row() -> None:
         assert (found.rows[found.of_unit] == rows).all()
         assert found.rows.tolist() == np.unique(rows, axis=0).tolist()
         assert found.count.sum() == 300
+
+
+def test_single_precision_changes_no_sum() -> None:
+    # Whole numbers whose sums stay below 2^24 go by single precision; the same numbers as halves do not. Doubling
+    # is exact, so both give the same sums, and the last table, whose sums pass 2^24, must not be rounded either.
+    rows = RNG.integers(0, 4000, (400, 6)).astype(float)
+    for table_rows in (rows, rows * 4096):
+        (whole,) = resample([Tally(table_rows, np.ones(400, dtype=int), b"")], Settings(replicates=300))
+        (half,) = resample([Tally(table_rows + 0.5, np.ones(400, dtype=int), b"")], Settings(replicates=300))
+        assert (whole == np.rint(whole)).all()
+        assert (whole + 200 == half).all()
+
+
+def test_clusters_are_summed_alike_over_few_patterns_and_many() -> None:
+    features = RNG.normal(size=(5, 3))
+    of_unit, clusters = RNG.integers(0, 5, 300), RNG.integers(0, 40, 300)
+    few = tally_units(features, of_unit, clusters)  # 40 x 5 cells for 300 units: counted
+    many = tally_units(features[of_unit], np.arange(300), clusters)  # 40 x 300 cells: column by column
+    assert few.key == many.key
+    assert few.rows == pytest.approx(many.rows, abs=1e-12)
