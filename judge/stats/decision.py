@@ -201,8 +201,8 @@ CLOSENESS = {
 
 def _alt_rule(test: AltTest, people: Sequence[str], level: str) -> str:
     return (
-        f"{len(people)} annotators: the alternative annotator test (epsilon {test.epsilon:g}, q {test.q:g}, 95 % "
-        f"confidence after Benjamini and Yekutieli; closeness is {CLOSENESS[level]}). The judge wins against a person when it is "
+        f"{len(people)} annotators: the alternative annotator test (epsilon {test.epsilon:g}, false discovery rate "
+        f"{test.q:g} by Benjamini and Yekutieli; closeness is {CLOSENESS[level]}). The judge wins against a person when it is "
         "at least as close to the other people, give or take epsilon. Trust when it wins against half of the people tested or "
         f"more, on {ENOUGH} questions each. Undecided when for at least half of them it has won or the gap seen is below "
         "epsilon; else do not trust."
