@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -14,6 +15,7 @@ from judge.errors import BadInput
 from judge.types import Json
 
 csv.field_size_limit(2**31 - 1)  # tables carry whole passages
+MOST_DIGITS = 300  # the largest float has 309
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
@@ -83,7 +85,7 @@ def _delimited(text: str, path: str, columns: Sequence[str], tabs: bool) -> Iter
 
 def _delimiter(text: str, columns: Sequence[str]) -> str:
     """The comma, or what makes a header with more of the columns: some programs write semicolons."""
-    first = text.lstrip("\r\n").partition("\n")[0].rstrip("\r")
+    first = text.lstrip("\r\n").replace("\r", "\n", 1).partition("\n")[0]
 
     def found(delimiter: str) -> int:
         return len(set(columns) & set(next(csv.reader([first], delimiter=delimiter), [])))
@@ -100,8 +102,10 @@ def _jsonl(text: str, path: str, columns: Sequence[str]) -> Iterator[tuple[int, 
         if not part.strip():
             continue
         try:
-            row = json.loads(part, parse_constant=_no_constant)
-        except ValueError as e:
+            row = json.loads(part, parse_constant=_no_constant, parse_float=_float, parse_int=_int)
+        except BadInput as e:
+            raise BadInput(e.reason, path=path, line=line) from e
+        except (ValueError, RecursionError) as e:
             raise BadInput(f"not JSON: {e}", path=path, line=line) from e
         if not isinstance(row, dict):
             raise BadInput("a row must be an object", path=path, line=line)
@@ -131,6 +135,23 @@ def _cell(value: Json, column: str, seen: dict[str, tuple[str, int]], path: str,
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise BadInput(f"the number {_short(text)} is too large to compute with")
+    return value
+
+
+def _int(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise BadInput(f"the number {_short(text)} has {len(text):,} digits: quote it if it is a name")
+    return int(text)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 20 else f"{text[:20]}..."
 
 
 def _need(columns: Sequence[str], there: Sequence[str], path: str, line: int) -> None:

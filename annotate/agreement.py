@@ -80,11 +80,13 @@ class Field:
         if len(sheet.ratings.domain) > MOST_LABELS and not self.are_scores:
             raise BadInput(
                 f"'{sheet.field}' has {len(sheet.ratings.domain):,} different labels: is it the right column? "
-                "Numbers take --level interval"
+                "Numbers take --level interval",
+                path=sheet.source,
             )
         if len(sheet.ratings.annotators) < 2:
             raise BadInput(
-                f"'{sheet.field}' has one annotator, '{sheet.ratings.annotators[0]}': nothing to compare"
+                f"'{sheet.field}' has one annotator, '{sheet.ratings.annotators[0]}': nothing to compare",
+                path=sheet.source,
             )
         if len(self.people) >= 2 and sheet.level not in NUMERIC and MAJORITY not in sheet.kinds:
             self._add_majority()
@@ -106,6 +108,8 @@ class Field:
         if wanted is None:
             others = [MAJORITY] if MAJORITY in self.ratings.annotators else self.people
             return next(iter([*self.references, *others]), None)
+        if self.judges == [wanted]:
+            raise UsageError(f"--reference {wanted}: that is the judge, and nothing is held against itself")
         if wanted in self.ratings.annotators:
             return wanted
         named = [n for n, kind in kinds.items() if kind == wanted]
@@ -133,7 +137,8 @@ class Field:
         if self.sheet.scores is None or list(keys) != ["krippendorff_alpha:interval"]:
             raise BadInput(
                 f"'{name}' has {len(self.ratings.domain):,} different numbers; above {MOST_LABELS} there is "
-                "krippendorff_alpha with --level interval; for more, bin them into labels"
+                "krippendorff_alpha with --level interval; for more, bin them into labels",
+                path=self.sheet.source,
             )
         rows = self._rows(names)
         columns = [self.ratings.annotators.index(name) for name in names]

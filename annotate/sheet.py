@@ -12,6 +12,7 @@ from judge.stats.ratings import BoolArray, FloatArray
 from judge.types import AnnotatorKind
 
 NUMERIC = ("interval", "ratio")
+MOST_ALIKE = 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -20,7 +21,8 @@ class Sheet:
 
     `asked[u, a]` says whether a missing label counts: a judgement without a label (unparsed, refused
     ...) was asked for, a unit that nobody gave to that annotator was not. `scores` holds the numbers of
-    an interval or ratio field, nan for missing. `notes` are for the reader of every number.
+    an interval or ratio field, nan for missing. `notes` are for the reader of every number. `source` is the file
+    that it was read from, for complaints.
     """
 
     field: str
@@ -30,6 +32,7 @@ class Sheet:
     kinds: Mapping[str, AnnotatorKind]
     notes: tuple[str, ...] = ()
     scores: FloatArray | None = None
+    source: str = ""
 
     def of_kind(self, *kinds: str) -> list[str]:
         """The annotators of these kinds, in the order of the table."""
@@ -57,13 +60,20 @@ def number(value: str) -> str:
     return repr(found + 0.0).removesuffix(".0")
 
 
-def alike(labels: Iterable[str]) -> list[str]:
-    """A note for each group of labels that differ only in case or in spaces around them."""
+def alike(names: Iterable[str], kind: str = "labels", *, case: bool = True) -> list[str]:
+    """A note for each group of names that differ only in spaces around them, or (`case`) in case.
+
+    Past MOST_ALIKE groups one note counts the rest.
+    """
     groups: dict[str, list[str]] = {}
-    for label in labels:
-        groups.setdefault(label.strip().casefold(), []).append(label)
-    return [
-        f"{', '.join(repr(label) for label in group)} are different labels: they differ in case or spaces only"
-        for group in groups.values()
-        if len(group) > 1
+    for name in names:
+        groups.setdefault(name.strip().casefold() if case else name.strip(), []).append(name)
+    many = [group for group in groups.values() if len(group) > 1]
+    how = "case or spaces" if case else "spaces"
+    notes = [
+        f"{', '.join(repr(name) for name in group)} are different {kind}: they differ in {how} only"
+        for group in many[:MOST_ALIKE]
     ]
+    if len(many) > MOST_ALIKE:
+        notes.append(f"{len(many) - MOST_ALIKE:,} more groups of {kind} differ in {how} only")
+    return notes

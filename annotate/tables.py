@@ -87,6 +87,7 @@ def read_table(
         notes.append(f"more annotators ({len(names)}) than units ({len(units)}): are the two swapped?")
     if level not in NUMERIC and order is None:
         notes += alike(domain)
+    notes += alike(names, "annotators") + alike(units, "units", case=False)
     scores = None
     if level in NUMERIC:
         scores = np.where(codes == MISSING, np.nan, np.array([float(v) for v in domain])[codes])
@@ -98,6 +99,7 @@ def read_table(
         kinds=kinds,
         notes=tuple(notes),
         scores=scores,
+        source=str(path),
     )
 
 

@@ -24,7 +24,7 @@ TABLE = ("unit", "annotator", "label", "cluster", "judges")
 def source_options(function: F) -> F:
     """TABLE and the options that say which labels; `sheets` reads them."""
     options = [
-        click.argument("table", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False)),
+        click.argument("table", required=False, type=click.Path(path_type=Path)),
         db_option,
         click.option(
             "--field", help="Study: the field, as in stance. Default: all that two annotators have."
@@ -67,6 +67,9 @@ def sheets(given: Mapping[str, Any]) -> list[Sheet]:
         name = {"runs": "run", "judges": "judge"}.get(wrong[0], wrong[0])
         what = f"a study, not for the table {table}" if table else "a table; name one, as in labels.csv"
         raise UsageError(f"--{name} is for {what}")
+    if table is not None and not table.is_file() and not table.is_fifo():
+        what = "is a folder, not a table" if table.is_dir() else "does not exist"
+        raise UsageError(f"{table}: {what}; name a CSV, TSV or JSONL file")
     order = _names(given["order"])
     annotators = _names(given["annotators"])
     if table is None:

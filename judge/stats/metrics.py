@@ -184,7 +184,7 @@ def _why_undefined(coefficient: Coefficient, ratings: Ratings, n_units: int) -> 
             return f"no unit is labelled by both '{names[0]}' and '{names[1]}'"
         return "no unit is labelled by two annotators"
     if len(ratings.domain) < 2:
-        return f"the domain has the single label '{ratings.domain[0]}'"
+        return f"the only label, declared or found, is '{ratings.domain[0]}'"
     shared = ratings.codes[(ratings.codes >= 0).sum(axis=1) >= 2]
     used = np.unique(shared[shared >= 0])
     if len(used) == 1:

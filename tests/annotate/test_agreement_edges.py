@@ -54,3 +54,85 @@ def test_an_alt_test_of_few_questions_says_that_it_wins_too_easily() -> None:
     assert test["least_others"] == 2 and {row["test"] for row in test["compared"]} == {"wilcoxon"}
     assert "fewer than 30 questions" in test["notes"][0] and "wins too easily" in test["notes"][0]
     assert "wins too easily" in annotate(*asked).stdout
+
+
+def lines(path: Path, *rows: str, end: str = "\n") -> str:
+    path.write_bytes((end.join(rows) + end).encode())
+    return str(path)
+
+
+def test_old_line_ends_are_read_as_lines(tmp_path: Path) -> None:
+    rows = ("u,who,y", *(f"u{i},{who},{'xy'[i % 2]}" for i in range(4) for who in "ab"))
+    for end in ("\r", "\r\n", "\n"):
+        found = document("agreement", lines(tmp_path / "t.csv", *rows, end=end), *LONG, "--interval", "none")
+        assert found["fields"][0]["n_units"] == 4, repr(end)
+    failed = annotate("agreement", lines(tmp_path / "t.csv", *rows, "u0,a,x", end="\r"), *LONG, code=1).stderr
+    assert "t.csv:10: a second label by 'a' on unit 'u0' (the first is on line 2)" in failed
+
+
+@pytest.mark.parametrize(
+    ("label", "complaint"),
+    [
+        ("1e400", "t.jsonl:2: the number 1e400 is too large to compute with"),
+        ("9" * 5000, "t.jsonl:2: the number 99999999999999999999... has 5,000 digits: quote it if it is a name"),
+        ("NaN", "t.jsonl:2: not JSON: NaN is no JSON"),
+        ("[" * 100_000, "t.jsonl:2: not JSON: "),
+    ],
+)  # fmt: skip
+def test_numbers_that_are_none_are_named_with_their_line(tmp_path: Path, label: str, complaint: str) -> None:
+    path = lines(
+        tmp_path / "t.jsonl", '{"u": "1", "who": "a", "y": 1}', f'{{"u": "1", "who": "b", "y": {label}}}'
+    )
+    failed = annotate("agreement", path, *LONG, code=1).stderr
+    assert complaint in failed and "set_int_max_str_digits" not in failed
+
+
+def test_names_that_differ_in_spaces_are_pointed_out(tmp_path: Path) -> None:
+    rows = [("u", "who", "y"), ("1", "ann", "x"), ("1", "bob", "x"), ("2", "ann ", "y"), ("2", "bob", "y")]
+    rows += [("3", "ann", "x"), ("3 ", "bob", "y"), ("4", "Bob", "x"), ("4", "ann", "x")]
+    notes = document("agreement", str(write_csv(tmp_path / "t.csv", rows)), *LONG)["fields"][0]["notes"]
+    assert "'ann', 'ann ' are different annotators: they differ in case or spaces only" in notes
+    assert "'Bob', 'bob' are different annotators: they differ in case or spaces only" in notes
+    assert "'3', '3 ' are different units: they differ in spaces only" in notes
+    wrong = [("u", "who", "y")]
+    wrong += [(f"{i}{space}", who, "xy"[i % 2]) for i in range(9) for who, space in (("a", ""), ("b", " "))]
+    notes = document("agreement", str(write_csv(tmp_path / "t.csv", wrong)), *LONG)["fields"][0]["notes"]
+    assert len([note for note in notes if "are different units" in note]) == 5
+    assert "4 more groups of units differ in spaces only" in notes
+
+
+def test_the_only_label_is_called_found(tmp_path: Path) -> None:
+    rows = [("u", "who", "y"), *((str(i), who, "yes") for i in range(3) for who in "ab")]
+    found = document("agreement", str(write_csv(tmp_path / "t.csv", rows)), *LONG)["measures"]
+    reasons = {m["reason"] for m in found if m["measure"] == "cohen_kappa"}
+    assert reasons == {"the only label, declared or found, is 'yes'"}
+
+
+def test_complaints_about_a_whole_table_name_the_file(tmp_path: Path) -> None:
+    many = [("u", "who", "y"), *((str(i), who, i + 1) for i in range(250) for who in "ab")]
+    table = str(write_csv(tmp_path / "many.csv", many))
+    assert "many.csv: 'y' has 250 different numbers" in annotate("agreement", table, *LONG, "--level", "ratio", code=1).stderr  # fmt: skip
+    assert "many.csv: 'y' has 250 different labels" in annotate("agreement", table, *LONG, code=1).stderr
+    alone = str(write_csv(tmp_path / "alone.csv", [("u", "who", "y"), ("1", "a", "x")]))
+    assert "alone.csv: 'y' has one annotator, 'a'" in annotate("agreement", alone, *LONG, code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint", "code"),
+    [
+        (("no-such.csv", *LONG), "no-such.csv: does not exist; name a CSV, TSV or JSONL file", 2),
+        ((".", *LONG), ".: is a folder, not a table; name a CSV, TSV or JSONL file", 2),
+        ((VOTES, *VOTES_LONG, "--seed", "-1"), "a seed is a whole number from 0, not -1", 1),
+        ((VOTES, *VOTES_LONG, "--replicates", "100000000"), "at most 1,000,000 replicates, not 100,000,000", 1),
+        ((VOTES, *VOTES_LONG, "--judge", "gpt", "--reference", "gpt"), "--reference gpt: that is the judge", 2),
+    ],
+)  # fmt: skip
+def test_each_complaint_is_one_line(args: tuple[str, ...], complaint: str, code: int) -> None:
+    failed = annotate("agreement", *args, code=code).stderr
+    assert complaint in failed and len(failed.splitlines()) == 1
+
+
+def test_a_judge_may_be_held_against_another(tmp_path: Path) -> None:
+    both = ("--judge", "gpt", "--judge", "cyd", "--reference", "gpt", "--interval", "none")
+    found = document("agreement", VOTES, *VOTES_LONG, *both)
+    assert [one["predicted"] for one in found["fields"][0]["confusions"]] == ["cyd"]

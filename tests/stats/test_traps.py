@@ -147,7 +147,7 @@ def test_no_overlap_is_said() -> None:
 def test_one_label_in_the_domain_is_said() -> None:
     found = by_name(pair([[0, 0], [0, 0]], "a"))
     assert found["krippendorff_alpha"].value is None
-    assert found["krippendorff_alpha"].reason == "the domain has the single label 'a'"
+    assert found["krippendorff_alpha"].reason == "the only label, declared or found, is 'a'"
     assert found["pabak"].value is None
 
 
