@@ -171,8 +171,15 @@ def test_fifteen_hundred_distinct_values_fit_in_memory() -> None:
     tracemalloc.stop()
     assert peak < 200e6  # the package would take 500 x 1,500 x 1,500 x 8 bytes = 9 GB, more than once
     assert found.value == pytest.approx(same.value, abs=1e-12)
-    assert found.value == pytest.approx(krippendorff.alpha(pool[near[:40]].T), abs=0.05)
-    assert found.value > 0.98
+    # All units, pair by pair as the definition has it: 6 pairs a unit over m - 1 = 3, and every pair of values.
+    values = pool[near]
+    within = ((values[:, :, None] - values[:, None, :]) ** 2).sum() / 3 / values.size
+    flat = values.ravel()
+    among = ((flat[:, None] - flat[None, :]) ** 2).sum() / (flat.size * (flat.size - 1))
+    assert found.value == pytest.approx(1 - within / among, abs=1e-12)
+    # And by the package, which can hold the 160 values of forty units.
+    forty = scores_alpha(values[:40], interval=None)
+    assert forty.value == pytest.approx(krippendorff.alpha(values[:40].T), abs=1e-12)
 
 
 def test_ordinal_alpha_of_very_many_labels_is_refused() -> None:
