@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table
 from annotate.report.subject import Subject
 from judge.stats import MISSING, AltTest, dawid_skene, measures
@@ -46,7 +47,7 @@ def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
 def _in_words(judge: str, test: AltTest) -> str:
     won = sum(row.won for row in test.compared)
     return (
-        f"{judge} wins against {won} of {len(test.compared)} people tested: winning rate {test.winning_rate:.3f} "
+        f"{judge} wins against {won:,} of {counted(len(test.compared), 'person', 'people')} tested: winning rate {test.winning_rate:.3f} "
         f"({'passed' if test.passed else 'not passed'}; 0.5 passes), advantage probability {test.advantage:.3f}. "
         f"Epsilon is {test.epsilon:g}, the false discovery rate {test.q:g}."
     )
@@ -105,7 +106,8 @@ def latent(subject: Subject) -> Section:
     columns = [Column("label"), Column("estimated prevalence", "share"), Column("units", "number")]
     end = "converged" if found.converged else "stopped before it converged"
     text = (
-        f"{len(subject.people)} people on {table.n_units:,} units; the EM algorithm {end} after {found.iterations} steps, "
+        f"{counted(len(subject.people), 'person', 'people')} on {counted(table.n_units, 'unit')}; the EM algorithm {end} "
+        f"after {counted(found.iterations, 'step')}, "
         f"log-likelihood {found.log_likelihood:.1f}. People are taken as independent given the true class."
     )
     blocks: list[Block] = [

@@ -9,6 +9,7 @@ import json
 from collections import Counter
 
 from annotate.members import batch_rows
+from annotate.report.cells import counted
 from annotate.report.model import Block, Facts, Paragraph
 from judge.prompts.load import Task
 from judge.store import Store
@@ -199,7 +200,10 @@ def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
         "undeclared": "not declared",
     }
     return [
-        (f"made elsewhere, {form}", ", ".join(f"{n:,} labels {told[kind]}" for kind, n in kinds.items() if n))
+        (
+            f"made elsewhere, {form}",
+            ", ".join(f"{counted(n, 'label')} {told[kind]}" for kind, n in kinds.items() if n),
+        )
         for form, kinds in found.items()
         if kinds.total()
     ]

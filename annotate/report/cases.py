@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from annotate.report.cells import counted
 from annotate.report.model import Block, Case, Cases, Paragraph, Said, Section
 from annotate.report.subject import Subject
 from judge.stats import MISSING
@@ -31,15 +32,24 @@ def disagreements(store: Store, subject: Subject) -> Section:
         order = _ranked(subject, judge, reference)
         if not order.total:
             n = int(((subject.labels_of(judge) != MISSING) & (subject.labels_of(reference) != MISSING)).sum())
-            blocks.append(Paragraph(f"{judge} differs from {subject.reference_text} on none of {n:,} units."))
+            blocks.append(
+                Paragraph(f"{judge} differs from {subject.reference_text} on none of {counted(n, 'unit')}.")
+            )
+            continue
+        if not len(order.units):
+            told = f"{judge} differs from {subject.reference_text} on {counted(order.total, 'unit')}; none is listed (--limit 0)."
+            blocks.append(Paragraph(told))
             continue
         cases = [_case(store, subject, judge, reference, int(u)) for u in order.units]
         shown = (
-            f"all {order.total:,}"
+            "the one unit"
+            if order.total == 1
+            else f"all {order.total:,} units"
             if len(cases) == order.total
-            else f"the first {len(cases):,} of {order.total:,}"
+            else f"the first {len(cases):,} of {order.total:,} units"
         )
-        caption = f"{judge} against {subject.reference_text}: {shown} units on which they differ, {order.how}"
+        caption = f"{judge} against {subject.reference_text}: {shown} on which they differ"
+        caption += f", {order.how}" if order.total > 1 else ""
         blocks.append(Cases(f"disagreements_{i}", caption, cases))
     return Section("disagreements", title, blocks)
 

@@ -92,8 +92,8 @@ def _remarks(measure: Measure) -> tuple[str, ...]:
 
 # In a table the count stands beside the number; without it one remark serves all rows.
 _COUNTED = (
-    (re.compile(r"^only \d+ (\w+): with fewer than (\d+) "), r"fewer than \2 \1: "),
-    (re.compile(r"^only \d+ (\w+) have labels$"), r"fewer than 30 \1 have labels"),
+    (re.compile(r"^only \d+ (\w+?)s?: with fewer than (\d+) "), r"fewer than \2 \1s: "),
+    (re.compile(r"^only \d+ (\w+?)s? ha(ve|s) labels$"), r"fewer than 30 \1s have labels"),
     (re.compile(r"^(rare labels, on fewer than \d+ units): .*", re.DOTALL), r"\1"),
     (re.compile(r"^[\d.]+% of the resamples are undefined"), "some of the resamples are undefined"),
 )
@@ -128,6 +128,11 @@ def number(value: float | None) -> str:
         return f"{value:,}"
     text = f"{value:.3f}"
     return "0.000" if text == "-0.000" else text
+
+
+def counted(n: int, one: str, many: str = "") -> str:
+    """A count with its noun: 1 unit, 1,234 units."""
+    return f"{n:,} {one if n == 1 else many or f'{one}s'}"
 
 
 def share(value: float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table
 from annotate.report.subject import Subject
 from judge.stats import MISSING, class_scores, confusion
@@ -51,13 +52,13 @@ def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
         *(Column(x, "number") for x in labels),
         Column("all", "number"),
     ]
-    caption = f"{predicted} against {truth}: {cells.n_units:,} of {cells.n_asked:,} units that both were asked about"
+    caption = f"{predicted} against {truth}: {cells.n_units:,} of {counted(cells.n_asked, 'unit')} that both were asked about"
     right = int(np.trace(cells.matrix))
     wrong = cells.matrix * (1 - np.eye(len(labels), dtype=np.int64))
-    text = f"Confusion matrix. On {right:,} of {cells.n_units:,} units both gave the same label."
+    text = f"Confusion matrix. On {right:,} of {counted(cells.n_units, 'unit')} both gave the same label."
     if wrong.sum():
         r, c = divmod(int(wrong.argmax()), len(labels))
-        text += f" The most frequent confusion: {truth} '{labels[r]}', {predicted} '{labels[c]}', on {int(wrong[r, c]):,} units."
+        text += f" The most frequent confusion: {truth} '{labels[r]}', {predicted} '{labels[c]}', on {counted(int(wrong[r, c]), 'unit')}."
     data = {"matrix": cells.matrix.tolist(), "labels": labels, "rows": truth, "columns": predicted}
     return Figure(
         f"confusion_{i}",

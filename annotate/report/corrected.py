@@ -14,6 +14,7 @@ import numpy as np
 from annotate.report import papers
 from annotate.report.batches import sampled
 from annotate.report.batches import weights as sample_weights
+from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table
 from annotate.report.subject import Subject
 from judge.stats import MISSING, Estimand
@@ -128,7 +129,7 @@ def _ties(subject: Subject) -> list[str]:
     if subject.reference_kind != "majority" or not subject.n_tied:
         return []
     return [
-        f"The people's majority leaves out {subject.n_tied:,} units on which they are tied: the corrected numbers speak of "
+        f"The people's majority leaves out {counted(subject.n_tied, 'unit')} on which they are tied: the corrected numbers speak of "
         "units on which people agree more than on others. Adjudicate those units to bring them in."
     ]
 

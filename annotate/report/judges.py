@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from annotate.pairs import all_pairs
+from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table
 from annotate.report.people import NAMES, spread_table, tie_note
 from annotate.report.subject import MANY, Subject
@@ -81,7 +82,9 @@ def _table(
             drawn.append(_bar(label, kappa, "judge"))
     columns = [Column("with"), *(Column(NAMES[n], "brief") for n in names), Column("", "n")]
     notes = (
-        [f"The {LISTED} people who share most units with the judge; {left} others are in the summary."]
+        [
+            f"The {LISTED} people who share most units with the judge; {counted(left, 'other is', 'others are')} in the summary."
+        ]
         if left
         else []
     )
@@ -134,7 +137,7 @@ def _forest(subject: Subject, rows: list[dict[str, Json]]) -> Figure:
     if best is not None:
         text += f" The best value with a judge is {best['value']:.2f} ({best['label']})."
     if len(known) < len(rows):
-        text += f" It is undefined for {len(rows) - len(known)} pairs."
+        text += f" It is undefined for {counted(len(rows) - len(known), 'pair')}."
     decides = (
         ""
         if len(subject.people) > 1

@@ -56,7 +56,11 @@ class Table:
     def left_out(self) -> list[str]:
         """What such a renderer says of the others."""
         rest = len(self.rows) - self.shown()
-        return [f"{rest:,} more rows are in the HTML, JSON and CSV report."] if rest else []
+        return (
+            [f"{rest:,} more row{' is' if rest == 1 else 's are'} in the HTML, JSON and CSV report."]
+            if rest
+            else []
+        )
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from annotate.pairs import Pairs, all_pairs
 from annotate.report.batches import batch_facts
+from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Facts, Figure, Paragraph, Section, Table
 from annotate.report.subject import CEILING, MANY, ORDERED_CEILING, Subject
 from judge.stats import MISSING, class_agreement, measures, scores_alpha
@@ -62,11 +63,13 @@ def _waiting(subject: Subject) -> list[str]:
     for person, layers in subject.waiting.items():
         if n := layers.get("undeclared", 0):
             texts.append(
-                f"{n:,} labels of {person} are not known to be blind and are not used: import them again with --blind "
+                f"{counted(n, 'label')} of {person} {'is' if n == 1 else 'are'} not known to be blind and {'is' if n == 1 else 'are'} not used: import them again with --blind "
                 "(nobody saw a suggestion while labelling) or --assisted."
             )
         if n := layers.get("assisted", 0):
-            texts.append(f"{n:,} labels of {person} were given with suggestions in sight and are not used.")
+            texts.append(
+                f"{counted(n, 'label')} of {person} {'was' if n == 1 else 'were'} given with suggestions in sight and {'is' if n == 1 else 'are'} not used."
+            )
     return texts
 
 
@@ -77,11 +80,11 @@ def _told(value: object) -> str:
 def _people_in_words(subject: Subject, labelled: Sequence[int]) -> str:
     units = int(subject.by_people.sum())
     one = len(labelled) == 1
-    text = f"{len(labelled)} {'person' if one else 'people'} gave {sum(labelled):,} labels on {units:,} units"
+    text = f"{len(labelled)} {'person' if one else 'people'} gave {counted(sum(labelled), 'label')} on {counted(units, 'unit')}"
     if one:
         return text + "."
     each = (subject.among_people.codes != MISSING).sum(axis=1)
-    middle = f"{_span(min(labelled), max(labelled))} units"
+    middle = f"{_span(min(labelled), max(labelled))} unit{'s' if max(labelled) != 1 else ''}"
     if min(labelled) != max(labelled):
         middle += f", median {int(np.median(labelled)):,}"
     apiece = f"{_span(int(each.min()), int(each.max()))} label{'s' if each.max() > 1 else ''} a unit"
@@ -223,7 +226,7 @@ def _summary(subject: Subject) -> list[Block]:
         return [spread]
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
     text = (
-        f"Histogram of {subject.coefficient_name} over {len(values):,} pairs of people; half of them lie between "
+        f"Histogram of {subject.coefficient_name} over {counted(len(values), 'pair')} of people; half of them lie between "
         f"{low:.2f} and {high:.2f}, the median is {middle:.2f}."
     )
     data = {"values": values.tolist(), "label": subject.coefficient_name}
@@ -244,7 +247,9 @@ def spread_table(key: str, caption: str, found: Pairs) -> Table:
     ]
     n = found.n_units
     notes = (
-        [f"A pair shares {n.min():,} to {n.max():,} units, median {int(np.median(n)):,}."] if len(n) else []
+        [f"A pair shares {_span(int(n.min()), int(n.max()))} units, median {int(np.median(n)):,}."]
+        if len(n)
+        else []
     )
     return Table(key, caption, columns, [row], [*notes, "Weighted mean: by the units that a pair shares."])
 
@@ -265,8 +270,8 @@ def tie_note(subject: Subject) -> str:
     """How ties of the majority were settled."""
     if subject.majority is None:
         return ""
-    text = f"The majority leaves ties open: {subject.n_tied:,} units have no majority label."
+    text = f"The majority leaves ties open: {counted(subject.n_tied, 'unit has', 'units have')} no majority label."
     alone = int(((subject.among_people.codes != MISSING).sum(axis=1) == 1).sum())
     if alone:
-        text += f" On {alone:,} units it is the label of the one person who gave any."
+        text += f" On {counted(alone, 'unit')} it is the label of the one person who gave any."
     return text

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from annotate.report.cells import counted
 from annotate.report.model import Ruling
 from annotate.report.people import NAMES
 from annotate.report.subject import Subject
@@ -81,7 +82,9 @@ def _because(found: Verdict) -> str:
     if found.alt_test is None:
         return text
     left = len(found.alt_test.skipped)
-    return f"{text}, {len(found.alt_test.compared)} people tested" + (f" and {left} left out" if left else "")
+    return f"{text}, {counted(len(found.alt_test.compared), 'person', 'people')} tested" + (
+        f" and {left} left out" if left else ""
+    )
 
 
 def _named(text: str) -> str:
@@ -99,11 +102,11 @@ def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
     if counts.sum() and counts.max() > ONE_SIDED * counts.sum() and not subject.numeric:
         label, n = subject.found.domain[int(counts.argmax())], int(counts.max())
         warnings.append(
-            f"{judge} gave the label '{label}' to {n:,} of {int(counts.sum()):,} units: it hardly tells units apart."
+            f"{judge} gave the label '{label}' to {n:,} of {counted(int(counts.sum()), 'unit')}: it hardly tells units apart."
         )
     asked, given = _asked_and_given(subject, judge)
     if asked - given > SILENT * asked:
-        told = f"{judge} has no label on {asked - given:,} of {asked:,} units it was asked about."
+        told = f"{judge} has no label on {asked - given:,} of {counted(asked, 'unit')} it was asked about."
         warnings.append(" ".join([told, *_not_at_random(subject, judge)]))
     return (*warnings, *_at_chance(subject))
 
@@ -147,7 +150,7 @@ def _sentence(subject: Subject, judge: str, found: Verdict) -> str:
     if found.decision == "trust":
         asked, given = _asked_and_given(subject, judge)
         where = (
-            f", where it gives a label ({given:,} of {asked:,} units)"
+            f", where it gives a label ({given:,} of {counted(asked, 'unit')})"
             if asked - given > SILENT * asked
             else ""
         )
@@ -169,7 +172,7 @@ def _sentence(subject: Subject, judge: str, found: Verdict) -> str:
     left = _asked_and_given(subject, judge)[0] - used
     if found.more_units > left:
         text += (
-            f" That is more than the {left:,} others that this judge was asked about."
+            f" That is more than the {counted(left, 'other')} that this judge was asked about."
             if left
             else (" This judge was asked about no others.")
         )

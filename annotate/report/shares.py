@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table
 from annotate.report.people import tie_note
 from annotate.report.subject import MANY, Subject
@@ -150,7 +151,7 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
             Column("right", "share"),
         ]
         text = (
-            f"Reliability diagram over {sum(b.n for b in used):,} units: for each bin of the probability of the chosen label, the "
+            f"Reliability diagram over {counted(sum(b.n for b in used), 'unit')}: for each bin of the probability of the chosen label, the "
             f"share of units where it equals {subject.reference_text}. On the diagonal the two are equal."
         )
         data = {"bins": [[b.low, b.high, b.n, b.confidence, b.accuracy] for b in found.bins]}

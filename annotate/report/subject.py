@@ -106,7 +106,7 @@ class Subject:
             return "the people's majority" if self.majority else f"the labels of {self.people[0]}"
         if self.reference_kind == "adjudicated" and self.decided is not None:
             d = self.decided
-            return f"the adjudicated labels ({d.n_ruled:,} units) and those that people agree on ({d.n_agreed:,})"
+            return f"the adjudicated labels ({d.n_ruled:,} unit{'s' if d.n_ruled != 1 else ''}) and those that people agree on ({d.n_agreed:,})"
         return {"gold": "the gold labels", "adjudicated": "the adjudicated labels", None: "none"}[
             self.reference_kind
         ]

@@ -105,8 +105,9 @@ def alt_test(
         clusters = ratings.clusters[used]
         n, g = int(used.sum()), n_present(clusters)
         if g < FEWEST:
-            kind = "questions" if ratings.clustered else "units"
-            skipped.append((name, f"only {g} {kind} with the judge and {least_others} others"))
+            kind = ("question" if ratings.clustered else "unit") + ("" if g == 1 else "s")
+            others = "another" if least_others == 1 else f"{least_others} others"
+            skipped.append((name, f"only {g} {kind} with the judge and {others}"))
             continue
         rest = humans.counts[used].astype(np.float64)
         rest[np.arange(n), mine[used]] -= 1

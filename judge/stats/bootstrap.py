@@ -192,7 +192,11 @@ def sample_notes(n_units: int, n_clusters: int, clustered: bool) -> tuple[str, .
     """What a reader must know about a small sample before trusting its interval."""
     notes = []
     if clustered and n_clusters < FEW_CLUSTERS:
-        notes.append(f"only {n_clusters} clusters: with fewer than {FEW_CLUSTERS} the interval is too narrow")
+        notes.append(
+            f"only {n_clusters} cluster{'' if n_clusters == 1 else 's'}: with fewer than {FEW_CLUSTERS} the interval is too narrow"
+        )
     if n_units < FEW_UNITS:
-        notes.append(f"only {n_units} units: with fewer than {FEW_UNITS} the interval is unreliable")
+        notes.append(
+            f"only {n_units} unit{'' if n_units == 1 else 's'}: with fewer than {FEW_UNITS} the interval is unreliable"
+        )
     return tuple(notes)

@@ -382,3 +382,41 @@ def test_many_annotators_are_counted_in_csv_and_few_are_named() -> None:
         "x; y",
         "z",
     ]
+
+
+MANY_OF_ONE = re.compile(
+    r"(?<![\d.,–-])1 (more )?(units|labels|pairs|people|questions|rows|others|annotators|steps)\b"
+)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 50])
+@pytest.mark.parametrize("wrong", [1, 2])
+def test_one_is_not_many(tmp_path: Path, wrong: int, limit: int) -> None:
+    # ann and bob differ on unit 0 alone (one tie, one unit without majority); the judge is wrong on the first
+    # `wrong` of eight; cy labelled one unit.
+    made = [
+        U(
+            S if i % 2 else R,
+            {"ann": S if i % 2 else R, "bob": S if i % 2 or i == 0 else R, **({"cy": S} if i == 3 else {})},
+            {"m/judge": (R if i % 2 else S) if i < wrong else (S if i % 2 else R)},
+        )
+        for i in range(8)
+    ]
+    with Store.open(study(tmp_path / "study.db", made), create=False) as store:
+        document = build(store, Asked(limit=limit))
+    texts = {name: render(document) for name, render in FORMATS.items()}
+    for name, text in texts.items():
+        found = [text[m.start() - 60 : m.end() + 20] for m in MANY_OF_ONE.finditer(text)]
+        assert not found, name
+    assert "1 unit has no majority label" in texts["md"]
+    whole = texts["csv"] + texts["json"]
+    assert "the first 0 of" not in whole
+    shown = {
+        (1, 0): "on 1 unit; none is listed",
+        (2, 0): "on 2 units; none is listed",
+        (1, 1): "the one unit on which they differ",
+        (1, 50): "the one unit on which they differ",
+        (2, 1): "the first 1 of 2 units on which they differ",
+        (2, 50): "all 2 units on which they differ",
+    }[wrong, limit]
+    assert shown in whole

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from annotate.report import plots
-from annotate.report.cells import grid
+from annotate.report.cells import counted, grid
 from annotate.report.model import Document, Figure
 from judge.console import visible
 
@@ -36,6 +36,7 @@ def render(document: Document) -> str:
         style=Markup(style),
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
         grid=grid,
+        counted=counted,
         drawing=_drawing,
         quote=_quote,
         kind=lambda block: type(block).__name__,
