@@ -8,8 +8,11 @@ then ignores the largest part of the error, resampling questions does not.
 
 Kappa, alpha, accuracy and F1 are of the two annotators. For the corrected shares of label b the second is a judge on
 every unit, and the first are people who label every third question: human only and PPI++ (t intervals, robust to
-questions), Rogan-Gladen (bootstrap). At the end the claim of the statistics notes is held against us: Cohen's kappa of
-30 units at 90 % prevalence, percentile .883, BCa .908.
+questions), Rogan-Gladen (bootstrap).
+
+Under the first settings stands what the literature gives for plain bootstrap intervals of kappa from 30 units at 90 %
+prevalence: percentile .883, BCa .908. Ours take the exact bound where nobody differs, and none is given where a quarter
+of the resamples is undefined; both raise the coverage of those given, so read it with the last column.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from judge.stats import Ratings, class_scores, corrected_mean, measures, rogan_g
 from judge.types import Measure
 
 REPLICATES = 1_000
-CLAIMED = {"percentile": 0.883, "bca": 0.908}
+PLAIN = {"percentile": 0.883, "bca": 0.908}
 METHODS: tuple[Literal["bca", "percentile"], ...] = ("bca", "percentile")
 Key = tuple[str, str, str]
 """What is estimated, what is resampled, by which method."""
@@ -61,6 +64,7 @@ class Setting:
 
 SETTINGS = (
     Setting("30 units, 90 % prevalence", 30, 1, 0.9, 0.05, 0.0),
+    Setting("30 units, 90 % prevalence, 20 % errors", 30, 1, 0.9, 0.2, 0.0),
     Setting("100 units, 50 % prevalence", 100, 1, 0.5, 0.15, 0.0),
     Setting("500 units, 90 % prevalence", 500, 1, 0.9, 0.05, 0.0),
     Setting("20 questions x 10, icc .3", 20, 10, 0.5, 0.15, 0.3),
@@ -151,10 +155,10 @@ def main() -> None:
             width = float(np.mean(seen.widths)) if seen.widths else float("nan")
             print(f"{name:<20} {way:<10} {method:<11} {held:8.3f} {width:8.3f} {seen.given / samples:8.1%}")
         print(f"  ({time.perf_counter() - start:.0f} s)", file=sys.stderr)
-        if setting is SETTINGS[0]:
-            for method, claimed in CLAIMED.items():
+        if setting.questions == 30:
+            for method, plain in PLAIN.items():
                 seen = every["cohen_kappa", "units", method]
-                print(f"claimed for {method}: {claimed:.3f}; here {seen.held / max(seen.given, 1):.3f}")
+                print(f"plain {method} of kappa: {plain:.3f}, ours {seen.held / max(seen.given, 1):.3f}")
 
 
 if __name__ == "__main__":
