@@ -94,7 +94,7 @@ def corrected(store: Store, subject: Subject) -> Section:
         caption = f"{judge}, corrected by {subject.reference_text}"
         blocks.append(Table(f"corrected_{i}", caption, columns, rows))
         notes |= dict.fromkeys(of_papers.notes)
-        notes |= dict.fromkeys(_weighing(weights, [*found, *of_papers.measures]))
+        notes |= dict.fromkeys(_weighing([*found, *of_papers.measures]))
     notes |= dict.fromkeys(
         [
             f"Of the units that the judge was asked about. Judge only: those it labelled. Human only: those with "
@@ -134,8 +134,8 @@ def _ties(subject: Subject) -> list[str]:
     ]
 
 
-def _weighing(weights: dict[str, float], rows: list[Estimand]) -> Iterator[str]:
-    if not weights:
+def _weighing(rows: list[Estimand]) -> Iterator[str]:
+    if not any(e.weights is not None for e in rows):
         return
     yield (
         "The labelled units were drawn with unequal probabilities: in human only, PPI++ and Rogan-Gladen each counts for "
@@ -143,7 +143,7 @@ def _weighing(weights: dict[str, float], rows: list[Estimand]) -> Iterator[str]:
     )
     without = [e.measure for e in rows if e.weights is None and not np.isnan(e.human).all()]
     if without:
-        yield f"Not weighted, because units that they rest on have no single weight: {', '.join(without)}."
+        yield f"Not weighted, because the units that they rest on have one weight, none, or several: {', '.join(without)}."
 
 
 def _beside(
@@ -160,7 +160,8 @@ def _asked(subject: Subject, judge: str, e: Estimand, weights: dict[str, float])
     own = None
     if weights:
         of = np.array([weights.get(unit, np.nan) for unit in subject.ratings.units])[mask]
-        own = None if np.isnan(of[~np.isnan(e.human[mask])]).any() else of
+        used = of[~np.isnan(e.human[mask])]
+        own = of if len(used) and np.ptp(used) > 1e-9 else None  # nan for a unit without a weight
     return replace(e, judge=e.judge[mask], human=e.human[mask], clusters=e.clusters[mask], weights=own)
 
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from judge.suites.people import Reference
 
 
+ABBREVIATIONS = {"raf", "sr", "cr", "cbr"}
+
+
 @dataclass(frozen=True)
 class Found:
     """Measures of one judge beside the reference, under names that tell data set and system where there are several."""
@@ -61,9 +64,15 @@ def measures(store: Store, subject: Subject, judge: str, weights: Mapping[str, f
                 continue
             told = place.told(places)
             known = {one.measure for one in found.measures}
-            new = [replace(one, measure=f"{one.measure}{told}") for one in sides]
+            new = [replace(one, measure=f"{_readable(one.measure)}{told}") for one in sides]
             found.measures.extend(one for one in new if one.measure not in known)
     return found
+
+
+def _readable(measure: str) -> str:
+    """A measure as a paper writes it: `unadjusted_raf` is unadjusted RAF, `cr[rerank]` CR [rerank]."""
+    words = measure.replace("_", " ").replace("[", " [").split(" ")
+    return " ".join(word.upper() if word in ABBREVIATIONS else word for word in words)
 
 
 def _rests(part: Part, run: Run) -> bool:

@@ -132,7 +132,7 @@ def bootstrap(tally: Tally, value: Value, settings: Settings, sums: FloatArray |
     when either is undefined.
     """
     if tally.n_clusters < 2:
-        return Interval(None, None, ("no interval: it takes at least two clusters",))
+        return Interval(None, None, ("no interval: it takes at least two questions or units",))
     if sums is None:
         sums = resample([tally], settings)[0]
     point = float(value(tally.total[None, :])[0])
@@ -193,7 +193,7 @@ def sample_notes(n_units: int, n_clusters: int, clustered: bool) -> tuple[str, .
     notes = []
     if clustered and n_clusters < FEW_CLUSTERS:
         notes.append(
-            f"only {n_clusters} cluster{'' if n_clusters == 1 else 's'}: with fewer than {FEW_CLUSTERS} the interval is too narrow"
+            f"only {n_clusters} question{'' if n_clusters == 1 else 's'}: with fewer than {FEW_CLUSTERS} the interval is too narrow"
         )
     if n_units < FEW_UNITS:
         notes.append(

@@ -164,8 +164,8 @@ class _Sample:
             cut = (f"cut to {least:g}..{most:g} from {value:.3f}",)
         found = replace(found, value=min(most, max(least, value)))
         if g < 2:
-            return replace(found, notes=(*cut, "no interval: it takes at least two clusters"))
-        few = (f"only {g} {'clusters' if self.clustered else 'units'} have labels",) if g < 30 else ()
+            return replace(found, notes=(*cut, "no interval: it takes at least two questions or units"))
+        few = (f"only {g} {'questions' if self.clustered else 'units'} have labels",) if g < 30 else ()
         error = float(np.sqrt(g / (g - 1) * (influence**2).sum()))
         if error < SAME:
             return self._constant(found, value, g, (*cut, *few))

@@ -75,8 +75,8 @@ def test_eligibility_and_deflection_rates(judge: Judge, garage: None) -> None:
     )
     found = rows(report(task="deflection"))
     # Insufficient rows: the judge 3 of 4, ann 3 of 3. Answerable rows: 1 of 8, and 0 of 2.
-    assert values(found["deflection_true_positive_rate"])[:2] == (3 / 4, 1.0)
-    assert values(found["deflection_false_positive_rate"])[:2] == (1 / 8, 0.0)
+    assert values(found["deflection true positive rate"])[:2] == (3 / 4, 1.0)
+    assert values(found["deflection false positive rate"])[:2] == (1 / 8, 0.0)
     # The share of the label is over all rows: 4 of 12, and 3 of 5.
     assert values(found["share of 'missing'"])[:2] == (4 / 12, 3 / 5)
 
@@ -87,13 +87,13 @@ def test_factuality_rests_on_two_tasks_and_raf_on_the_relevant_passages(judge: J
     people("grounding", {"ann": {**both, f"{unit(1)}#s0": "contradictory"}})
     found = rows(report(task="grounding"))
     # Grounded: the judge 7 of 8 (not g0), ann 2 of 3 (not g1). And eligible: 5 of 8; ann g0 alone, 1 of 3.
-    assert values(found["unadjusted_factuality"])[:2] == (7 / 8, pytest.approx(2 / 3))
+    assert values(found["unadjusted factuality"])[:2] == (7 / 8, pytest.approx(2 / 3))
     assert values(found["factuality"])[:2] == (5 / 8, pytest.approx(1 / 3))
     people("grounding_relevant", {"ann": both})
     found = rows(report(task="grounding_relevant"))
     # In relevant passages: the judge 5 of 8, and eligible 3 of 8; ann 3 of 3 and 2 of 3.
-    assert values(found["unadjusted_raf"])[:2] == (5 / 8, 1.0)
-    assert values(found["raf"])[:2] == (3 / 8, pytest.approx(2 / 3))
+    assert values(found["unadjusted RAF"])[:2] == (5 / 8, 1.0)
+    assert values(found["RAF"])[:2] == (3 / 8, pytest.approx(2 / 3))
 
 
 def test_several_systems_come_one_by_one(judge: Judge, garage: None, tmp_path: Path) -> None:
@@ -122,20 +122,20 @@ def test_support_ratios_and_confirmation_bias(judge: Judge, tmp_path: Path) -> N
     people("stance", {"ann": {**mine, "c:p2-original/e": "support"}})
     found = rows(report(task="stance"))
     # Retrieve: SR of the original claims 1/2 and 1, of the counter claims 1 and 0; the bias .5 and 0.
-    assert values(found["sr_original[retrieve]"])[:2] == (0.75, 0.75)
-    assert values(found["sr_counter[retrieve]"])[:2] == (0.5, 1.0)
-    assert values(found["cr[retrieve]"])[:2] == (0.25, 0.5)
-    assert "overlap[retrieve]" not in found, "no label is in it"
+    assert values(found["SR original [retrieve]"])[:2] == (0.75, 0.75)
+    assert values(found["SR counter [retrieve]"])[:2] == (0.5, 1.0)
+    assert values(found["CR [retrieve]"])[:2] == (0.25, 0.5)
+    assert "overlap [retrieve]" not in found, "no label is in it"
     # Whether a pair is defined is known of one pair alone.
-    assert found["defined_pairs[retrieve]"][-2:] == [2, 1]
+    assert found["defined pairs [retrieve]"][-2:] == [2, 1]
     answers(judge, tmp_path, [(claim, "s", "rag", f"About {claim}.") for claim in CLAIMS])
     verdicts = dict(zip((f"c:{claim}@s@rag" for claim in CLAIMS), ("yes", "yes", "yes", "no"), strict=True))
     give("confirmation", verdicts)
     people("confirmation", {"ann": dict(list(verdicts.items())[:3])})
     found = rows(report(task="confirmation"))
     # Both answers of p1 support their claim, of p2 one; ann has p1 alone.
-    assert values(found["cbr"])[:2] == (0.5, 1.0)
-    assert found["valid_pairs"][-2:] == [2, 1]
+    assert values(found["CBR"])[:2] == (0.5, 1.0)
+    assert found["valid pairs"][-2:] == [2, 1]
 
 
 def test_a_list_that_is_labelled_in_part_does_not_count(judge: Judge, tmp_path: Path) -> None:
@@ -145,8 +145,8 @@ def test_a_list_that_is_labelled_in_part_does_not_count(judge: Judge, tmp_path: 
     people("stance", {"ann": {"c:p1-original/a": "support", "c:p2-original/e": "support"}})
     found = rows(report(task="stance"))
     # Of p1's list one passage of three is labelled: its ratio would be 1. Of p2's all.
-    assert values(found["sr_original[retrieve]"])[:2] == (0.75, 1.0)
-    assert found["sr_original[retrieve]"][-2:] == [2, 1]
+    assert values(found["SR original [retrieve]"])[:2] == (0.75, 1.0)
+    assert found["SR original [retrieve]"][-2:] == [2, 1]
 
 
 def test_unequal_probabilities_are_weighed(tmp_path: Path) -> None:

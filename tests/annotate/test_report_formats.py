@@ -292,7 +292,7 @@ def test_a_table_puts_reasons_and_notes_into_remarks() -> None:
         20,
         0.25,
         0.75,
-        notes=("only 20 clusters: with fewer than 30 the interval is too narrow",),
+        notes=("only 20 questions: with fewer than 30 the interval is too narrow",),
     )
     found = grid(
         Table(
@@ -306,7 +306,7 @@ def test_a_table_puts_reasons_and_notes_into_remarks() -> None:
     assert [c.flat for c in found.rows[0]] == ["x", "0.500 (0.250 to 0.750)", "40", "20", "80.0 %"]
     assert found.rows[0][1].marks == "a" and found.rows[1][1].marks == "b"
     assert found.remarks == (
-        ("a", "fewer than 30 clusters: the interval is too narrow"),
+        ("a", "fewer than 30 questions: the interval is too narrow"),
         ("b", "undefined: no unit is labelled by both"),
     )
     assert [c.flat for c in found.rows[1]] == ["y", "undefined", "0", "", "0 %"]

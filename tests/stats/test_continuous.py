@@ -44,7 +44,7 @@ def test_it_is_shown_what_it_rests_on() -> None:
     assert (found.measure, found.level, found.field) == ("krippendorff_alpha", "interval", "quality")
     # Variances 1 between and .25 within: .8
     assert found.low < 0.8 < found.high
-    assert any("only 27 clusters" in note for note in found.notes)
+    assert any("only 27 questions" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ def test_questions_widen_the_interval() -> None:
 def test_fewer_than_thirty_clusters_are_noted() -> None:
     (few,) = measures(clustered(29, 10), ["cohen_kappa"])
     (enough,) = measures(clustered(30, 10), ["cohen_kappa"])
-    assert any("only 29 clusters" in note for note in few.notes)
+    assert any("only 29 questions" in note for note in few.notes)
     assert not any("clusters" in note for note in enough.notes)
 
 
@@ -236,7 +236,7 @@ def test_one_cluster_has_no_interval() -> None:
     (found,) = measures(clustered(1, 60), ["cohen_kappa"])
     assert found.value is not None
     assert (found.low, found.high) == (None, None)
-    assert "no interval: it takes at least two clusters" in found.notes
+    assert "no interval: it takes at least two questions or units" in found.notes
 
 
 def test_perfect_agreement_of_few_units_is_not_certain() -> None:
