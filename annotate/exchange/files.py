@@ -40,6 +40,8 @@ class Out:
             raise UsageError(f"-o {self.path}: give the file or folder a name")
         if not self.path.parent.is_dir():
             raise UsageError(f"-o {self.path}: the folder {self.path.parent} does not exist")
+        if self.path.exists() and not self.path.is_file() and not self.path.is_dir():
+            raise UsageError(f"-o {self.path}: is a device or a pipe; name a file, it is replaced as a whole")
         if self.kind == "file" and self.path.is_dir():
             raise UsageError(f"-o {self.path}: is a folder; this format is one file")
         if self.kind == "folder" and self.path.exists():

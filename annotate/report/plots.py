@@ -1,39 +1,23 @@
 """Drawings as inline SVG: text stays text, colours are classes of the page's style sheet.
 
-The one door to matplotlib. It draws in marker colours; `_inline` turns those into classes (`ink`, `judge`,
-`people`, `soft` ...), so that one drawing reads in light, in dark and on paper, and turns style attributes
-into presentation attributes, so that the page's security policy can forbid inline styles. The same
-document gives the same bytes.
+The one door to matplotlib. It draws in marker colours, which `svg` turns into classes, so that one drawing reads
+in light, in dark and on paper. The same document gives the same bytes.
 """
 
 from __future__ import annotations
 
 import io
-import re
 import threading
-import xml.etree.ElementTree as ET
+import unicodedata
 from collections.abc import Callable, Mapping
+from itertools import accumulate
 from typing import Any
 
+from annotate.report.svg import LABELS, MARKERS, inline
 from judge.console import visible
 from judge.types import Json
 
-# Marker colour -> class; the style sheet gives each class its colour in light, dark and print.
-MARKERS = {
-    "#010101": "ink",
-    "#020202": "soft",
-    "#030303": "rule",
-    "#040404": "judge",
-    "#050505": "people",
-    "#060606": "on",
-    "#070707": "paper",
-    "#080808": "heat",
-    **{f"#0900{i:02x}": f"label{i}" for i in range(8)},
-}
 COLOUR = {name: colour for colour, name in MARKERS.items()}
-LABELS = 8
-SVG = "{http://www.w3.org/2000/svg}"
-XLINK = "{http://www.w3.org/1999/xlink}href"
 _SETTINGS: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "adjudge",
@@ -53,8 +37,6 @@ _SETTINGS: Any = {
 }
 # Narrow enough to be read on a telephone, where the page scales a drawing down to its width.
 WIDTH = 4.8
-# Pixels from which scaling down leaves nothing to read: such a drawing scrolls there.
-WIDE = 600
 _lock = threading.Lock()
 
 
@@ -76,7 +58,7 @@ def draw(name: str, data: Mapping[str, Json], key: str, title: str, text: str) -
         figure.savefig(
             out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
         )
-    return _inline(out.getvalue(), key, title, text)
+    return inline(out.getvalue(), key, title, text)
 
 
 def _heat_map(figure: Any, data: Mapping[str, Json]) -> None:
@@ -146,7 +128,7 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
         if group in groups
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=2, frameon=False, fontsize=9)
-    axes.set_xlabel(_short(data["label"], 60))
+    axes.set_xlabel(_short(data["label"], 48))
 
 
 def _above(axes: Any, y: float, text: str) -> None:
@@ -165,14 +147,18 @@ def _histogram(figure: Any, data: Mapping[str, Json]) -> None:
     low = -1.0 if min(values) < -0.5 else -0.5 if min(values) < 0 else 0.0
     edges = [low + 0.1 * i for i in range(round((1 - low) / 0.1) + 1)]
     axes.hist(values, bins=[*edges[:-1], 1.0 + 1e-9], color=COLOUR["people"], rwidth=0.92)
-    axes.set_xlabel(_short(data["label"], 60))
+    axes.set_xlabel(_short(data["label"], 48))
     axes.set_ylabel("pairs")
     axes.set_xlim(low - 0.02, 1.02)
 
 
 def _bars(figure: Any, data: Mapping[str, Json]) -> None:
     rows = list(reversed(data["rows"]))
-    figure.set_size_inches(WIDTH, 1.0 + 0.46 * len(rows))
+    labels = [_short(x) for x in data["labels"][:LABELS]]
+    # A letter of the legend is about 0.08 inches wide, its colour patch and the gap half an inch.
+    beside = max(1, min(4, len(labels), int(WIDTH / (0.5 + 0.08 * max(map(len, labels))))))
+    lines = -(-len(labels) // beside)
+    figure.set_size_inches(WIDTH, 0.8 + 0.2 * lines + 0.46 * len(rows))
     axes = figure.add_subplot()
     handles = []
     for k in range(min(LABELS, len(data["labels"]))):
@@ -209,9 +195,9 @@ def _bars(figure: Any, data: Mapping[str, Json]) -> None:
         _above(axes, y + 0.28, f"{_short(r['name'], 56)} ({r['n']:,})")
     figure.legend(
         handles,
-        [_short(x) for x in data["labels"][:LABELS]],
+        labels,
         loc="outside upper center",
-        ncols=min(4, len(data["labels"])),
+        ncols=beside,
         frameon=False,
         fontsize=9,
     )
@@ -257,54 +243,15 @@ def _two(value: float) -> str:
 
 
 def _short(text: str, width: int = 24) -> str:
+    """As much of it as takes the room of `width` small letters."""
     flat = visible(" ".join(str(text).split()))
-    return flat if len(flat) <= width else flat[: width - 1] + "…"
+    ends = list(accumulate(map(_room, flat)))
+    if not ends or ends[-1] <= width:
+        return flat
+    return flat[: sum(end <= width - 1.5 for end in ends)] + "…"
 
 
-def _inline(document: str, key: str, title: str, text: str) -> str:
-    """A file of matplotlib's as an element to stand in the page."""
-    ET.register_namespace("", SVG[1:-1])
-    root = ET.fromstring(document)
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag in (f"{SVG}metadata", f"{SVG}style"):
-                parent.remove(child)
-    for element in root.iter():
-        _restyle(element)
-        if "id" in element.attrib:
-            element.set("id", f"{key}-{element.get('id')}")
-        for name, value in list(element.attrib.items()):
-            if "url(#" in value:
-                element.set(name, value.replace("url(#", f"url(#{key}-"))
-        if XLINK in element.attrib:
-            element.set("href", element.attrib.pop(XLINK).replace("#", f"#{key}-"))
-    _, _, width, height = (float(v) for v in root.attrib["viewBox"].split())
-    pixels = width * 4 / 3
-    root.attrib.update({"width": f"{pixels:.0f}", "height": f"{height * 4 / 3:.0f}"})
-    if pixels > WIDE:
-        root.set("class", "wide")
-    root.set("role", "img")
-    root.set("aria-labelledby", f"{key}-title {key}-desc")
-    for tag, told in (("desc", text), ("title", title)):
-        element = ET.Element(f"{SVG}{tag}", {"id": f"{key}-{tag}"})
-        element.text = visible(told)
-        root.insert(0, element)
-    return ET.tostring(root, encoding="unicode")
-
-
-def _restyle(element: ET.Element) -> None:
-    """Style declarations become attributes, marker colours classes."""
-    declared = dict(part.split(":", 1) for part in element.attrib.pop("style", "").split(";") if ":" in part)
-    classes = []
-    for name, value in declared.items():
-        name, value = name.strip(), value.strip()
-        if name == "font-family":
-            continue
-        if name in ("fill", "stroke") and value in MARKERS:
-            classes.append(f"{'f' if name == 'fill' else 's'}-{MARKERS[value]}")
-        elif not (name == "fill" and value == "#000000"):
-            element.set(name, re.sub(r"(?<=\d)px$", "", value))
-    if element.tag == f"{SVG}text" and not any(c.startswith("f-") for c in classes):
-        classes.append("f-ink")
-    if classes:
-        element.set("class", " ".join(classes))
+def _room(c: str) -> float:
+    if unicodedata.east_asian_width(c) in "WF" or c in "mwMW@%":
+        return 1.65
+    return 1.2 if c.isupper() else 1.0

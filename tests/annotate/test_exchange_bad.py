@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -471,3 +472,12 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
         )
         assert done.returncode == 1 and "nothing was written" in done.stderr, (form, done.stderr)
         assert list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_an_export_never_replaces_a_pipe_or_a_device(tmp_path: Path, kind: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match="is a device or a pipe; name a file"):
+        Out(pipe, kind).__enter__()
+    assert pipe.is_fifo() and [p.name for p in tmp_path.iterdir()] == ["pipe"]

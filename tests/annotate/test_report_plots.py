@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
 
 from annotate.report import plots
 
@@ -29,6 +31,35 @@ DATA: dict[str, dict[str, Any]] = {
     "bars": {"rows": [{"name": HOSTILE, "shares": [0.5, 0.5, 0.0], "n": 10}], "labels": ["a", "b", HOSTILE]},
     "reliability": {"bins": [[0.0, 0.5, 0, None, None], [0.5, 1.0, 7, 0.8, 0.6]]},
 }  # fmt: skip
+
+
+LONG = [f"{'W' * 20} label {i} that is long" for i in range(9)]
+LONG_DATA: dict[str, dict[str, Any]] = {
+    "heat_map": {"matrix": [[1] * 9] * 9, "labels": LONG, "rows": LONG[0] * 3, "columns": LONG[0] * 3},
+    "forest": {
+        "rows": [{"label": x * 4, "value": -0.9, "low": -0.99, "high": 1.0, "group": "judge"} for x in LONG],
+        "label": LONG[0] * 4,
+        "threshold": 0.667,
+    },
+    "histogram": {"values": [-1.0, 1.0], "label": LONG[0] * 4},
+    "bars": {
+        "rows": [{"name": x * 4, "shares": [0.1] * 8 + [0.2], "n": 1_000_000} for x in LONG],
+        "labels": LONG,
+    },
+    "reliability": DATA["reliability"],
+}
+
+
+@pytest.mark.parametrize("name", plots.DRAWINGS)
+@pytest.mark.parametrize("data", [DATA, LONG_DATA], ids=["short", "long"])
+def test_nothing_sticks_out_of_a_drawing(name: str, data: dict[str, dict[str, Any]]) -> None:
+    figure = Figure(layout="constrained")
+    FigureCanvasSVG(figure)
+    plots.DRAWINGS[name](figure, data[name])
+    figure.draw_without_rendering()
+    box = figure.get_tightbbox()
+    wide, high = figure.get_size_inches()
+    assert box.x0 >= -0.05 and box.y0 >= -0.05 and box.x1 <= wide + 0.05 and box.y1 <= high + 0.05
 
 
 @pytest.mark.parametrize("name", plots.DRAWINGS)

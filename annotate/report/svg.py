@@ -1,0 +1,81 @@
+"""A drawing of matplotlib's as an element of the page.
+
+Marker colours become classes (`ink`, `judge`, `people`, `soft` ...), which the style sheet gives their colours in
+light, dark and print. Style attributes become presentation attributes, so that the page's security policy
+can forbid inline styles.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+
+from judge.console import visible
+
+LABELS = 8
+"""How many labels have a colour of their own."""
+# Marker colour -> class; the style sheet gives each class its colour in light, dark and print.
+MARKERS = {
+    "#010101": "ink",
+    "#020202": "soft",
+    "#030303": "rule",
+    "#040404": "judge",
+    "#050505": "people",
+    "#060606": "on",
+    "#070707": "paper",
+    "#080808": "heat",
+    **{f"#0900{i:02x}": f"label{i}" for i in range(LABELS)},
+}
+SVG = "{http://www.w3.org/2000/svg}"
+XLINK = "{http://www.w3.org/1999/xlink}href"
+# Pixels from which scaling down leaves nothing to read: such a drawing scrolls there.
+WIDE = 600
+
+
+def inline(document: str, key: str, title: str, text: str) -> str:
+    """A file of matplotlib's as an <svg> element with title and description; `key` makes its ids unique."""
+    ET.register_namespace("", SVG[1:-1])
+    root = ET.fromstring(document)
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag in (f"{SVG}metadata", f"{SVG}style"):
+                parent.remove(child)
+    for element in root.iter():
+        _restyle(element)
+        if "id" in element.attrib:
+            element.set("id", f"{key}-{element.get('id')}")
+        for name, value in list(element.attrib.items()):
+            if "url(#" in value:
+                element.set(name, value.replace("url(#", f"url(#{key}-"))
+        if XLINK in element.attrib:
+            element.set("href", element.attrib.pop(XLINK).replace("#", f"#{key}-"))
+    _, _, width, height = (float(v) for v in root.attrib["viewBox"].split())
+    pixels = width * 4 / 3
+    root.attrib.update({"width": f"{pixels:.0f}", "height": f"{height * 4 / 3:.0f}"})
+    if pixels > WIDE:
+        root.set("class", "wide")
+    root.set("role", "img")
+    root.set("aria-labelledby", f"{key}-title {key}-desc")
+    for tag, told in (("desc", text), ("title", title)):
+        element = ET.Element(f"{SVG}{tag}", {"id": f"{key}-{tag}"})
+        element.text = visible(told)
+        root.insert(0, element)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _restyle(element: ET.Element) -> None:
+    """Style declarations become attributes, marker colours classes."""
+    declared = dict(part.split(":", 1) for part in element.attrib.pop("style", "").split(";") if ":" in part)
+    classes = []
+    for name, value in declared.items():
+        name, value = name.strip(), value.strip()
+        if name == "font-family":
+            continue
+        if name in ("fill", "stroke") and value in MARKERS:
+            classes.append(f"{'f' if name == 'fill' else 's'}-{MARKERS[value]}")
+        elif not (name == "fill" and value == "#000000"):
+            element.set(name, re.sub(r"(?<=\d)px$", "", value))
+    if element.tag == f"{SVG}text" and not any(c.startswith("f-") for c in classes):
+        classes.append("f-ink")
+    if classes:
+        element.set("class", " ".join(classes))
