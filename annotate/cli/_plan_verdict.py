@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from annotate.agreement import Field
-from annotate.cli._show import table
+from annotate.cli._show import MOST_SHOWN, table
 from judge.console import visible
 from judge.errors import BadInput, UsageError
 from judge.stats.verdict_plan import Needed, VerdictPlan, plan_verdict
@@ -86,9 +86,20 @@ def text(plan: VerdictPlan) -> str:
     whom = "person" if plan.regime == "alt_test" else "annotators"
     value = "gap" if plan.regime == "alt_test" else "value"
     head = [whom, value, "limit", "questions", "units", "more questions", "more units", ""]
-    lines += [table(head, [_cells(row) for row in plan.rows]), "", _needs(plan), ""]
+    rows = list(plan.rows)
+    if len(rows) > 3 * MOST_SHOWN:
+        rows = sorted(plan.rows, key=_nearest)[:MOST_SHOWN]
+        lines.insert(
+            2, f"the {MOST_SHOWN} of {len(plan.rows)} people nearest to a win that counts (--json has all):"
+        )
+    lines += [table(head, [_cells(row) for row in rows]), "", _needs(plan), ""]
     lines += [f"- rule: {plan.verdict.rule}", *(f"- {line}" for line in plan.assumed)]
     return visible("\n".join(lines))
+
+
+def _nearest(row: Needed) -> tuple[bool, bool, int]:
+    """Those who still need labels first, the fewest before the others; those who need none, or no number, last."""
+    return row.more_units is None, row.more_units == 0, row.more_units or 0
 
 
 def _cells(row: Needed) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,30 @@ def test_three_people_by_the_alt_test() -> None:
     assert "- rule: 3 annotators: the alternative annotator test" in printed
     assert "- every new unit is labelled by gpt and by 2 other people" in printed
     assert document(*VERDICT, "--epsilon", "0.1")["judges"][0]["rows"][0]["limit"] == 0.1
+
+
+def test_many_people_are_listed_from_the_nearest(tmp_path: Path) -> None:
+    # Forty people who err on a tenth of 60 units, and a judge who errs on a quarter: gaps of about .15.
+    draw = random.Random(1)
+    rows = [("u", "gpt", *(f"p{j:02}" for j in range(40)))]
+    for i in range(60):
+        wrong = [draw.random() < (0.25 if j == 0 else 0.1) for j in range(41)]
+        rows.append((f"{i:02}", *("xy"[(i + w) % 2] for w in wrong)))
+    people = ",".join(rows[0][1:])
+    table = ("plan", str(write_csv(tmp_path / "t.csv", rows)), "--unit", "u", "--annotators", people)
+    asked = (*table, "--judge", "gpt", "--verdict", "--epsilon", "0.2")
+    (found,) = document(*asked)["judges"]
+    printed = annotate(*asked).stdout
+    assert len(found["rows"]) == 40
+    assert "the 12 of 40 people nearest to a win that counts (--json has all):\n" in printed
+    assert sum(line.startswith("p") for line in printed.splitlines()) == 12 + 1  # and the head, "person"
+    # The first of them is the one who needs fewest, of those who need any.
+    fewest = min(row["more_units"] for row in found["rows"] if row["more_units"])
+    first = next(
+        line for line in printed.splitlines() if line.startswith("p") and not line.startswith("person")
+    )
+    (row,) = [row for row in found["rows"] if row["annotators"] == [first.split()[0]]]
+    assert row["more_units"] == fewest > 0
 
 
 def test_two_people_by_the_difference_against_the_margin(tmp_path: Path) -> None:
