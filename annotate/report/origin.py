@@ -32,7 +32,7 @@ def runs(store: Store, subject: Subject) -> Section:
             cells.append(f"{counts[status]:,} ({counts[status] / n:.1%})" if n else "0")
         rows.append([*cells, counts["input_tokens"], counts["output_tokens"], counts["mean_latency"]])
         blocks.append(Facts(f"run_{i}", judge, _facts(store, run)))
-    columns = [Column("judge"), Column("judged", "number"), *(Column(s) for s in STATUSES)]
+    columns = [Column("judge"), Column("replies", "number"), *(Column(s) for s in STATUSES)]
     columns += [
         Column("tokens in", "number"),
         Column("tokens out", "number"),

@@ -43,24 +43,27 @@ def measures(store: Store, subject: Subject, judge: str, weights: Mapping[str, f
     """
     run = next(r for r in chosen.all_runs(store) if r.run_id == subject.run_ids[judge])
     found = Found([], [])
-    parts = [(paper, part) for paper in PAPERS.values() for part in paper.parts if _rests(part, run)]
+    parts = [
+        (paper, several) for paper in PAPERS.values() for several in _together(paper, run, bool(weights))
+    ]
     if not parts:
         return found
     from judge.suites.people import Reference  # with pandas: not for tasks that no paper asks for
 
     name, labels = _reference(subject)
-    reference = Reference(name, {subject.field: labels}, _by_number(store, weights) if weights else None)
+    given, own_weights = _by_number(store, labels, weights)
+    reference = Reference(name, {subject.field: given}, own_weights or None)
     places = _places(store, run)
-    for paper, part in parts:
+    for paper, several in parts:
         for place in places:
             if not paper.present(store, place.dataset):
                 continue
             try:
-                sides = _sides(store, paper, part, run, place, reference)
+                sides = _sides(store, paper, several, run, place, reference)
             except NothingToScore:
                 continue
             except AdjudgeError as e:
-                found.notes.append(f"{paper.name}, {part.name}: {e}")
+                found.notes.append(f"{paper.name}: {e}")
                 continue
             told = place.told(places)
             known = {one.measure for one in found.measures}
@@ -73,6 +76,18 @@ def _readable(measure: str) -> str:
     """A measure as a paper writes it: `unadjusted_raf` is unadjusted RAF, `cr[rerank]` CR [rerank]."""
     words = measure.replace("_", " ").replace("[", " [").split(" ")
     return " ".join(word.upper() if word in ABBREVIATIONS else word for word in words)
+
+
+def _together(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:
+    """The parts that rest on a run; those of one task apart from others where they are weighted."""
+    mine = [part for part in paper.parts if _rests(part, run)]
+    # The probability of a unit to be labelled for two tasks is not that of either.
+    apart = (
+        [[p for p in mine if len(p.tasks) == 1], [p for p in mine if len(p.tasks) > 1]]
+        if weighted
+        else [mine]
+    )
+    return [parts for parts in apart if parts]
 
 
 def _rests(part: Part, run: Run) -> bool:
@@ -105,7 +120,7 @@ def _places(store: Store, run: Run) -> list[_Place]:
 
 
 def _sides(
-    store: Store, paper: Paper, part: Part, run: Run, place: _Place, reference: Reference
+    store: Store, paper: Paper, parts: list[Part], run: Run, place: _Place, reference: Reference
 ) -> list[Estimand]:
     from judge.suites.correction import beside
     from judge.suites.result import scores_of
@@ -116,14 +131,13 @@ def _sides(
         system=place.system,
         condition=place.condition,
         dataset=place.dataset,
-        parts=(part.name,),
+        parts=tuple(part.name for part in parts),
         partial=True,
         options=paper.reads(run),
     )
-    scores, _ = scores_of(store, paper, asked, None)
-    # The probability of a unit to be labelled for two tasks is not that of either.
-    own = reference if len(part.tasks) == 1 else replace(reference, weights=None)
-    sides = beside(store, paper, asked, scores, own)
+    scores, study = scores_of(store, paper, asked, None)
+    own = reference if all(len(part.tasks) == 1 for part in parts) else replace(reference, weights=None)
+    sides = beside(study, scores, own)
     return [one for one in sides.found if not np.isnan(one.judge).all()]
 
 
@@ -140,12 +154,17 @@ def _reference(subject: Subject) -> tuple[str, dict[str, str]]:
     return MAJORITY if majority else reference, labels
 
 
-def _by_number(store: Store, weights: Mapping[str, float]) -> dict[int | str, float]:
-    """Weights by the units' numbers; and by question, where its units have one weight."""
+def _by_number(
+    store: Store, labels: Mapping[str, str], weights: Mapping[str, float]
+) -> tuple[dict[int, str], dict[int | str, float]]:
+    """Labels and weights by the units' numbers; weights also by question, where its units have one weight."""
+    given: dict[int, str] = {}
     found: dict[int | str, float] = {}
     questions: dict[str, set[float]] = {}
     for number, unit, question in store.conn.execute("SELECT rowid, unit_id, question_id FROM units"):
+        if unit in labels:
+            given[number] = labels[unit]
         if unit in weights:
             found[number] = weights[unit]
             questions.setdefault(question, set()).add(weights[unit])
-    return found | {q: own.pop() for q, own in questions.items() if len(own) == 1}
+    return given, found | {q: own.pop() for q, own in questions.items() if len(own) == 1}

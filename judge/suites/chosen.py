@@ -45,7 +45,8 @@ def all_runs(store: Store) -> list[Run]:
 def named(store: Store, names: Sequence[str], runs: Sequence[Run]) -> list[Run]:
     """The runs that `--run` names, in order. Raises UsageError for none, or several of one name."""
     by_id = {run.run_id: run for run in runs}
-    return [by_id[str(find_run(store, name)["run_id"])] for name in dict.fromkeys(names)]
+    # A whole id needs no search, which counts the judgements of every run.
+    return [by_id.get(name) or by_id[str(find_run(store, name)["run_id"])] for name in dict.fromkeys(names)]
 
 
 def candidates(

@@ -16,9 +16,8 @@ import pandas as pd
 from judge.scores.score import NOT_JUDGED, STATUSES, Score, mean
 from judge.stats import Corrected, Estimand
 from judge.stats.ratings import BoolArray, FloatArray
-from judge.store.study import Store
-from judge.suites.paper import Asked, Paper
 from judge.suites.people import NOBODY, People, Reference, check
+from judge.suites.study import Study
 from judge.types import Json, Status
 
 
@@ -59,30 +58,27 @@ class Correction:
         }
 
 
-def corrected(
-    store: Store, paper: Paper, asked: Asked, scores: Sequence[Score], reference: str, confidence: float
-) -> Correction:
+def corrected(study: Study, scores: Sequence[Score], reference: str, confidence: float) -> Correction:
     """The judge's `scores` beside those that the labels of `reference` give, and both together.
 
     Raises UsageError when the study has no labels of it.
     """
-    check(store, reference)
-    sides = beside(store, paper, asked, scores, Reference(reference))
+    check(study.store, reference)
+    sides = beside(study, scores, Reference(reference))
     found = {one.measure: one.corrected(confidence) for one in sides.found}
     return Correction(reference, found, sides.left_out, sides.notes)
 
 
-def beside(store: Store, paper: Paper, asked: Asked, scores: Sequence[Score], reference: Reference) -> Sides:
-    """The judge's `scores` and people's, for every one that is a mean over units and rests on labels."""
+def beside(judge: Study, scores: Sequence[Score], reference: Reference) -> Sides:
+    """The `scores` that were read with the judge's labels beside people's, wherever they are means that rest on labels."""
     # Files that an option asks for hold the judge's numbers, and are written already.
-    writing = {option.name for option in paper.options if option.writes}
-    options = {name: value for name, value in asked.options.items() if name not in writing}
-    quiet = replace(asked, partial=True, options=options)
-    study = People(store, paper, quiet, reference)
-    theirs = {score.measure: score for score in paper.read(study)}
-    unlabelled = People(store, paper, quiet, Reference(NOBODY))
-    nobody = {score.measure: score for score in paper.read(unlabelled)}
-    found, left_out, notes = [], [], list(study.notes)
+    writing = {option.name for option in judge.paper.options if option.writes}
+    options = {name: value for name, value in judge.asked.options.items() if name not in writing}
+    quiet = replace(judge.asked, partial=True, options=options)
+    people = People(judge, quiet, reference)
+    theirs = {score.measure: score for score in judge.paper.read(people)}
+    nobody = {score.measure: score for score in judge.paper.read(People(judge, quiet, Reference(NOBODY)))}
+    found, left_out, notes = [], [], list(people.notes)
     for score in scores:
         values = _aligned(score, theirs.get(score.measure))
         free = _aligned(score, nobody.get(score.measure))
@@ -90,9 +86,9 @@ def beside(store: Store, paper: Paper, asked: Asked, scores: Sequence[Score], re
             left_out.append(score.measure)
             continue
         counted = _counted(score, values)
-        judge = score.rows[counted, 0]
-        known = np.zeros(len(judge), dtype=bool) if free is None else ~np.isnan(free[counted])
-        if known.any() and known[~np.isnan(judge)].all():
+        own = score.rows[counted, 0]
+        known = np.zeros(len(own), dtype=bool) if free is None else ~np.isnan(free[counted])
+        if known.any() and known[~np.isnan(own)].all():
             continue
         human = values[counted]
         weights, told = _weights(score, counted, ~np.isnan(human), known, reference)
@@ -100,7 +96,7 @@ def beside(store: Store, paper: Paper, asked: Asked, scores: Sequence[Score], re
         found.append(
             Estimand(
                 score.measure,
-                judge,
+                own,
                 human,
                 score.units.clusters[counted],
                 weights,

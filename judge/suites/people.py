@@ -12,9 +12,10 @@ from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.scores.score import NOT_JUDGED
 from judge.store.study import Store
+from judge.suites.chosen import Run
 from judge.suites.frames import frame
 from judge.suites.labelled import Found, UnitNumbers, majority
-from judge.suites.paper import Asked, Paper
+from judge.suites.paper import Asked
 from judge.suites.study import Study
 from judge.types import Status
 
@@ -26,12 +27,12 @@ NOBODY = ""
 class Reference:
     """Whose labels correct the judge's: gold, adjudicated, majority (of the people) or the name of an annotator.
 
-    `given`: field -> labels by unit id, known before; labels of other fields are read from the study. `weights`: for
-    how many units a labelled unit stands, by its number, or the units of a question, by its name.
+    `given`: field -> labels by the unit's number, known before; labels of other fields are read from the study. `weights`:
+    for how many units a labelled unit stands, by its number, or the units of a question, by its name.
     """
 
     name: str
-    given: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    given: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     weights: Mapping[int | str, float] | None = None
 
 
@@ -56,9 +57,19 @@ def check(store: Store, reference: str) -> None:
 class People(Study):
     """The study with people's labels where the judge's stand. What the system under test answered stays."""
 
-    def __init__(self, store: Store, paper: Paper, asked: Asked, reference: Reference) -> None:
-        super().__init__(store, paper, asked)
+    def __init__(self, judge: Study, asked: Asked, reference: Reference) -> None:
+        """`judge` is the reading with the judge's labels, of the same rows."""
+        super().__init__(judge.store, judge.paper, asked)
+        self.share(judge)
         self.reference = reference
+        self._judge = judge
+        self._task_read = ""
+
+    @property
+    def last_run(self) -> Run | None:
+        """The run that the judge's labels came from: it decides what else is read, as which passages are relevant."""
+        runs = [read.run for read in self._judge.read if read.run.task_id == self._task_read]
+        return runs[-1] if runs else None
 
     def _labelled(
         self,
@@ -71,8 +82,7 @@ class People(Study):
         together: str,
     ) -> Found:
         """People's labels. Parts of an answer, or passages of a list, count only when all of them are labelled."""
-        # Which run the judge's labels came from decides what else is read, as the passages that it calls relevant.
-        super()._labelled(task, units, where, field, models, own, together)
+        self._task_read = task.task_id
         numbers = units["unit_id"].to_numpy()
         name = self.reference.name
         if name == NOBODY:
@@ -94,10 +104,8 @@ class People(Study):
             missing = missing | ~whole
         return labels, status, missing
 
-    def _given(self, units: UnitNumbers, labels: Mapping[str, str]) -> Found:
-        number = dict(self.store.conn.execute("SELECT unit_id, rowid FROM units"))
-        of = {number[unit]: label for unit, label in labels.items()}
-        found = np.array([of.get(int(n)) for n in units], dtype=object)
+    def _given(self, units: UnitNumbers, labels: Mapping[int, str]) -> Found:
+        found = np.array([labels.get(n) for n in units.tolist()], dtype=object)
         missing = np.array([label is None for label in found], dtype=bool)
         return found, np.where(missing, NOT_JUDGED, str(Status.OK)).astype(object), missing
 

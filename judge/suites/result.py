@@ -111,9 +111,7 @@ def score(
         lines,
         study.notes,
         [p for p in published(paper.name) if any(is_of(p, name) for name in names)],
-        None
-        if correct_by is None
-        else corrected(store, paper, asked, scores, correct_by, how.get("confidence", 0.95)),
+        None if correct_by is None else corrected(study, scores, correct_by, how.get("confidence", 0.95)),
     )
 
 

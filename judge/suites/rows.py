@@ -49,6 +49,10 @@ class Rows:
         self._read_units: dict[str, pd.DataFrame] = {}
         selection.offer_shuffle(store.conn)
 
+    def share(self, other: Rows) -> None:
+        """Take the units that another reading of the same rows has read."""
+        self._read_units = other._read_units
+
     @cached_property
     def dataset(self) -> str:
         """The data set. Raises UsageError when the study has several and none is named, or not this one."""
