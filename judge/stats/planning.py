@@ -197,7 +197,7 @@ def still_needed(measure: Measure, threshold: float, *, power: float = 0.8) -> t
     """(clusters, units) to add until the interval of `measure` clears `threshold`, if the value stays.
 
     From the interval at hand, on the side of the threshold; its reach falls with the root of the
-    number of clusters. None where there is no interval, or the value is the threshold.
+    number of clusters, and it takes ten of them. None where there is no interval, or the value is the threshold.
     """
     if measure.value is None or measure.low is None or measure.high is None or not measure.n_clusters:
         return None
@@ -208,7 +208,7 @@ def still_needed(measure: Measure, threshold: float, *, power: float = 0.8) -> t
         return None
     z = _NORMAL.inv_cdf(1 - (1 - measure.confidence) / 2)
     times = (reach * (1 + _NORMAL.inv_cdf(power) / z) / distance) ** 2
-    more = max(0, ceil(measure.n_clusters * times) - measure.n_clusters)
+    more = max(0, FEWEST_CLUSTERS - measure.n_clusters, ceil(measure.n_clusters * times) - measure.n_clusters)
     return more, ceil(more * measure.n_units / measure.n_clusters)
 
 

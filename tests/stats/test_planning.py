@@ -130,6 +130,9 @@ def test_still_needed_from_an_interval() -> None:
     assert still_needed(found, 0.8) == (9, 18)
     assert still_needed(found, 0.2) == (0, 0)
     assert still_needed(found, 0.72) is None
+    # Wide apart already, but on four questions: six more, of two units each.
+    four = Measure("cohen_kappa", 0.9, 8, n_clusters=4, low=0.8, high=1.0)
+    assert still_needed(four, 0.1) == (6, 12)
     assert still_needed(Measure("cohen_kappa", None, 0, reason="no units"), 0.5) is None
 
 
