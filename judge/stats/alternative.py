@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from judge.errors import BadInput
+from judge.stats.bootstrap import FEWEST_CLUSTERS
 from judge.stats.multiple import benjamini_yekutieli
 from judge.stats.patterns import n_present
 from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
@@ -21,7 +22,6 @@ from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
 EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 ENOUGH = 30
 ALL_SIGNS = 13  # values; up to here scipy, too, goes through all choices of signs
-FEWEST = 10
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def alt_test(
         used = comparable(humans, verdicts, name, least_others)
         clusters = ratings.clusters[used]
         n, g = int(used.sum()), n_present(clusters)
-        if g < FEWEST:
+        if g < FEWEST_CLUSTERS:
             kind = ("question" if ratings.clustered else "unit") + ("" if g == 1 else "s")
             others = "another" if least_others == 1 else f"{least_others} others"
             skipped.append((name, f"only {g} {kind} with the judge and {others}"))
@@ -120,7 +120,7 @@ def alt_test(
         shares = float(judge_wins.mean()), float(person_wins.mean())
         rows.append(Compared(name, n, g, *shares, error, kind_of_test, p, p, False))
     if not rows:
-        reason = f"nobody shares {FEWEST} units with the judge and {least_others} other annotators"
+        reason = f"nobody shares {FEWEST_CLUSTERS} units with the judge and {least_others} other annotators"
         notes = _notes(names, least_others, (), ratings.clustered)
         return AltTest(judge, epsilon, q, (), tuple(skipped), None, None, None, reason, least_others, notes)
     adjusted = benjamini_yekutieli([row.p_value for row in rows]).tolist()
