@@ -9,6 +9,7 @@ from typing import Unpack
 
 import numpy as np
 
+from annotate.decided import DECIDED, decisions
 from annotate.pairs import Pairs, all_pairs
 from annotate.sheet import NUMERIC, Sheet
 from judge.errors import BadInput, UsageError
@@ -90,7 +91,23 @@ class Field:
             )
         if len(self.people) >= 2 and sheet.level not in NUMERIC and MAJORITY not in sheet.kinds:
             self._add_majority()
+        self._add_decisions()
         self.reference = self._reference(reference)
+
+    def _add_decisions(self) -> None:
+        ruled = self.sheet.of_kind(AnnotatorKind.ADJUDICATED)
+        if not ruled or self.sheet.level in NUMERIC or DECIDED in self.sheet.kinds:
+            return
+        found = decisions(self.ratings, self.people, ruled[0])
+        if found is None:
+            return
+        self.ratings = self.ratings.with_annotator(DECIDED, found.codes)
+        self.asked = np.column_stack([self.asked, found.codes != MISSING])
+        self.references = [DECIDED, *(name for name in self.references if name not in ruled)]
+        self.notes.append(
+            f"{DECIDED}: {found.n_ruled:,} units were adjudicated, because people differ on them, and on "
+            f"{found.n_agreed:,} others two or more agree; the adjudicated units alone are the hardest ones"
+        )
 
     def _add_majority(self) -> None:
         vote = majority(self.ratings, self.people)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from annotate.decided import DECIDED, decisions
 from annotate.members import Members, batch_members
 from annotate.report.subject import Asked, Decided, Reference, Subject
 from annotate.study import NUMERIC, Labelled, fields_of, load_field
@@ -124,26 +125,16 @@ def _with_majority(found: Labelled, people: Sequence[str]) -> tuple[Ratings, str
 def _with_decisions(
     found: Labelled, ratings: Ratings, people: Sequence[str], adjudicated: str
 ) -> tuple[Ratings, Decided | None]:
-    """The table with one more column: what was adjudicated, and elsewhere what two people or more agree on.
-
-    None where nothing is agreed on without a decision. Only units on which people differ come to a lead, so
-    decisions alone would be the hardest units.
-    """
+    """The table with one more column: what was adjudicated, and elsewhere what two people or more agree on."""
     if found.level in NUMERIC or len(people) < 2:
         return ratings, None
-    own = ratings.select(people).codes
-    given = own != MISSING
-    codes = ratings.column(adjudicated).copy()
-    ruled = codes != MISSING
-    highest, lowest = own.max(axis=1), np.where(given, own, np.iinfo(own.dtype).max).min(axis=1)
-    agreed = ~ruled & (given.sum(axis=1) >= 2) & (highest == lowest)
-    if not agreed.any():
+    made = decisions(ratings, people, adjudicated)
+    if made is None:
         return ratings, None
-    codes[agreed] = highest[agreed]
-    name = "adjudicated or agreed"
+    name = DECIDED
     while name in ratings.annotators:
         name += " label"
-    return ratings.with_annotator(name, codes), Decided(name, int(ruled.sum()), int(agreed.sum()))
+    return ratings.with_annotator(name, made.codes), Decided(name, made.n_ruled, made.n_agreed)
 
 
 def _waiting(store: Store, field: str, people: Sequence[str]) -> dict[str, dict[str, int]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from judge.errors import BadInput
 from judge.stats.alternative import ENOUGH, AltTest, alt_test, to_win
-from judge.stats.bootstrap import FEW_CLUSTERS, NO_WIDTH, How
+from judge.stats.bootstrap import FEW_CLUSTERS, FEWEST_CLUSTERS, NO_WIDTH, How
 from judge.stats.metrics import measures
 from judge.stats.paired import Comparison, compare
 from judge.stats.patterns import n_present
@@ -23,8 +23,6 @@ from judge.types import Measure
 Decision = Literal["trust", "do not trust", "undecided"]
 MARGIN = -0.1
 THRESHOLD = 0.667
-# With fewer clusters than this no interval is taken at its word.
-FEWEST = 10
 # Pairs are sought among the people with most labels: of 164 workers there are 13,000 pairs.
 MOST_PAIRED = 40
 
@@ -80,9 +78,9 @@ def verdict(
         return _by_alt_test(test, people, level)
     pair = _closest_pair(ratings, judge, people)
     alone = _alone(ratings, judge, people, reference)
-    if pair and _shared(ratings, judge, *pair) < FEWEST <= _shared(ratings, judge, alone):
+    if pair and _shared(ratings, judge, *pair) < FEWEST_CLUSTERS <= _shared(ratings, judge, alone):
         pair = None
-    elif test is not None and pair and _shared(ratings, judge, *pair) < FEWEST:
+    elif test is not None and pair and _shared(ratings, judge, *pair) < FEWEST_CLUSTERS:
         return _too_few_for_alt_test(ratings, test, judge, people, level)
     if pair:
         first, second = pair
@@ -98,7 +96,7 @@ def verdict(
         rule = (
             f"Two annotators{_of(people, pair)}: the judge's {name} with them, minus theirs with each other, and its "
             f"{_interval(found.difference)} against {margin}: trust when the interval lies above, do not trust when "
-            f"below, else undecided, as with fewer than {FEWEST} questions."
+            f"below, else undecided, as with fewer than {FEWEST_CLUSTERS} questions."
         )
         return _by_interval(found.difference, margin, rule, True, found)
     (agreement,) = measures(ratings.select([judge, alone]), [name], level=level, field=field, **how)
@@ -110,7 +108,7 @@ def verdict(
     rule = (
         f"One source of labels ('{alone}'): the judge's {name} with it, and its {_interval(agreement)} against "
         f"{threshold}: trust when the interval lies above, do not trust when below, else undecided, as with fewer than "
-        f"{FEWEST} questions. {unknown}"
+        f"{FEWEST_CLUSTERS} questions. {unknown}"
     )
     return _by_interval(agreement, threshold, rule, False, None)
 
@@ -125,7 +123,7 @@ def _shared(ratings: Ratings, *names: str) -> int:
 
 def _alone(ratings: Ratings, judge: str, people: Sequence[str], reference: str | None) -> str:
     """The one source of labels: the only person where they labelled enough, else the reference."""
-    if reference is None or (len(people) == 1 and _shared(ratings, judge, people[0]) >= FEWEST):
+    if reference is None or (len(people) == 1 and _shared(ratings, judge, people[0]) >= FEWEST_CLUSTERS):
         return max(people, key=lambda person: _shared(ratings, judge, person))
     return reference
 
@@ -150,9 +148,9 @@ def _of(people: Sequence[str], chosen: Sequence[str]) -> str:
         return ""
     who = f" ({' and '.join(chosen)})" if chosen else ""
     return (
-        f"{who} of {len(people)}, the others share fewer than {FEWEST} questions"
+        f"{who} of {len(people)}, the others share fewer than {FEWEST_CLUSTERS} questions"
         if chosen
-        else (f": of {len(people)} people no two share {FEWEST} questions")
+        else (f": of {len(people)} people no two share {FEWEST_CLUSTERS} questions")
     )
 
 
@@ -171,7 +169,7 @@ def _by_interval(
     per_cluster = found.n_units / n if n else 1.0
     if found.value is None:
         return done("undecided", f"{found.measure} is undefined: {found.reason}")
-    if found.low is None or found.high is None or n < FEWEST:
+    if found.low is None or found.high is None or n < FEWEST_CLUSTERS:
         missing = max(1, FEW_CLUSTERS - n)
         because = f"{found.measure} {found.value:.3f} rests on {n} questions, too few for an interval"
         return done("undecided", because, (missing, ceil(missing * per_cluster)))

@@ -489,3 +489,45 @@ def test_the_real_crowd_of_rte(tmp_path: Path) -> None:
     assert len(printed.splitlines()) < 80, "164 workers fit on a page"
     short = document("agreement", path, *LONG, "--no-pairwise", *NONE)
     assert short["fields"][0]["pair_summaries"] == []
+
+
+def test_decisions_count_with_what_people_agree_on(tmp_path: Path) -> None:
+    # Ann and bob differ on two of six units; a lead decides these, and the judge is wrong on them alone.
+    rows = ["unit,who,label"]
+    for n in range(6):
+        label = "yes" if n % 2 else "no"
+        other = "no" if n % 2 else "yes"
+        rows += [
+            f"u{n},ann,{label}",
+            f"u{n},bob,{other if n < 2 else label}",
+            f"u{n},gpt,{other if n < 2 else label}",
+        ]
+        rows += [f"u{n},adjudicated,{label}"] if n < 2 else []
+    table = tmp_path / "votes.csv"
+    table.write_text("\n".join(rows) + "\n")
+    args = (
+        table,
+        "--unit",
+        "unit",
+        "--annotator",
+        "who",
+        "--label",
+        "label",
+        "--judge",
+        "gpt",
+        "--interval",
+        "none",
+    )
+    document = json.loads(annotate("agreement", *args, "--json").stdout)
+    (field,) = document["fields"]
+    assert field["reference"] == "adjudicated or agreed"
+    assert any(
+        "2 units were adjudicated" in n and "on 4 others two or more agree" in n for n in field["notes"]
+    )
+    held = {
+        m["measure"]: m
+        for m in document["measures"]
+        if set(m["annotators"]) == {"gpt", "adjudicated or agreed"}
+    }
+    # Right on four of six, where the decided units alone would give none of two.
+    assert held["percent"]["value"] == pytest.approx(4 / 6)
