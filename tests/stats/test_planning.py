@@ -9,7 +9,6 @@ from judge.errors import BadInput
 from judge.stats import (
     Design,
     Ratings,
-    decision,
     expected_kappa,
     expected_rate,
     measures,
@@ -193,7 +192,7 @@ def test_few_questions_take_students_t() -> None:
 
 
 def test_a_decision_takes_the_questions_that_a_verdict_takes() -> None:
-    assert decision.FEWEST == FEWEST_CLUSTERS
+    assert FEWEST_CLUSTERS == 10  # nine decide nothing: test_a_perfect_judge_on_few_units_is_not_trusted
     (plan,) = plan_decision(expected_rate(0.95), 0.3, per_cluster=[10])
     assert (plan.n_clusters, plan.n_units) == (10, 100)
     # Four questions that are wide enough apart still lack six.
