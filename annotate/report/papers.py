@@ -16,6 +16,7 @@ from annotate.store import ADJUDICATED
 from judge.errors import AdjudgeError, NothingToScore
 from judge.stats import MISSING, Estimand
 from judge.store import Store
+from judge.store.distractors import PREFIX
 from judge.suites import chosen
 from judge.suites.chosen import Run
 from judge.suites.paper import Asked, Paper, Part
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from judge.suites.people import Reference
 
 
-ABBREVIATIONS = {"raf", "sr", "cr", "cbr"}
+ABBREVIATIONS = {"raf", "sr", "cr", "cbr", "ragas", "alce", "trec"}
 
 
 @dataclass(frozen=True)
@@ -111,12 +112,16 @@ class _Place:
 
 
 def _places(store: Store, run: Run) -> list[_Place]:
+    """What a run judged, but for the answers of people, which papers hold systems against, and distractors."""
+    from judge.suites.rows import HUMAN
+
     query = (
         "SELECT DISTINCT i.dataset, a.system, a.condition FROM (SELECT DISTINCT u.item_id, u.answer_id "
         "FROM judgements AS j JOIN units AS u USING (unit_id) WHERE j.run_id = ?) AS x "
         "JOIN items AS i ON i.item_id = x.item_id LEFT JOIN answers AS a ON a.answer_id = x.answer_id ORDER BY 1, 2, 3"
     )
-    return [_Place(*row) for row in store.conn.execute(query, [run.run_id])]
+    places = [_Place(*row) for row in store.conn.execute(query, [run.run_id])]
+    return [p for p in places if p.system is None or not (p.system == HUMAN or p.system.startswith(PREFIX))]
 
 
 def _sides(

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from judge.scores.compare import combined
-from judge.scores.score import Score, StatusArray, harmonic, quotient, scored
+from judge.scores.score import SHARE, Score, StatusArray, harmonic, quotient, scored
 from judge.scores.tables import (
     coded,
     column,
@@ -109,8 +109,8 @@ def judged(
     status = statuses(citations, ~np.isnan(support))
     best, best_status = best_support(support, of, len(lines)), gathered(status, of, len(lines))
     name, notes = "judged_attribution", (f"partial support counts as {partial:g}",)
-    precision = scored(f"{name}_precision_micro", marks, support, status, notes=notes)
-    recall = scored(f"{name}_recall_micro", lines, best, best_status, notes=notes)
+    precision = scored(f"{name}_precision_micro", marks, support, status, notes=notes, bounds=SHARE)
+    recall = scored(f"{name}_recall_micro", lines, best, best_status, notes=notes, bounds=SHARE)
     each = [
         ratio(totals(where, n, values), counts(where, n))
         for values, where in ((support, whole[of]), (best, whole))
@@ -148,6 +148,6 @@ def _macro(
     name: str, who: Units, precision: FloatArray, recall: FloatArray, status: StatusArray | None = None
 ) -> list[Score]:
     """Means over answers, and the harmonic mean of the two means."""
-    p = scored(f"{name}_precision_macro", who, precision, status, why="no citation")
-    r = scored(f"{name}_recall_macro", who, recall, status, why="nothing to cite")
+    p = scored(f"{name}_precision_macro", who, precision, status, why="no citation", bounds=SHARE)
+    r = scored(f"{name}_recall_macro", who, recall, status, why="nothing to cite", bounds=SHARE)
     return [p, r, combined(f"{name}_f1_macro", [p, r], harmonic)]

@@ -19,7 +19,7 @@ import pandas as pd
 from judge.errors import BadInput
 from judge.scores.attribution import best_support
 from judge.scores.compare import combined
-from judge.scores.score import Score, harmonic, scored
+from judge.scores.score import SHARE, Score, harmonic, scored
 from judge.scores.tables import (
     coded,
     column,
@@ -75,8 +75,15 @@ def alce(
         precision[(n_citations == 0) & (counts(whole, n) > 0)] = uncited_precision
     status = gathered(statuses(sentences, ~np.isnan(recalled)), whole, n)
     found = [
-        scored("alce_citation_recall", who, recall, status, why="no sentence"),
-        scored("alce_citation_precision", who, precision, status, why="no citation, or one not judged"),
+        scored("alce_citation_recall", who, recall, status, why="no sentence", bounds=SHARE),
+        scored(
+            "alce_citation_precision",
+            who,
+            precision,
+            status,
+            why="no citation, or one not judged",
+            bounds=SHARE,
+        ),
     ]
     return [*found, combined("alce_citation_f1", found, harmonic)]
 
@@ -107,6 +114,6 @@ def trec(
     note = (f"of several citations of a sentence: the {several}",)
     best, why = best_support(support, of, len(lines)), gathered(status, of, len(lines))
     return [
-        scored("trec_support_precision", marks, support, status, notes=note),
-        scored("trec_support_recall", lines, best, why, notes=note),
+        scored("trec_support_precision", marks, support, status, notes=note, bounds=SHARE),
+        scored("trec_support_recall", lines, best, why, notes=note, bounds=SHARE),
     ]

@@ -22,7 +22,7 @@ import pandas as pd
 
 from judge.errors import BadInput
 from judge.scores.compare import paired
-from judge.scores.score import NOT_JUDGED, STATUSES, Score, quotient, scored
+from judge.scores.score import NOT_JUDGED, SHARE, STATUSES, Score, quotient, scored
 from judge.scores.tables import coded, column, counts, flags, gathered, positions, statuses, units
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
@@ -83,7 +83,7 @@ def retrieval_bias(
     waits = np.isnan(bias) & (status == STATUSES.index(NOT_JUDGED))
     defined = np.where(waits, np.nan, (~np.isnan(bias)).astype(np.float64))
     found = [
-        scored("cr", who, np.abs(bias), status, why=why, bounds=(0.0, 1.0)),
+        scored("cr", who, np.abs(bias), status, why=why, bounds=SHARE),
         scored("signed_cr", who, bias, status, why=why, bounds=(-1.0, 1.0)),
         scored("defined_pairs", who, defined, status),
     ]
@@ -105,7 +105,7 @@ def retrieval_bias(
                 who,
                 _overlap(pairs, _stage(stances, stage, k)),
                 why="both lists are empty",
-                bounds=(0.0, 1.0),
+                bounds=SHARE,
             )
         )
     label = stage if k is None else f"{stage}@{k}"
@@ -194,9 +194,7 @@ def _per_claim(pairs: pd.DataFrame, table: pd.DataFrame) -> Score:
     stance = table[[f"n_{name}" for name in STANCES]].to_numpy(dtype=np.float64)
     share = ratio(stance[:, STANCES.index("neutral")], stance.sum(axis=1))
     status = table["status"].to_numpy().astype(np.int8)
-    return scored(
-        "neutral_share_per_claim", _claims(pairs), share, status, why="no passage", bounds=(0.0, 1.0)
-    )
+    return scored("neutral_share_per_claim", _claims(pairs), share, status, why="no passage", bounds=SHARE)
 
 
 def _overlap(pairs: pd.DataFrame, some: pd.DataFrame) -> FloatArray:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from judge.scores.score import STATUSES, Score, StatusArray, harmonic, scored
+from judge.scores.score import SHARE, STATUSES, Score, StatusArray, harmonic, scored
 from judge.scores.tables import coded, column, counts, flags, gathered, positions, statuses, units
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
@@ -38,7 +38,7 @@ NO_CLAIM = "no claim"
 def ragas(answers: pd.DataFrame, claims: pd.DataFrame) -> Score:
     """RAGAS faithfulness: mean over answers of entailed / all statements (Es et al. 2023, arXiv 2309.15217, section 3)."""
     who, share, _, status = _shares(answers, claims)
-    return scored("ragas_faithfulness", who, share, status, why=NO_CLAIM)
+    return scored("ragas_faithfulness", who, share, status, why=NO_CLAIM, bounds=SHARE)
 
 
 def factscore(answers: pd.DataFrame, claims: pd.DataFrame, *, gamma: int = 10) -> list[Score]:
@@ -60,8 +60,8 @@ def factscore(answers: pd.DataFrame, claims: pd.DataFrame, *, gamma: int = 10) -
     responds = abstained == 0
     unknown = np.isnan(abstained)
     kept = [
-        scored("factscore", who, share * penalty, status, why=NO_CLAIM, notes=note),
-        scored("factscore_unpenalised", who, share, status, why=NO_CLAIM),
+        scored("factscore", who, share * penalty, status, why=NO_CLAIM, notes=note, bounds=SHARE),
+        scored("factscore_unpenalised", who, share, status, why=NO_CLAIM, bounds=SHARE),
         scored("facts_per_answer", who, np.where(np.isnan(share) & (n > 0), np.nan, n), status, why=NO_CLAIM),
     ]
     answered = [score.where(responds | unknown) for score in kept]

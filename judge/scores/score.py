@@ -28,6 +28,9 @@ from judge.types import Measure, Status
 Value = Callable[[FloatArray], FloatArray]
 StatusArray = NDArray[np.int8]
 
+SHARE = (0.0, 1.0)
+"""The bounds of a unit's value where it is a share."""
+
 NOT_JUDGED = "not judged"
 TIED = "tied"
 STATUSES: tuple[str, ...] = (*(s.value for s in Status), TIED, NOT_JUDGED)

@@ -210,7 +210,7 @@ def _support(pairs: pd.DataFrame, table: pd.DataFrame, stage: str) -> list[Score
     """Mean SR of the original and of the counter claims that have one."""
     import numpy as np
 
-    from judge.scores.score import scored
+    from judge.scores.score import SHARE, scored
     from judge.scores.tables import units
 
     who = units(pairs, "pairs", "pair_id")
@@ -220,7 +220,7 @@ def _support(pairs: pd.DataFrame, table: pd.DataFrame, stage: str) -> list[Score
             who,
             table["sr"].reindex(pairs[side]).to_numpy(dtype=np.float64),
             why="no supporting or refuting passage",
-            bounds=(0.0, 1.0),
+            bounds=SHARE,
         )
         for side in ("original", "counter")
     ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from judge.scores.score import NOT_JUDGED, STATUSES, Score, mean
+from judge.scores.score import NOT_JUDGED, SHARE, STATUSES, Score, mean
 from judge.stats import Corrected, Estimand
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.suites.people import NOBODY, People, Reference, check
@@ -101,7 +101,7 @@ def beside(judge: Study, scores: Sequence[Score], reference: Reference) -> Sides
                 score.units.clusters[counted],
                 weights,
                 score.binary,
-                (0.0, 1.0) if score.binary else score.bounds,
+                SHARE if score.binary else score.bounds,
             )
         )
     return Sides(found, tuple(left_out), tuple(notes))

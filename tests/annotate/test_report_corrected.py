@@ -113,6 +113,18 @@ def test_several_systems_come_one_by_one(judge: Judge, garage: None, tmp_path: P
     assert values(found["eligibility · other (full)"])[:2] == (0.0, 0.5)
 
 
+def test_human_answers_are_no_system(judge: Judge, garage: None, tmp_path: Path) -> None:
+    answers(judge, tmp_path, [(f"g{n}", "human", "full", f"C{n}.") for n in range(4)])
+    labels = {unit(n): GOOD for n in range(8)} | {unit(n, "human"): BAD for n in range(4)}
+    give("eligibility", labels, model="two")
+    people("eligibility", {"ann": {unit(0): GOOD, unit(1): BAD}})
+    with Store.open("study.db") as store:
+        run = store.conn.execute("SELECT run_id FROM runs WHERE model = 'two'").fetchone()[0]
+    document = report(task="eligibility", runs=(run,))
+    assert values(rows(document)["eligibility"])[:2] == (1.0, 0.5)
+    assert "garage:" not in notes(document)
+
+
 def test_support_ratios_and_confirmation_bias(judge: Judge, tmp_path: Path) -> None:
     judge("items", "import", "claim-pairs", write_jsonl(tmp_path / "c.jsonl", PAIRS), "--dataset", "c")
     lists(judge, tmp_path, LISTS)
@@ -125,6 +137,8 @@ def test_support_ratios_and_confirmation_bias(judge: Judge, tmp_path: Path) -> N
     assert values(found["SR original [retrieve]"])[:2] == (0.75, 0.75)
     assert values(found["SR counter [retrieve]"])[:2] == (0.5, 1.0)
     assert values(found["CR [retrieve]"])[:2] == (0.25, 0.5)
+    # Two pairs: Student's interval is .25 -+ 12.7 x .25, and a bias lies in 0 to 1.
+    assert (found["CR [retrieve]"][1].low, found["CR [retrieve]"][1].high) == (0.0, 1.0)
     assert "overlap [retrieve]" not in found, "no label is in it"
     # Whether a pair is defined is known of one pair alone.
     assert found["defined pairs [retrieve]"][-2:] == [2, 1]
