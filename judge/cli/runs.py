@@ -20,6 +20,7 @@ from judge.console import (
     json_text,
     note,
     output_options,
+    pairs,
     table,
     visible,
 )
@@ -124,7 +125,19 @@ def measure_table(measures: list[Any]) -> str:
 @runs.command("export")
 @click.argument("run_name", metavar="RUN", default="last")
 @click.option(
-    "--format", "form", type=click.Choice(["jsonl", "csv"]), help="Default: by the name of -o, else jsonl."
+    "--to",
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "csv", "qrels"]),
+    help="Default: by the name of -o, else jsonl. qrels: query 0 document grade, as TREC's tools read it.",
+)
+@click.option("--field", help="With --to qrels: the field with the grades, when it is not the first one.")
+@click.option(
+    "--grade",
+    "grades",
+    multiple=True,
+    metavar="LABEL=N",
+    help="With --to qrels: the grade of a label that is neither a number nor relevant | not_relevant.",
 )
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File; default: stdout."
@@ -145,6 +158,8 @@ def measure_table(measures: list[Any]) -> str:
 def export(
     run_name: str,
     form: str | None,
+    field: str | None,
+    grades: tuple[str, ...],
     output: Path | None,
     join: Path | None,
     id_field: str | None,
@@ -152,21 +167,25 @@ def export(
     prefix: str,
     db: Path,
 ) -> int:
-    """Write the labels of a run (default: the last) as JSONL or CSV.
+    """Write the labels of a run (default: the last) as JSONL, CSV or qrels.
 
     \b
     judge runs export last -o labels.csv
+    judge runs export last --to qrels -o judged.qrels
     judge runs export last --join mine.jsonl -o mine_labelled.jsonl
 
     A joined file keeps its own format and its own bytes; label columns are added at the end of its rows.
     """
     from judge.cli.join import Join, join_file
+    from judge.cli.qrels import qrels
     from judge.store import Store
     from judge.store import export as reading
 
+    if (field or grades) and form != "qrels":
+        raise UsageError("--field and --grade go with --to qrels")
     joined = Join(join, id_field, dataset, prefix) if join is not None else None
     if joined is not None:
-        if form is not None and (form == "csv") != joined.is_csv:
+        if form is not None and form != ("csv" if joined.is_csv else "jsonl"):
             raise UsageError(f"--format {form}: a joined file keeps its own format")
         if output is not None and output.exists() and output.samefile(joined.path):
             raise UsageError(f"-o {output}: that is the joined file itself; name another")
@@ -176,6 +195,8 @@ def export(
         task = reading.stored_task(store, run["task"])
         if joined is not None:
             pieces = join_file(store, run, task, joined)
+        elif form == "qrels":
+            pieces = qrels(reading.judged(store, run, task), task, field, pairs(grades, "--grade"))
         else:
             pieces = _formatted(reading.judged(store, run, task), form, task.fields)
         count = _write(output, pieces)

@@ -32,7 +32,10 @@ def at(
     relevance: pd.DataFrame,
     *,
     prefix: str = "",
+    suffix: str = "",
     complete: bool = False,
+    relevant_from: int = 1,
+    reciprocal: bool = False,
 ) -> list[Score]:
     """Precision, recall, F1 and NDCG of the first k passages of each query.
 
@@ -42,7 +45,9 @@ def at(
     ndcg@k            DCG over that of the best order of all judged passages, gain = grade, log2(rank + 1)
     ndcg_retrieved@k  DCG over that of the retrieved list in its best order (MIRAGE's repository): a relevant
                       passage that was not retrieved costs nothing. 0 when nothing relevant was retrieved
+    mrr@k             with `reciprocal`: 1 over the rank of the first relevant one, 0 where none is among the first k
 
+    Relevant is a grade of `relevant_from` or more; the gain of NDCG is the grade itself whatever it says.
     A query without a ranking has no value; one without a relevant passage has no recall, F1 and
     NDCG (trec_eval and MIRAGE's repository say 0). An unjudged passage is taken as not relevant, as
     trec_eval does, and counted in a note, unless the relevance is `complete`: what it lacks is not relevant.
@@ -77,15 +82,18 @@ def at(
 
     ids = [str(name) for name in who.ids]
     ranked = np.array([name in run for name in ids], dtype=bool)
-    has_relevant = np.array([any(g > 0 for g in qrels.get(name, {}).values()) for name in ids], dtype=bool)
+    has_relevant = np.array(
+        [any(g >= relevant_from for g in qrels.get(name, {}).values()) for name in ids], dtype=bool
+    )
+    has_gain = np.array([any(g > 0 for g in qrels.get(name, {}).values()) for name in ids], dtype=bool)
     status = np.where(ranked, 0, _NOT_JUDGED).astype(np.int8)
-    found = _evaluate(qrels, run, k)
+    found = _evaluate(qrels, run, k, relevant_from)
     # The ideal of the retrieved list: nothing outside it is known to be relevant.
     kept = {
         query: {name: grade for name, grade in qrels.get(query, {}).items() if name in retrieved}
         for query, retrieved in run.items()
     }
-    own = _evaluate(kept, run, k)
+    own = _evaluate(kept, run, k, relevant_from)
 
     def column_of(source: dict[str, dict[str, float]], name: str, defined: BoolArray) -> FloatArray:
         values = np.array([source.get(query, {}).get(name, 0.0) for query in ids], dtype=np.float64)
@@ -95,17 +103,23 @@ def at(
     recall = column_of(found, f"recall_{k}", ranked & has_relevant)
     total = precision + recall
     f1 = np.where(total > 0, 2 * precision * recall / np.where(total > 0, total, 1), total)
-    ndcg = column_of(found, f"ndcg_cut_{k}", ranked & has_relevant)
+    ndcg = column_of(found, f"ndcg_cut_{k}", ranked & has_gain)
     ndcg_retrieved = column_of(own, f"ndcg_cut_{k}", ranked)
-    return [
-        scored(f"{prefix}{name}@{k}", who, values, status, why="no relevant passage", notes=notes)
-        for name, values in (
-            ("precision", precision),
-            ("recall", recall),
-            ("f1", f1),
-            ("ndcg", ndcg),
-            ("ndcg_retrieved", ndcg_retrieved),
+    named = {
+        "precision": precision,
+        "recall": recall,
+        "f1": f1,
+        "ndcg": ndcg,
+        "ndcg_retrieved": ndcg_retrieved,
+    }
+    if reciprocal:
+        first = {q: {name: s for name, s in kept.items() if -s <= k} for q, kept in run.items()}
+        named["mrr"] = column_of(
+            _evaluate(qrels, first, k, relevant_from), "recip_rank", ranked & has_relevant
         )
+    return [
+        scored(f"{prefix}{name}@{k}{suffix}", who, values, status, why="no relevant passage", notes=notes)
+        for name, values in named.items()
     ]
 
 
@@ -143,8 +157,10 @@ def _nested(who: Units, where: IntArray, passage: pd.Series, value: Numbers) -> 
 
 
 def _evaluate(
-    qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], k: int
+    qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], k: int, relevant_from: int
 ) -> dict[str, dict[str, float]]:
-    evaluator = pytrec_eval.RelevanceEvaluator(qrels, {f"P.{k}", f"recall.{k}", f"ndcg_cut.{k}"})
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        qrels, {f"P.{k}", f"recall.{k}", f"ndcg_cut.{k}", "recip_rank"}, relevance_level=relevant_from
+    )
     found: dict[str, dict[str, float]] = evaluator.evaluate(run)
     return found

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from judge.suites import confirmation, conformal, faithfulness, garage, mirage, raguard, urag
+from judge.suites import confirmation, conformal, faithfulness, garage, mirage, raguard, retrieval, urag
 from judge.suites.paper import Paper
 
 PAPERS: dict[str, Paper] = {
     paper.PAPER.name: paper.PAPER
-    for paper in (garage, raguard, confirmation, mirage, urag, faithfulness, conformal)
+    for paper in (garage, raguard, confirmation, mirage, urag, retrieval, faithfulness, conformal)
 }

@@ -52,11 +52,7 @@ class Study(Reading):
 
         Raises UsageError when several fit, or when the one named is not there.
         """
-        query = (
-            "SELECT DISTINCT r.name, r.stage FROM rankings AS r JOIN items AS i USING (item_id) "
-            "WHERE i.dataset = ? ORDER BY 1, 2"
-        )
-        there = [(str(n), str(s)) for n, s in self.store.conn.execute(query, [self.dataset])]
+        there = self._rankings()
         fit = [(n, s) for n, s in there if name in (None, n) and stage in (None, s)]
         if len(fit) == 1:
             return fit[0]
@@ -69,6 +65,24 @@ class Study(Reading):
             raise UsageError(f"no ranking of '{self.dataset}' yet; see judge retrieve, judge rankings import")
         self.need(Step("retrieve", f"no ranking of '{self.dataset}'", dataset=self.dataset))
         return None
+
+    def rankings(self, name: str = "", stage: str = "") -> list[tuple[str, str]]:
+        """(name, stage) of all rankings of the data set, or of those called so. Raises UsageError when none is."""
+        there = self._rankings()
+        fit = [(n, s) for n, s in there if name in ("", n) and stage in ("", s)]
+        if not fit:
+            known = (
+                ", ".join(f"{n} ({s})" for n, s in there) or "none; see judge retrieve, judge rankings import"
+            )
+            raise UsageError(f"no such ranking of '{self.dataset}'; there are: {known}")
+        return fit
+
+    def _rankings(self) -> list[tuple[str, str]]:
+        query = (
+            "SELECT DISTINCT r.name, r.stage FROM rankings AS r JOIN items AS i USING (item_id) "
+            "WHERE i.dataset = ? ORDER BY 1, 2"
+        )
+        return [(str(n), str(s)) for n, s in self.store.conn.execute(query, [self.dataset])]
 
     def system(self) -> System | None:
         """Whose answers are meant. None when there are none yet.

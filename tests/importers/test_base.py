@@ -7,7 +7,7 @@ import pytest
 from judge.errors import UsageError
 from judge.importers import base
 
-FORMATS = ["claim-pairs", "csv", "garage", "jsonl", "mirage", "raguard", "scifact", "urag"]
+FORMATS = ["beir", "claim-pairs", "csv", "garage", "jsonl", "mirage", "raguard", "scifact", "trec", "urag"]
 
 
 def test_names() -> None:
@@ -18,9 +18,9 @@ def test_names() -> None:
 def test_each_says_what_it_is(name: str) -> None:
     module = base.get(name)
     assert (module.NAME, bool(module.HELP)) == (name, True)
-    assert getattr(module, "TOGETHER", False) == (name in ("mirage", "raguard", "scifact"))
+    assert getattr(module, "TOGETHER", False) == (name in ("beir", "mirage", "raguard", "scifact", "trec"))
 
 
 def test_unknown_format() -> None:
-    with pytest.raises(UsageError, match="no format 'xml'; there are: claim-pairs, csv,"):
+    with pytest.raises(UsageError, match="no format 'xml'; there are: beir, claim-pairs, csv,"):
         base.get("xml")

@@ -1,0 +1,51 @@
+"""Labels of relevance as grades, the numbers that qrels hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from judge.errors import UsageError
+from judge.prompts.load import Task
+
+WORDS: Mapping[str, Mapping[str, int]] = {
+    "relevant": {"relevant": 1, "not_relevant": 0},
+    "support": {"supported": 1, "not_supported": 0},
+}
+"""Fields whose labels are words: label -> grade."""
+
+
+def grades_of(task: Task, field: str | None = None, given: Mapping[str, str] | None = None) -> dict[str, int]:
+    """Label -> grade of the task's `field`, or of the first of its fields that has grades (see `graded_field`).
+
+    `given`: label -> grade, for labels that are neither numbers nor known words. Raises UsageError for labels without
+    a grade, and for given ones that the field does not have.
+    """
+    field = field or graded_field(task, given)
+    if field not in task.fields:
+        raise UsageError(f"{task.name} has no field '{field}'; there are: {', '.join(task.fields)}")
+    domain = task.domain(field)
+    if strange := [label for label in given or {} if label not in domain]:
+        raise UsageError(f"'{strange[0]}' is no label of '{field}'; there are: {', '.join(domain)}")
+    found = {}
+    for label in domain:
+        grade = (given or {}).get(label, str(WORDS.get(field, {}).get(label, label)))
+        if not grade.removeprefix("-").isdecimal():
+            raise UsageError(f"'{label}' of '{field}' has no grade: say which with --grade {label}=N")
+        found[label] = int(grade)
+    return found
+
+
+def graded_field(task: Task, given: Mapping[str, str] | None = None) -> str:
+    """The first field whose labels are whole numbers or known words, derived ones too. Raises UsageError for none."""
+    if given:
+        fit = [f for f in task.fields if set(given) <= set(task.domain(f))]
+    else:
+        fit = [
+            f for f in task.fields if f in WORDS or ((d := task.domain(f)) and all(v.isdecimal() for v in d))
+        ]
+    if not fit:
+        raise UsageError(
+            f"no field of {task.name} has grades ({', '.join(task.fields)}): name one with --field and its grades "
+            "with --grade LABEL=N"
+        )
+    return fit[0]

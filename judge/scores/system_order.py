@@ -1,0 +1,103 @@
+"""Do two sets of qrels put systems in the same order? Kendall's tau-b and rank-biased overlap of their means.
+
+What the field reports of a judge of relevance (arXiv 2406.06519, section 4; TREC RAG): systems are ordered by their
+mean under people's qrels and under the judge's, and the two orders compared. Few systems say little: see FEWEST.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from judge.scores.score import Score
+from judge.scores.units import Units
+from judge.stats.ratings import FloatArray
+
+FEWEST = 5
+"""Systems from which on an order is compared."""
+P = 0.9
+"""The persistence of rank-biased overlap."""
+# Means that differ by less come from the order of summation, not from the systems.
+_TIE = 1e-12
+
+
+def agreement(name: str, who: Units, first: FloatArray, second: FloatArray) -> list[Score]:
+    """tau_b[name] and rbo[name] of the orders of the S systems by their means in `first` and `second`.
+
+    Both [queries, systems], nan where a system has no value for a query: the query then counts in no mean, so that
+    all means rest on the same queries. With fewer than FEWEST systems both are undefined.
+    """
+    systems = first.shape[1]
+    undefined = (
+        "all systems have the same mean in one of the two"
+        if systems >= FEWEST
+        else f"{systems} systems: an order is compared from {FEWEST} on"
+    )
+    notes = (
+        f"{name}: {systems} systems by their means over the same queries, under people's grades and the judge's",
+    )
+    return [
+        Score(
+            f"{measure}[{name}]",
+            who,
+            np.hstack([first, second]),
+            _of_means(function, systems),
+            why="a system has no value",
+            undefined=undefined,
+            notes=notes,
+            bounds=None,
+        )
+        for measure, function in (("tau_b", tau_b), ("rbo", rank_biased_overlap))
+    ]
+
+
+def _of_means(
+    function: Callable[[FloatArray, FloatArray], FloatArray], systems: int
+) -> Callable[[FloatArray], FloatArray]:
+    def value(sums: FloatArray) -> FloatArray:
+        count = sums[:, -1:]
+        means = np.where(count > 0, sums[:, :-1] / np.where(count > 0, count, 1), np.nan)
+        if systems < FEWEST:
+            return np.full(len(sums), np.nan)
+        return function(means[:, :systems], means[:, systems:])
+
+    return value
+
+
+def tau_b(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Kendall's tau-b of each row: (concordant - discordant) / sqrt(pairs not tied in one x those not in the other).
+
+    Both [rows, systems]; nan where all are tied in one of them (Kendall, Rank Correlation Methods, 1945 form).
+    """
+    i, j = np.triu_indices(first.shape[1], 1)
+    signs = [_sign(of[:, i] - of[:, j]) for of in (first, second)]
+    under = np.sqrt(np.abs(signs[0]).sum(axis=1) * np.abs(signs[1]).sum(axis=1))
+    over = (signs[0] * signs[1]).sum(axis=1)
+    result: FloatArray = np.where(under > 0, over / np.where(under > 0, under, 1), np.nan)
+    return result
+
+
+def rank_biased_overlap(first: FloatArray, second: FloatArray, p: float = P) -> FloatArray:
+    """Extrapolated rank-biased overlap of each row's two orders, the greatest value first; both [rows, systems].
+
+    Webber, Moffat and Zobel, "A Similarity Measure for Indefinite Rankings", TOIS 2010, equation 32 for two complete
+    lists of n: A_n p^n + (1 - p)/p sum_d A_d p^d, with A_d = 2 |S:d and T:d| / (|S:d| + |T:d|), where those tied
+    at a rank are in S:d together (section 4.5).
+    """
+    n = first.shape[1]
+    ranks = [1 + (_sign(of[:, None, :] - of[:, :, None]) > 0).sum(axis=2) for of in (first, second)]
+    total = np.zeros(len(first))
+    agreed = np.zeros(len(first))
+    for depth in range(1, n + 1):
+        here = [rank <= depth for rank in ranks]
+        agreed = 2 * (here[0] & here[1]).sum(axis=1) / (here[0].sum(axis=1) + here[1].sum(axis=1))
+        total += agreed * p**depth
+    known = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
+    result: FloatArray = np.where(known, agreed * p**n + (1 - p) / p * total, np.nan)
+    return result
+
+
+def _sign(difference: FloatArray) -> FloatArray:
+    found: FloatArray = np.where(np.abs(difference) < _TIE, 0.0, np.sign(difference))
+    return found

@@ -1,0 +1,179 @@
+"""Retrieval out of a study: NDCG, MRR, precision and recall of every ranking, by gold qrels and by a judge's.
+
+Relevance of a passage is gold (`judge items import beir|trec`, or any gold field with grades), or a judge's labels of
+a task with grades (`relevant`, `relevance_graded`, `garage_relevance`, `mirage_support`). With both, and five systems
+or more, the two orders of the systems are compared: Kendall's tau-b and rank-biased overlap. Arithmetic:
+`judge.scores.retrieval`, `judge.scores.system_order`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judge.errors import BadInput, UsageError
+from judge.suites.paper import Option, Paper, Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judge.scores.score import Score
+    from judge.suites.study import Study
+
+FIELDS = ("relevance_0_3", "relevance_grade", "relevant", "support")
+"""Gold fields with grades, the finest first."""
+TASKS = ("relevance_graded", "relevant", "garage_relevance", "mirage_support")
+COMPARED = ("ndcg", "mrr", "precision")
+"""The measures whose orders of systems are compared."""
+
+
+def read(study: Study) -> list[Score]:
+    """The scores of the parts asked for."""
+    rankings = study.rankings(study.option("ranking"), study.option("stage"))
+    qrels = {}
+    task = _task(study)
+    own = _own_field(study, task)
+    if study.option("qrels") in ("gold", "both"):
+        gold = _gold(study, own)
+        if gold is not None:
+            qrels["gold"] = gold
+    if study.option("qrels") == "judge" or (study.option("qrels") == "both" and task):
+        qrels["judge"] = _judged(study, task or TASKS[0], own)
+    study.check()
+    if not qrels:
+        raise BadInput(
+            f"no passage of '{study.dataset}' has a gold label with grades ({', '.join(FIELDS)}), and no judge has "
+            "graded them: judge run relevance_graded, or judge items import trec"
+        )
+    return _scores(study, rankings, qrels)
+
+
+def _scores(study: Study, rankings: list[tuple[str, str]], qrels: dict[str, pd.DataFrame]) -> list[Score]:
+    import numpy as np
+
+    from judge.scores import retrieval, system_order
+    from judge.scores.tables import units
+
+    queries = study.items[["item_id", "question_id"]].assign(unit_id=study.items["item_id"])
+    listed = {ranking: study.ranked(ranking) for ranking in rankings}
+    at_least = study.numbers("relevant-from")[0]
+    found: list[Score] = []
+    values: dict[tuple[str, str], list[np.ndarray[tuple[int], np.dtype[np.float64]]]] = {}
+    for whose, relevance in qrels.items():
+        for (name, stage), ranked in listed.items():
+            suffix = f"[{whose}, {name} {stage}]"
+            for k in study.numbers("k"):
+                for score in retrieval.at(
+                    k, queries, ranked, relevance, suffix=suffix, relevant_from=at_least, reciprocal=True
+                ):
+                    measure = score.measure.removesuffix(suffix)
+                    if measure.partition("@")[0] in COMPARED:
+                        values.setdefault((measure, whose), []).append(score.rows[:, 0])
+                    # What is judged here is the whole pool: an ideal out of the retrieved list says nothing more.
+                    if study.part("rankings") and not measure.startswith("ndcg_retrieved"):
+                        found.append(score)
+    if study.part("order") and len(qrels) == 2:
+        who = units(queries, "queries")
+        for measure in dict.fromkeys(measure for measure, _ in values):
+            both = [np.column_stack(values[measure, whose]) for whose in ("gold", "judge")]
+            found += system_order.agreement(measure, who, *both)
+    elif study.insists("order"):
+        raise UsageError(
+            "the part order compares gold qrels with a judge's: it needs --qrels both, and both kinds of labels"
+        )
+    return found
+
+
+def _task(study: Study) -> str | None:
+    """The task of the judge's qrels: --task, else the only one of TASKS that has a run."""
+    if study.option("task"):
+        return study.option("task")
+    run = [t for t in TASKS if any(r.task_id == t for r in (study.pinned or study.runs))]
+    if len(run) > 1:
+        raise UsageError(
+            f"several tasks with grades have runs: choose with --task; there are: {', '.join(run)}"
+        )
+    return run[0] if run else None
+
+
+def _own_field(study: Study, task: str | None) -> str | None:
+    """The field of the task that is compared: one that passages have gold for, else its first with grades."""
+    from judge.scores.grades import graded_field
+
+    if study.option("field"):
+        return study.option("field")
+    if task is None:
+        return None
+    loaded = study.loaded(task)
+    gold = (f for f in FIELDS if f in loaded.fields and study.has_gold(f, "passage"))
+    return next(gold, None) or graded_field(loaded)
+
+
+def _gold(study: Study, own: str | None) -> pd.DataFrame | None:
+    """item_id, passage_id, grade of passages with gold. None, and a note, where there is none."""
+    there = [f for f in ((own,) if own else FIELDS) if study.has_gold(f, "passage")]
+    there = there or [f for f in FIELDS if study.has_gold(f, "passage")]
+    if not there:
+        if study.option("qrels") == "gold":
+            raise BadInput(f"no passage of '{study.dataset}' has a gold label of {own or ', '.join(FIELDS)}")
+        study.note("no gold qrels: the judge's alone")
+        return None
+    if own and there[0] != own:
+        study.note(
+            f"gold qrels hold '{there[0]}', the judge's '{own}': other grades, so only orders can be compared"
+        )
+    passages = study.passages()
+    label = passages["passage_id"].map(study.gold(there[0], "passage"))
+    study.note(f"gold qrels: '{there[0]}', {int(label.notna().sum())} of {len(label)} passages")
+    return _graded(passages.assign(label=label), _grades(there[0], label))
+
+
+def _judged(study: Study, task: str, own: str | None) -> pd.DataFrame:
+    """The same by the judge's labels."""
+    from judge.scores.grades import graded_field, grades_of
+
+    loaded = study.loaded(task)
+    field = own if own in loaded.fields else graded_field(loaded)
+    table = study.labels(task, field=field, columns="passage_id")
+    study.note(
+        f"judge's qrels: '{field}' of {task}, {int(table['label'].notna().sum())} of {len(table)} passages"
+    )
+    return _graded(table, grades_of(loaded, field))
+
+
+def _grades(field: str, labels: pd.Series) -> dict[str, int]:
+    from judge.scores.grades import WORDS
+
+    known = WORDS.get(field)
+    if known is not None:
+        return dict(known)
+    wrong = [str(v) for v in labels.dropna().unique() if not str(v).isdecimal()]
+    if wrong:
+        raise BadInput(f"the gold label '{wrong[0]}' is no grade", field=field)
+    return {str(v): int(v) for v in labels.dropna().unique()}
+
+
+def _graded(table: pd.DataFrame, grades: dict[str, int]) -> pd.DataFrame:
+    grade = table["label"].map(grades)
+    return table.assign(grade=grade.astype(object).where(grade.notna(), None))[
+        ["item_id", "passage_id", "grade"]
+    ]
+
+
+PAPER = Paper(
+    name="retrieval",
+    title="Retrieval: every ranking by gold qrels and by a judge's, and whether both order the systems alike",
+    read=read,
+    parts=(
+        Part("rankings", (), "NDCG, MRR, precision, recall and F1 at k of each ranking"),
+        Part("order", (), "Kendall's tau-b and rank-biased overlap (p = 0.9) of the systems, from five on"),
+    ),
+    options=(
+        Option("k", "10", "Depths, as 5,10."),
+        Option("qrels", "both", "Whose grades: gold, the judge's, or both.", ("gold", "judge", "both")),
+        Option("task", "", "The judge's task, when several with grades have runs."),
+        Option("field", "", "The field with the grades, when there are several."),
+        Option("relevant-from", "1", "The grade from which a passage is relevant, for all but NDCG."),
+        Option("ranking", "", "Only this ranking."),
+        Option("stage", "", "Only rankings of this stage."),
+    ),
+)

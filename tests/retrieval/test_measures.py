@@ -1,0 +1,95 @@
+"""Measures of rankings against what ranx gave, and the order of systems against scipy and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kendalltau
+
+from judge.scores import retrieval, system_order
+from judge.scores.units import Units
+from tests.retrieval.planted import MEASURES, RANX, SYSTEMS, qrels, runs
+
+QUERIES = pd.DataFrame({"unit_id": list(qrels()), "question_id": list(qrels())})
+RELEVANCE = pd.DataFrame(
+    [(q, d, g) for q, grades in qrels().items() for d, g in grades.items()],
+    columns=["item_id", "passage_id", "grade"],
+)
+
+
+def ranking(name: str) -> pd.DataFrame:
+    rows = [
+        (query, rank, document)
+        for query, scores in runs()[name].items()
+        for rank, document in enumerate(sorted(scores, key=scores.__getitem__, reverse=True), 1)
+    ]
+    return pd.DataFrame(rows, columns=["item_id", "rank", "passage_id"])
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("measure", MEASURES)
+def test_ranx_says_the_same(system: str, measure: str) -> None:
+    plain, _, level = measure.partition("-l")
+    k = int(plain.partition("@")[2])
+    found = retrieval.at(
+        k, QUERIES, ranking(system), RELEVANCE, relevant_from=int(level or 1), reciprocal=True
+    )
+    score = next(s for s in found if s.measure == plain)
+    assert score.measured(interval=None).value == pytest.approx(RANX[system][measure], abs=1e-12)
+
+
+def test_the_gain_of_ndcg_does_not_depend_on_what_is_called_relevant() -> None:
+    each = [retrieval.at(5, QUERIES, ranking("fair"), RELEVANCE, relevant_from=n) for n in (1, 2, 3)]
+    values = [next(s for s in found if s.measure == "ndcg@5").measured(interval=None).value for found in each]
+    assert values == pytest.approx([RANX["fair"]["ndcg@5"]] * 3, abs=1e-12)
+
+
+def test_tau_b_is_scipys_with_ties_too() -> None:
+    drawn = np.random.default_rng(3)
+    first = drawn.integers(0, 4, (200, 6)).astype(float)
+    second = drawn.integers(0, 4, (200, 6)).astype(float)
+    first[0] = 1.0
+    found = system_order.tau_b(first, second)
+    expected = [kendalltau(a, b).statistic for a, b in zip(first, second, strict=True)]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert np.isnan(found[0])
+
+
+# p = 0.9, two systems. Same order: A_1 = A_2 = 1, .81 + (.1/.9)(.9 + .81) = .81 + .1 + .09 = 1.
+# The other way round: A_1 = 0, A_2 = 1: .81 + (.1/.9)(.81) = .81 + .09 = .9.
+# Both tied in one (rank 1 for both), apart in the other: A_1 = 2·1/(2+1) = 2/3, A_2 = 1:
+# .81 + (.1/.9)(.9·2/3 + .81) = .81 + .0667 + .09 = .9667.
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [([2, 1], [5, 3], 1.0), ([2, 1], [3, 5], 0.9), ([1, 1], [3, 5], 0.81 + 0.1 * 2 / 3 + 0.09)],
+)
+def test_rank_biased_overlap_by_hand(first: list[float], second: list[float], expected: float) -> None:
+    found = system_order.rank_biased_overlap(np.array([first], float), np.array([second], float))
+    assert found[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_identical_orders_overlap_wholly_and_renaming_systems_changes_nothing() -> None:
+    drawn = np.random.default_rng(5)
+    first, second = drawn.random((50, 7)), drawn.random((50, 7))
+    order = drawn.permutation(7)
+    np.testing.assert_allclose(system_order.rank_biased_overlap(first, first * 3), 1.0, atol=1e-12)
+    for measure in (system_order.rank_biased_overlap, system_order.tau_b):
+        np.testing.assert_allclose(measure(first, second), measure(first[:, order], second[:, order]))
+        np.testing.assert_allclose(measure(first, second), measure(second, first))
+
+
+def test_orders_rest_on_the_same_queries_and_need_five_systems() -> None:
+    # Six queries, five systems with means .1 to .5 in both; the last query lacks a system: it is in no mean.
+    first = np.tile([0.1, 0.2, 0.3, 0.4, 0.5], (6, 1))
+    second = first.copy()
+    second[5] = [9.0, 0.0, 0.0, 0.0, 0.0]
+    first[5, 2] = np.nan
+    who = Units.of([f"q{n}" for n in range(6)])
+    tau, rbo = system_order.agreement("ndcg@10", who, first, second)
+    measured = tau.measured(interval=None)
+    assert (measured.value, measured.n_units) == (1.0, 5)
+    assert rbo.measured(interval=None).value == pytest.approx(1.0)
+    few, _ = system_order.agreement("ndcg@10", who, first[:, :4], second[:, :4])
+    assert few.measured().value is None
+    assert "from 5 on" in str(few.measured().reason)
