@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,37 @@ from tests.cli.helpers import Done
 # Machines differ and other work runs beside the tests: how long an example takes proves nothing.
 settings.register_profile("adjudge", deadline=None)
 settings.load_profile("adjudge")
+
+# One process a core does the tests; each with as many threads as cores would only get in each other's way.
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compiled modules are kept where an environment forbids it: dozens of processes import the same ones."""
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+        os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("compiled"))
+    if prefix := os.environ.get("PYTHONPYCACHEPREFIX"):
+        sys.pycache_prefix, sys.dont_write_bytecode = prefix, False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share a fixture of their module or of the session run in one worker, which makes it once."""
+    for item in items:
+        if (group := _shared(item)) and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _shared(item: pytest.Item) -> str | None:
+    """What to group a test by: the session's own fixture, else the module when it has one."""
+    found = getattr(item, "_fixtureinfo", None)
+    named = found.name2fixturedefs if found else {}
+    scopes = {name: defs[-1].scope for name, defs in named.items() if defs[-1].baseid.startswith("tests")}
+    session = sorted(name for name, scope in scopes.items() if scope == "session")
+    if session:
+        return session[0]
+    return item.nodeid.split("::")[0] if "module" in scopes.values() else None
 
 
 @pytest.fixture(autouse=True)

@@ -1,31 +1,45 @@
-"""The README's commands run as they stand, and the generated page of task files is up to date.
+"""The commands of README.md and docs/*.md run as they stand, and the generated page of task files is up to date.
 
-A block that starts with ```console holds lines `$ COMMAND`. All blocks run in order in one folder with
-a copy of `data/`, as a reader would type them. A comment on the line before a block changes that:
+A block that starts with ```console holds lines `$ COMMAND`. All blocks of a page run in order in one
+folder with a copy of `data/`, as a reader would type them; each page has a folder of its own. A comment
+on the line before a block changes that:
 
     <!-- not run: REASON -->    the block is left out
     <!-- exit 4 -->             each of its commands ends with 4
+
+Each section of a page is a test of its own. It starts where the section before it ended; run alone, it
+runs the sections before it first. Commands run in this process, and in a shell when they need one.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from judge.prompts.reference import page
+from tests.cli.helpers import Done
 from tests.real import ROOT, require
 
-README = ROOT / "README.md"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 _BLOCK = re.compile(
     r"(?:^<!--(?P<note>[^\n]*)-->\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
+_HEADING = re.compile(r"^##+ +(.+)$", re.MULTILINE)
+_SHELL = re.compile(r"[|&;<>$`*?~(){}#]")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"$`]*\"")
+_MODEL = re.compile(r"^judge demo(?!.* -m )|llamacpp/smollm2")
+"""A command that asks the embedded model."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +69,38 @@ class Block:
         return self.kind == "console" and not self.note.startswith("not run:")
 
 
+@dataclass(frozen=True)
+class Section:
+    """The blocks below one heading."""
+
+    title: str
+    blocks: list[Block]
+
+    @property
+    def is_real(self) -> bool:
+        """It asks the embedded model."""
+        return any(_MODEL.search(c) for b in self.blocks for c in b.commands)
+
+
 def blocks(text: str) -> list[Block]:
     return [
         Block(text.count("\n", 0, m.start("kind")) + 1, m["kind"], m["body"], (m["note"] or "").strip())
         for m in _BLOCK.finditer(text)
     ]
+
+
+def sections(text: str) -> list[Section]:
+    """The sections of a page that have something to run."""
+    fenced = [(m.start(), m.end()) for m in _BLOCK.finditer(text)]
+    heads = [(text.count("\n", 0, m.start()) + 1, m[1]) for m in _HEADING.finditer(text)
+             if not any(a <= m.start() < b for a, b in fenced)]  # fmt: skip
+    bounds = [(0, "top"), *heads, (text.count("\n") + 2, "")]
+    run = [b for b in blocks(text) if b.is_run]
+    found = [
+        Section(title, [b for b in run if start < b.line < end])
+        for (start, title), (end, _) in pairwise(bounds)
+    ]
+    return [s for s in found if s.blocks]
 
 
 def test_blocks_are_read_as_they_are_meant() -> None:
@@ -77,35 +118,126 @@ def test_blocks_are_read_as_they_are_meant() -> None:
     ]
 
 
-def test_every_console_block_has_commands_and_every_exception_a_reason() -> None:
-    found = [b for b in blocks(README.read_text("utf-8")) if b.kind == "console"]
-    assert found
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_every_console_block_has_commands_and_every_exception_a_reason(path: Path) -> None:
+    found = [b for b in blocks(path.read_text("utf-8")) if b.kind == "console"]
+    assert found or path != ROOT / "README.md"
     for block in found:
-        assert block.commands, f"README.md:{block.line}: no line starts with '$ '"
-        assert block.note == "" or re.fullmatch(r"exit \d+|not run: .+", block.note), (
-            f"README.md:{block.line}"
-        )
+        where = f"{path.relative_to(ROOT)}:{block.line}"
+        assert block.commands, f"{where}: no line starts with '$ '"
+        assert block.note == "" or re.fullmatch(r"exit \d+|not run: .+", block.note), where
 
 
-@pytest.mark.real
-def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
-    require("embedded-model")
-    shutil.copytree(ROOT / "data", tmp_path / "data")
-    hidden = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "JUDGE_DB", "JUDGE_DEBUG"}
-    env = {k: v for k, v in os.environ.items() if k not in hidden}
-    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
-    ran = 0
-    for block in blocks(README.read_text("utf-8")):
-        for command in block.commands if block.is_run else ():
+def test_sections_hold_the_blocks_below_their_heading() -> None:
+    text = (
+        "```console\n$ judge demo\n```\n## A\n```console\n$ one\n```\n```toml\n## no heading\n```\n"
+        "```console\n$ two\n```\n## Empty\n### B\n```console\n$ three\n```\n"
+    )
+    found = [(s.title, [b.commands for b in s.blocks], s.is_real) for s in sections(text)]
+    assert found == [
+        ("top", [["judge demo"]], True),
+        ("A", [["one"], ["two"]], False),
+        ("B", [["three"]], False),
+    ]
+
+
+def test_what_needs_a_shell() -> None:
+    plain = ["judge run stance -m scripted/hash", "judge run a --where \"kind = '*'\"", "annotate open p"]
+    assert not any(map(needs_shell, plain))
+    shell = [
+        "judge runs export > a.csv",
+        "judge items list | head",
+        "A=1 judge demo",
+        "sed s/a/b/ x",
+        "judge $X",
+    ]
+    assert all(map(needs_shell, shell))
+
+
+def needs_shell(command: str) -> bool:
+    """Not just `judge` or `annotate` and its words."""
+    return command.split()[0] not in ("judge", "annotate") or bool(_SHELL.search(_QUOTED.sub("", command)))
+
+
+class Reader:
+    """Somebody who types a page's commands in order, in a folder of their own."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self.page, self.folder = path.relative_to(ROOT), folder
+        self.sections = sections(path.read_text("utf-8"))
+        self.done: set[str] = set()
+        shutil.copytree(ROOT / "data", folder / "data")
+
+    def read(self, title: str, shell: Shell) -> None:
+        """Type a section, after those before it that are left; a model is asked for its own section only."""
+        for section in self.sections:
+            if section.title not in self.done and (section.title == title or not section.is_real):
+                self.done.add(section.title)
+                for block in section.blocks:
+                    self._type(block, shell)
+            if section.title == title:
+                return
+
+    def _type(self, block: Block, shell: Shell) -> None:
+        for command in block.commands:
+            done = shell(command, self.folder)
+            told = f"{self.page}:{block.line}: $ {command}\nexit {done.code}\n{done.out}{done.err}"
+            assert done.code == block.code, told
+            assert "Traceback" not in done.err, told
+
+
+Shell = Callable[[str, Path], Done]
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
+    """`shell(command, folder)`: in this process where that makes no difference."""
+    import annotate.cli
+    import judge.cli
+
+    programs = {"judge": judge.cli.main, "annotate": annotate.cli.main}
+
+    def run(command: str, folder: Path) -> Done:
+        monkeypatch.chdir(folder)
+        if needs_shell(command):
+            path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
             done = subprocess.run(
-                command, shell=True, executable="/bin/bash", cwd=tmp_path, env=env,
+                command, shell=True, executable="/bin/bash", env={**os.environ, "PATH": path},
                 capture_output=True, text=True, timeout=300,
             )  # fmt: skip
-            told = f"README.md:{block.line}: $ {command}\nexit {done.returncode}\n{done.stdout}{done.stderr}"
-            assert done.returncode == block.code, told
-            assert "Traceback" not in done.stderr, told
-            ran += 1
-    assert ran
+            return Done(done.returncode, done.stdout, done.stderr)
+        name, *words = shlex.split(command)
+        monkeypatch.setattr("sys.argv", [name, *words])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            programs[name](words, prog_name=name)
+        got = capfd.readouterr()
+        return Done(int(ended.value.code or 0), got.out, got.err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Reader]:
+    """Each page's reader, from its first section on."""
+    return {path: Reader(path, tmp_path_factory.mktemp(path.stem)) for path in PAGES}
+
+
+def _every() -> Iterator[Any]:
+    for path in PAGES:
+        name = path.relative_to(ROOT).as_posix()
+        for section in sections(path.read_text("utf-8")):
+            marks = [pytest.mark.xdist_group(name), *([pytest.mark.real] if section.is_real else [])]
+            yield pytest.param(path, section, marks=marks, id=f"{name}: {section.title}")
+
+
+@pytest.mark.parametrize(("path", "section"), _every())
+def test_the_commands_of_a_section_run(
+    path: Path, section: Section, readers: dict[Path, Reader], shell: Shell
+) -> None:
+    if section.is_real:
+        require("embedded-model")
+    readers[path].read(section.title, shell)
 
 
 def test_the_page_of_task_files_is_generated() -> None:
