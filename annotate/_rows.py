@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from annotate.sheet import number
 from judge.errors import BadInput
+from judge.labels.values import number
 from judge.types import Json
 
 csv.field_size_limit(2**31 - 1)  # tables carry whole passages

@@ -7,35 +7,16 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import Unpack
 
-import numpy as np
-
-from annotate.decided import DECIDED, decisions
 from annotate.pairs import Pairs, all_pairs
-from annotate.sheet import NUMERIC, Sheet
-from judge.errors import BadInput, UsageError
-from judge.stats import (
-    METRICS,
-    MISSING,
-    Confusion,
-    Ratings,
-    class_agreement,
-    class_scores,
-    confusion,
-    label_shares,
-    majority,
-    measures,
-    scores_alpha,
-)
+from judge.errors import BadInput
+from judge.labels.panel import MOST_LABELS, Panel
+from judge.labels.reference import Reference
+from judge.stats import Confusion, class_scores, confusion, label_shares
 from judge.stats.bootstrap import How
-from judge.stats.metrics import metric_key
-from judge.stats.ratings import BoolArray
-from judge.types import AnnotatorKind, Measure
+from judge.types import Measure
 
-MAJORITY = "majority"
 # Past this many pairs in one list they are summarised: nobody reads more rows, and intervals take time.
 MOST_PAIRS = 28
-# Past this many different numbers they are scores, not labels: nothing that counts labels is computed.
-MOST_LABELS = 200
 GROUP = {
     "nominal": ("percent", "fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pabak"),
     "ordinal": ("percent", "krippendorff_alpha", "gwet_ac2"),
@@ -67,128 +48,34 @@ class Many:
     pairs: Pairs
 
 
-class Field:
-    """One sheet with its majority vote, ready to measure any two annotators of it."""
-
-    def __init__(self, sheet: Sheet, reference: str | None = None) -> None:
-        """Raises UsageError for a reference that is not there, BadInput for what is no set of labels."""
-        self.sheet, self.notes = sheet, list(sheet.notes)
-        self.ratings, self.asked = sheet.ratings, sheet.asked
-        self.people = sheet.of_kind(AnnotatorKind.HUMAN)
-        self.judges = sheet.of_kind(AnnotatorKind.JUDGE)
-        self.references = sheet.of_kind(AnnotatorKind.ADJUDICATED) + sheet.of_kind(AnnotatorKind.GOLD)
-        self.are_scores = sheet.level in NUMERIC and len(sheet.ratings.domain) > MOST_LABELS
-        if len(sheet.ratings.domain) > MOST_LABELS and not self.are_scores:
-            raise BadInput(
-                f"'{sheet.field}' has {len(sheet.ratings.domain):,} different labels: is it the right column? "
-                "Numbers take --level interval",
-                path=sheet.source,
-            )
-        if len(sheet.ratings.annotators) < 2:
-            raise BadInput(
-                f"'{sheet.field}' has one annotator, '{sheet.ratings.annotators[0]}': nothing to compare",
-                path=sheet.source,
-            )
-        if len(self.people) >= 2 and sheet.level not in NUMERIC and MAJORITY not in sheet.kinds:
-            self._add_majority()
-        self._add_decisions()
-        self.reference = self._reference(reference)
-
-    def _add_decisions(self) -> None:
-        ruled = self.sheet.of_kind(AnnotatorKind.ADJUDICATED)
-        if not ruled or self.sheet.level in NUMERIC or DECIDED in self.sheet.kinds:
-            return
-        found = decisions(self.ratings, self.people, ruled[0])
-        if found is None:
-            return
-        self.ratings = self.ratings.with_annotator(DECIDED, found.codes)
-        self.asked = np.column_stack([self.asked, found.codes != MISSING])
-        self.references = [DECIDED, *(name for name in self.references if name not in ruled)]
-        self.notes.append(
-            f"{DECIDED}: {found.n_ruled:,} units were adjudicated, because people differ on them, and on "
-            f"{found.n_agreed:,} others two or more agree; the adjudicated units alone are the hardest ones"
+def check(panel: Panel) -> None:
+    """Raises BadInput for a panel that nothing can be compared on: one annotator, or what is no set of labels."""
+    if len(panel.domain) > MOST_LABELS and not panel.are_scores:
+        raise BadInput(
+            f"'{panel.field}' has {len(panel.domain):,} different labels: is it the right column? "
+            "Numbers take --level interval",
+            path=panel.source,
+        )
+    if len(panel.ratings.annotators) < 2:
+        raise BadInput(
+            f"'{panel.field}' has one annotator, '{panel.ratings.annotators[0]}': nothing to compare",
+            path=panel.source,
         )
 
-    def _add_majority(self) -> None:
-        vote = majority(self.ratings, self.people)
-        columns = [self.ratings.annotators.index(name) for name in self.people]
-        voted = (self.ratings.codes[:, columns] != MISSING).any(axis=1)
-        self.ratings = self.ratings.with_annotator(MAJORITY, vote.codes)
-        self.asked = np.column_stack([self.asked, voted])
-        if vote.n_tied:
-            self.notes.append(
-                f"majority of the people: {vote.n_tied} of {int(voted.sum())} units are tied and have none"
-            )
 
-    def _reference(self, wanted: str | None) -> str | None:
-        kinds = self.sheet.kinds
-        if wanted is None:
-            others = [MAJORITY] if MAJORITY in self.ratings.annotators else self.people
-            return next(iter([*self.references, *others]), None)
-        if self.judges == [wanted]:
-            raise UsageError(f"--reference {wanted}: that is the judge, and nothing is held against itself")
-        if wanted in self.ratings.annotators:
-            return wanted
-        named = [n for n, kind in kinds.items() if kind == wanted]
-        if named and wanted in (AnnotatorKind.GOLD, AnnotatorKind.ADJUDICATED):
-            return named[0]
-        raise UsageError(
-            f"--reference {wanted}: '{self.sheet.field}' has {', '.join(self.ratings.annotators)}"
-        )
-
-    def table(self, names: Sequence[str]) -> Ratings:
-        """These annotators on the units they were asked about: all of a pair, any of a group."""
-        return self.ratings.select(names).subset(self._rows(names))
-
-    def _rows(self, names: Sequence[str]) -> BoolArray:
-        asked = self.asked[:, [self.ratings.annotators.index(name) for name in names]]
-        # Two who share nothing keep their rows, so that the reason can say just that.
-        every = asked.all(axis=1) if len(names) == 2 else asked.any(axis=1)
-        return np.asarray(every if every.any() else asked.any(axis=1))
-
-    def measure(self, names: Sequence[str], keys: Sequence[str], **how: Unpack[How]) -> list[Measure]:
-        """Coefficients of these annotators; those of pairs only when there are two."""
-        level, name = self.sheet.level, self.sheet.field
-        if not self.are_scores:
-            return measures(self.table(names), keys, level=level, pairwise=False, field=name, **how)
-        if self.sheet.scores is None or list(keys) != ["krippendorff_alpha:interval"]:
-            raise BadInput(
-                f"'{name}' has {len(self.ratings.domain):,} different numbers; above {MOST_LABELS} there is "
-                "krippendorff_alpha with --level interval; for more, bin them into labels",
-                path=self.sheet.source,
-            )
-        rows = self._rows(names)
-        columns = [self.ratings.annotators.index(name) for name in names]
-        clusters = self.ratings.clusters[rows] if self.ratings.clustered else None
-        scores = self.sheet.scores[rows][:, columns]
-        return [scores_alpha(scores, clusters=clusters, annotators=tuple(names), field=name, **how)]
-
-    def class_agreement(self, names: Sequence[str], **how: Unpack[How]) -> list[Measure]:
-        """How often another annotator gives the same label, label by label."""
-        return class_agreement(self.table(names), field=self.sheet.field, **how)
-
-    def keys(self, wanted: Sequence[str] | None, pair: bool) -> list[str]:
-        """The coefficients to compute, as keys of METRICS: the wanted ones, else the usual ones of the level.
-
-        Raises UsageError for weights without an order: the alphabet is none, nor are the numbers found.
-        """
-        usual = (PAIR if pair else GROUP)[self.sheet.level]
-        if self.are_scores:
-            usual = ("krippendorff_alpha",)
-        keys = [metric_key(name, self.sheet.level) for name in wanted or usual]
-        weighted = [key for key in keys if METRICS[key].weights and self.sheet.level != "ordinal"]
-        if weighted:
-            raise UsageError(
-                f"{weighted[0]} weighs by the order of the labels: --level ordinal --order LOW,...,HIGH"
-            )
-        return keys
+def usual(panel: Panel, pair: bool) -> list[str]:
+    """The coefficients of a pair or a group that the level asks for."""
+    if panel.are_scores:
+        return panel.keys(["krippendorff_alpha"])
+    return panel.keys((PAIR if pair else GROUP)[panel.level])
 
 
 @dataclass(eq=False)
 class Agreement:
     """What was computed on one field."""
 
-    found: Field
+    panel: Panel
+    reference: Reference | None
     groups: list[Block] = field(default_factory=list)
     pairs: list[Block | Many] = field(default_factory=list)
     classes: list[Block] = field(default_factory=list)
@@ -209,9 +96,9 @@ class Agreement:
 
 
 def analyse(
-    sheet: Sheet,
+    panel: Panel,
+    reference: Reference | None,
     *,
-    reference: str | None = None,
     names: Sequence[str] | None = None,
     pairwise: bool = True,
     per_class: bool = False,
@@ -221,71 +108,69 @@ def analyse(
 
     `names` are the coefficients (default: the usual ones of the level). `pairwise=False` leaves out the
     pairs of single annotators; `per_class` adds precision, recall and F1 of each judge against the
-    reference. `how` as in judge.stats.measures. Raises BadInput and UsageError as Field does.
+    reference. `how` as in judge.stats.measures. Raises BadInput as `check` does, UsageError as `Panel.keys` does.
     """
-    found = Field(sheet, reference)
-    result = Agreement(found)
+    check(panel)
+    result = Agreement(panel, reference, notes=[*panel.notes, *panel.remarks])
+    wanted = [panel.keys(names) if names else usual(panel, pair) for pair in (False, True)]
     told: set[frozenset[str]] = set()
-    for title, group in _groups(found):
-        keys = list(
-            dict.fromkeys(found.keys(names, False) + (found.keys(names, True) if len(group) == 2 else []))
-        )
-        result.groups.append(Block(title, group, found.measure(group, keys, **how)))
+    for title, group in _groups(panel):
+        keys = list(dict.fromkeys(wanted[0] + (wanted[1] if len(group) == 2 else [])))
+        result.groups.append(Block(title, group, panel.measure(group, keys, **how)))
         if len(group) == 2:
             told.add(frozenset(group))
-    for title, pairs in _lists(found, pairwise):
+    for title, pairs in _lists(panel, pairwise):
         left = [pair for pair in pairs if frozenset(pair) not in told]
         told.update(frozenset(pair) for pair in left)
-        _add_pairs(result, title, left, found.keys(names, True), how)
-    if found.sheet.level in NUMERIC:
+        _add_pairs(result, title, left, wanted[1], how)
+    if panel.numeric:
         return result
-    held = [(judge, found.reference) for judge in found.judges if found.reference not in (None, judge)]
-    if not held and len(sheet.ratings.annotators) == 2:
-        held = [(sheet.ratings.annotators[1], sheet.ratings.annotators[0])]
-    elif not held and found.references and MAJORITY in found.ratings.annotators:
-        held = [(MAJORITY, found.references[0])]
-    title, group = _groups(found)[0]
-    result.classes.append(Block(title, group, found.class_agreement(group, **how)))
+    vote = panel.majority
+    held = [(judge, reference.name) for judge in panel.judges if reference and reference.name != judge]
+    if not held and len(panel.ratings.annotators) == 2:
+        held = [(panel.ratings.annotators[1], panel.ratings.annotators[0])]
+    elif not held and panel.known and vote is not None:
+        held = [(vote.name, panel.known[0])]
+    title, group = _groups(panel)[0]
+    result.classes.append(Block(title, group, panel.class_agreement(group, **how)))
     for one, other in held:
-        if other is None:
-            continue
         pair = [one, other]
-        result.confusions.append(confusion(found.table(pair), one, other))
+        result.confusions.append(confusion(panel.together(*pair), one, other))
         if set(pair) != set(group):
-            result.classes.append(Block(_with(one, other), pair, found.class_agreement(pair, **how)))
+            result.classes.append(Block(_with(one, other), pair, panel.class_agreement(pair, **how)))
         if per_class:
-            scores = class_scores(found.table(pair), one, other, field=sheet.field, **how)
+            scores = class_scores(panel.together(*pair), one, other, field=panel.field, **how)
             result.classes.append(Block(f"{one} against {other}", pair, scores))
-    result.shares = label_shares(found.ratings)
+    result.shares = label_shares(panel.table)
     return result
 
 
-def _groups(found: Field) -> list[tuple[str, list[str]]]:
-    groups = [("people", found.people)] if len(found.people) >= 2 else []
-    everyone = found.people + found.judges
-    if found.judges and len(everyone) >= 2:
-        groups.append(("people and judges" if found.people else "judges", everyone))
-    return groups or [("all annotators", list(found.sheet.ratings.annotators))]
+def _groups(panel: Panel) -> list[tuple[str, list[str]]]:
+    groups = [("people", panel.people)] if len(panel.people) >= 2 else []
+    everyone = panel.people + panel.judges
+    if panel.judges and len(everyone) >= 2:
+        groups.append(("people and judges" if panel.people else "judges", everyone))
+    return groups or [("all annotators", list(panel.ratings.annotators))]
 
 
-def _lists(found: Field, pairwise: bool) -> list[tuple[str, list[tuple[str, str]]]]:
+def _lists(panel: Panel, pairwise: bool) -> list[tuple[str, list[tuple[str, str]]]]:
     """Every pair worth telling, under headings: people first, since they are the judge's ceiling."""
-    vote = [MAJORITY] if MAJORITY in found.ratings.annotators and MAJORITY not in found.people else []
-    fixed = vote + found.references
+    vote = [panel.majority.name] if panel.majority is not None else []
+    fixed = vote + panel.known
     lists: list[tuple[str, list[tuple[str, str]]]] = []
     if pairwise:
-        lists.append(("people with each other", list(combinations(found.people, 2))))
-    for judge in found.judges:
+        lists.append(("people with each other", list(combinations(panel.people, 2))))
+    for judge in panel.judges:
         if pairwise:
-            lists.append((f"{judge} with people", list(product([judge], found.people))))
+            lists.append((f"{judge} with people", list(product([judge], panel.people))))
         lists.append((_with(judge, " and ".join(fixed)), list(product([judge], fixed))))
-    for other in found.references:
+    for other in panel.known:
         if pairwise:
-            lists.append((f"people with {other}", list(product(found.people, [other]))))
+            lists.append((f"people with {other}", list(product(panel.people, [other]))))
         lists.append((f"majority of the people with {other}", list(product(vote, [other]))))
     if pairwise:
-        lists.append(("judges with each other", list(combinations(found.judges, 2))))
-        lists.append(("references with each other", list(combinations(found.references, 2))))
+        lists.append(("judges with each other", list(combinations(panel.judges, 2))))
+        lists.append(("references with each other", list(combinations(panel.known, 2))))
     return [(title, pairs) for title, pairs in lists if pairs]
 
 
@@ -296,17 +181,17 @@ def _with(one: str, other: str) -> str:
 def _add_pairs(
     result: Agreement, title: str, pairs: Sequence[tuple[str, str]], keys: Sequence[str], how: How
 ) -> None:
-    found = result.found
+    panel = result.panel
     if not pairs:
         return
     if len(pairs) <= MOST_PAIRS:
-        every = [m for pair in pairs for m in found.measure(pair, keys, **how)]
+        every = [m for pair in pairs for m in panel.measure(pair, keys, **how)]
         result.pairs.append(Block(title, list(dict.fromkeys(n for pair in pairs for n in pair)), every))
-    elif found.are_scores:
+    elif panel.are_scores:
         result.notes.append(f"{title}: {len(pairs)} pairs of scores are too many to list")
     else:
         first, second = zip(*pairs, strict=True)
         table = all_pairs(
-            found.ratings, keys, level=found.sheet.level, first=sorted(set(first)), second=sorted(set(second))
+            panel.table, keys, level=panel.level, first=sorted(set(first)), second=sorted(set(second))
         )
         result.pairs.append(Many(title, table))

@@ -173,7 +173,7 @@ class Desk(Queue):
         if field not in self.fields:
             raise UsageError(f"task {self.task.name} has no question '{field}'")
         if self.task.level(field) == "interval":
-            from annotate.sheet import number  # numpy comes with it, which few tasks need
+            from judge.labels.values import number  # numpy comes with it, which few tasks need
 
             number(value or "")
         domain = self.task.domain(field)

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 
 from annotate.store import ensure_human
-from annotate.study import shown_names
 from judge.errors import UsageError
+from judge.labels import relation
+from judge.labels.study import shown_names
 from judge.store import Store
 from judge.store.listing import dicts
 from judge.store.study import dumps
@@ -44,11 +45,7 @@ def list_annotators(store: Store) -> list[dict[str, Json]]:
     """
     runs = store.conn.execute("SELECT run_id, model, task FROM runs").fetchall()
     shown = shown_names(runs)
-    fields: dict[str, dict[str, int]] = {}
-    for name, field, n in store.conn.execute(
-        "SELECT annotator_id, field, count(*) FROM labels GROUP BY annotator_id, field ORDER BY 1, 2"
-    ):
-        fields.setdefault(name, {})[field] = n
+    fields = relation.label_counts(store.conn)
     rows = []
     for row in dicts(store.conn, "SELECT annotator_id, kind, profile FROM annotators ORDER BY 1", []):
         name, mine = row["annotator_id"], fields.get(row["annotator_id"], {})

@@ -11,7 +11,7 @@ from judge.store import Store
 from judge.store.study import explained
 
 ADJUDICATED = "adjudicated"
-RESERVED = ("gold", ADJUDICATED, "majority", "people", "all")
+RESERVED = ("gold", ADJUDICATED, "decided", "majority", "people", "all")
 """Names that mean something else where annotators are named."""
 
 

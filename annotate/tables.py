@@ -1,4 +1,4 @@
-"""Any table of labels as a Sheet: long (one label a row) or wide (one column an annotator); CSV, TSV, JSONL.
+"""Any table of labels as a Panel: long (one label a row) or wide (one column an annotator); CSV, TSV, JSONL.
 
 Cells are text as they stand: "nan", "NA" and "None" are labels, and only an empty cell (JSON: null
 or "") is a missing one. Every complaint names file and line.
@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from annotate._rows import read_rows
-from annotate.sheet import NUMERIC, Sheet, alike, number
 from judge.errors import BadInput, UsageError
+from judge.labels.panel import Panel
+from judge.labels.values import NUMERIC, alike, number
 from judge.stats import MISSING, Ratings
 from judge.stats.ratings import BoolArray, IntArray
 from judge.types import AnnotatorKind
@@ -59,7 +60,7 @@ def read_table(
     level: str = "nominal",
     order: Sequence[str] | None = None,
     judges: Sequence[str] = (),
-) -> Sheet:
+) -> Panel:
     """Read a table of labels. `order` declares the labels, in order; an ordinal level needs it.
 
     An annotator called `gold` or `adjudicated` is a reference. A row of a long table with an empty
@@ -88,17 +89,13 @@ def read_table(
     if level not in NUMERIC and order is None:
         notes += alike(domain)
     notes += alike(names, "annotators") + alike(units, "units", case=False)
-    scores = None
-    if level in NUMERIC:
-        scores = np.where(codes == MISSING, np.nan, np.array([float(v) for v in domain])[codes])
-    return Sheet(
+    return Panel(
         field=layout.label or "label",
         level=level,
         ratings=ratings,
         asked=asked,
         kinds=kinds,
         notes=tuple(notes),
-        scores=scores,
         source=str(path),
     )
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from annotate.agreement import Field
 from annotate.cli._show import MOST_SHOWN, brief, table
 from judge.console import visible
 from judge.errors import UsageError
+from judge.labels.panel import Panel
 from judge.stats import AltTest, DawidSkene, alt_test, dawid_skene, measures
 from judge.stats.bootstrap import How
 from judge.types import Json, Measure
@@ -23,27 +23,27 @@ LATENT = "dawid_skene"
 class Extras:
     """The alt-test of each judge and the latent labels of one field, where `given` asks for them."""
 
-    def __init__(self, found: Field, given: Mapping[str, Any], how: How) -> None:
+    def __init__(self, panel: Panel, given: Mapping[str, Any], how: How) -> None:
         """Raises UsageError where there is not enough to compute them from."""
-        self.found = found
-        self.names = found.people + found.judges
-        self.alt_tests = _alt_tests(found, given["epsilon"]) if given["alt_test"] else []
+        self.panel = panel
+        self.names = panel.people + panel.judges
+        self.alt_tests = _alt_tests(panel, given["epsilon"]) if given["alt_test"] else []
         self.latent: DawidSkene | None = None
         self.against: list[Measure] = []
         if given["dawid_skene"]:
             self._find_latent(how)
 
     def _find_latent(self, how: How) -> None:
-        found = self.found
-        if found.sheet.scores is not None:
-            raise UsageError(f"--dawid-skene takes labels; '{found.sheet.field}' has numbers")
+        panel = self.panel
+        if panel.numeric:
+            raise UsageError(f"--dawid-skene takes labels; '{panel.field}' has numbers")
         if len(self.names) < 2:
             raise UsageError("--dawid-skene takes two people or judges")
-        self.latent = dawid_skene(found.ratings.select(self.names))
-        if found.references:
-            pair = found.ratings.select(found.references[:1]).with_annotator(LATENT, self.latent.codes)
-            level, name = found.sheet.level, found.sheet.field
-            self.against = measures(pair, ["percent", "cohen_kappa"], level=level, field=name, **how)
+        self.latent = dawid_skene(panel.ratings.select(self.names))
+        if panel.known:
+            pair = panel.table.select(panel.known[:1]).with_annotator(LATENT, self.latent.codes)
+            keys = ["percent", "cohen_kappa"]
+            self.against = measures(pair, keys, level=panel.level, field=panel.field, **how)
 
     def texts(self) -> list[str]:
         """One text for each thing computed."""
@@ -60,12 +60,12 @@ class Extras:
         }
 
     def _counts(self) -> list[int]:
-        return [int((self.found.ratings.column(name) >= 0).sum()) for name in self.names]
+        return [int((self.panel.ratings.column(name) >= 0).sum()) for name in self.names]
 
     def _latent_json(self, latent: DawidSkene) -> dict[str, Json]:
         rows = zip(self.names, self._counts(), accuracies(latent), latent.confusion.tolist(), strict=True)
         return {
-            "labels": list(self.found.ratings.domain),
+            "labels": list(self.panel.domain),
             "prevalence": latent.prevalence.tolist(),
             "annotators": [
                 {"annotator": name, "n_labels": n, "accuracy": accuracy, "confusion": _no_nan(matrix)}
@@ -77,7 +77,7 @@ class Extras:
         }
 
     def _latent_text(self, latent: DawidSkene) -> str:
-        labels = self.found.ratings.domain
+        labels = self.panel.domain
         stopped = "" if latent.converged else ", not converged"
         lines = [f"Dawid-Skene: the latent true labels ({latent.iterations} iterations{stopped})"]
         shares = list(zip(labels, latent.prevalence.tolist(), strict=True))
@@ -96,7 +96,7 @@ class Extras:
         lines.append(table([title, "labels", "accuracy", *(f"right on {label}" for label in labels)], rows))
         if self.against:
             told = ", ".join(f"{m.measure} {brief(m)}" for m in self.against)
-            lines.append(visible(f"latent labels with {self.found.references[0]}: {told}"))
+            lines.append(visible(f"latent labels with {self.panel.known[0]}: {told}"))
         return "\n\n".join(lines)
 
 
@@ -110,16 +110,16 @@ def accuracies(latent: DawidSkene) -> list[float | None]:
     return [float(v / t) if t > 0 else None for v, t in zip(value, total, strict=True)]
 
 
-def _alt_tests(found: Field, epsilon: float) -> list[AltTest]:
-    if len(found.people) < 2 or not found.judges:
+def _alt_tests(panel: Panel, epsilon: float) -> list[AltTest]:
+    if len(panel.people) < 2 or not panel.judges:
         raise UsageError("--alt-test takes a judge (--judge NAME, or a run) and two people, better three")
-    if found.are_scores:
-        raise UsageError(f"--alt-test takes labels; '{found.sheet.field}' has continuous numbers")
-    level = "interval" if found.sheet.level == "ratio" else found.sheet.level
-    others = min(2, len(found.people) - 1)
+    if panel.are_scores:
+        raise UsageError(f"--alt-test takes labels; '{panel.field}' has continuous numbers")
+    level = "interval" if panel.level == "ratio" else panel.level
+    others = min(2, len(panel.people) - 1)
     return [
-        alt_test(found.ratings, judge, found.people, epsilon=epsilon, level=level, least_others=others)
-        for judge in found.judges
+        alt_test(panel.ratings, judge, panel.people, epsilon=epsilon, level=level, least_others=others)
+        for judge in panel.judges
     ]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from annotate.agreement import Field
 from annotate.cli._show import MOST_SHOWN, table
 from judge.console import visible
 from judge.errors import BadInput, UsageError
+from judge.labels.panel import Panel
+from judge.labels.reference import Reference, voices
 from judge.stats.verdict_plan import Needed, VerdictPlan, plan_verdict
 
 if TYPE_CHECKING:
@@ -21,35 +22,35 @@ RULES = {
 }
 
 
-def verdict_plans(field: Field, given: Mapping[str, Any]) -> list[VerdictPlan]:
+def verdict_plans(panel: Panel, reference: Reference | None, given: Mapping[str, Any]) -> list[VerdictPlan]:
     """A plan for each judge of the field. Raises UsageError without a judge, BadInput for what cannot be judged."""
-    if not field.judges:
+    if not panel.judges:
         raise UsageError("--verdict is on a judge: --judge NAME, or a judge run")
-    if field.are_scores:
-        raise BadInput(f"'{field.sheet.field}' has continuous numbers: a verdict takes labels")
-    if not field.people and field.reference is None:
-        raise BadInput(
-            f"'{field.sheet.field}' has nobody to compare a judge with: import gold labels, or votes"
-        )
-    usual = {"ordinal": "cohen_kappa:quadratic", "nominal": "cohen_kappa"}
-    name = given["name"] or usual.get(field.sheet.level, "krippendorff_alpha")
-    (key,) = field.keys([name], True)
+    if panel.are_scores:
+        raise BadInput(f"'{panel.field}' has continuous numbers: a verdict takes labels")
+    if not panel.people and reference is None:
+        raise BadInput(f"'{panel.field}' has nobody to compare a judge with: import gold labels, or votes")
+    (key,) = panel.keys([given["name"] or panel.coefficient])
     limits = {key: value for key in ("margin", "threshold") if (value := given[key]) is not None}
-    return [
-        plan_verdict(
-            field.ratings,
-            judge,
-            field.people,
-            reference=field.reference if field.reference != judge else None,
-            epsilon=given["epsilon"],
-            name=key,
-            level=field.sheet.level,
-            power=given["power"],
-            confidence=given["confidence"],
-            **limits,
+    people = voices(panel, reference)
+    plans = []
+    for judge in panel.judges:
+        name = reference.name if reference is not None and reference.name != judge else None
+        plans.append(
+            plan_verdict(
+                panel.judged(judge, name, people),
+                judge,
+                people,
+                reference=name,
+                epsilon=given["epsilon"],
+                name=key,
+                level=panel.level,
+                power=given["power"],
+                confidence=given["confidence"],
+                **limits,
+            )
         )
-        for judge in field.judges
-    ]
+    return plans
 
 
 def as_json(plan: VerdictPlan) -> dict[str, Json]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from annotate.agreement import MAJORITY, Agreement, Block, Many
+from annotate.agreement import Agreement, Block, Many
 from judge import console
 from judge.console import visible
 from judge.types import AnnotatorKind, Measure
@@ -57,15 +57,13 @@ def brief(measure: Measure) -> str:
 
 
 def _head(result: Agreement) -> str:
-    sheet = result.found.sheet
-    ratings = sheet.ratings
-    labels = (
-        f"{len(ratings.domain):,} different numbers" if result.found.are_scores else ", ".join(ratings.domain)
-    )
+    panel = result.panel
+    ratings = panel.ratings
+    labels = f"{len(ratings.domain):,} different numbers" if panel.are_scores else ", ".join(ratings.domain)
     questions = f", {ratings.n_clusters:,} questions" if ratings.clustered else ""
-    lines = [f"{sheet.field} ({sheet.level}): {labels}", f"{ratings.n_units:,} units{questions}"]
+    lines = [f"{panel.field} ({panel.level}): {labels}", f"{ratings.n_units:,} units{questions}"]
     for kind in AnnotatorKind:
-        names = sheet.of_kind(kind)
+        names = panel.of_kind(kind)
         if not names:
             continue
         told = ", ".join(names[:MOST_SHOWN]) + (" ..." if len(names) > MOST_SHOWN else "")
@@ -127,13 +125,14 @@ def _classes(blocks: Sequence[Block]) -> str:
 
 
 def _shares(result: Agreement) -> str:
-    ratings, sheet = result.found.ratings, result.found.sheet
+    ratings, people = result.panel.table, result.panel.people
+    vote = result.panel.majority
     labels = list(ratings.domain)
     given = {name: int((ratings.column(name) >= 0).sum()) for name in ratings.annotators}
     names = list(ratings.annotators)
     rows: list[list[Any]] = []
-    if len(result.found.people) > MOST_SHOWN:
-        names = [name for name in names if name not in result.found.people]
+    if len(people) > MOST_SHOWN:
+        names = [name for name in names if name not in people]
         shares = np.array(
             [[s[label] for label in labels] for n, s in result.shares.items() if s and n not in names]
         )
@@ -141,12 +140,12 @@ def _shares(result: Agreement) -> str:
             ("least of any person", "median", "most"), np.quantile(shares, [0, 0.5, 1], axis=0), strict=True
         ):
             rows.append([title, None, *row.tolist()])
-        counts = ratings.select(result.found.people).counts.sum(axis=0)
+        counts = ratings.select(people).counts.sum(axis=0)
         rows.append(["all people", int(counts.sum()), *(counts / counts.sum()).tolist()])
     for name in names:
         found = result.shares[name]
         rows.append([name, given[name], *(found[label] if found else None for label in labels)])
-        if name == MAJORITY and name not in sheet.kinds:
+        if vote is not None and name == vote.name:
             rows[-1][0] = "majority of the people"
     return table(["annotator", "labels", *labels], rows)
 
@@ -170,7 +169,7 @@ def _remarks(result: Agreement) -> Iterator[str]:
     yield from list(reasons)[:MOST_REASONS]
     if len(reasons) > MOST_REASONS:
         yield f"and {len(reasons) - MOST_REASONS} more are undefined (--json has every reason)"
-    yield from dict.fromkeys([*result.found.notes, *result.notes])
+    yield from dict.fromkeys(result.notes)
     yield from _once(n for m in result.measures for n in m.notes)
 
 

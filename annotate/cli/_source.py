@@ -12,7 +12,7 @@ from judge.console import db_option, note
 from judge.errors import AdjudgeError, BadInput, UsageError
 
 if TYPE_CHECKING:
-    from annotate.sheet import Sheet
+    from judge.labels.panel import Panel
     from judge.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,7 +22,7 @@ TABLE = ("unit", "annotator", "label", "cluster", "judges")
 
 
 def source_options(function: F) -> F:
-    """TABLE and the options that say which labels; `sheets` reads them."""
+    """TABLE and the options that say which labels; `panels` reads them."""
     options = [
         click.argument("table", required=False, type=click.Path(path_type=Path)),
         db_option,
@@ -56,8 +56,8 @@ def source_options(function: F) -> F:
     return function
 
 
-def sheets(given: Mapping[str, Any]) -> list[Sheet]:
-    """The labels that the options of `source_options` ask for, one Sheet a field.
+def panels(given: Mapping[str, Any]) -> list[Panel]:
+    """The labels that the options of `source_options` ask for, one Panel a field.
 
     Raises UsageError for options that do not go together, BadInput where there is nothing to compare.
     """
@@ -104,11 +104,12 @@ def _names(value: str | None) -> list[str] | None:
 
 def _study(
     store: Store, given: Mapping[str, Any], annotators: list[str] | None, order: list[str] | None
-) -> list[Sheet]:
-    from annotate.members import batch_members, within
-    from annotate.study import fields_of, load_field
+) -> list[Panel]:
+    from judge.labels.batches import members
+    from judge.labels.study import Scope, fields_of, read
 
-    members = batch_members(store, given["batch"]) if given["batch"] else None
+    if given["batch"]:
+        members(store, given["batch"])
     wanted: list[tuple[str, str | None]]
     field, task = given["field"], given["task"]
     if field:
@@ -120,30 +121,29 @@ def _study(
             wanted = [(f, task) for f in of_task if any(f == row.field for row in every)]
         else:
             wanted = [(row.field, row.task) for row in every]
-    found: list[Sheet] = []
+    found: list[Panel] = []
     refused: list[AdjudgeError] = []
     for name, of in wanted:
         try:
-            sheet = load_field(
-                store,
+            scope = Scope(
                 name,
-                task=of,
-                runs=given["runs"],
-                annotators=annotators,
-                level=given["level"],
-                order=order,
-                distributions=False,
+                of,
+                given["batch"],
+                given["runs"],
+                None if annotators is None else tuple(annotators),
+                given["level"],
+                None if order is None else tuple(order),
             )
-            found.append(sheet if members is None else within(sheet, members))
+            found.append(read(store, scope, distributions=False).cut())
         except (BadInput, UsageError) as e:
             refused.append(e)
     if refused and (field or not found):
         raise refused[0]
     for error in refused:
         note(f"note: left out: {error}")
-    enough = [sheet for sheet in found if len(sheet.ratings.annotators) >= 2]
+    enough = [panel for panel in found if len(panel.ratings.annotators) >= 2]
     if not enough:
-        told = ", ".join(f"{s.field} ({', '.join(s.ratings.annotators)})" for s in found) or "none yet"
+        told = ", ".join(f"{p.field} ({', '.join(p.ratings.annotators)})" for p in found) or "none yet"
         raise BadInput(f"{store.path}: no field that two annotators labelled; there are: {told}")
     return enough
 

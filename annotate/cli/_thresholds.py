@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Unpack
 
-from annotate.agreement import Field
 from judge.errors import BelowThreshold, UsageError
+from judge.labels.panel import Panel
+from judge.labels.reference import Reference
 from judge.stats import METRICS, class_scores
 from judge.stats.bootstrap import How
 from judge.types import Json, Measure
@@ -74,7 +75,7 @@ def parse(values: Sequence[str]) -> list[Limit]:
 
 
 def check(
-    fields: Sequence[Field], limits: Sequence[Limit], on: On, **how: Unpack[How]
+    fields: Sequence[tuple[Panel, Reference | None]], limits: Sequence[Limit], on: On, **how: Unpack[How]
 ) -> tuple[list[Checked], list[str]]:
     """Every limit on every field it speaks of: once, or for each judge where no pair is named.
 
@@ -84,12 +85,13 @@ def check(
     checked: list[Checked] = []
     passed_over: list[str] = []
     for limit in limits:
-        of_judges = [f for f in fields if f.judges] if not limit.who else []
+        of_judges = [f for f in fields if f[0].judges] if not limit.who else []
         refused: list[UsageError] = []
-        for found in of_judges or fields:
+        for panel, reference in of_judges or fields:
             try:
                 checked += [
-                    _checked(limit, on, _measure(found, limit, who, how)) for who in _who(found, limit)
+                    _checked(limit, on, _measure(panel, limit, who, how))
+                    for who in _who(panel, reference, limit)
                 ]
             except UsageError as e:
                 refused.append(e)
@@ -106,26 +108,24 @@ def fail(checked: Sequence[Checked]) -> None:
         raise BelowThreshold("below the threshold: " + "; ".join(low))
 
 
-def _who(found: Field, limit: Limit) -> list[list[str]]:
-    everyone = list(found.sheet.ratings.annotators)
+def _who(panel: Panel, reference: Reference | None, limit: Limit) -> list[list[str]]:
+    everyone = list(panel.ratings.annotators)
     if limit.who == ALL and ALL not in everyone:
         return [everyone]
     if limit.who == PEOPLE and PEOPLE not in everyone:
-        return [found.people]
+        return [panel.people]
     if limit.who:
-        return [pair_of(found, limit.who, f"--fail-under {limit.typed}")]
-    if found.judges and found.reference is not None:
-        return [[judge, found.reference] for judge in found.judges if judge != found.reference]
-    if found.judges:
-        raise UsageError(
-            f"--fail-under {limit.typed}: on '{found.sheet.field}' nobody is held against the judge"
-        )
+        return [pair_of(panel, limit.who, f"--fail-under {limit.typed}")]
+    if panel.judges and reference is not None:
+        return [[judge, reference.name] for judge in panel.judges if judge != reference.name]
+    if panel.judges:
+        raise UsageError(f"--fail-under {limit.typed}: on '{panel.field}' nobody is held against the judge")
     return [everyone]
 
 
-def pair_of(found: Field, who: str, typed: str) -> list[str]:
+def pair_of(panel: Panel, who: str, typed: str) -> list[str]:
     """The two annotators that "A,B" names; a run also goes by the end of its name. Raises UsageError."""
-    names = list(found.ratings.annotators)
+    names = list(panel.table.annotators)
     parts = who.split(",")
     for i in range(1, len(parts)):  # names may hold commas
         pair = [_named(names, ",".join(side).strip()) for side in (parts[:i], parts[i:])]
@@ -140,16 +140,16 @@ def _named(names: Sequence[str], wanted: str) -> str | None:
     return wanted if wanted in names else ends[0] if len(ends) == 1 else None
 
 
-def _measure(found: Field, limit: Limit, names: list[str], how: How) -> Measure:
+def _measure(panel: Panel, limit: Limit, names: list[str], how: How) -> Measure:
     if limit.measure in SCORES or (limit.measure in METRICS and METRICS[limit.measure].pair):
         if len(names) != 2:
             raise UsageError(f"--fail-under {limit.typed}: {limit.measure} is of two annotators; name A,B")
     elif len(names) < 2:
         raise UsageError(f"--fail-under {limit.typed}: it takes two annotators")
     if limit.measure in SCORES:
-        scores = class_scores(found.table(names), names[0], names[1], field=found.sheet.field, **how)
+        scores = class_scores(panel.together(*names), names[0], names[1], field=panel.field, **how)
         return next(m for m in scores if m.measure == limit.measure)
-    return found.measure(names, found.keys([limit.measure], len(names) == 2), **how)[0]
+    return panel.measure(names, panel.keys([limit.measure]), **how)[0]
 
 
 def _checked(limit: Limit, on: On, found: Measure) -> Checked:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotate.cli._source import check_measures, sheets, source_options
+from annotate.cli._source import check_measures, panels, source_options
 from judge.console import emit_json, emit_rows, note, output_options
 from judge.errors import Exit, UsageError
 
@@ -35,8 +35,8 @@ COLUMNS = (
 @click.option(
     "--reference",
     metavar="NAME",
-    help="What judges are held against: adjudicated, gold, majority (of the people) or an annotator. "
-    "Default: the first of these that there is.",
+    help="What judges are held against: decided (a lead's decisions, and what people agree on elsewhere), gold, "
+    "majority (of the people) or an annotator. Default: the first of these that there is.",
 )
 @click.option("--per-class", is_flag=True, help="Precision, recall and F1 of each judge, label by label.")
 @click.option(
@@ -85,6 +85,7 @@ def agreement(**given: Any) -> int:
     from annotate.agreement import analyse
     from annotate.cli import _thresholds as thresholds
     from annotate.cli._extras import Extras
+    from judge.labels.reference import resolve
 
     how: How = {
         "interval": None if given["interval"] == "none" else given["interval"],
@@ -98,17 +99,19 @@ def agreement(**given: Any) -> int:
         raise UsageError("--on lower needs intervals: leave out --interval none")
     results = [
         analyse(
-            sheet,
-            reference=given["reference"],
+            panel,
+            resolve(panel, given["reference"]),
             names=given["names"] or None,
             pairwise=not given["no_pairwise"],
             per_class=given["per_class"],
             **how,
         )
-        for sheet in sheets(given)
+        for panel in panels(given)
     ]
-    extras = [Extras(result.found, given, how) for result in results]
-    checked, passed_over = thresholds.check([r.found for r in results], limits, given["on"], **how)
+    extras = [Extras(result.panel, given, how) for result in results]
+    checked, passed_over = thresholds.check(
+        [(r.panel, r.reference) for r in results], limits, given["on"], **how
+    )
     if given["as_json"]:
         emit_json(
             "agreement",
@@ -139,26 +142,24 @@ def agreement(**given: Any) -> int:
 
 
 def _field(result: Agreement) -> dict[str, Json]:
-    sheet, found = result.found.sheet, result.found
-    ratings = found.ratings
-    task = getattr(sheet, "task", None)
+    panel, reference = result.panel, result.reference
     return {
-        "field": sheet.field,
-        "task": None if task is None else task.name,
-        "level": sheet.level,
-        "labels": None if found.are_scores else list(ratings.domain),
-        "n_units": ratings.n_units,
-        "n_clusters": ratings.n_clusters,
+        "field": panel.field,
+        "task": None if panel.task is None else panel.task.name,
+        "level": panel.level,
+        "labels": None if panel.are_scores else list(panel.domain),
+        "n_units": panel.ratings.n_units,
+        "n_clusters": panel.ratings.n_clusters,
         "annotators": [
             {
                 "annotator": name,
-                "kind": str(sheet.kinds.get(name, name)),
-                "n_labels": int((ratings.column(name) >= 0).sum()),
+                "kind": str(panel.kinds.get(name, name)),
+                "n_labels": int((panel.labels_of(name) >= 0).sum()),
                 "shares": result.shares.get(name),
             }
-            for name in ratings.annotators
+            for name in panel.table.annotators
         ],
-        "reference": found.reference,
+        "reference": None if reference is None else reference.name,
         "groups": [{"title": block.title, "annotators": list(block.annotators)} for block in result.groups],
         "pair_summaries": [
             {"title": many.title, **many.pairs.summary(key)}
@@ -175,7 +176,7 @@ def _field(result: Agreement) -> dict[str, Json]:
             }
             for one in result.confusions
         ],
-        "notes": list(dict.fromkeys([*found.notes, *result.notes])),
+        "notes": list(dict.fromkeys(result.notes)),
     }
 
 

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotate.cli._source import check_measures, sheets, source_options
+from annotate.cli._source import check_measures, panels, source_options
 from judge.console import emit_json, json_option, table, visible
 from judge.errors import BadInput, Exit, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from annotate.sheet import Sheet
+    from judge.labels.panel import Panel
+    from judge.labels.reference import Reference
     from judge.stats import Design, Plan
     from judge.types import Json
 
@@ -121,8 +122,8 @@ def plan(**given: Any) -> int:
 
 
 def _verdict(given: dict[str, Any]) -> int:
-    from annotate.agreement import Field
     from annotate.cli import _plan_verdict as verdict
+    from judge.labels.reference import resolve
 
     for name in ("width", "expect", "shares", "pair", "per_question", "icc"):
         if given[name] is not None:
@@ -134,7 +135,8 @@ def _verdict(given: dict[str, Any]) -> int:
             raise UsageError(f"--{name} {given[name]:g}: a number from {least} to 1")
     if given["name"]:
         check_measures([given["name"]])
-    plans = verdict.verdict_plans(Field(_one_sheet(given), given["reference"]), given)
+    panel = _one(given)
+    plans = verdict.verdict_plans(panel, resolve(panel, given["reference"]), given)
     if given["as_json"]:
         emit_json(
             "plan_verdict",
@@ -151,10 +153,13 @@ def _verdict(given: dict[str, Any]) -> int:
     return Exit.DONE
 
 
-def _one_sheet(given: dict[str, Any]) -> Sheet:
-    found = sheets(given)
+def _one(given: dict[str, Any]) -> Panel:
+    from annotate.agreement import check
+
+    found = panels(given)
     if len(found) != 1:
-        raise UsageError(f"name one --field; there are {', '.join(sheet.field for sheet in found)}")
+        raise UsageError(f"name one --field; there are {', '.join(panel.field for panel in found)}")
+    check(found[0])
     return found[0]
 
 
@@ -188,20 +193,19 @@ def _expected(given: dict[str, Any]) -> tuple[Design, list[str] | None, list[str
 
 def _pilot(given: dict[str, Any]) -> tuple[Design, list[str] | None, list[str]]:
     """The design from labels at hand, whose they are, and what that takes for granted."""
-    from annotate.agreement import Field
+    from judge.labels.reference import resolve
     from judge.stats import METRICS, pilot
 
     if given["shares"]:
         raise UsageError("--shares goes with --expect; a pilot has its own")
     check_measures([given["name"]])
-    sheet = _one_sheet(given)
-    field = Field(sheet, given["reference"])
-    if field.are_scores:
-        raise BadInput(f"'{sheet.field}' has continuous numbers: planning takes labels, or --expect")
-    (key,) = field.keys([given["name"]], True)
-    names = _names(field, given["pair"], METRICS[key].pair)
-    ratings = field.table(names)
-    design = pilot(ratings, key, level=sheet.level)
+    panel = _one(given)
+    if panel.are_scores:
+        raise BadInput(f"'{panel.field}' has continuous numbers: planning takes labels, or --expect")
+    (key,) = panel.keys([given["name"]])
+    names = _names(panel, resolve(panel, given["reference"]), given["pair"], METRICS[key].pair)
+    ratings = panel.together(*names)
+    design = pilot(ratings, key, level=panel.level)
     who = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
     of_questions = f" of {design.n_clusters:,} questions" if ratings.clustered else ""
     assumed = [
@@ -221,18 +225,18 @@ def _pilot(given: dict[str, Any]) -> tuple[Design, list[str] | None, list[str]]:
     return design, names, assumed
 
 
-def _names(field: Any, pair: str | None, takes_two: bool) -> list[str]:
+def _names(panel: Panel, reference: Reference | None, pair: str | None, takes_two: bool) -> list[str]:
     from annotate.cli._thresholds import pair_of
 
     if pair is not None:
-        return pair_of(field, pair, f"--pair {pair}")
-    judge = next(iter(field.judges), None)
-    if judge is not None and field.reference not in (None, judge):
-        return [judge, field.reference]
-    everyone = list(field.sheet.ratings.annotators)
+        return pair_of(panel, pair, f"--pair {pair}")
+    judge = next(iter(panel.judges), None)
+    if judge is not None and reference is not None and reference.name != judge:
+        return [judge, reference.name]
+    everyone = list(panel.ratings.annotators)
     if takes_two and len(everyone) != 2:
         raise UsageError(f"whose agreement? --pair A,B, of {', '.join(everyone[:20])}")
-    return field.people if len(field.people) >= 2 and not takes_two else everyone
+    return panel.people if len(panel.people) >= 2 and not takes_two else everyone
 
 
 def _numbers(text: str | None, option: str) -> list[float]:

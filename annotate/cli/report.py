@@ -29,8 +29,9 @@ EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 @click.option("--batch", help="Only the labels of this annotation batch.")
 @click.option(
     "--reference",
-    type=click.Choice(["gold", "majority", "adjudicated"]),
-    help="What judges are held against; default: adjudicated labels, else gold, else the people's majority.",
+    metavar="NAME",
+    help="What judges are held against: decided (a lead's decisions, and what people agree on elsewhere), gold, "
+    "majority (of the people) or an annotator. Default: the first of these that there is.",
 )
 @click.option(
     "--epsilon",
@@ -113,7 +114,7 @@ def report(
         field=field,
         runs=runs,
         batch=batch,
-        reference=reference,  # type: ignore[arg-type]
+        reference=reference,
         epsilon=_epsilon(epsilon),
         epsilon_name=epsilon if epsilon in EPSILON else "",
         margin=margin,

@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from annotate.exchange.responses import Response
-from annotate.sheet import number
 from judge.errors import BadInput, UsageError
+from judge.labels.values import number
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
 from judge.store import Store

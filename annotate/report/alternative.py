@@ -98,7 +98,7 @@ def latent(subject: Subject) -> Section:
         return Section("latent", title, absent=why)
     table = subject.among_people
     found = dawid_skene(table)
-    domain = subject.found.domain
+    domain = subject.panel.domain
     classes: list[list[Cell]] = [
         [label, float(p), int((found.codes == k).sum())]
         for k, (label, p) in enumerate(zip(domain, found.prevalence, strict=True))
@@ -124,6 +124,7 @@ def latent(subject: Subject) -> Section:
         name += "es"
     wider = subject.ratings.with_annotator(name, codes)
     for other in others:
+        # The estimated classes are nobody's labels: they are in no panel.
         pair = wider.subset(subject.by_people & subject.asked_units[other]).select([other, name])
         percent, kappa = measures(
             pair, ["percent", subject.coefficient], level=subject.level, field=subject.field
@@ -156,7 +157,7 @@ def _accuracies(
         for a in order
     ]
     columns = [Column("person"), Column("estimated accuracy", "share")]
-    columns += [Column(f"right on '{label}'", "share") for label in subject.found.domain]
+    columns += [Column(f"right on '{label}'", "share") for label in subject.panel.domain]
     columns.append(Column("units labelled", "number"))
     note = "Blank: the person labelled no unit of that class."
     return Table("accuracies", "Each person's estimated accuracy", columns, rows, (note,), fold=SHOWN)

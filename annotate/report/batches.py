@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from annotate.members import batch_rows
 from annotate.report.cells import counted
 from annotate.report.model import Block, Facts, Paragraph
+from judge.labels.batches import batch_rows
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.export import stored_task
@@ -67,43 +67,6 @@ def revealed(store: Store, name: str | None, field: str) -> set[str]:
         for batch, task, run in rows
         if name in (None, batch) and field in stored_task(store, task).fields
     }
-
-
-def sampled(store: Store, name: str | None, field: str) -> set[str]:
-    """The units that one batch, or all that ask for the field, drew by chance from all there was: none after a queue."""
-    found: set[str] = set()
-    rows = batch_rows(store, "SELECT batch, task, purpose FROM batches ORDER BY created")
-    mine = [(batch, purpose) for batch, task, purpose in rows if field in stored_task(store, task).fields]
-    for batch, purpose in mine:
-        if purpose == "queue":
-            break
-        if name in (None, batch):
-            query = (
-                "SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample' AND weight IS NOT NULL"
-            )
-            found |= {str(unit) for (unit,) in store.conn.execute(query, [batch])}
-    return found
-
-
-def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
-    """Unit -> for how many units of the study it stands, for the samples of one batch, or of all that ask for the field.
-
-    Empty when nobody drew by chance, or when every unit stands for as many. Each of several batches speaks for
-    the whole study, with as much say as it has units.
-    """
-    found: dict[str, float] = {}
-    batches = batch_rows(store, "SELECT batch, task, purpose FROM batches ORDER BY created")
-    for batch, task_name, purpose in batches:
-        if name not in (None, batch) or field not in stored_task(store, task_name).fields:
-            continue
-        if purpose == "queue":
-            return {}
-        query = "SELECT unit_id, weight FROM batch_units WHERE batch = ? AND role = 'sample' AND weight IS NOT NULL"
-        drawn = dict(store.conn.execute(query, [batch]).fetchall())
-        total = sum(drawn.values())
-        found |= {unit: weight * len(drawn) / total for unit, weight in drawn.items()}
-    even = not found or max(found.values()) - min(found.values()) <= 1e-9
-    return {} if even else found
 
 
 def _sampling(purpose: str, seed: int, options: dict[str, Json], earlier: list[tuple[str, str]]) -> str:

@@ -52,10 +52,10 @@ def build(store: Store, asked: Asked) -> Document:
         sections=_in_order(sections),
         facts={
             "study": store.path.name,
-            "task": subject.found.task.name if subject.found.task else None,
+            "task": subject.panel.task.name if subject.panel.task else None,
             "field": subject.field,
             "level": subject.level,
-            "labels": list(subject.found.domain),
+            "labels": list(subject.panel.domain),
             "judges": [{"name": j, "run": subject.run_ids[j]} for j in subject.judges],
             "people": list(subject.people),
             "reference": subject.reference_kind,
@@ -75,7 +75,7 @@ def _title(subject: Subject) -> str:
 
 
 def _about(store: Store, subject: Subject) -> list[tuple[str, str]]:
-    task = subject.found.task
+    task = subject.panel.task
     rows = [("study", store.path.name)]
     if task is not None:
         rows.append(("task", f"{task.name}: {task.spec.title}"))
@@ -83,7 +83,7 @@ def _about(store: Store, subject: Subject) -> list[tuple[str, str]]:
     rows.append(
         (
             "labels",
-            f"{', '.join(subject.found.domain)} ({subject.level})" if not subject.numeric else subject.level,
+            f"{', '.join(subject.panel.domain)} ({subject.level})" if not subject.numeric else subject.level,
         )
     )
     rows.append(("judge" if len(subject.judges) < 2 else "judges", "; ".join(subject.judges) or "none"))

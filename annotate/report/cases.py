@@ -68,13 +68,13 @@ def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
     keys: list[FloatArray] = []
     told = []
     if subject.numeric:
-        values = np.array([float(v) for v in subject.found.domain])
+        values = np.array([float(v) for v in subject.panel.domain])
         keys.append(np.abs(values[mine[differ]] - values[theirs[differ]]))
         told.append("by how far apart they are")
     elif subject.level == "ordinal":
         keys.append(np.abs(mine[differ] - theirs[differ]).astype(np.float64))
         told.append("by how many steps apart they are")
-    sure = subject.found.distributions.get(judge)
+    sure = subject.panel.distributions.get(judge)
     if sure is not None:
         # In steps of 0.05: a difference in the third digit must not outweigh what people say.
         keys.append(np.round(np.nan_to_num(sure[differ, mine[differ]], nan=-1.0) * 20))
@@ -94,10 +94,10 @@ def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
 def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) -> Case:
     unit_id = subject.ratings.units[u]
     said = [_said(store, subject, judge, u)]
-    if reference in subject.found.kinds:
+    if reference in subject.panel.kinds:
         said.append(_said(store, subject, reference, u))
     else:
-        said.append(Said(reference, subject.found.domain[subject.labels_of(reference)[u]]))
+        said.append(Said(reference, subject.panel.domain[subject.labels_of(reference)[u]]))
     people = [p for p in subject.people if p != reference and subject.labels_of(p)[u] != MISSING]
     if len(people) > VOTES:
         said.append(Said(f"{len(people)} people", _votes(subject, people, u)))
@@ -108,27 +108,27 @@ def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) ->
 
 def _votes(subject: Subject, people: Sequence[str], u: int) -> str:
     codes = [int(subject.labels_of(p)[u]) for p in people]
-    counts = np.bincount(codes, minlength=len(subject.found.domain))
-    return ", ".join(f"{n} say '{label}'" for label, n in zip(subject.found.domain, counts, strict=True) if n)
+    counts = np.bincount(codes, minlength=len(subject.panel.domain))
+    return ", ".join(f"{n} say '{label}'" for label, n in zip(subject.panel.domain, counts, strict=True) if n)
 
 
 def _said(store: Store, subject: Subject, name: str, u: int) -> Said:
     code = int(subject.labels_of(name)[u])
-    sure = subject.found.distributions.get(name)
+    sure = subject.panel.distributions.get(name)
     probability = "" if sure is None or np.isnan(sure[u, code]) else f"probability {sure[u, code]:.2f}"
     row = store.conn.execute(
         "SELECT rationale FROM labels WHERE annotator_id = ? AND field = ? AND unit_id = ? "
         "AND layer = 'first' AND repeat = 0",
         [subject.run_ids.get(name, name), subject.field, subject.ratings.units[u]],
     ).fetchone()
-    return Said(name, subject.found.domain[code], probability, _cut((row and row[0]) or ""))
+    return Said(name, subject.panel.domain[code], probability, _cut((row and row[0]) or ""))
 
 
 def _texts(store: Store, subject: Subject, unit_id: str) -> list[tuple[str, str]]:
     """The inputs of the task, as the judge saw them (shortened)."""
     # A prompt may show more than the view has, such as all passages of an item.
     columns = {row[1] for row in store.conn.execute("PRAGMA table_info(unit_texts)")}
-    inputs = subject.found.task.input_names if subject.found.task else DEFAULT_INPUTS
+    inputs = subject.panel.task.input_names if subject.panel.task else DEFAULT_INPUTS
     names = [name for name in inputs if name in columns]
     if not names:
         return []

@@ -18,7 +18,7 @@ from judge.types import AnnotatorKind
 def consistency(store: Store, subject: Subject) -> Section:
     """Everybody who labelled units more than once: agreement with their own labels."""
     title = "Self-consistency: the same unit twice"
-    names = [n for n in (*subject.judges, *subject.people) if n in subject.found.kinds]
+    names = [n for n in (*subject.judges, *subject.people) if n in subject.panel.kinds]
     rows: list[list[Cell]] = []
     for name in names:
         table, times = _repeats(store, subject, name)
@@ -47,7 +47,7 @@ def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None,
     if not most:
         return None, 1
     asked = "SELECT unit_id, repeat FROM labels WHERE annotator_id = ?1 AND field = ?2 AND layer = 'first'"
-    if subject.found.kinds[name] is AnnotatorKind.JUDGE:
+    if subject.panel.kinds[name] is AnnotatorKind.JUDGE:
         asked = "SELECT DISTINCT unit_id, repeat FROM judgements WHERE run_id = ?1 AND ?2 <> ''"
     query = f"""
         SELECT a.unit_id, a.repeat, l.value, u.question_id FROM ({asked}) AS a JOIN units AS u USING (unit_id)
@@ -55,12 +55,12 @@ def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None,
                               AND l.field = ?2 AND l.layer = 'first'
         WHERE a.unit_id IN (SELECT unit_id FROM ({asked}) WHERE repeat > 0)
     """
-    domain = set(subject.found.domain)
+    domain = set(subject.panel.domain)
     rows = [
         (unit, f"repeat {repeat}", value if value in domain else None, question)
         for unit, repeat, value, question in store.conn.execute(query, [annotator, subject.field])
     ]
-    return Ratings.from_rows(rows, subject.found.domain), most + 1
+    return Ratings.from_rows(rows, subject.panel.domain), most + 1
 
 
 def revisions(store: Store, subject: Subject) -> Section:
@@ -97,7 +97,7 @@ def revisions(store: Store, subject: Subject) -> Section:
 
 
 def _revised(subject: Subject, person: str, judge: str, later: Mapping[str, str]) -> list[Cell]:
-    domain = subject.found.domain
+    domain = subject.panel.domain
     mine, judged = subject.labels_of(person), subject.labels_of(judge)
     keep = [
         u

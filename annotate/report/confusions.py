@@ -83,7 +83,7 @@ def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]
     overall = Table(f"scores_{i}", f"{predicted} with {truth} as the truth", columns, whole)
     names = ("precision", "recall", "f1")
     rows: list[list[Cell]] = [
-        [label, *(found[f"{n}:{label}"] for n in names), found["accuracy"]] for label in subject.found.domain
+        [label, *(found[f"{n}:{label}"] for n in names), found["accuracy"]] for label in subject.panel.domain
     ]
     columns = [
         Column("label"),

@@ -6,17 +6,16 @@ An estimand is a mean of one value per unit. Those of the labels themselves are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from annotate.report import papers
-from annotate.report.batches import sampled
-from annotate.report.batches import weights as sample_weights
 from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table
 from annotate.report.subject import Subject
+from judge.labels.batches import sampled
 from judge.stats import MISSING, Estimand
 from judge.stats.ratings import FloatArray, IntArray
 from judge.store import Store
@@ -30,7 +29,7 @@ def class_shares(subject: Subject, judge: str, reference: str) -> Iterator[Estim
     """The share of each label."""
     if subject.numeric:
         return
-    for code, label in enumerate(subject.found.domain):
+    for code, label in enumerate(subject.panel.domain):
         mine, theirs = _is(subject.labels_of(judge), code), _is(subject.labels_of(reference), code)
         yield _beside(subject, f"share of '{label}'", mine, theirs, rate=True)
 
@@ -39,7 +38,7 @@ def mean_number(subject: Subject, judge: str, reference: str) -> Iterator[Estima
     """The mean of a field whose labels are numbers."""
     if not subject.numeric:
         return
-    values = np.array([float(v) for v in subject.found.domain])
+    values = np.array([float(v) for v in subject.panel.domain])
     mine, theirs = subject.labels_of(judge), subject.labels_of(reference)
     yield _beside(
         subject,
@@ -56,7 +55,7 @@ def accuracy(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]
     mine, theirs = subject.labels_of(judge), subject.labels_of(reference)
     given = mine != MISSING
     stated = np.full(len(mine), np.nan)
-    sure = subject.found.distributions.get(judge)
+    sure = subject.panel.distributions.get(judge)
     if sure is not None:
         stated[given] = sure[given, mine[given]] / sure.sum(axis=1)[given]
     right = np.where(given & (theirs != MISSING), (mine == theirs).astype(np.float64), np.nan)
@@ -77,9 +76,7 @@ def corrected(store: Store, subject: Subject) -> Section:
     reference = subject.reference
     if reference is None or not subject.judges:
         return Section("corrected", title, absent="there is no judge, or no reference to correct it with")
-    weights = (
-        {} if subject.reference_kind == "gold" else sample_weights(store, subject.asked.batch, subject.field)
-    )
+    weights = {} if subject.reference_kind == "gold" else subject.panel.weights
     blocks: list[Block] = []
     notes: dict[str, None] = {}
     for i, judge in enumerate(subject.judges, 1):
@@ -154,7 +151,7 @@ def _beside(
     )
 
 
-def _asked(subject: Subject, judge: str, e: Estimand, weights: dict[str, float]) -> Estimand:
+def _asked(subject: Subject, judge: str, e: Estimand, weights: Mapping[str, float]) -> Estimand:
     """Of the units that the judge was asked about: those it never saw belong to another population."""
     mask = subject.asked_units[judge]
     own = None

@@ -9,7 +9,7 @@ from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table
 from annotate.report.people import NAMES, spread_table, tie_note
 from annotate.report.subject import MANY, Subject
-from judge.stats import compare_judges, measures
+from judge.stats import compare_judges
 from judge.types import Json, Measure
 
 # With more people than MANY, those who share most units with the judge are listed with intervals.
@@ -48,7 +48,7 @@ def against(subject: Subject) -> Section:
 def _others(subject: Subject) -> list[str]:
     """Whom to compare with: the majority and the data's own labels first, then people."""
     people = list(subject.people)
-    first = ([subject.majority] if subject.majority else []) + subject.known
+    first = [*([subject.majority] if subject.majority else []), *subject.known]
     return [*first, *people]
 
 
@@ -74,7 +74,7 @@ def _table(
     rows: list[list[Cell]] = []
     drawn: list[dict[str, Json]] = []
     for other in listed:
-        found = _agreement(subject, judge, other, names)
+        found = subject.measure(judge, other, *names)
         rows.append([other, *found, found[0]])
         if len(subject.people) <= MANY or other not in subject.people:
             kappa = found[names.index(subject.coefficient)]
@@ -94,12 +94,6 @@ def _table(
     return table, drawn
 
 
-def _agreement(subject: Subject, judge: str, other: str, names: Sequence[str]) -> list[Measure]:
-    if subject.numeric:
-        return [subject.alpha_of_scores(judge, other)]
-    return measures(subject.together(judge, other), names, level=subject.level, field=subject.field)
-
-
 def _bar(label: str, m: Measure, group: str) -> dict[str, Json]:
     return {"label": label, "value": m.value, "low": m.low, "high": m.high, "group": group}
 
@@ -116,7 +110,7 @@ def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
             rows.append(
                 _bar(
                     f"majority and {other}",
-                    subject.agreement(subject.majority, other, subject.coefficient),
+                    subject.measure(subject.majority, other)[0],
                     "people",
                 )
             )

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
-import numpy as np
-
-from annotate.decided import DECIDED, decisions
-from annotate.members import Members, batch_members
-from annotate.report.subject import Asked, Decided, Reference, Subject
-from annotate.study import NUMERIC, Labelled, fields_of, load_field
+from annotate.report.subject import Asked, Subject
 from judge.errors import UsageError
+from judge.labels.panel import Panel
+from judge.labels.reference import resolve
+from judge.labels.study import Scope, fields_of, read
 from judge.prompts import load_task
 from judge.prompts.load import Task
-from judge.stats import MISSING, Ratings, majority
 from judge.store import Store
 from judge.store.export import stored_task
 from judge.types import AnnotatorKind
@@ -27,127 +23,26 @@ def load(store: Store, asked: Asked) -> Subject:
     Raises UsageError for names that are not in the study, and where a choice is left open.
     """
     task, field, others = _choose(store, asked)
-    found = _shorter(load_field(store, field, task=task, runs=asked.runs))
-    people = found.of_kind(AnnotatorKind.HUMAN)
-    if asked.batch is not None:
-        found, people = _only(found, people, batch_members(store, asked.batch))
-    waiting = _waiting(store, field, people)
-    # Who has only labels that are not known to be blind takes no part.
-    people = [p for p in people if (found.ratings.column(p) != MISSING).any()]
-    judges = found.of_kind(AnnotatorKind.JUDGE)
-    known = {
-        "gold": found.of_kind(AnnotatorKind.GOLD),
-        "adjudicated": found.of_kind(AnnotatorKind.ADJUDICATED),
-    }
-    ratings, majority_name, n_tied = _with_majority(found, people)
-    available: dict[Reference, str] = {}
-    decided = None
-    if known["adjudicated"]:
-        ratings, decided = _with_decisions(found, ratings, people, known["adjudicated"][0])
-        available["adjudicated"] = decided.name if decided else known["adjudicated"][0]
-    if known["gold"]:
-        available["gold"] = known["gold"][0]
-    if people and (majority_name or len(people) == 1):
-        available["majority"] = majority_name or people[0]
-    kind = asked.reference or next(iter(available), None)
-    if kind is not None and kind not in available:
-        there = ", ".join(available) or "none"
-        raise UsageError(f"no {kind} labels of '{field}' to compare with; references there are: {there}")
-    return Subject(
-        asked=asked,
-        found=found,
-        ratings=ratings,
-        people=people,
-        judges=judges,
-        others=[*known["adjudicated"], *known["gold"]],
-        majority=majority_name,
-        n_tied=n_tied,
-        decided=decided,
-        waiting=waiting,
-        reference=available[kind] if kind else None,
-        reference_kind=kind,
-        other_fields=others,
-    )
+    panel = read(store, Scope(field, task, asked.batch, tuple(asked.runs)))
+    short = _shorter(panel)
+    wanted = asked.reference
+    # A run goes by the name that annotate agreement shows, too.
+    held = resolve(short, None if wanted is None else dict(_renaming(panel)).get(wanted, wanted))
+    return Subject(asked, short, held, others)
 
 
-def _shorter(found: Labelled) -> Labelled:
+def _shorter(panel: Panel) -> Panel:
     """The same with judges under the shortest names that tell them apart: the model, or model and end of the run's id."""
-    models = {name: name.rpartition(" · ")[0].rpartition(" · ")[0] for name in found.shown.values()}
-    taken = Counter([*models.values(), *(n for n in found.ratings.annotators if n not in models)])
-    short = {
+    return panel.renamed(_renaming(panel))
+
+
+def _renaming(panel: Panel) -> dict[str, str]:
+    models = {name: name.rpartition(" · ")[0].rpartition(" · ")[0] for name in panel.shown.values()}
+    taken = Counter([*models.values(), *(n for n in panel.ratings.annotators if n not in models)])
+    return {
         name: model if model and taken[model] == 1 else f"{model} · {name.rpartition(' · ')[2]}"
         for name, model in models.items()
     }
-
-    def named(name: str) -> str:
-        return short.get(name, name)
-
-    return replace(
-        found,
-        ratings=replace(found.ratings, annotators=tuple(map(named, found.ratings.annotators))),
-        kinds={named(n): kind for n, kind in found.kinds.items()},
-        shown={run: named(n) for run, n in found.shown.items()},
-        distributions={named(n): p for n, p in found.distributions.items()},
-        outside={named(n): o for n, o in found.outside.items()},
-    )
-
-
-def _only(found: Labelled, people: list[str], members: Members) -> tuple[Labelled, list[str]]:
-    """Everybody's labels on the units of the batch, of its people alone; judges keep all of theirs.
-
-    What judges gave elsewhere is what the labels of the batch correct.
-    """
-    ratings = found.ratings
-    inside = np.array([unit in members.units for unit in ratings.units])
-    codes, asked = ratings.codes.copy(order="F"), found.asked.copy()
-    for i, name in enumerate(ratings.annotators):
-        if found.kinds[name] is not AnnotatorKind.JUDGE:
-            mine = inside if name in members.people or name not in people else np.zeros_like(inside)
-            codes[~mine, i] = MISSING
-            asked[~mine, i] = False
-    kept = [p for p in people if p in members.people]
-    return replace(found, ratings=replace(ratings, codes=codes), asked=asked), kept
-
-
-def _with_majority(found: Labelled, people: Sequence[str]) -> tuple[Ratings, str | None, int]:
-    """The table with the majority of two or more people as one more column. A tie is left open."""
-    ratings = found.ratings
-    if len(people) < 2 or found.level in NUMERIC:
-        return ratings, None, 0
-    name = "majority"
-    while name in ratings.annotators:
-        name += " vote"
-    vote = majority(ratings, people)
-    wider = ratings.with_annotator(name, vote.codes)
-    return wider, name, vote.n_tied
-
-
-def _with_decisions(
-    found: Labelled, ratings: Ratings, people: Sequence[str], adjudicated: str
-) -> tuple[Ratings, Decided | None]:
-    """The table with one more column: what was adjudicated, and elsewhere what two people or more agree on."""
-    if found.level in NUMERIC or len(people) < 2:
-        return ratings, None
-    made = decisions(ratings, people, adjudicated)
-    if made is None:
-        return ratings, None
-    name = DECIDED
-    while name in ratings.annotators:
-        name += " label"
-    return ratings.with_annotator(name, made.codes), Decided(name, made.n_ruled, made.n_agreed)
-
-
-def _waiting(store: Store, field: str, people: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Person -> layer -> labels that are used nowhere but where people's changes are told."""
-    query = (
-        "SELECT annotator_id, layer, count(*) FROM labels WHERE field = ? AND layer NOT IN ('first', 'revised') "
-        "GROUP BY 1, 2 ORDER BY 1, 2"
-    )
-    found: dict[str, dict[str, int]] = {}
-    for person, layer, n in store.conn.execute(query, [field]):
-        if person in people:
-            found.setdefault(person, {})[layer] = n
-    return found
 
 
 def _choose(store: Store, asked: Asked) -> tuple[str | None, str, list[str]]:

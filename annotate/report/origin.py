@@ -101,7 +101,7 @@ def imports(store: Store, subject: Subject) -> Section:
         if one["skipped"]:
             rows.append(("bad rows left out", f"{len(one['skipped']):,}; the first: {one['skipped'][0]}"))
         blocks.append(Facts(f"import_{i}", f"Import {i}: {one['dataset'] or one['format']}", rows))
-    blocks += [Paragraph(text, "note") for text in subject.found.notes]
+    blocks += [Paragraph(text, "note") for text in subject.panel.notes]
     if not blocks:
         return Section("imports", title, absent="nothing was imported")
     return Section("imports", title, blocks)
@@ -110,7 +110,7 @@ def imports(store: Store, subject: Subject) -> Section:
 def citations(subject: Subject, sections: Iterable[Section]) -> Section:
     """The works that the sections rest on, and the paper that defines the labels."""
     blocks: list[Block] = []
-    task = subject.found.task
+    task = subject.panel.task
     if task is not None and task.spec.citation is not None:
         c = task.spec.citation
         where = f" ({c.where})" if c.where else ""

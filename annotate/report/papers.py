@@ -152,7 +152,7 @@ def _reference(subject: Subject) -> tuple[str, dict[str, str]]:
 
     reference = subject.reference or ""
     majority = subject.reference_kind == "majority" and subject.majority is not None
-    codes, domain, units = subject.labels_of(reference), subject.found.domain, subject.ratings.units
+    codes, domain, units = subject.labels_of(reference), subject.panel.domain, subject.ratings.units
     labels = {units[i]: domain[codes[i]] for i in range(len(codes)) if codes[i] != MISSING}
     if subject.decided is not None and reference == subject.decided.name:
         return ADJUDICATED, labels

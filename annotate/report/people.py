@@ -12,7 +12,7 @@ from annotate.report.batches import batch_facts
 from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Facts, Figure, Paragraph, Section, Table
 from annotate.report.subject import CEILING, MANY, ORDERED_CEILING, Subject
-from judge.stats import MISSING, class_agreement, measures, scores_alpha
+from judge.stats import MISSING, class_agreement
 from judge.store import Store
 from judge.types import AnnotatorKind, Measure
 
@@ -42,7 +42,7 @@ def who(store: Store, subject: Subject) -> Section:
     keys += sorted({k for p in profiles.values() for k in p} - set(KNOWN))
     labelled = {name: int((subject.labels_of(name) != MISSING).sum()) for name in names}
     rows: list[list[Cell]] = [
-        [name, str(subject.found.kinds[name]), labelled[name], *(_told(profiles[name].get(k)) for k in keys)]
+        [name, str(subject.panel.kinds[name]), labelled[name], *(_told(profiles[name].get(k)) for k in keys)]
         for name in names
     ]
     columns = [Column("annotator"), Column("kind"), Column("units labelled", "number"), *map(Column, keys)]
@@ -99,7 +99,7 @@ def sampling(store: Store, subject: Subject) -> Section:
     """Which units were labelled by whom, what is known of the batch, and the guidelines."""
     blocks: list[Block] = [_units(subject)]
     blocks += batch_facts(store, subject.asked.batch, subject.field)
-    task = subject.found.task
+    task = subject.panel.task
     if task is not None:
         question = task.question(subject.field) if subject.field not in task.spec.derive else None
         source = None if question else task.spec.derive[subject.field]
@@ -122,7 +122,7 @@ def sampling(store: Store, subject: Subject) -> Section:
 
 
 def _units(subject: Subject) -> Table:
-    ratings = subject.found.ratings
+    ratings = subject.panel.ratings
     groups = [("every source together", np.ones(ratings.n_units, dtype=np.bool_))]
     if subject.people:
         groups.append(("people", subject.by_people))
@@ -162,7 +162,7 @@ def ceiling(subject: Subject) -> Section:
             caption = "Agreement per label: given that one person chose it, how often another one did"
             blocks.append(Table("class_agreement", caption, _columns("label", "agreement"), rows))
     sources = [subject.majority] if subject.majority else list(subject.people)[:MANY]
-    ruled = subject.found.of_kind(AnnotatorKind.ADJUDICATED) if subject.decided else []
+    ruled = subject.panel.of_kind(AnnotatorKind.ADJUDICATED) if subject.decided else []
     for other in subject.others:
         if other not in ruled:  # decided where people differ: a majority has no say there
             blocks += [_against(subject, source, other) for source in sources]
@@ -184,14 +184,10 @@ def _columns(first: str, second: str) -> list[Column]:
 
 
 def _overall(subject: Subject) -> Table:
-    table = subject.among_people
-    if subject.numeric and subject.found.scores is not None:
-        positions = [subject.found.ratings.annotators.index(p) for p in subject.people]
-        scores = subject.found.scores[subject.by_people][:, positions]
-        found = [scores_alpha(scores, clusters=table.clusters, field=subject.field)]
-    else:
-        names = CEILING if subject.level == "nominal" else ORDERED_CEILING
-        found = measures(table, names, level=subject.level, field=subject.field, pairwise=False)
+    names: tuple[str, ...] = CEILING if subject.level == "nominal" else ORDERED_CEILING
+    if subject.numeric:
+        names = (subject.coefficient,)
+    found = subject.panel.measure(subject.people, subject.panel.keys(names))
     rows: list[list[Cell]] = [[_name(m), m, m] for m in found]
     caption = "All people together, on the units that at least one of them labelled"
     return Table("people", caption, _columns("measure", "value (95 % interval)"), rows)
@@ -255,11 +251,8 @@ def spread_table(key: str, caption: str, found: Pairs) -> Table:
 
 
 def _against(subject: Subject, source: str, other: str) -> Table:
-    if subject.numeric:
-        found = [subject.alpha_of_scores(source, other)]
-    else:
-        pair = subject.together(source, other)
-        found = measures(pair, ["percent", subject.coefficient], level=subject.level, field=subject.field)
+    names = [subject.coefficient] if subject.numeric else ["percent", subject.coefficient]
+    found = subject.measure(source, other, *names)
     rows: list[list[Cell]] = [[_name(m), m, m] for m in found]
     caption = f"{'The majority of people' if source == subject.majority else source} against {other}"
     key = f"people_{other}" if subject.majority or len(subject.people) == 1 else f"people_{source}_{other}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,8 @@ from annotate.report.cells import counted
 from annotate.report.model import Ruling
 from annotate.report.people import NAMES
 from annotate.report.subject import Subject
-from judge.stats import MISSING, AltTest, Ratings, Verdict, measures, verdict
+from judge.labels.reference import voices
+from judge.stats import MISSING, AltTest, Verdict, verdict
 
 # Above this share of one label a judge can agree with people without telling units apart.
 ONE_SIDED = 0.95
@@ -29,11 +29,12 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
         return [], {}, "Nobody but judges labelled this field: import gold labels, or have people label some."
     rulings: list[Ruling] = []
     tests: dict[str, AltTest] = {}
+    people = voices(subject.panel, subject.held)
     for judge in subject.judges:
         found = verdict(
-            _table(subject, judge),
+            subject.panel.judged(judge, subject.reference, people),
             judge,
-            _people(subject),
+            people,
             reference=subject.reference,
             epsilon=subject.asked.epsilon,
             margin=subject.asked.margin,
@@ -62,20 +63,6 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
     return rulings, tests, ""
 
 
-def _people(subject: Subject) -> Sequence[str]:
-    """Who takes part: a single person does not, where another reference was asked for by name."""
-    one = len(subject.people) == 1 and subject.asked.reference in ("gold", "adjudicated")
-    return [] if one else subject.people
-
-
-def _table(subject: Subject, judge: str) -> Ratings:
-    """The units that the judge was asked about and somebody else labelled: what a verdict can rest on."""
-    others = [*subject.people, *([subject.reference] if subject.reference else [])]
-    labelled = np.logical_or.reduce([subject.labels_of(other) != MISSING for other in others])
-    table: Ratings = subject.ratings.subset(labelled & subject.asked_units[judge])
-    return table
-
-
 def _because(found: Verdict) -> str:
     text = _named(found.because)
     text = text[:1].upper() + text[1:]
@@ -97,10 +84,10 @@ def _named(text: str) -> str:
 def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
     """What the rule does not look at, and a reader must know."""
     codes = subject.labels_of(judge)
-    counts = np.bincount(codes[codes != MISSING], minlength=len(subject.found.domain))
+    counts = np.bincount(codes[codes != MISSING], minlength=len(subject.panel.domain))
     warnings = []
     if counts.sum() and counts.max() > ONE_SIDED * counts.sum() and not subject.numeric:
-        label, n = subject.found.domain[int(counts.argmax())], int(counts.max())
+        label, n = subject.panel.domain[int(counts.argmax())], int(counts.max())
         warnings.append(
             f"{judge} gave the label '{label}' to {n:,} of {counted(int(counts.sum()), 'unit')}: it hardly tells units apart."
         )
@@ -118,7 +105,7 @@ def _not_at_random(subject: Subject, judge: str) -> list[str]:
     mine, truth = subject.labels_of(judge), subject.labels_of(subject.reference)
     asked = subject.asked_units[judge]
     silent = {}
-    for code, label in enumerate(subject.found.domain):
+    for code, label in enumerate(subject.panel.domain):
         of_label = asked & (truth == code)
         if of_label.sum() >= FEW:
             silent[label] = float((mine[of_label] == MISSING).mean())
@@ -134,9 +121,7 @@ def _at_chance(subject: Subject) -> list[str]:
     """People who do not agree with each other can be stood in for by anything."""
     if len(subject.people) < 2 or subject.numeric:
         return []
-    (alpha,) = measures(
-        subject.among_people, ["krippendorff_alpha"], level=subject.level, field=subject.field
-    )
+    (alpha,) = subject.panel.measure(subject.people, subject.panel.keys(["krippendorff_alpha"]))
     if alpha.value is None or alpha.low is None or alpha.low > 0:
         return []
     return [
@@ -168,7 +153,11 @@ def _sentence(subject: Subject, judge: str, found: Verdict) -> str:
     if len(subject.people) > 1:
         units += ", each of them by all people,"
     text = f"{start}{units} would decide with a chance of 80 %, if the agreement stays as it is."
-    used = found.measures[0].n_units if found.measures else int(_table(subject, judge).n_units)
+    used = (
+        found.measures[0].n_units
+        if found.measures
+        else int(subject.panel.judged(judge, subject.reference).n_units)
+    )
     left = _asked_and_given(subject, judge)[0] - used
     if found.more_units > left:
         text += (

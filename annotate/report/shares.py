@@ -58,19 +58,19 @@ def class_shares(subject: Subject) -> Section:
         add(person, person, draw=len(subject.people) <= MANY)
     columns = [
         Column("given by"),
-        *(Column(label, "share") for label in subject.found.domain),
+        *(Column(label, "share") for label in subject.panel.domain),
         Column("labels", "number"),
     ]
     table = Table("shares", "Share of each label among the labels given", columns, rows, fold=SHOWN)
     parts = [
         f"{d['name']}: "
         + ", ".join(
-            f"{label} {share:.0%}" for label, share in zip(subject.found.domain, d["shares"], strict=True)
+            f"{label} {share:.0%}" for label, share in zip(subject.panel.domain, d["shares"], strict=True)
         )
         for d in drawn[:3]
     ]
     text = "Stacked bars, one for each source of labels. " + "; ".join(parts) + "."
-    data = {"rows": drawn, "labels": list(subject.found.domain)}
+    data = {"rows": drawn, "labels": list(subject.panel.domain)}
     blocks: list[Block] = (
         [Figure("shares_figure", "Label shares", text, "bars", data, table)] if drawn else [table]
     )
@@ -83,7 +83,7 @@ def _means(subject: Subject, title: str) -> Section:
     """Numbers have no shares: the mean of each source."""
     rows: list[list[Cell]] = []
     for name in (*subject.judges, *subject.known, *subject.people):
-        values = subject.scores(name)[:, 0]
+        values = subject.panel.numbers(name)[:, 0]
         clusters = subject.together(name).clusters
         found = mean(values, measure="mean", clusters=clusters, field=subject.field, annotators=(name,))
         rows.append([name, found, found])
@@ -99,7 +99,7 @@ def _means(subject: Subject, title: str) -> Section:
 def reliability(subject: Subject) -> Section:
     """ECE, Brier score, log loss and the diagram, of each judge with stored probabilities."""
     title = "Do the judge's probabilities mean what they say?"
-    stored = [j for j in subject.judges if j in subject.found.distributions]
+    stored = [j for j in subject.judges if j in subject.panel.distributions]
     if not stored:
         why = "no judge's label probabilities are stored (the model must give token log-probabilities, and the task ask one question)"
         return Section("reliability", title, absent=why)
@@ -113,7 +113,7 @@ def reliability(subject: Subject) -> Section:
 
 def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[Block]:
     mask = subject.asked_units[judge] & subject.asked_units[reference]
-    masses = subject.found.distributions[judge][mask]
+    masses = subject.panel.distributions[judge][mask]
     assigned = masses.sum(axis=1, keepdims=True)
     probabilities = np.divide(masses, assigned, out=np.full_like(masses, np.nan), where=assigned > 0)
     codes = subject.labels_of(reference)[mask]

@@ -427,7 +427,10 @@ def test_the_alt_test_needs_a_judge_and_people(tmp_path: Path) -> None:
         ((VOTES, *LONG, "--run", "last"), "--run is for a study"),
         (("--unit", "x"), "--unit is for a table"),
         ((VOTES, *LONG, "--measure", "kapa"), "--measure kapa: there are"),
-        ((VOTES, *LONG, "--reference", "gold"), "--reference gold: 'label' has ann, bob"),
+        (
+            (VOTES, *LONG, "--reference", "gold"),
+            "--reference gold: no such labels of 'label'; references there are: majority, ann, bob",
+        ),
         ((VOTES, *LONG, "--judge", "gpt-5"), "no such annotator; there are ann, bob, cyd, gpt"),
         (("no-such.csv", *LONG), "does not exist"),
         ((VOTES, *LONG, "--level", "odd"), "odd"),
@@ -520,14 +523,10 @@ def test_decisions_count_with_what_people_agree_on(tmp_path: Path) -> None:
     )
     document = json.loads(annotate("agreement", *args, "--json").stdout)
     (field,) = document["fields"]
-    assert field["reference"] == "adjudicated or agreed"
+    assert field["reference"] == "decided"
     assert any(
         "2 units were adjudicated" in n and "on 4 others two or more agree" in n for n in field["notes"]
     )
-    held = {
-        m["measure"]: m
-        for m in document["measures"]
-        if set(m["annotators"]) == {"gpt", "adjudicated or agreed"}
-    }
+    held = {m["measure"]: m for m in document["measures"] if set(m["annotators"]) == {"gpt", "decided"}}
     # Right on four of six, where the decided units alone would give none of two.
     assert held["percent"]["value"] == pytest.approx(4 / 6)

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotate.sheet import Sheet, number
 from annotate.tables import Layout, read_table
 from judge.errors import BadInput, UsageError
+from judge.labels.panel import Panel
+from judge.labels.values import number
 from tests.annotate.agreement_helpers import write_csv
 
 LONG = Layout("unit", annotator="who", label="label")
@@ -23,7 +24,7 @@ ROWS = [
 ]
 
 
-def labels(sheet: Sheet) -> dict[str, dict[str, str | None]]:
+def labels(sheet: Panel) -> dict[str, dict[str, str | None]]:
     """annotator -> unit -> label."""
     ratings = sheet.ratings
     return {
@@ -117,7 +118,7 @@ def test_numbers_of_one_value_are_one_label(tmp_path: Path) -> None:
     rows = [("unit", "who", "label"), ("u", "a", "1"), ("v", "a", "1.0"), ("w", "a", "1e1"), ("x", "a", "-0")]
     found = read_table(write_csv(tmp_path / "t.csv", rows), LONG, level="interval")
     assert found.ratings.domain == ("0", "1", "10")
-    assert found.scores is not None and found.scores[:, 0].tolist() == [1, 1, 10, 0]
+    assert found.numbers("a")[:, 0].tolist() == [1, 1, 10, 0]
 
 
 def test_1500_distinct_numbers_stay_a_small_table(tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_1500_distinct_numbers_stay_a_small_table(tmp_path: Path) -> None:
     found = read_table(
         write_csv(tmp_path / "t.csv", rows), Layout("unit", annotators=("a",)), level="interval"
     )
-    assert found.scores is not None and found.scores[:, 0].tolist() == scores.tolist()
+    assert found.numbers("a")[:, 0].tolist() == scores.tolist()
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "1_000", "abc", ""])

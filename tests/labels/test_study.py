@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from annotate.study import fields_of, load_field, shown_names
 from judge.errors import BadInput, UsageError
+from judge.labels.panel import Panel
+from judge.labels.study import Scope, fields_of, read, shown_names
 from judge.prompts import load_task
 from judge.scores.gold import compare
 from judge.stats import measures
@@ -29,6 +31,11 @@ How much?
 {{{{ passage }}}}
 {{{{ answer_cue }}}}
 """
+
+
+def load_field(store: Store, field: str, *, distributions: bool = True, **scope: Any) -> Panel:
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in scope.items()}
+    return read(store, Scope(field, **given), distributions=distributions)
 
 
 @pytest.fixture
@@ -171,8 +178,7 @@ def test_numbers_of_an_interval_field_are_scores(store: Store, tmp_path: Path) -
             "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, ?, ?, ?)", row
         )
     found = load_field(store, "grade")
-    assert found.level == "interval" and found.scores is not None
-    assert found.scores[:3, 0].tolist() == [1, 1, 10] and np.isnan(found.scores[3:, 0]).all()
+    assert found.level == "interval" and found.numbers("ann")[:, 0].tolist() == [1, 1, 10]
     assert found.domain[-1] == "10", "numbers are in the order of numbers"
     store.conn.execute("UPDATE labels SET value = 'much' WHERE value = '10'")
     with pytest.raises(BadInput, match="field 'grade': 'much' is not a number"):

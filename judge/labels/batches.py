@@ -1,0 +1,79 @@
+"""What annotation batches say of labels: whose, on which units, and for how many units each stands.
+
+The tables of batches are optional (annotate's migrations): a study of imported labels has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judge.errors import UsageError
+from judge.store import Store
+from judge.store.export import stored_task
+from judge.types import Json
+
+DRAWN = "SELECT unit_id, weight FROM batch_units WHERE batch = ? AND role = 'sample' AND weight IS NOT NULL"
+
+
+@dataclass(frozen=True)
+class Members:
+    """The people of a batch and the units of its sample (training and attention units are none of them)."""
+
+    people: frozenset[str]
+    units: frozenset[str]
+
+
+def batch_rows(store: Store, query: str, values: Sequence[Json] = ()) -> list[tuple[Json, ...]]:
+    """The rows of a query on batches; none where the study has no such table."""
+    found = store.conn.execute(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'batches'"
+    ).fetchone()
+    return store.conn.execute(query, values).fetchall() if found else []
+
+
+def members(store: Store, name: str) -> Members:
+    """Raises UsageError when the study has no such batch."""
+    known = [str(row[0]) for row in batch_rows(store, "SELECT batch FROM batches ORDER BY created")]
+    if name not in known:
+        there = f"there are: {', '.join(known)}" if known else "the study has no batches"
+        raise UsageError(f"{store.path}: no batch '{name}'; {there}; leave --batch out to use all labels")
+    people = store.conn.execute("SELECT DISTINCT annotator_id FROM assignments WHERE batch = ?", [name])
+    units = store.conn.execute("SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample'", [name])
+    return Members(frozenset(p for (p,) in people), frozenset(u for (u,) in units))
+
+
+def asking(store: Store, field: str) -> list[tuple[str, str]]:
+    """(batch, purpose) of the batches that ask for a field, the oldest first."""
+    rows = batch_rows(store, "SELECT batch, task, purpose FROM batches ORDER BY created")
+    return [(batch, purpose) for batch, task, purpose in rows if field in stored_task(store, task).fields]
+
+
+def sampled(store: Store, name: str | None, field: str) -> set[str]:
+    """The units that one batch, or all that ask for the field, drew by chance from all there was: none after a queue."""
+    found: set[str] = set()
+    for batch, purpose in asking(store, field):
+        if purpose == "queue":
+            break
+        if name in (None, batch):
+            found |= {str(unit) for unit, _ in store.conn.execute(DRAWN, [batch])}
+    return found
+
+
+def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
+    """Unit -> for how many units of the study it stands, for the samples of one batch, or of all that ask for the field.
+
+    Empty when nobody drew by chance, or when every unit stands for as many. Each of several batches speaks for
+    the whole study, with as much say as it has units.
+    """
+    found: dict[str, float] = {}
+    for batch, purpose in asking(store, field):
+        if name not in (None, batch):
+            continue
+        if purpose == "queue":
+            return {}
+        drawn = dict(store.conn.execute(DRAWN, [batch]).fetchall())
+        total = sum(drawn.values())
+        found |= {unit: weight * len(drawn) / total for unit, weight in drawn.items()}
+    even = not found or max(found.values()) - min(found.values()) <= 1e-9
+    return {} if even else found

@@ -1,0 +1,86 @@
+"""The relation `labels` as it is read: the SQL on it, and nothing else.
+
+(unit_id, field, annotator_id, layer, repeat) -> value, with distribution, rationale and derived_from. Layer `first`,
+repeat 0 is what everything but self-consistency and revisions is computed on.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+
+ONE = "annotator_id = ? AND field = ? AND layer = ? AND repeat = ?"
+KINDS = (
+    "SELECT annotator_id, kind FROM annotators AS a WHERE kind <> 'judge' AND EXISTS "
+    "(SELECT 1 FROM labels AS l WHERE l.annotator_id = a.annotator_id{}) ORDER BY 1"
+)
+
+
+def values(
+    conn: sqlite3.Connection, annotator: str, field: str, layer: str = "first", repeat: int = 0
+) -> dict[str, str]:
+    """Unit -> label of one annotator."""
+    query = f"SELECT unit_id, value FROM labels WHERE {ONE}"
+    return dict(conn.execute(query, [annotator, field, layer, repeat]).fetchall())
+
+
+def distributions(
+    conn: sqlite3.Connection, annotator: str, field: str, layer: str = "first", repeat: int = 0
+) -> dict[str, str]:
+    """Unit -> stored distribution (JSON) of one annotator, where there is one."""
+    query = f"SELECT unit_id, distribution FROM labels WHERE {ONE} AND distribution IS NOT NULL"
+    return dict(conn.execute(query, [annotator, field, layer, repeat]).fetchall())
+
+
+def counts(conn: sqlite3.Connection, annotator: str, field: str) -> Counter[str]:
+    """How often one annotator gave each label."""
+    query = f"SELECT value, count(*) FROM labels WHERE {ONE} GROUP BY value"
+    return Counter({str(v): int(n) for v, n in conn.execute(query, [annotator, field, "first", 0])})
+
+
+def judged(conn: sqlite3.Connection, run: str, repeat: int = 0) -> set[str]:
+    """The units that a run was asked about, with a label or without."""
+    query = "SELECT unit_id FROM judgements WHERE run_id = ? AND repeat = ?"
+    return {unit for (unit,) in conn.execute(query, [run, repeat])}
+
+
+def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:
+    """Field -> who labelled it (run ids for judges)."""
+    found: dict[str, list[str]] = {}
+    query = "SELECT DISTINCT field, annotator_id FROM labels ORDER BY field, annotator_id"
+    for field, annotator in conn.execute(query):
+        found.setdefault(field, []).append(annotator)
+    return found
+
+
+def unit_counts(conn: sqlite3.Connection) -> dict[str, int]:
+    """Field -> how many units have a label of it."""
+    return dict(conn.execute("SELECT field, count(DISTINCT unit_id) FROM labels GROUP BY field").fetchall())
+
+
+def label_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
+    """Annotator -> field -> how many labels."""
+    found: dict[str, dict[str, int]] = {}
+    query = "SELECT annotator_id, field, count(*) FROM labels GROUP BY annotator_id, field ORDER BY 1, 2"
+    for annotator, field, n in conn.execute(query):
+        found.setdefault(annotator, {})[field] = n
+    return found
+
+
+def labellers(conn: sqlite3.Connection, field: str | None = None) -> dict[str, str]:
+    """Everybody but judges who labelled the field (any field: None) -> kind."""
+    if field is None:
+        return dict(conn.execute(KINDS.format("")).fetchall())
+    return dict(conn.execute(KINDS.format(" AND l.field = ?"), [field]).fetchall())
+
+
+def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
+    """Annotator -> layer -> labels, of layers other than first labels and revised ones."""
+    query = (
+        "SELECT annotator_id, layer, count(*) FROM labels WHERE field = ? AND layer NOT IN ('first', 'revised') "
+        "GROUP BY 1, 2 ORDER BY 1, 2"
+    )
+    found: dict[str, dict[str, int]] = {}
+    for annotator, layer, n in conn.execute(query, [field]):
+        found.setdefault(annotator, {})[layer] = n
+    return found

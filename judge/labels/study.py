@@ -1,0 +1,317 @@
+"""A panel off a study: people, judge runs, decisions and gold side by side, over the labels that a task declares.
+
+panel = read(store, Scope(field="stance"))     # all who labelled it
+panel.ratings                                  # judge.stats.Ratings, units in the order of the study
+fields_of(store)                               # what there is to read
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as default
+from typing import NamedTuple
+
+import numpy as np
+
+from judge.errors import BadInput, UsageError
+from judge.labels import relation
+from judge.labels.batches import Members, members, weights
+from judge.labels.panel import Panel
+from judge.labels.values import NUMERIC, alike, canonical
+from judge.prompts import load_task
+from judge.prompts.load import Task
+from judge.stats import MISSING, Ratings
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.store import Store
+from judge.store.export import stored_task
+from judge.types import AnnotatorKind
+
+ORDER = [AnnotatorKind.HUMAN, AnnotatorKind.JUDGE, AnnotatorKind.ADJUDICATED, AnnotatorKind.GOLD]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which labels: of one field as a task declares them, on the units of a batch, by these runs and annotators.
+
+    `task` (`stance`, `stance.v1`) is needed only where tasks of the study differ. Without `runs` all judge runs of the
+    field take part, without `annotators` everybody else; `annotators` alone means just these, and may name runs as
+    well. A run is named by its id, the start or end of it, or `last`. `level` and `order` (the domain) replace the task's.
+    """
+
+    field: str
+    task: str | None = None
+    batch: str | None = None
+    runs: tuple[str, ...] = ()
+    annotators: tuple[str, ...] | None = None
+    level: str | None = None
+    order: tuple[str, ...] | None = None
+    repeat: int = 0
+    layer: str = "first"
+
+
+class FieldOf(NamedTuple):
+    """One field with labels. `task` is the newest task that defines it, None when no task of the study does."""
+
+    field: str
+    task: str | None
+    n_units: int
+    annotators: list[str]
+
+
+def fields_of(store: Store) -> list[FieldOf]:
+    """Every labelled field, with who labelled it (run ids for judges).
+
+    A field that tasks define with different labels comes once for each of those definitions.
+    """
+    tasks = _tasks(store)
+    units = relation.unit_counts(store.conn)
+    rows = []
+    for name, annotators in relation.fields(store.conn).items():
+        names: list[str | None] = [group[0].name for group in _definitions(tasks, name)]
+        rows += [FieldOf(name, task, units[name], annotators) for task in names or [None]]
+    return rows
+
+
+def read(store: Store, scope: Scope, *, distributions: bool = True, text: bool = False) -> Panel:
+    """Everybody's labels of the field; every unit that one of them labelled or was asked about is a row.
+
+    People without a label that counts take no part. `distributions=False` leaves those out, which takes a third less
+    time; `text` takes a text field too, whose labels are those found. A batch keeps its own people's labels on its own
+    units, and all that judges gave: what they say elsewhere is what the others' labels correct.
+
+    Raises UsageError for names that are not in the study, for a text field and when nobody labelled the
+    field, BadInput for a number that is none.
+    """
+    name = scope.field
+    chosen, comparable, notes = _definition(store, name, scope.task)
+    names, shown, kinds = _annotators(store, name, comparable, list(scope.runs), scope.annotators)
+    if not names:
+        known = ", ".join(sorted({row.field for row in fields_of(store)})) or "none yet"
+        raise UsageError(f"{store.path}: nobody labelled '{name}'; fields with labels: {known}")
+    level = scope.level or (chosen.level(name) if chosen else "nominal")
+    if level == "text" and not text:
+        coded = ", ".join(sorted({row.field for row in fields_of(store)} - {name})) or "none yet"
+        raise UsageError(
+            f"'{name}' is text: agreement is not computed on it; name another field with --field "
+            f"(fields with labels: {coded})"
+        )
+    batch = members(store, scope.batch) if scope.batch is not None else None
+    columns = [_Column.read(store, n, scope, kinds[n], distributions, batch) for n in names]
+    columns = [c for c in columns if c.labels or kinds[c.annotator] is not AnnotatorKind.HUMAN]
+    if batch is not None and not any(batch.units & c.asked for c in columns):
+        raise UsageError(f"no unit of the batch has a label of '{name}'")
+    names = [c.annotator for c in columns]
+    rank = {uid: n for n, uid in store.conn.execute("SELECT rowid, unit_id FROM units")}
+    units = sorted({u for c in columns for u in (*c.labels, *c.asked)}, key=rank.__getitem__)
+    if not units:
+        raise BadInput(
+            f"{store.path}: there is no label of '{name}' with repeat {scope.repeat}, layer '{scope.layer}'"
+        )
+    values = {value for c in columns for value in c.labels.values()}
+    domain: list[str]
+    if level in NUMERIC:
+        domain = sorted({canonical(v, name) for v in values}, key=float) or ["0"]
+    elif level == "text":
+        domain = sorted(values)
+    else:
+        domain = list(scope.order or (chosen.domain(name) if chosen else sorted(values)))
+    if chosen is None and scope.order is None:
+        notes.append(f"no task of the study defines '{name}': its labels are those found, level {level}")
+        notes += alike(domain)
+    codes, asked, strangers = _tabulate(columns, units, domain, name if level in NUMERIC else None)
+    table_names = [shown.get(n, n) for n in names]
+    question = dict(store.conn.execute("SELECT unit_id, question_id FROM units"))
+    outside = {n: dict(o) for n, o in zip(table_names, strangers, strict=True) if o}
+    for who, strange in outside.items():
+        told = ", ".join(f"'{v}' ({n})" for v, n in list(strange.items())[:5])
+        notes.append(f"labels of '{who}' that are not among the labels of '{name}', left out: {told}")
+    return Panel(
+        field=name,
+        task=chosen,
+        level=level,
+        ratings=Ratings.from_codes(
+            codes, domain, table_names, clusters=[question[u] for u in units], units=units
+        ),
+        asked=asked,
+        kinds={shown.get(n, n): kinds[n] for n in names},
+        shown={run: n for run, n in shown.items() if run in names},
+        distributions={
+            shown.get(c.annotator, c.annotator): _probabilities(c, units, domain)
+            for c in columns
+            if c.distributions and level not in NUMERIC
+        },
+        outside=outside,
+        notes=tuple(notes),
+        inside=None if batch is None else np.array([unit in batch.units for unit in units], dtype=np.bool_),
+        weights=weights(store, scope.batch, name),
+        layers={n: own for n, own in relation.layers(store.conn, name).items() if n in kinds},
+    )
+
+
+@dataclass(eq=False)
+class _Column:
+    """One annotator's labels as read: unit -> value, and the units that were asked about."""
+
+    annotator: str
+    labels: Mapping[str, str]
+    asked: set[str]
+    distributions: Mapping[str, str] = default(default_factory=dict)
+
+    @classmethod
+    def read(
+        cls,
+        store: Store,
+        annotator: str,
+        scope: Scope,
+        kind: AnnotatorKind,
+        distributions: bool,
+        batch: Members | None,
+    ) -> _Column:
+        """Read one annotator's labels; a judge was asked about every unit it has judged."""
+        key = (annotator, scope.field, scope.layer, scope.repeat)
+        labels = relation.values(store.conn, *key)
+        if kind is not AnnotatorKind.JUDGE:
+            if batch is not None:
+                mine = batch.units if kind is not AnnotatorKind.HUMAN or annotator in batch.people else ()
+                labels = {unit: value for unit, value in labels.items() if unit in mine}
+            return cls(annotator, labels, set(labels))
+        asked = relation.judged(store.conn, annotator, scope.repeat) | set(labels)
+        return cls(
+            annotator, labels, asked, relation.distributions(store.conn, *key) if distributions else {}
+        )
+
+
+def _tabulate(
+    columns: Sequence[_Column], units: Sequence[str], domain: Sequence[str], name: str | None
+) -> tuple[IntArray, BoolArray, list[Counter[str]]]:
+    """Codes over the domain, asked-for marks, and labels outside the domain. `name`: the labels are numbers."""
+    row_of = {unit: i for i, unit in enumerate(units)}
+    code_of = {label: code for code, label in enumerate(domain)}
+    codes = np.full((len(units), len(columns)), MISSING, dtype=np.int64)
+    asked = np.zeros(codes.shape, dtype=np.bool_)
+    outside: list[Counter[str]] = []
+    for j, column in enumerate(columns):
+        asked[[row_of[u] for u in column.asked], j] = True
+        written = {v: canonical(v, name) for v in set(column.labels.values())}
+        code = {v: code_of.get(label, MISSING) for v, label in written.items()}
+        rows = np.fromiter((row_of[u] for u in column.labels), dtype=np.int64, count=len(column.labels))
+        given = np.fromiter((code[v] for v in column.labels.values()), dtype=np.int64, count=len(rows))
+        codes[rows, j] = given
+        # Nothing can be computed from a label outside the domain, so the unit does not count as asked.
+        asked[rows[given == MISSING], j] = False
+        outside.append(Counter(v for v in column.labels.values() if code[v] == MISSING))
+    return codes, asked, outside
+
+
+def _probabilities(column: _Column, units: Sequence[str], domain: Sequence[str]) -> FloatArray:
+    """The stored distributions of a column, units x labels, rows of nan where there is none."""
+    row_of = {unit: i for i, unit in enumerate(units)}
+    table = np.full((len(units), len(domain)), np.nan)
+    # One document instead of one a unit: a third of the time.
+    every = json.loads(f"[{','.join(column.distributions.values())}]")
+    rows = [row_of[unit] for unit in column.distributions]
+    for k, label in enumerate(domain):
+        table[rows, k] = [masses.get(label, 0.0) for masses in every]
+    return table
+
+
+def shown_names(runs: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+    """A short unique name for each (run id, model, task); the end of it finds the run again."""
+    rows = list(runs)
+    size = 4
+    while len({run[-size:] for run, _, _ in rows}) < len(rows):
+        size += 1
+    return {run: f"{model} · {task} · {run[-size:]}" for run, model, task in rows}
+
+
+def _tasks(store: Store) -> list[Task]:
+    """The tasks of the study, newest version first."""
+    names = store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")
+    return [stored_task(store, name) for (name,) in names.fetchall()]
+
+
+def _definitions(tasks: Iterable[Task], field: str) -> list[list[Task]]:
+    """The tasks that define the field, those with the same labels and level together."""
+    groups: dict[tuple[str, ...], list[Task]] = {}
+    for task in tasks:
+        if field in task.fields:
+            groups.setdefault((task.level(field), *task.domain(field)), []).append(task)
+    return list(groups.values())
+
+
+def _definition(store: Store, field: str, name: str | None) -> tuple[Task | None, set[str], list[str]]:
+    """The task whose labels are the domain, the tasks whose runs are comparable, and notes."""
+    groups = _definitions(_tasks(store), field)
+    if name is None:
+        if len(groups) > 1:
+            told = "; ".join(f"{g[0].name}: {', '.join(g[0].domain(field)) or 'no labels'}" for g in groups)
+            raise UsageError(
+                f"'{field}' has different labels in the tasks of this study ({told}): add --task"
+            )
+        if not groups:
+            return None, set(), []
+        return groups[0][0], {task.name for task in groups[0]}, []
+    for group in groups:
+        chosen = [task for task in group if name in (task.name, task.task_id)]
+        if chosen:
+            left = [task.name for other in groups if other is not group for task in other]
+            notes = [f"runs of {', '.join(left)} are left out: other labels of '{field}'"] if left else []
+            return chosen[0], {task.name for task in group}, notes
+    task = load_task(name)
+    if field not in task.fields:
+        raise UsageError(f"task {task.name} has no field '{field}'; it has {', '.join(task.fields)}")
+    wanted = (task.level(field), task.domain(field))
+    same = [t.name for g in groups for t in g if (t.level(field), t.domain(field)) == wanted]
+    return task, set(same), []
+
+
+def _annotators(
+    store: Store, field: str, tasks: set[str], runs: list[str], wanted: Iterable[str] | None
+) -> tuple[list[str], dict[str, str], dict[str, AnnotatorKind]]:
+    """The ids of who takes part, in order; the shown names of runs; everybody's kind."""
+    kinds = {name: AnnotatorKind(kind) for name, kind in relation.labellers(store.conn, field).items()}
+    people = sorted(kinds, key=lambda name: (ORDER.index(kinds[name]), name))
+    judged = store.conn.execute(
+        "SELECT run_id, model, task FROM runs AS r WHERE EXISTS "
+        "(SELECT 1 FROM judgements AS j WHERE j.run_id = r.run_id) ORDER BY started, run_id"
+    ).fetchall()
+    shown = shown_names(judged)
+    all_runs = [run for run, _, task in judged if task in tasks]
+    chosen = [_find(name, judged, all_runs, people) for name in runs]
+    if wanted is None:
+        named, chosen = people, chosen or all_runs
+    else:
+        named = []
+        for name in wanted:
+            if name in kinds:
+                named.append(name)
+            else:
+                chosen.append(_find(name, judged, all_runs, people))
+    chosen = list(dict.fromkeys(chosen))
+    kinds.update(dict.fromkeys(chosen, AnnotatorKind.JUDGE))
+    names = [
+        n for kind in ORDER for n in (chosen if kind is AnnotatorKind.JUDGE else named) if kinds[n] is kind
+    ]
+    return list(dict.fromkeys(names)), shown, kinds
+
+
+def _find(
+    name: str, judged: Sequence[tuple[str, str, str]], comparable: Sequence[str], people: Sequence[str]
+) -> str:
+    """The id of the one run that `name` stands for."""
+    if name == "last" and comparable:
+        return comparable[-1]
+    end = name.rpartition(" · ")[2].upper()
+    found = [(run, task) for run, _, task in judged if run.startswith(end) or run.endswith(end)]
+    if len(found) != 1:
+        runs = [f"{run} ({task}, {model})" for run, model, task in judged]
+        known = ", ".join([*people, *runs]) or "nobody yet"
+        what = "several runs are" if found else "no annotator and no run is"
+        raise UsageError(f"{what} called '{name}'; there are: {known}")
+    run, task = found[0]
+    if run not in comparable:
+        raise UsageError(f"run {run} ({task}) did not ask for this field with these labels")
+    return run
