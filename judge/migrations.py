@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
-NAMES = ("m001_study", "m002_answers", "m003_embeddings", "m004_requests")
+NAMES = ("m001_study", "m002_answers", "m003_embeddings", "m004_requests", "m005_identity")
 """The migrations of this version, in order; `_m001_study` is the function of the first."""
 SET = "judge"
 
@@ -71,6 +71,10 @@ def _m003_embeddings(db: Any) -> None:
 
 def _m004_requests(db: Any) -> None:
     _execute(db, _REQUESTS)
+
+
+def _m005_identity(db: Any) -> None:
+    _execute(db, _IDENTITY)
 
 
 def _execute(db: Any, statements: str) -> None:
@@ -293,4 +297,19 @@ UPDATE requests SET (run_id, unit_id) = (
     WHERE j.request_sha = requests.request_sha AND j.repeat = requests.repeat
     ORDER BY k.status = 'ok' DESC, k.status = 'failed', j.reused LIMIT 1);
 DROP INDEX idx_judgements_request
+"""
+
+# What changes the meaning of an answer makes a run; where it was asked and how far are facts of each attempt.
+# The runs and the requests of before (version 1) had both in one; `request_version` says how theirs were hashed.
+_IDENTITY = """
+ALTER TABLE runs ADD COLUMN identity TEXT CHECK (identity IS NULL OR json_valid(identity));
+ALTER TABLE runs ADD COLUMN request_version INTEGER NOT NULL DEFAULT 1;
+UPDATE runs SET identity = json_remove(options, '$.answers', '$.base_url', '$.max_output_tokens');
+ALTER TABLE judgements ADD COLUMN base_url TEXT;
+ALTER TABLE judgements ADD COLUMN max_output_tokens INTEGER;
+ALTER TABLE judgements ADD COLUMN timeout REAL;
+ALTER TABLE judgements ADD COLUMN cost REAL;
+UPDATE judgements SET (base_url, max_output_tokens) = (
+    SELECT json_extract(r.options, '$.base_url'), json_extract(r.options, '$.max_output_tokens')
+    FROM runs AS r WHERE r.run_id = judgements.run_id) WHERE reused = 0
 """

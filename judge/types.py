@@ -242,7 +242,10 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One attempt on one unit, with everything the study keeps of it. `latency` is in seconds."""
+    """One attempt on one unit, with everything the study keeps of it.
+
+    `latency` and `timeout` are in seconds, `cost` in US dollars; None = not asked, or not known.
+    """
 
     run_id: str
     unit_id: str
@@ -256,6 +259,10 @@ class Judgement:
     latency: float | None
     request_sha: str | None
     resolved_model: str | None = None
+    base_url: str | None = None
+    max_output_tokens: int | None = None
+    timeout: float | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

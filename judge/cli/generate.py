@@ -58,12 +58,12 @@ def generate(task_name: str, model: str, **options: Any) -> int:
             ranking=options["ranking"],
             stage=options["stage"],
         )
-        system = options["system"] or model
+        system = options["system"] or plan.model
         check(plan.task, system, context.name)
         generation = Generation(plan, system, context.name, contexts.contexts(store, context))
         if options["dry_run"]:
             return dry_run(store, generation.with_contexts(), provider, options["as_json"])
-        with store.run_lock(f"{plan.task.name} {model} {context.name} {system}"):
+        with store.run_lock(f"{plan.task.name} {plan.model} {context.name} {system}"):
             report, kept = asyncio.run(_execute(store, generation, provider))
     return _finish(generation, report, kept, options)
 

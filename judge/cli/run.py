@@ -70,6 +70,12 @@ STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
 @click.option(
     "--label-order", default="declared", show_default=True, help="declared, reversed or shuffled:SEED."
 )
+@click.option(
+    "--as", "asked_as", metavar="NAME", help="Call this judge NAME: another one than the model's others."
+)
+@click.option(
+    "--same-model", is_flag=True, help="This address has the run's model, whatever name it gives it."
+)
 @click.option("--dry-run", is_flag=True, help="Show units, tokens and the first prompt; call nothing.")
 @provider_options
 @prompts_option
@@ -96,7 +102,7 @@ def run(task_name: str, model: str, **options: Any) -> int:
             plan = with_relevant(store, plan, options["relevant"])
         if options["dry_run"]:
             return dry_run(store, plan, provider, options["as_json"])
-        with store.run_lock(f"{plan.task.name} {model}"):
+        with store.run_lock(f"{plan.task.name} {plan.model}"):
             report = asyncio.run(execute(store, plan, provider))
     return _finish(plan, report, options)
 
@@ -109,9 +115,14 @@ def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
     from judge.store.selection import Selection
 
     task = load_task(task_name, options["prompts"])
+    name = options.get("asked_as")
+    if name is not None and (not name.strip() or not name.isprintable()):
+        raise UsageError("--as needs a name of printable characters")
     return Plan(
         task=task,
-        model=model,
+        model=name or model,
+        asked_as=model if name else None,
+        same_model=options.get("same_model", False),
         selection=Selection(options["where"], options["limit"], options["sample"]),
         sampling=Sampling(
             temperature=None if options["no_temperature"] else options["temperature"],
@@ -220,6 +231,8 @@ def _finish(plan: Plan, report: Report, options: dict[str, Any]) -> int:
         )
         if report.labelled and not report.stopped:
             print(f"next: judge runs show {report.run_id} -d {options['db']}")
+    for said in report.notes:
+        note(f"note: {said}")
     if report.left_out:
         lacking = ", ".join(plan.task.required_inputs)
         note(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ASKING = (
     "concurrency", "retry", "max_tokens", "max_output_tokens", "temperature", "no_temperature", "answers",
-    "label_order", "base_url", "settings", "timeout",
+    "label_order", "same_model", "base_url", "settings", "timeout",
 )  # fmt: skip
 """How the model is asked: options of judge run that a suite has too."""
 

@@ -52,6 +52,7 @@ class Provider:
         self._output = "json_schema"
         self._wire: http.Wire | None = None
         self._sdk = ""
+        self._reports: str | None = None
 
     async def open(self) -> None:
         """Connect, and ask for the model by name, which costs no tokens.
@@ -64,6 +65,8 @@ class Provider:
         # Other servers often have no list of models; whether they know this one shows in the first call.
         if answer.status in (401, 403) or (self._own and answer.status != 200):
             raise self._error(answer, wire.complaint(answer))
+        body = http.decoded(answer.body) if answer.status == 200 else None
+        self._reports = http.text_of(body.get("id")) or None if isinstance(body, dict) else None
 
     async def complete(self, request: Request) -> Reply:
         """Send one request. A refused output format is left out from then on and the call sent again.
@@ -105,6 +108,8 @@ class Provider:
             "format": self._output,
             "label_codes": self.label_codes,
             "left_out": ["temperature", "seed"],
+            "reports": self._reports,
+            "timeout": self._timeout,
             "sdk": self._sdk,
         }
 

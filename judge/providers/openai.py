@@ -77,6 +77,7 @@ class Provider:
         self._rest: tuple[Any, str] = (None, "")
         self._wire: http.Wire | None = None
         self._sdk = ""
+        self._reports: str | None = None
 
     async def open(self) -> None:
         """Connect and probe: one short call for label codes, and up to two for JSON on other servers.
@@ -123,6 +124,8 @@ class Provider:
             "token_limit": self._dialect.limit,
             "left_out": list(self._dialect.dropped),
             "options": dict(self._options),
+            "reports": self._reports,
+            "timeout": self._timeout,
             "sdk": self._sdk,
         }
 
@@ -221,6 +224,7 @@ class Provider:
             # Refused without a word about why: if it passes without them, it was the probabilities.
             self._dialect = replace(self._dialect, top_logprobs=0)
             reply = await self._exchange(wire, request)
+        self._reports = reply.resolved_model if reply else None
         # A model that thinks aloud or chats first has no answer within the few tokens of a code.
         self.label_codes = bool(reply and reply.tokens and reply.text.strip()[:1] in ("A", "B"))
 
@@ -235,6 +239,7 @@ class Provider:
                 if e.status not in (400, 422):
                     raise
                 reply = None
+            self._reports = (reply.resolved_model if reply else None) or self._reports
             # An answer that was cut says nothing against the format.
             if reply and (reply.stop == "length" or isinstance(http.decoded(reply.text), dict)):
                 return

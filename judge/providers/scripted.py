@@ -43,6 +43,8 @@ class Provider:
             raise UsageError(f"scripted has no option '{unknown[0]}' (known: delay, logprobs, script)")
         self._script = scripts[name]
         self._lines = _read(options.get("script")) if name == "file" else []
+        content = json.dumps(self._lines).encode()
+        self._content = {"content": hashlib.sha256(content).hexdigest()} if name == "file" else {}
         self._delay = _seconds(options.get("delay", "0"))
         self.label_codes = options.get("logprobs", "0") == "1"
 
@@ -59,8 +61,8 @@ class Provider:
         """Nothing to do."""
 
     def describe(self) -> Mapping[str, Json]:
-        """The script's name."""
-        return {"script": self.name}
+        """The script's name, and the hash of its file: other lines are another judge."""
+        return {"script": self.name, **self._content}
 
     def _pick(self, request: Request, number: int) -> Reply:
         usage = Usage(sum(len(m.content) for m in request.messages) // 4, 1, 0)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from judge.errors import AdjudgeError, BadInput, UsageError
 from judge.prompts.load import Task
 from judge.providers.base import Provider
+from judge.runner.identity import own_runs
 from judge.runner.plan import Live, Plan, Report
-from judge.runner.requests import Asker
 from judge.runner.run import run_task
 from judge.store.answers import AnswerAdder
-from judge.store.study import Store, canonical
+from judge.store.study import Store
 from judge.types import Answer, AnswerRow, Json, Status, Where
 
 
@@ -71,22 +71,16 @@ async def generate(
     """
     check(generation.plan.task, generation.system, generation.condition)
     plan = generation.with_contexts()
-    asker = Asker(plan.task, plan.model, provider, plan.sampling)
-    _refuse_mixing(store, generation, {**asker.options, **plan.extra})
+    _refuse_mixing(store, generation, own_runs(store, plan, provider))
     report = await run_task(store, plan, provider, watch)
     return report, keep(store, report.run_id, generation)
 
 
-def _refuse_mixing(store: Store, generation: Generation, options: Mapping[str, Json]) -> None:
-    plan = generation.plan
-    own = store.conn.execute(
-        "SELECT run_id FROM runs WHERE task = ? AND model = ? AND options = ?",
-        [plan.task.name, plan.model, canonical(dict(options))],
-    ).fetchone()
+def _refuse_mixing(store: Store, generation: Generation, own: Sequence[str]) -> None:
     other = store.conn.execute(
         "SELECT a.origin, r.task, r.options FROM answers AS a LEFT JOIN runs AS r ON r.run_id = a.origin "
-        "WHERE a.system = ? AND a.condition = ? AND a.origin <> ? LIMIT 1",
-        [generation.system, generation.condition, own[0] if own else ""],
+        f"WHERE a.system = ? AND a.condition = ? AND a.origin NOT IN ({','.join('?' * len(own))}) LIMIT 1",
+        [generation.system, generation.condition, *own],
     ).fetchone()
     if other is not None:
         source = f"run {other[0]} ({other[1]})" if other[1] else f"import {other[0]}"

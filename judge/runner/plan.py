@@ -30,6 +30,10 @@ class Plan:
     patience: Patience = field(default_factory=Patience)
     extra: Mapping[str, Json] = field(default_factory=dict)
     """Beside task, model and sampling what makes this a run of its own (the context of generated answers)."""
+    same_model: bool = False
+    """Another address has the same model, whatever name it gives it."""
+    asked_as: str | None = None
+    """The model as typed, when `model` is the name that `--as` gave the judge."""
 
 
 @dataclass(slots=True)
@@ -52,6 +56,7 @@ class Report:
     error: AdjudgeError | None = None
     last_failure: ProviderError | None = None
     interrupted: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def done(self) -> int:

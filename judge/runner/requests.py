@@ -15,7 +15,7 @@ from judge.prompts.load import Task
 from judge.prompts.render import Mode, Renderer
 from judge.providers.base import Provider
 from judge.providers.tokens import label_distribution
-from judge.store.runs import RequestRecord
+from judge.store.runs import REQUEST_VERSION, RequestRecord
 from judge.store.study import canonical
 from judge.types import Json, Message, Reply, Request, Unit
 
@@ -24,7 +24,7 @@ CHARACTERS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How the model is asked; part of a run's identity and of every request's hash."""
+    """How the model is asked. All but `max_output_tokens` is part of a run's identity."""
 
     temperature: float | None = 0.0
     seed: int | None = None
@@ -63,30 +63,39 @@ def label_orders(task: Task, order: str) -> dict[str, list[str]]:
 class Asker:
     """Turns units into requests and replies into labels, for one task, model and sampling.
 
-    `options` is what makes the run: with other ones it is another run of the task and model.
+    `options` is how the run is begun, identity and facts. `mode` is that of the run that is continued
+    (None: what suits the provider); `old` are options of runs whose requests were hashed in the first way.
     """
 
-    def __init__(self, task: Task, model: str, provider: Provider, sampling: Sampling) -> None:
+    def __init__(
+        self,
+        task: Task,
+        model: str,
+        provider: Provider,
+        sampling: Sampling,
+        mode: Mode | None = None,
+        old: Sequence[Mapping[str, Json]] = (),
+    ) -> None:
         if task.people_only:
             raise UsageError(
                 f"{task.name} shows gold ({', '.join(task.spec.shows_gold)}): it is for people and not blind; "
                 "no model is asked"
             )
         self.task, self.model, self.sampling = task, model, sampling
-        self.mode = choose_mode(task, provider.label_codes, sampling.answers)
+        self.mode = mode or choose_mode(task, provider.label_codes, sampling.answers)
         self.renderer = Renderer(task, self.mode, label_orders(task, sampling.label_order))
         facts = provider.describe()
         base_url = facts.get("base_url")
         self.base_url = base_url if isinstance(base_url, str) else None
         self.options = {**sampling.as_options(), "base_url": self.base_url, "mode": str(self.mode)}
-        parameters: dict[str, Json] = {
-            "max_tokens": sampling.max_output_tokens,
-            "seed": sampling.seed,
-            "temperature": sampling.temperature,
-        }
-        if facts.get("options"):
-            # The provider's own (how hard to think, say) change the answers as much as a temperature.
-            self.options["options"] = parameters["options"] = facts["options"]
+        timeout = facts.get("timeout")
+        self.timeout = timeout if isinstance(timeout, int | float) else None
+        parameters: dict[str, Json] = {"seed": sampling.seed, "temperature": sampling.temperature}
+        for name in ("options", "content"):
+            if facts.get(name):
+                # The provider's own (how hard to think, say, or what a script says) change the answers
+                # as much as a temperature.
+                self.options[name] = parameters[name] = facts[name]
         self._parameters = canonical(parameters)
         # A handful of labels makes a handful of replies: most have been read before.
         self._parsed = lru_cache(maxsize=1024)(lambda text, stop: parse_json(task, Reply(text, stop)))
@@ -94,10 +103,23 @@ class Asker:
         schema = self.renderer.schema
         self._schema = None if schema is None else canonical(schema)
         # Sorted keys around the messages, so that only the unit's own part is hashed per request.
-        codes, url = canonical(self.renderer.codes), canonical(self.base_url)
-        self._hash_head = _sha256(f'{{"base_url":{url},"codes":{codes},"messages":{self._prefix[:-1]},')
-        self._hash_tail = f'],"model":{canonical(model)},"parameters":{self._parameters},"repeat":'
-        self._hash_end = f',"schema":{self._schema or "null"}}}'
+        codes = f'"codes":{canonical(self.renderer.codes)}'
+        self._hash = self._hashing(codes, self._parameters, f',"version":{REQUEST_VERSION}')
+        # The first way of hashing had the address and the token limit in it.
+        self._old = [
+            self._hashing(
+                f'"base_url":{canonical(url)},{codes}', canonical({**parameters, "max_tokens": limit})
+            )
+            for url, limit in _asked_alike(old, parameters)
+        ]
+
+    def _hashing(self, head: str, parameters: str, end: str = "") -> _Hashing:
+        """What stands before, after and behind the unit's own turns in a request's canonical JSON."""
+        return _Hashing(
+            _sha256(f'{{{head},"messages":{self._prefix[:-1]},'),
+            f'],"model":{canonical(self.model)},"parameters":{parameters},"repeat":',
+            f',"schema":{self._schema or "null"}{end}}}',
+        )
 
     def request(self, unit: Unit, repeat: int) -> tuple[Request, RequestRecord]:
         """The request for a unit. Raises TaskError when the template cannot show its inputs."""
@@ -118,18 +140,22 @@ class Asker:
     def record(self, request: Request) -> RequestRecord:
         """The request as stored, under its hash."""
         own = _canonical_turns(request.messages[request.prefix :])
-        whole = self._hash_head.copy()
-        whole.update(_bytes(f"{own[1:-1]}{self._hash_tail}{request.repeat}{self._hash_end}"))
         return RequestRecord(
-            request_sha=whole.hexdigest(),
+            request_sha=self._hash.of(own, request.repeat),
             model=self.model,
-            base_url=self.base_url,
             prefix=self._prefix,
             schema=self._schema,
             unit_sha=_sha256(own).hexdigest(),
             parameters=self._parameters,
             repeat=request.repeat,
         )
+
+    def old_shas(self, request: Request) -> tuple[str, ...]:
+        """What the request was called when address and token limit were part of its hash."""
+        if not self._old:
+            return ()
+        own = _canonical_turns(request.messages[request.prefix :])
+        return tuple(hashing.of(own, request.repeat) for hashing in self._old)
 
     def repair(self, request: Request, reply: Reply, reason: str) -> Request:
         """Ask once more, showing the model its own reply and what was wrong with it."""
@@ -154,6 +180,31 @@ class Asker:
             in_order = {label: masses[label] for label in self.task.domain(self.task.spec.questions[0].field)}
             distribution = replace(distribution, probabilities=in_order)
         return parse_code(self.task, reply, labels, codes, distribution, why_none)
+
+
+@dataclass(frozen=True, slots=True)
+class _Hashing:
+    head: hashlib._Hash
+    tail: str
+    end: str
+
+    def of(self, own: str, repeat: int) -> str:
+        whole = self.head.copy()
+        whole.update(_bytes(f"{own[1:-1]}{self.tail}{repeat}{self.end}"))
+        return whole.hexdigest()
+
+
+def _asked_alike(
+    old: Sequence[Mapping[str, Json]], parameters: Mapping[str, Json]
+) -> list[tuple[str | None, int]]:
+    """(base URL, token limit) of earlier runs that were asked with the same parameters, each only once."""
+    alike = [
+        (options.get("base_url"), options["max_output_tokens"])
+        for options in old
+        if "max_output_tokens" in options
+        and all(options.get(n) == parameters.get(n) for n in ("temperature", "seed", "options", "content"))
+    ]
+    return list(dict.fromkeys(alike))
 
 
 def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:

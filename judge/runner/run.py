@@ -12,6 +12,7 @@ import gc
 import signal
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -21,13 +22,14 @@ from judge.providers.base import Provider
 from judge.runner.calls import Attempt, Caller, Tokens
 from judge.runner.gate import Gate
 from judge.runner.identical import Identical, Question
+from judge.runner.identity import settle
 from judge.runner.plan import Live, Plan, Report
 from judge.runner.requests import Asker, estimate_tokens
 from judge.runner.writer import Attempts, Writer
 from judge.store import runs, selection
 from judge.store.runs import Entry
 from judge.store.study import Store, explained
-from judge.types import Judgement, Status, Usage
+from judge.types import Judgement, Status, Unit, Usage
 
 GRACE_SECONDS = 10.0
 TICK_SECONDS = 0.5
@@ -50,15 +52,18 @@ async def run_task(
     carries the error, and everything acknowledged before it is in the study. `watch` is called
     after every commit, and twice a second in between.
     """
-    asker = Asker(plan.task, plan.model, provider, plan.sampling)
+    settled = settle(store, plan, provider)
     units, left_out = selection.select(store, plan.task, plan.selection)
-    options = {**asker.options, **plan.extra}
-    run_id, resumed = runs.start_run(store, plan.task, plan.model, options, dict(provider.describe()))
-    report = Report(run_id, resumed, units * plan.repeats, left_out)
-    await _Run(store, plan, provider, asker, report, watch).go()
+    facts = dict(provider.describe())
+    run_id, resumed = runs.start_run(store, plan.task, plan.model, settled.options, facts, settled.run_id)
+    runs.keep_facts(store, run_id, facts)
+    report = Report(run_id, resumed, units * plan.repeats, left_out, notes=settled.notes)
+    await _Run(store, plan, provider, settled.asker, report, watch).go()
     statuses = [selection.selected_statuses(store, run_id, r) for r in range(plan.repeats)]
     report.labelled = sum(s[Status.OK] for s in statuses)
     if not isinstance(report.error, StudyError):
+        # What a server refuses of a request shows in the first calls.
+        runs.keep_facts(store, run_id, dict(provider.describe()))
         runs.close_run(store, run_id, finished=report.stopped is None)
     return report
 
@@ -124,17 +129,21 @@ class _Run:
     async def _feed_repeat(self, repeat: int) -> None:
         units = selection.pending(self.store, self.plan.task, self.report.run_id, repeat, self.plan.retry)
         while ahead := list(islice(units, AHEAD)):
-            questions = [Question(unit, *self.asker.request(unit, repeat)) for unit in ahead]
+            questions = [self._question(unit, repeat) for unit in ahead]
             self.identical.look_up(questions)
             for question in questions:
                 await self._start(question)
+
+    def _question(self, unit: Unit, repeat: int) -> Question:
+        request, record = self.asker.request(unit, repeat)
+        return Question(unit, request, record, self.asker.old_shas(request))
 
     async def _start(self, question: Question) -> None:
         while self._crowded():
             self.room.clear()
             await self.room.wait()
         if (known := self.identical.answer(question)) is not None:
-            self._put(question, [known], reused=True)
+            self._put(replace(question, record=known.record), [known], reused=True)
         elif not self.identical.wait(question):
             size = estimate_tokens(question.request)
             if not self.tokens.fits(size) and not await self.tokens.room(size):
@@ -189,6 +198,9 @@ class _Run:
             latency=None if reused else attempt.latency,
             request_sha=record.request_sha,
             resolved_model=None if reply is None else reply.resolved_model,
+            base_url=None if reused else self.asker.base_url,
+            max_output_tokens=None if reused else question.request.max_tokens,
+            timeout=None if reused else self.asker.timeout,
         )
         return Entry(judgement, record, reused)
 

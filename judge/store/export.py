@@ -12,6 +12,7 @@ from judge.store.study import Store
 from judge.types import Json
 
 _JSON = ("options", "provider")
+_INTERNAL = ("identity", "request_version")
 _STORED = (
     "unit_id", "item_id", "question_id", "passage_id", "repeat", "attempt", "status", "reason", "reply",
     "input_tokens", "output_tokens", "latency", "resolved_model", "request_sha", "judged_at",
@@ -24,7 +25,8 @@ def list_runs(store: Store) -> list[dict[str, Json]]:
     """Every run with its counts by status (latest attempts), oldest first."""
     rows = []
     for row in dicts(store.conn, "SELECT * FROM runs ORDER BY started, run_id", []):
-        rows.append({**row, **{k: json.loads(row[k]) for k in _JSON}, **run_counts(store, row["run_id"])})
+        shown = {k: json.loads(v) if k in _JSON else v for k, v in row.items() if k not in _INTERNAL}
+        rows.append({**shown, **run_counts(store, row["run_id"])})
     return rows
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ulid import ULID
@@ -22,7 +22,6 @@ class RequestRecord:
 
     request_sha: str
     model: str
-    base_url: str | None
     prefix: str
     schema: str | None
     unit_sha: str
@@ -52,33 +51,114 @@ def keep_task(conn: sqlite3.Connection, task: Task) -> None:
         )
 
 
+REQUEST_VERSION = 2
+"""How requests are hashed: 1 held the address and the token limit, too."""
+FACTS = ("answers", "asked_as", "base_url", "max_output_tokens")
+"""Options of a run that say where and how far it was first asked; the others are its identity."""
+
+
+def identity(options: Mapping[str, Json]) -> str:
+    """What makes a run beside its task and model: whatever changes the meaning of an answer."""
+    return canonical({name: value for name, value in options.items() if name not in FACTS})
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run of the study as it was begun, and what is known of the servers that it asked."""
+
+    run_id: str
+    options: Mapping[str, Json]
+    provider: Mapping[str, Json]
+    resolved_model: str | None
+
+    @property
+    def mode(self) -> str:
+        """How its answers are given: `codes` or `json`."""
+        return str(self.options.get("mode"))
+
+    @property
+    def addresses(self) -> dict[str, str | None]:
+        """The base URLs that it asked, each with the name that the server gave its model."""
+        first = self.options.get("base_url")
+        known = self.provider.get("addresses") or {}
+        return {**({first: self.provider.get("reports")} if first else {}), **known}
+
+
+def begun(conn: sqlite3.Connection, task: str, model: str, identities: Collection[str]) -> list[Begun]:
+    """The runs of a task and model with one of these identities, the newest first."""
+    marks = ",".join("?" * len(identities))
+    query = (
+        "SELECT run_id, options, provider, resolved_model FROM runs WHERE task = ? AND model = ? "
+        f"AND identity IN ({marks}) ORDER BY started DESC, run_id DESC"
+    )
+    rows = conn.execute(query, [task, model, *identities])
+    return [Begun(run_id, json.loads(o), json.loads(p), resolved) for run_id, o, p, resolved in rows]
+
+
+def reported_models(conn: sqlite3.Connection, run_id: str) -> set[str]:
+    """The names that servers gave the model in replies of this run."""
+    query = "SELECT DISTINCT resolved_model FROM judgements WHERE run_id = ? AND resolved_model IS NOT NULL"
+    return {row[0] for row in conn.execute(query, [run_id])}
+
+
+def old_forms(conn: sqlite3.Connection, model: str) -> list[Mapping[str, Json]]:
+    """The options of the model's runs whose requests are hashed in the first way, each only once."""
+    query = "SELECT DISTINCT options FROM runs WHERE model = ? AND request_version = 1"
+    return [json.loads(row[0]) for row in conn.execute(query, [model])]
+
+
 def start_run(
-    store: Store, task: Task, model: str, options: Mapping[str, Json], provider: Mapping[str, Json]
+    store: Store,
+    task: Task,
+    model: str,
+    options: Mapping[str, Json],
+    provider: Mapping[str, Json],
+    run_id: str | None = None,
 ) -> tuple[str, bool]:
-    """The run of this task, model and options: the one the study has, else a new one.
+    """The run of this task, model and identity: the one named or the newest of the study, else a new one.
 
     Returns its id and whether it was there before.
     """
-    identity = canonical(dict(options))
+    own = identity(options)
     with store.transaction() as conn:
         keep_task(conn, task)
-        found = conn.execute(
-            "SELECT run_id FROM runs WHERE task = ? AND model = ? AND options = ?",
-            [task.name, model, identity],
-        ).fetchone()
-        if found:
-            conn.execute("UPDATE runs SET finished = NULL WHERE run_id = ?", [found[0]])
-            return str(found[0]), True
+        if run_id is None and (found := begun(conn, task.name, model, [own])):
+            run_id = found[0].run_id
+        if run_id is not None:
+            conn.execute("UPDATE runs SET finished = NULL WHERE run_id = ?", [run_id])
+            return run_id, True
         run_id = str(ULID())
         conn.execute(
             "INSERT INTO annotators VALUES (?, 'judge', ?)",
             [run_id, dumps({"model": model, "task": task.name})],
         )
         conn.execute(
-            "INSERT INTO runs VALUES (?, ?, ?, NULL, ?, ?, ?, NULL)",
-            [run_id, task.name, model, identity, dumps(dict(provider)), now()],
+            "INSERT INTO runs (run_id, task, model, options, provider, started, identity, request_version) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                run_id,
+                task.name,
+                model,
+                canonical(dict(options)),
+                dumps(dict(provider)),
+                now(),
+                own,
+                REQUEST_VERSION,
+            ],
         )
     return run_id, False
+
+
+def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:
+    """Note what is known of the server by now (what it refused, its model's name), beside its other addresses."""
+    with store.transaction() as conn:
+        query = "SELECT run_id, options, provider, resolved_model FROM runs WHERE run_id = ?"
+        found, options, known, resolved = conn.execute(query, [run_id]).fetchone()
+        addresses = Begun(found, json.loads(options), json.loads(known), resolved).addresses
+        if url := provider.get("base_url"):
+            addresses[str(url)] = provider.get("reports") or addresses.get(str(url))
+        facts = {**provider, **({"addresses": addresses} if addresses else {})}
+        conn.execute("UPDATE runs SET provider = ? WHERE run_id = ?", [dumps(facts), run_id])
 
 
 def close_run(store: Store, run_id: str, *, finished: bool) -> None:
@@ -110,14 +190,18 @@ def known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
     return {row[0] for row in conn.execute(query, shas)}
 
 
-def find_known(conn: sqlite3.Connection, request_sha: str, *, labelled: bool = False) -> Known | None:
+def find_known(
+    conn: sqlite3.Connection, request_sha: str, *, labelled: bool = False, limit: int = 0
+) -> Known | None:
     """How a unit stands that this very request was sent for, after a repair if there was one.
 
-    None when it was never sent or never answered; `labelled` accepts only an answer with labels.
+    None when it was never sent or never answered, or when its answer was cut at fewer tokens than
+    `limit`; `labelled` accepts only an answer with labels.
     """
     row = conn.execute(
         """
-        SELECT k.status, k.reason, k.reply, k.resolved_model, k.run_id, k.unit_id, k.repeat
+        SELECT k.status, k.reason, k.reply, k.resolved_model, k.max_output_tokens,
+               k.run_id, k.unit_id, k.repeat
         FROM requests AS r JOIN latest_judgements AS k USING (run_id, unit_id, repeat)
         WHERE r.request_sha = ? AND k.status <> 'failed'
         """,
@@ -125,7 +209,9 @@ def find_known(conn: sqlite3.Connection, request_sha: str, *, labelled: bool = F
     ).fetchone()
     if row is None or (labelled and row[0] != Status.OK):
         return None
-    status, reason, reply, resolved_model, *of_unit = row
+    status, reason, reply, resolved_model, cut_at, *of_unit = row
+    if status == Status.TRUNCATED and limit > (cut_at or 0):
+        return None
     found = conn.execute(
         "SELECT field, value, distribution, rationale FROM labels WHERE annotator_id = ? AND unit_id = ? "
         "AND repeat = ? AND layer = 'first' AND derived_from IS NULL",
@@ -183,7 +269,7 @@ def _request_row(entry: Entry) -> tuple[Json, ...]:
     assert r is not None
     schema = None if r.schema is None else _sha(r.schema)
     of_unit = (None, None) if j.status is Status.FAILED else (j.run_id, j.unit_id)
-    own = (r.request_sha, r.model, r.base_url, _sha(r.prefix), schema, r.unit_sha, r.parameters, r.repeat)
+    own = (r.request_sha, r.model, None, _sha(r.prefix), schema, r.unit_sha, r.parameters, r.repeat)
     return own + of_unit
 
 
@@ -205,6 +291,10 @@ def _judgement_row(entry: Entry, stamp: str) -> tuple[Json, ...]:
         j.request_sha,
         int(entry.reused),
         stamp,
+        j.base_url,
+        j.max_output_tokens,
+        j.timeout,
+        j.cost,
     )
 
 

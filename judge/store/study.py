@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -84,19 +83,23 @@ class Store:
     def run_lock(self, what: str) -> Iterator[None]:
         """Hold the only run of `what` on this study; it goes with the process, however that ends.
 
-        Raises StudyError when another process holds it: two of them would ask everything twice.
+        The lock lies beside the study, where every process that can reach the study finds it. Raises
+        StudyError when another process holds it: two of them would ask everything twice.
         """
-        info = self.path.stat()
-        name = hashlib.sha256(f"{info.st_dev}:{info.st_ino}:{what}".encode()).hexdigest()[:24]
-        path = Path(tempfile.gettempdir()) / f"adjudge-{os.getuid()}-{name}.lock"
-        with path.open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as e:
-                raise StudyError(
-                    f"{self.path}: another process is running {what}; wait for it or stop it"
-                ) from e
+        study = self.path.resolve()
+        name = hashlib.sha256(what.encode()).hexdigest()[:12]
+        path = study.with_name(f"{study.name}.{name}.lock")
+        try:
+            file = _locked(path)
+        except BlockingIOError as e:
+            raise StudyError(f"{self.path}: another process is running {what}; wait for it or stop it") from e
+        except OSError as e:
+            raise StudyError(f"{self.path}: cannot lock the study ({path}: {e.strerror})") from e
+        try:
             yield
+        finally:
+            path.unlink(missing_ok=True)
+            os.close(file)
 
     def close(self) -> None:
         """Close the connection."""
@@ -136,6 +139,22 @@ def insert_rows(conn: sqlite3.Connection, statement: str, rows: Sequence[Sequenc
         marks = ",".join(["(" + ",".join("?" * len(rows[at])) + ")"] * many)
         conn.execute(statement.replace("?", marks, 1), list(chain.from_iterable(rows[at : at + many])))
         at += many
+
+
+def _locked(path: Path) -> int:
+    """An open file that only this process has locked. Raises BlockingIOError when another one has."""
+    while True:
+        # Another user's file cannot be opened for writing, and need not be.
+        file = os.open(path, os.O_RDONLY | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Who held it before has removed it: another process may already lock one of that name anew.
+            if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
+                return file
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -104,6 +104,13 @@ def test_one_repair_is_tried(judge: Judge, tmp_path: Path) -> None:
     assert count("judgements") == 2, "both replies are kept"
 
 
+@pytest.fixture
+def changing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of scripted/file is no part of the judge: a model that answers differently another time."""
+    monkeypatch.setattr("judge.providers.scripted.Provider.describe", lambda self: {"script": self.name})
+
+
+@pytest.mark.usefixtures("changing")
 def test_retry_asks_again_where_it_is_told_to(judge: Judge, tmp_path: Path) -> None:
     replies = tmp_path / "s.jsonl"
     words = ["stance", "-m", "scripted/file", "--option", f"script={replies}"]
@@ -123,6 +130,7 @@ def test_retry_asks_again_where_it_is_told_to(judge: Judge, tmp_path: Path) -> N
     assert "'ok' is not one of" in judge("run", *words, "--retry", "ok", code=2).err
 
 
+@pytest.mark.usefixtures("changing")
 def test_failed_calls_are_asked_again_by_the_next_run(judge: Judge, tmp_path: Path) -> None:
     replies = tmp_path / "s.jsonl"
     words = ["stance", "-m", "scripted/file", "--option", f"script={replies}"]
@@ -266,12 +274,39 @@ def test_other_options_are_another_run(judge: Judge) -> None:
     names = {
         run(judge, "stance", "-m", "scripted/hash", *options)["run"]
         for options in ([], ["--temperature", "1"], ["--no-temperature"], ["--seed", "1"], ["--answers", "codes"],
-                        ["--label-order", "reversed"], ["--max-output-tokens", "7"])
+                        ["--label-order", "reversed"], ["--as", "another"])
     }  # fmt: skip
     assert len(names) == 7
-    # How much is asked for, and how fast, makes no other run.
-    same = run(judge, "stance", "-m", "scripted/hash", "--concurrency", "1", "--max-tokens", "100000")
-    assert same["reused"] == 4
+    # How much is asked for, how far and how fast, makes no other run.
+    for options in (["--concurrency", "1"], ["--max-tokens", "100000"], ["--max-output-tokens", "7"], ["--timeout", "9"],
+                    ["--answers", "json"]):  # fmt: skip
+        assert run(judge, "stance", "-m", "scripted/hash", *options)["reused"] == 4
+    assert (
+        len(names | {row["run_id"] for row in json.loads(judge("runs", "list", "--json").out)["rows"]}) == 7
+    )
+
+
+def test_a_judge_has_the_name_that_it_is_given(judge: Judge) -> None:
+    document = run(judge, "stance", "-m", "scripted/hash", "--as", "my judge")
+    assert document["model"] == "my judge"
+    shown = json.loads(judge("runs", "show", "--json").out)
+    assert (shown["model"], shown["options"]["asked_as"]) == ("my judge", "scripted/hash")
+    assert run(judge, "stance", "-m", "scripted/hash", "--as", "my judge")["reused"] == 4
+    assert "printable" in judge("run", "stance", "-m", "scripted/hash", "--as", " ", code=2).err
+
+
+def test_another_script_is_another_judge(judge: Judge, tmp_path: Path) -> None:
+    replies = script(tmp_path / "s.jsonl", [("", '{"stance": "support"}')])
+    words = ["stance", "-m", "scripted/file", "--option", f"script={replies}"]
+    first = run(judge, *words)
+    script(replies, [("", '{"stance": "neutral"}')])
+    other = run(judge, *words)
+    assert (other["ok"], other["reused"], other["run"] == first["run"]) == (4, 0, False)
+    assert {row["labels"]["stance"] for row in exported(judge)} == {"neutral"}
+    moved = tmp_path / "moved.jsonl"
+    moved.write_bytes(replies.read_bytes())
+    again = run(judge, "stance", "-m", "scripted/file", "--option", f"script={moved}")
+    assert (again["reused"], again["run"]) == (4, other["run"]), "the contents count, not the file's name"
 
 
 def test_identical_requests_are_sent_once(judge: Judge, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_list(judge: Judge) -> None:
         ("scripted/refuse", 1, 0, 1),
     ]
     assert rows[0]["options"]["temperature"] == 0.0
-    assert rows[0]["provider"] == {"script": "file"}
+    assert rows[0]["provider"]["script"] == "file"
     lines = judge("runs", "list", "--csv").out.splitlines()
     assert lines[0] == "run_id,task,model,units,ok,unparsed,refused,truncated,failed,finished"
     assert len(lines) == 3

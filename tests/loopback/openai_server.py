@@ -29,7 +29,7 @@ class OpenAIServer(LoopbackServer):
     `tokens`: how an answer is cut into tokens: plain, space (" A"), blank ("\\n" then "A"), loose (a
     third of the mass on tokens that are no code). `refuse`: parameters answered with 400. `key`: the
     only accepted key, None = all. `models`: the only known models, empty = all. `vague_errors`:
-    refusals do not say what is refused.
+    refusals do not say what is refused. `reports`: the model's name in answers, None = as asked, with a date.
     """
 
     path = "/v1/chat/completions"
@@ -45,6 +45,7 @@ class OpenAIServer(LoopbackServer):
         self.models: list[str] = []
         self.cached_tokens = 0
         self.vague_errors = False
+        self.reports: str | None = None
 
     def question(self, body: dict[str, Any]) -> str:
         return last_user(body.get("messages", ()))
@@ -93,7 +94,8 @@ class OpenAIServer(LoopbackServer):
         elif kind == "length":
             text, finish = text[: len(text) // 2], "length"
         size = sum(len(str(m.get("content"))) for m in body["messages"]) // 4
-        model = json.dumps(body.get("model", "") + "-2026-01-01")
+        name = body.get("model", "") + "-2026-01-01" if self.reports is None else self.reports
+        model = json.dumps(name or None)
         return Out(
             (
                 f'{{"id":"chatcmpl-{self.requests}","object":"chat.completion","created":1760000000,'

@@ -61,7 +61,7 @@ def run_id(store: Store) -> str:
 
 
 def judged(run_id: str, n: int, attempt: int = 1, reply: str = "{}") -> Entry:
-    record = RequestRecord(f"sha-{n}-{attempt}", "test/model", None, "prefix", None, f"unit-{n}", "{}", 0)
+    record = RequestRecord(f"sha-{n}-{attempt}", "test/model", "prefix", None, f"unit-{n}", "{}", 0)
     unit = f"t:{n}/p"
     labels = (Answered("stance", "support"),)
     return Entry(

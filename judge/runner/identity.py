@@ -1,0 +1,128 @@
+"""Which run of the study a plan is: what changes the meaning of an answer decides, not where it is asked.
+
+Task, model (or its name by `--as`), temperature, seed, answer mode, label order and the provider's own
+options make a run; examples, rationale and wording are part of the task's text. Address, token limit and
+time-out are facts of each attempt. The answer mode is that with which the run began: a server that says
+something else about label probabilities one day opens no second run.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from judge.errors import UsageError
+from judge.prompts.render import Mode
+from judge.providers.base import Provider
+from judge.runner.plan import Plan
+from judge.runner.requests import Asker, choose_mode
+from judge.store import runs
+from judge.store.runs import Begun
+from judge.store.study import Store
+from judge.types import Json
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The run of a plan: `run_id` None = to be begun. `notes` is what people should know about it."""
+
+    asker: Asker
+    options: Mapping[str, Json]
+    run_id: str | None
+    notes: tuple[str, ...] = ()
+
+
+def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
+    """The run that the plan goes on with or begins, with an open provider.
+
+    Raises UsageError when the run was asked at another address whose model has another name.
+    """
+    facts = provider.describe()
+    probed = choose_mode(plan.task, provider.label_codes, plan.sampling.answers)
+    found = _of_plan(store.conn, plan, provider, probed, facts.get("base_url"))
+    notes = []
+    mode = probed if found is None else Mode(found.mode)
+    if found is not None:
+        _same_model(store.conn, plan, found, facts)
+        if mode is not probed:
+            notes.append(
+                f"run {found.run_id} began with --answers {mode} and goes on so, although the model "
+                f"{'gives' if provider.label_codes else 'gives no'} label probabilities now"
+            )
+    old = runs.old_forms(store.conn, plan.model)
+    asker = Asker(plan.task, plan.model, provider, plan.sampling, mode, old)
+    options = {**asker.options, **plan.extra}
+    if plan.asked_as is not None:
+        options["asked_as"] = plan.asked_as
+    return Settled(asker, options, None if found is None else found.run_id, tuple(notes))
+
+
+def own_runs(store: Store, plan: Plan, provider: Provider) -> list[str]:
+    """The ids of the runs that the plan could go on with."""
+    return [
+        run.run_id for run in runs.begun(store.conn, plan.task.name, plan.model, _identities(plan, provider))
+    ]
+
+
+def _identities(plan: Plan, provider: Provider) -> list[str]:
+    """One for every answer mode that the plan allows."""
+    chosen = plan.sampling.answers
+    modes = (
+        list(Mode) if chosen == "auto" and plan.task.one_choice else [choose_mode(plan.task, False, chosen)]
+    )
+    of_mode = [Asker(plan.task, plan.model, provider, plan.sampling, mode).options for mode in modes]
+    return [runs.identity({**options, **plan.extra}) for options in of_mode]
+
+
+def _of_plan(
+    conn: sqlite3.Connection, plan: Plan, provider: Provider, probed: Mode, url: Json
+) -> Begun | None:
+    """Of several: the one whose mode was left open as now, then the mode of now, then the address of now."""
+    found = runs.begun(conn, plan.task.name, plan.model, _identities(plan, provider))
+
+    def fit(run: Begun) -> tuple[bool, bool, bool]:
+        asked_so = run.options.get("answers") == plan.sampling.answers
+        return asked_so, run.mode == probed, _is_among(url, list(run.addresses))
+
+    return max(found, key=fit, default=None)
+
+
+def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping[str, Json]) -> None:
+    url, name = facts.get("base_url"), facts.get("reports")
+    addresses = run.addresses
+    if not url or not addresses or plan.same_model or _is_among(url, list(addresses)):
+        return
+    known = runs.reported_models(conn, run.run_id) | {n for n in addresses.values() if n}
+    if name in known:
+        return
+    before = f"called its model {_listed(known)}" if known else "did not name its model"
+    now = f"calls its model '{name}'" if name else "does not name it"
+    raise UsageError(
+        f"run {run.run_id} ({run_words(plan)}) was asked at {next(iter(addresses))}, which {before}; {url} {now}: "
+        "--same-model goes on with the run, --as NAME makes another judge of it"
+    )
+
+
+def run_words(plan: Plan) -> str:
+    """Task and model, for messages."""
+    return f"{plan.task.name}, {plan.model}"
+
+
+def _is_among(url: Json, addresses: Sequence[str]) -> bool:
+    return isinstance(url, str) and _plain(url) in {_plain(a) for a in addresses}
+
+
+def _plain(url: str) -> tuple[str, str, int | None, str]:
+    """An address with one name for this machine, and without the words for a default port."""
+    parts = urlsplit(url)
+    host = "localhost" if parts.hostname in _LOOPBACK else str(parts.hostname)
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, host, port, parts.path.rstrip("/")
+
+
+def _listed(names: set[str]) -> str:
+    return " or ".join(f"'{n}'" for n in sorted(names)[:3])

@@ -1,0 +1,288 @@
+"""One run: what changes the meaning of an answer makes another one; where and how far it is asked does not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from judge.errors import StudyError, UsageError
+from judge.prompts import load_task
+from judge.providers import base
+from judge.runner.requests import Asker, Sampling
+from judge.store import Store
+from judge.store.selection import Selection
+from judge.store.study import canonical
+from judge.types import Reply, Request, Unit
+from tests.loopback.openai_server import OpenAIServer
+from tests.runner.helpers import (
+    Fake,
+    attempts,
+    label,
+    make_study,
+    number_in,
+    numbered,
+    plan,
+    run,
+    select,
+    served,
+)
+from tests.store.test_migrations import DUMPS, build
+
+UNITS = 12
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return make_study(tmp_path / "s.db", numbered(UNITS))
+
+
+@asynccontextmanager
+async def elsewhere(
+    server: OpenAIServer, host: str = "127.0.0.1", **options: str
+) -> AsyncIterator[base.Provider]:
+    """The provider, opened under this name of the host."""
+    url = server.url.replace("127.0.0.1", host)
+    provider = base.get("openai/loopback", base.Settings(url, 30.0, options))
+    await provider.open()
+    server.reset_counts()
+    try:
+        yield provider
+    finally:
+        await provider.close()
+
+
+async def test_another_port_with_the_same_model_goes_on_with_the_run(db: Path) -> None:
+    async with OpenAIServer() as first, served(first) as provider:
+        begun = await run(db, provider)
+    async with OpenAIServer() as second, served(second) as provider:
+        assert second.port != first.port
+        again = await run(db, provider)
+        assert (again.run_id, again.resumed, again.reused) == (begun.run_id, True, UNITS)
+        assert second.requests == 0
+        addresses = json.loads(select(db, "SELECT provider FROM runs")[0][0])["addresses"]
+        assert addresses == {first.url: "loopback-2026-01-01", second.url: "loopback-2026-01-01"}
+
+
+async def test_another_name_of_this_machine_is_the_same_address(db: Path) -> None:
+    """Even of a server that does not name its model."""
+    async with OpenAIServer() as server:
+        server.reports = ""
+        async with elsewhere(server) as provider:
+            begun = await run(db, provider)
+        async with elsewhere(server, "localhost") as provider:
+            again = await run(db, provider)
+        assert (again.run_id, again.reused, server.requests) == (begun.run_id, UNITS, 0)
+
+
+@pytest.mark.parametrize("reports", ["other-model", ""])
+async def test_another_model_at_another_address_is_not_taken_for_the_same(db: Path, reports: str) -> None:
+    async with OpenAIServer() as first, served(first) as provider:
+        begun = await run(db, provider, plan())
+    async with OpenAIServer() as second:
+        second.reports = reports
+        async with served(second) as provider:
+            with pytest.raises(UsageError) as stopped:
+                await run(db, provider)
+            for word in (
+                begun.run_id,
+                first.url,
+                second.url,
+                "'loopback-2026-01-01'",
+                "--same-model",
+                "--as NAME",
+            ):
+                assert word in str(stopped.value)
+            assert second.requests == 0
+            assert select(db, "SELECT count(*) FROM runs") == [(1,)]
+            named = await run(db, provider, plan("another judge", asked_as="openai/loopback"))
+            assert (named.resumed, named.ended["ok"], second.requests) == (False, UNITS, UNITS)
+            same = await run(db, provider, plan(same_model=True))
+            assert (same.run_id, same.reused, same.labelled) == (begun.run_id, UNITS, UNITS)
+        # What was accepted once is one of the run's addresses.
+        async with served(second) as provider:
+            assert (await run(db, provider)).reused == UNITS
+
+
+async def test_a_longer_limit_asks_the_truncated_ones_only(db: Path) -> None:
+    def short(request: Request, tries: int) -> Reply:
+        return Reply('{"sta', "length") if number_in(request) % 3 == 0 else label()
+
+    begun = await run(db, Fake(short), plan(sampling=Sampling(answers="json", max_output_tokens=16)))
+    assert (begun.ended["ok"], begun.ended["truncated"]) == (8, 4)
+    longer = Sampling(answers="json", max_output_tokens=2048)
+    nobody = Fake()
+    again = await run(db, nobody, plan(sampling=longer))
+    assert (again.run_id, nobody.requests, again.reused) == (begun.run_id, [], UNITS)
+    fake = Fake()
+    repaired = await run(db, fake, plan(sampling=longer, retry=["truncated"]))
+    assert sorted(number_in(r) for r in fake.requests) == [0, 3, 6, 9]
+    assert {r.max_tokens for r in fake.requests} == {2048}
+    assert (repaired.run_id, repaired.labelled) == (begun.run_id, UNITS)
+    assert attempts(db)["t:0/p"] == ["truncated", "ok"]
+    limits = select(db, "SELECT attempt, max_output_tokens FROM judgements WHERE unit_id = 't:0/p'")
+    assert limits == [(1, 16), (2, 2048)]
+
+
+async def test_a_truncated_answer_is_no_answer_for_a_longer_limit(db: Path) -> None:
+    """An identical request of another run: shared at the same limit, asked again at a longer one."""
+    await run(
+        db,
+        Fake(lambda r, t: Reply("{", "length")),
+        plan(sampling=Sampling(answers="json", max_output_tokens=9)),
+    )
+    same, longer = Fake(), Fake()
+    await run(db, same, plan(sampling=Sampling(answers="json", max_output_tokens=9), extra={"system": "b"}))
+    assert same.requests == []
+    await run(
+        db, longer, plan(sampling=Sampling(answers="json", max_output_tokens=10), extra={"system": "c"})
+    )
+    assert len(longer.requests) == UNITS
+
+
+@pytest.mark.parametrize("at_first", [True, False])
+async def test_a_probe_that_answers_differently_once_opens_no_second_run(db: Path, at_first: bool) -> None:
+    def probed(label_codes: bool) -> Fake:
+        fake = Fake(lambda request, tries: Reply("A") if request.codes else label())
+        fake.label_codes = label_codes
+        return fake
+
+    asked = plan(sampling=Sampling(answers="auto"))
+    half = await run(
+        db, probed(at_first), plan(sampling=Sampling(answers="auto"), selection=Selection(limit=5))
+    )
+    assert half.labelled == 5
+    other = probed(not at_first)
+    rest = await run(db, other, asked)
+    assert (rest.run_id, rest.labelled, len(other.requests)) == (half.run_id, UNITS, UNITS - 5)
+    assert {r.codes is not None for r in other.requests} == {at_first}, "in the mode with which it began"
+    assert "goes on so" in rest.notes[0]
+    # Asked for by name, the other mode is another run; left open, it is still the first one.
+    named = await run(db, other, plan(sampling=Sampling(answers="json" if at_first else "codes")))
+    assert not named.resumed
+    assert (await run(db, probed(not at_first), asked)).run_id == half.run_id
+
+
+async def test_each_attempt_says_where_and_with_which_limits_it_was_made(db: Path) -> None:
+    async with OpenAIServer() as server, served(server, timeout=7.0) as provider:
+        await run(db, provider, plan(sampling=Sampling(answers="json", max_output_tokens=99)))
+        rows = select(db, "SELECT DISTINCT base_url, max_output_tokens, timeout FROM judgements")
+        assert rows == [(server.url, 99, 7.0)]
+        await run(db, provider, plan(extra={"system": "b"}))
+        reused = select(db, "SELECT DISTINCT base_url, max_output_tokens FROM judgements WHERE reused")
+        assert reused == [(None, None)], "an answer that was not asked for was asked nowhere"
+
+
+async def test_what_the_server_refused_is_in_the_record_of_the_run(db: Path) -> None:
+    async with OpenAIServer() as server:
+        server.refuse = {"seed"}
+        async with served(server) as provider:
+            await run(db, provider, plan(sampling=Sampling(answers="json", seed=3)))
+    [(facts, options)] = select(db, "SELECT provider, options FROM runs")
+    assert json.loads(facts)["left_out"] == ["seed"]
+    assert json.loads(options)["seed"] == 3, "what was wished for"
+
+
+def test_the_lock_lies_beside_the_study(db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes with temporary folders of their own (containers, users) see the same one."""
+    link = tmp_path / "link.db"
+    link.symlink_to(db)
+    with Store.open(db) as one, Store.open(link) as other, one.run_lock("stance m"):
+        monkeypatch.setenv("TMPDIR", str(tmp_path / "elsewhere"))
+        assert [p.suffix for p in tmp_path.glob("s.db.*.lock")] == [".lock"]
+        with (
+            pytest.raises(StudyError, match="another process is running stance m"),
+            other.run_lock("stance m"),
+        ):
+            pass
+        with other.run_lock("stance n"):
+            pass
+    assert list(tmp_path.glob("*.lock")) == [], "and goes with the run"
+    with Store.open(db) as one, one.run_lock("stance m"):
+        pass
+
+
+# Studies of earlier versions
+
+
+class Counted:
+    """A scripted model that counts what it is asked; `texts` has the hashes of the units' own turns."""
+
+    def __init__(self, model: str) -> None:
+        self._model = base.get(model)
+        self.requests = 0
+        self.texts: set[str] = set()
+        self.label_codes, self.max_concurrency = self._model.label_codes, self._model.max_concurrency
+        self.open, self.close, self.describe = self._model.open, self._model.close, self._model.describe
+
+    async def complete(self, request: Request) -> Reply:
+        self.requests += 1
+        own = canonical([[m.role, m.content] for m in request.messages[request.prefix :]])
+        self.texts.add(hashlib.sha256(own.encode()).hexdigest())
+        return await self._model.complete(request)
+
+
+@pytest.mark.parametrize("dump", DUMPS, ids=lambda d: d.stem)
+async def test_a_migrated_study_asks_for_nothing_again(dump: Path, tmp_path: Path) -> None:
+    path = build(dump, tmp_path / "old.db")
+    with Store.open(path) as store:
+        query = "SELECT run_id, task, model, options FROM runs ORDER BY run_id"
+        runs = [tuple(row) for row in store.conn.execute(query)]
+        texts = {row[0] for row in store.conn.execute("SELECT unit_sha FROM requests")}
+        judged = dict(store.conn.execute("SELECT run_id, count(DISTINCT unit_id) FROM judgements GROUP BY 1"))
+    assert runs
+    for run_id, task, model, stored in runs:
+        options = json.loads(stored)
+        extra = {n: v for n, v in options.items() if n in ("context", "system", "relevant")}
+        if extra:
+            continue
+        sampling = Sampling(answers=options["mode"])
+        with Store.open(path) as store:
+            units = store.conn.execute(
+                "SELECT unit_id FROM judgements WHERE run_id = ? AND attempt = 1", [run_id]
+            ).fetchall()
+        wanted = "unit_id IN (" + ",".join(f"'{u}'" for (u,) in units) + ")"
+        selection = Selection(where=wanted)
+        typed = options.get("asked_as", model)
+        again, other = Counted(typed), Counted(typed)
+        report = await run(path, again, plan(model, task, sampling=sampling, selection=selection))
+        assert (report.run_id, report.resumed, again.requests) == (run_id, True, 0)
+        assert report.units == judged[run_id]
+        # Another run that asks the same: only the old hashes can tell.
+        asked = plan(model, task, sampling=sampling, selection=selection, extra={"system": "other"})
+        report = await run(path, other, asked)
+        assert not report.resumed
+        assert other.texts.isdisjoint(texts), "only what is worded differently by now is sent"
+        assert other.requests + report.reused == judged[run_id]
+
+
+def test_the_hash_of_the_first_version_is_still_known() -> None:
+    """Written out: sha256 of the canonical JSON with address and token limit."""
+    task, unit = load_task("stance"), Unit("u", {"claim": "Tea is hot.", "passage": "It is."}, {})
+    old = {"base_url": "http://127.0.0.1:1/v1", "max_output_tokens": 512, "temperature": 0.0, "seed": None}
+    asker = Asker(task, "m", Fake(), Sampling(answers="json", max_output_tokens=2048), None, [old, old])
+    request, record = asker.request(unit, 0)
+    first = {
+        "base_url": "http://127.0.0.1:1/v1",
+        "codes": None,
+        "messages": [[m.role, m.content] for m in request.messages],
+        "model": "m",
+        "parameters": {"max_tokens": 512, "seed": None, "temperature": 0.0},
+        "repeat": 0,
+        "schema": request.schema,
+    }
+
+    def sha(value: object) -> str:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    assert asker.old_shas(request) == (sha(first),)
+    del first["base_url"]
+    second = {**first, "parameters": {"seed": None, "temperature": 0.0}, "version": 2}
+    assert record.request_sha == sha(second)
+    other = {**old, "temperature": 1.0}
+    assert Asker(task, "m", Fake(), Sampling(answers="json"), None, [other]).old_shas(request) == ()
