@@ -30,6 +30,7 @@ from judge.scores.tables import (
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import FloatArray, IntArray
+from judge.types import Status
 
 SUPPORT = ("full", "partial", "none")
 
@@ -55,32 +56,39 @@ def resolve(ids: Iterable[str], known: Collection[str]) -> tuple[list[str], list
 def cited(answers: pd.DataFrame) -> list[Score]:
     """Precision, recall and F1 of the cited ids against the reference's, micro and macro.
 
-    `answers`: unit_id, question_id, cited and reference_cited (lists of ids; None: not known), answerable
-    (optional; rows where it is false are left out: their human answer cites nothing).
+    `answers`: unit_id, question_id, cited and reference_cited (lists of ids; None: not known), invented (optional:
+    lists of cited names that are no passage), answerable (optional; rows where it is false are left out:
+    their human answer cites nothing).
 
     micro: P = sum |cited & reference| / sum |cited|, R = the same over sum |reference|. macro: the means of each answer's
-    P and R; an answer that cites nothing has no P, one whose reference cites nothing no R.
+    P and R; an answer that cites nothing has no P, one whose reference cites nothing no R. A citation of what is
+    no passage is a citation that cannot be right; `attribution_invented_share` says how many are.
     """
     if "answerable" in answers.columns:
         answers = answers[answers["answerable"].astype(bool)]
     who = units(answers, "answers")
     given = listed(column(answers, "cited", "answers"), "cited ids")
     wanted = listed(column(answers, "reference_cited", "answers"), "cited ids")
-    rows = np.full((len(who), 3), np.nan)
-    for i, (mine, theirs) in enumerate(zip(given, wanted, strict=True)):
+    false: list[frozenset[str] | None] = [None] * len(who)
+    if "invented" in answers.columns:
+        false = listed(answers["invented"], "invented citations")
+    rows = np.full((len(who), 4), np.nan)
+    for i, (mine, theirs, made_up) in enumerate(zip(given, wanted, false, strict=True)):
         if mine is not None and theirs is not None:
-            rows[i] = len(mine & theirs), len(mine), len(theirs)
+            n_made_up = len(made_up or ())
+            rows[i] = len(mine & theirs), len(mine) + n_made_up, len(theirs), n_made_up
 
     def f1(sums: FloatArray) -> FloatArray:
         return harmonic(ratio(sums[:, 0], sums[:, 1]), ratio(sums[:, 0], sums[:, 2]))
 
     why, none, nothing = "citations not known", "no answer cites anything", "no reference cites anything"
-    hits, n_given, n_wanted = rows.T
+    hits, n_given, n_wanted, _ = rows.T
     return [
         Score("attribution_precision_micro", who, rows, quotient(0, 1), why=why, undefined=none),
         Score("attribution_recall_micro", who, rows, quotient(0, 2), why=why, undefined=nothing),
         Score("attribution_f1_micro", who, rows, f1, why=why, undefined=f"{none}, or {nothing}"),
         *_macro("attribution", who, ratio(hits, n_given), ratio(hits, n_wanted)),
+        Score("attribution_invented_share", who, rows, quotient(3, 1), why=why, undefined=none),
     ]
 
 
@@ -90,11 +98,13 @@ def judged(
     """Precision, recall and F1 of judged citations, micro (over citations and sentences) and macro.
 
     answers    unit_id, question_id
-    sentences  unit_id, answer_id: those that need a citation (leave no_rad out)
+    sentences  unit_id, answer_id: those that need a citation (leave no_rad out); invented (optional: how many of
+               its citations name no passage)
     citations  unit_id, sentence_id, label (full, partial, none), status: one row a cited passage
 
     P = share of citations that support their sentence, R = share of sentences that a citation supports, partial
-    support counting as `partial`; of several citations the best counts. A sentence with a citation that
+    support counting as `partial`; of several citations the best counts. An invented citation supports nothing and
+    counts in P's denominator; `judged_attribution_invented_share` says how many there are. A sentence with a citation that
     has no label is unknown, unless another supports it fully. In the macro means an answer with something
     unknown has no value, one without citations no P, one without sentences no R.
     """
@@ -102,6 +112,7 @@ def judged(
     n = len(who)
     whole = positions(column(sentences, "answer_id", "sentences"), who, "sentences", "answers")
     lines = parts(sentences, "sentences", who, whole)
+    citations = with_invented(sentences, citations)
     of = positions(column(citations, "sentence_id", "citations"), lines, "citations", "sentences")
     marks = parts(citations, "citations", who, whole[of])
     weight = {"full": 1.0, "partial": partial, "none": 0.0}
@@ -117,7 +128,54 @@ def judged(
     ]
     macro = _macro(name, who, each[0], each[1], gathered(best_status, whole, n))
     f1 = combined(f"{name}_f1_micro", [precision, recall], harmonic)
-    return [precision, recall, f1, *(score.noted(*notes) for score in macro)]
+    false = invented_share(f"{name}_invented_share", marks, citations)
+    return [precision, recall, f1, *(score.noted(*notes) for score in macro), false]
+
+
+def with_invented(sentences: pd.DataFrame, citations: pd.DataFrame) -> pd.DataFrame:
+    """The citations, and a row for each one that names no passage (`invented` of its sentence says how many).
+
+    Their label is `none`, and they stand after the others; a column `is_invented` marks them.
+    """
+    if "invented" not in sentences.columns:
+        return citations
+    n = sentences["invented"].fillna(0).to_numpy(dtype=np.int64)
+    if not n.any():
+        return citations
+    of = np.repeat(sentences["unit_id"].to_numpy(), n)
+    place = np.concatenate([np.arange(times) for times in n[n > 0]])
+    extra = {
+        "unit_id": [f"{sentence}!{i}" for sentence, i in zip(of, place, strict=True)],
+        "sentence_id": of,
+        "label": "none",
+        "status": str(Status.OK),
+        "position": LAST + place,
+        "is_invented": True,
+    }
+    known = [*citations.columns, "is_invented"]
+    more = pd.DataFrame({name: values for name, values in extra.items() if name in known})
+    columns = {
+        name: np.concatenate(
+            [
+                (citations[name] if name in citations else pd.Series(False, citations.index)).to_numpy(dtype=object),
+                (more[name] if name in more else pd.Series(None, more.index)).to_numpy(dtype=object),
+            ]
+        )
+        for name in dict.fromkeys(known)
+    }
+    return pd.DataFrame(columns)
+
+
+LAST = 1_000_000
+"""Where invented citations stand among those of a sentence: nobody has so many."""
+
+
+def invented_share(measure: str, marks: Units, citations: pd.DataFrame) -> Score:
+    """How many of these citations (see `with_invented`) name no passage."""
+    false = np.zeros(len(marks))
+    if "is_invented" in citations.columns:
+        false = citations["is_invented"].to_numpy(dtype=np.float64)
+    return scored(measure, marks, false)
 
 
 def support_rates(answers: pd.DataFrame, citations: pd.DataFrame) -> list[Score]:

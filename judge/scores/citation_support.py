@@ -2,8 +2,8 @@
 
 Tables (see `judge.scores.tables`):
     answers    unit_id, question_id
-    sentences  unit_id, answer_id; for ALCE entailed: all its citations together entail it (1 / 0 / None; not read where
-               there is no citation)
+    sentences  unit_id, answer_id, invented (optional: how many of its citations name no passage); for ALCE entailed:
+               all its citations together entail it (1 / 0 / None; not read where there is no citation)
     citations  unit_id, sentence_id; for ALCE alone: this passage entails the sentence, rest: the other citations of
                the sentence still do (both 1 / 0 / None; rest is not read for a single citation); for TREC label: full,
                partial or none, and position (from 1, optional)
@@ -17,13 +17,14 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.attribution import best_support
+from judge.scores.attribution import best_support, invented_share, with_invented
 from judge.scores.compare import combined
 from judge.scores.score import SHARE, Score, harmonic, scored
 from judge.scores.tables import (
     coded,
     column,
     counts,
+    empty,
     flags,
     gathered,
     parts,
@@ -51,24 +52,28 @@ def alce(
 
     A sentence is recalled iff it has citations and together they entail it. A citation is precise iff its
     sentence is recalled and it is not redundant: it fails alone while the rest still entail. A citation of a
-    sentence that is not recalled needs no further label. An answer without citations has no precision;
+    sentence that is not recalled needs no further label. A sentence with an invented citation is not recalled, and its
+    citations, that one among them, are not precise. An empty or missing answer has recall 0. An answer without citations has no precision;
     the paper's code says 0: `uncited_precision=0.0`. F1 is the harmonic mean of the two means.
     """
     who = units(answers, "answers")
     n = len(who)
     whole = positions(column(sentences, "answer_id", "sentences"), who, "sentences", "answers")
     lines = parts(sentences, "sentences", who, whole)
+    citations = with_invented(sentences, citations)
     of = positions(column(citations, "sentence_id", "citations"), lines, "citations", "sentences")
     n_cited = counts(of, len(lines))
     entailed = flags(column(sentences, "entailed", "sentences"), "entailed")
     recalled = np.where(n_cited > 0, entailed, 0.0)
+    if "is_invented" in citations.columns:
+        recalled[of[citations["is_invented"].to_numpy(dtype=bool)]] = 0.0
     alone, rest = (flags(column(citations, name, "citations"), name) for name in ("alone", "rest"))
     # A single citation is what entails; with several, either of the two answers may already decide.
     needed = np.where(
         (n_cited[of] == 1) | (alone == 1) | (rest == 0), 1.0, np.where(np.isnan(alone + rest), np.nan, 0.0)
     )
     precise = np.where(recalled[of] == 0, 0.0, recalled[of] * needed)
-    recall = ratio(totals(whole, n, recalled), counts(whole, n))
+    recall = np.where(empty(answers), 0.0, ratio(totals(whole, n, recalled), counts(whole, n)))
     n_citations = counts(whole[of], n)
     precision = ratio(totals(whole[of], n, precise), n_citations)
     if uncited_precision is not None:
@@ -85,7 +90,8 @@ def alce(
             bounds=SHARE,
         ),
     ]
-    return [*found, combined("alce_citation_f1", found, harmonic)]
+    false = invented_share("citation_invented_share", parts(citations, "citations", who, whole[of]), citations)
+    return [*found, combined("alce_citation_f1", found, harmonic), false]
 
 
 def trec(
@@ -100,6 +106,7 @@ def trec(
     """
     if several not in ("best", "first"):
         raise BadInput(f"unknown rule '{several}'; there are best and first")
+    citations = with_invented(sentences, citations)
     if several == "first":
         order = column(citations, "position", "citations")
         first = order.groupby(column(citations, "sentence_id", "citations").to_numpy()).transform("min")

@@ -22,13 +22,15 @@ import pandas as pd
 
 from judge.errors import BadInput
 from judge.scores.compare import paired
-from judge.scores.score import NOT_JUDGED, SHARE, STATUSES, Score, quotient, scored
+from judge.scores.score import NOT_JUDGED, SHARE, STATUSES, Score, StatusArray, quotient, scored
 from judge.scores.tables import coded, column, counts, flags, gathered, positions, statuses, units
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
-from judge.stats.ratings import FloatArray
+from judge.stats.ratings import BoolArray, FloatArray
+from judge.types import Status
 
 STANCES = ("support", "refute", "neutral")
+_OK, _NOT_JUDGED = STATUSES.index(Status.OK), STATUSES.index(NOT_JUDGED)
 _ANSWERS = {"Yes": 1.0, "No": 0.0, "Others": 0.0}
 
 
@@ -125,15 +127,15 @@ def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
 def answer_bias(pairs: pd.DataFrame, answers: pd.DataFrame) -> list[Score]:
     """cbr: pairs where both answers support their own claim, over pairs where both answers are valid.
 
-    Valid: not empty, not refused, verdict parsed; `Others` is valid and does not support. `valid_pairs` is the share of
-    the pairs that are, leaving out those that wait for a judgement.
+    Valid: not empty, not refused by the system (column `valid`); `Others` is valid and does not support. A verdict that
+    the judge refused, or that cannot be read, is missing: such a pair is in neither measure, unless its other answer
+    is not valid. `valid_pairs` is the share of the pairs that are valid.
     """
     who = _pairs(pairs)
-    both, status = _supports(pairs, answers)
-    biased = np.asarray((both == 1).all(axis=1), dtype=np.float64)
-    biased[np.isnan(both).any(axis=1)] = np.nan
-    valid = np.asarray(~np.isnan(both).any(axis=1), dtype=np.float64)
-    valid[(valid == 0) & (status == STATUSES.index(NOT_JUDGED))] = np.nan
+    both, off, status = _supports(pairs, answers)
+    unknown = np.isnan(both).any(axis=1)
+    biased = np.where(unknown, np.nan, (both == 1).all(axis=1))
+    valid = np.where(off, 0.0, np.where(unknown, np.nan, 1.0))
     return [
         scored("cbr", who, biased, status, why="an answer is not valid"),
         scored("valid_pairs", who, valid, status),
@@ -159,7 +161,7 @@ def scatter(
     found["cr"] = found["signed_cr"].abs()
     biased = np.full(len(found), None, dtype=object)
     if answers is not None:
-        both, _ = _supports(pairs, answers)
+        both, _, _ = _supports(pairs, answers)
         known = ~np.isnan(both).any(axis=1)
         biased[known] = (both[known] == 1).all(axis=1)
     found["biased"] = biased
@@ -215,17 +217,21 @@ def _overlap(pairs: pd.DataFrame, some: pd.DataFrame) -> FloatArray:
     return ratio(size[2], size[0] + size[1] - size[2])
 
 
-def _supports(pairs: pd.DataFrame, answers: pd.DataFrame) -> tuple[FloatArray, np.ndarray]:
-    """[pairs, 2]: 1 where the answer supports its claim, nan where it is not valid; and why the pair has no value."""
+def _supports(pairs: pd.DataFrame, answers: pd.DataFrame) -> tuple[FloatArray, BoolArray, StatusArray]:
+    """[pairs, 2]: 1 where the answer supports its claim, nan where it does not count; pairs with an answer that is not
+    valid; and why a pair has no value."""
     who = units(answers, "answers", "claim_id")
     given = coded(column(answers, "label", "answers"), _ANSWERS, "answer")
     status = statuses(answers, ~np.isnan(given))
+    invalid = np.zeros(len(given), dtype=bool)
     if "valid" in answers.columns:
-        off = flags(answers["valid"], "valid") == 0
-        given[off] = np.nan
-    sides, worst = [], np.zeros(len(pairs), dtype=np.int8)
+        invalid = np.asarray(flags(answers["valid"], "valid") == 0, dtype=bool)
+    given[invalid] = np.nan
+    sides, worst, off = [], np.zeros(len(pairs), dtype=np.int8), np.zeros(len(pairs), dtype=bool)
     for side in ("original", "counter"):
         where = who.ids.get_indexer(pd.Index(column(pairs, side, "pairs").to_numpy()))
         sides.append(np.where(where >= 0, given[where], np.nan))
-        worst = np.maximum(worst, np.where(where >= 0, status[where], len(STATUSES) - 1)).astype(np.int8)
-    return np.column_stack(sides), worst
+        off |= (where >= 0) & invalid[where]
+        worst = np.maximum(worst, np.where(where >= 0, status[where], _NOT_JUDGED)).astype(np.int8)
+    # What is not valid needs no judgement.
+    return np.column_stack(sides), off, np.where(off, _OK, worst).astype(np.int8)

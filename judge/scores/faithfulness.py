@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from judge.scores.score import SHARE, STATUSES, Score, StatusArray, harmonic, scored
-from judge.scores.tables import coded, column, counts, flags, gathered, positions, statuses, units
+from judge.scores.tables import coded, column, counts, empty, flags, gathered, positions, statuses, units
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
@@ -36,8 +36,12 @@ NO_CLAIM = "no claim"
 
 
 def ragas(answers: pd.DataFrame, claims: pd.DataFrame) -> Score:
-    """RAGAS faithfulness: mean over answers of entailed / all statements (Es et al. 2023, arXiv 2309.15217, section 3)."""
+    """RAGAS faithfulness: mean over answers of entailed / all statements (Es et al. 2023, arXiv 2309.15217, section 3).
+
+    An empty or missing answer has 0; one that makes no claim has no value.
+    """
     who, share, _, status = _shares(answers, claims)
+    share, status = np.where(empty(answers), 0.0, share), np.where(empty(answers), 0, status).astype(np.int8)
     return scored("ragas_faithfulness", who, share, status, why=NO_CLAIM, bounds=SHARE)
 
 
@@ -45,7 +49,7 @@ def factscore(answers: pd.DataFrame, claims: pd.DataFrame, *, gamma: int = 10) -
     """FActScore: mean over answers that respond of supported share x penalty (Min et al. 2023, arXiv 2305.14251).
 
     penalty = 1 where the answer has N > gamma facts, else exp(1 - gamma / N). gamma = 0: no penalty. Abstentions
-    (`abstained`) are no part of the mean; their complement is the respond ratio.
+    (`abstained`, and empty or missing answers) are no part of the mean; their complement is the respond ratio.
 
     factscore            with the penalty
     factscore_unpenalised
@@ -155,6 +159,7 @@ def _shares(answers: pd.DataFrame, claims: pd.DataFrame) -> tuple[Units, FloatAr
 
 
 def _abstained(answers: pd.DataFrame) -> FloatArray:
+    nothing = empty(answers)
     if "abstained" not in answers.columns:
-        return np.zeros(len(answers))
-    return flags(answers["abstained"], "abstained")
+        return nothing.astype(np.float64)
+    return np.where(nothing, 1.0, flags(answers["abstained"], "abstained"))

@@ -5,9 +5,10 @@ the judge follows FACTS Grounding (arXiv 2501.03200). Attribution is in `judge.s
 several judges in `judge.scores.facts`.
 
 Tables (see `judge.scores.tables`):
-    answers    unit_id, question_id, answerable (bool), eligibility, deflection,
-               n_sentences (optional: 0 is an empty answer; more than there are rows of sentences: some
-               were not judged), eligibility_status and deflection_status (optional)
+    answers    unit_id, question_id, answerable (bool), eligibility, deflection, answered (optional; False: empty
+               or missing), n_sentences (optional: 0 is an empty answer; more than there are rows of
+               sentences: some were not judged), n_relevant (optional: how many relevant passages the
+               question has), eligibility_status and deflection_status (optional)
     full       one row a sentence, judged against all passages: unit_id, answer_id, label, status
     relevant   the same against the relevant passages only
     passages   unit_id, item_id, label (one of CLASSES), relevant (evidence_relevant as bool, optional)
@@ -23,11 +24,12 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.score import STATUSES, Score, StatusArray, scored, share
+from judge.scores.score import NOT_JUDGED, STATUSES, Score, StatusArray, scored, share
 from judge.scores.tables import (
     coded,
     column,
     counts,
+    empty,
     flags,
     gathered,
     parts,
@@ -41,7 +43,6 @@ from judge.stats.ratings import BoolArray, FloatArray
 from judge.types import Status
 
 Unparsed = Literal["unscored", "facts"]
-Empty = Literal["wrong", "unscored", "vacuous"]
 RelevantSet = Literal["answer", "answer+related", "marked"]
 
 CLASSES = ("ANSWER-THE-QUESTION", "RELATED-INFORMATION", "OUTDATED", "UNKNOWN", "IRRELEVANT")
@@ -50,6 +51,7 @@ ELIGIBLE = {"No Issues": 1.0, "Minor Issue(s)": 1.0, "Major Issue(s)": 0.0}
 GROUNDED = {"supported": 1.0, "no_rad": 1.0, "unsupported": 0.0, "contradictory": 0.0}
 DEFLECTED = {"missing": 1.0, "attempted": 0.0}
 
+_NOT_JUDGED = np.int8(STATUSES.index(NOT_JUDGED))
 _COUNTED_IN: dict[str, tuple[str, ...]] = {
     "answer": ("ANSWER-THE-QUESTION",),
     "answer+related": ("ANSWER-THE-QUESTION", "RELATED-INFORMATION"),
@@ -62,50 +64,68 @@ def factuality(
     relevant: pd.DataFrame | None = None,
     *,
     unparsed: Unparsed = "unscored",
-    empty: Empty = "wrong",
     relevant_set: RelevantSet = "answer",
+    paired: bool = True,
 ) -> list[Score]:
-    """Eligibility and the four factuality measures, over the answerable rows; what has no table is left out.
+    """Eligibility and the factuality measures, over the answerable rows; what has no table is left out.
 
     eligibility            mean of E_i = 1 unless the judge says Major Issue(s)
     unadjusted_factuality  mean of F_i = 1 iff every sentence is supported or no_rad in `full`
     factuality             mean of E_i and F_i
-    unadjusted_raf, raf    the same with R_i from `relevant`
+    unadjusted_raf, raf    the same with R_i from `relevant`, on the same rows
+    over_summarisation_gap factuality - raf on those rows
 
+    An empty or missing answer has E_i = F_i = R_i = 0. A row without a relevant passage has R_i = 1 iff all its
+    sentences are no_rad in `full`: nothing relevant can support it, and no judge is asked. R_i is at most F_i, because
+    relevant passages are some of all; where a judge says otherwise F_i counts, and a note says how often.
     An answer with a sentence that has no label has no F_i, even where another sentence decides it: to
-    count only those would bias the mean down. So has E_i and F_i without one of the two. `unparsed="facts"` is
-    the rule of FACTS: a reply without a verdict is not grounded, and eligible. An answer without
-    sentences is `wrong` (under FACTS it is ineligible), `unscored`, or `vacuous`: all of nothing is supported.
-    `relevant_set` says which passages `relevant` was judged against; it is only printed.
+    count only those would bias the mean down. So has E_i and F_i without one of the two, and with `paired` F_i
+    without R_i and R_i without F_i (`paired=False`, for labels that are not complete yet: R_i only needs F_i).
+    `unparsed="facts"` is the rule of FACTS: a reply without a verdict is not grounded, and eligible.
+    `relevant_set` says which passages `relevant` was judged against; it is only printed. Raises BadInput for
+    `relevant` without `full`.
     """
+    if relevant is not None and full is None:
+        raise BadInput("RAF is measured on the rows of factuality: it needs the table `full` too")
     who = units(answers, "answers")
-    answerable = _answerable(answers)
-    eligible, eligible_status = _eligible(answers, unparsed)
+    answerable, nothing = _answerable(answers), empty(answers)
+    eligible, eligible_status = _eligible(answers, unparsed, nothing)
     rule = ("a reply without a verdict counts as not grounded, and as eligible (FACTS)",)
-    notes = rule if unparsed == "facts" else ()
+    notes: tuple[str, ...] = rule if unparsed == "facts" else ()
+    n_empty = int((nothing & answerable).sum())
+    notes += (f"{n_empty} empty or missing answers count as failures",) if n_empty else ()
     found = [scored("eligibility", who, eligible, eligible_status, notes=notes)]
-    for sentences, alone, both, extra in (
-        (full, "unadjusted_factuality", "factuality", ()),
-        (relevant, "unadjusted_raf", "raf", (f"relevant passages: {relevant_set}",)),
-    ):
-        if sentences is None:
-            continue
-        grounded, status, n_empty = _grounded(who, answers, sentences, unparsed, empty)
-        said = notes + extra + ((f"{n_empty} empty answers: {empty}",) if n_empty else ())
-        found.append(scored(alone, who, grounded, status, notes=said))
+    if full is None:
+        return [score.where(answerable) for score in found]
+    grounds = {"factuality": (*_grounded(who, answers, full, unparsed, nothing), notes)}
+    if relevant is not None:
+        own = _relevant(who, answers, full, relevant, unparsed, nothing)
+        told = (*notes, f"relevant passages: {relevant_set}")
+        grounds = _on_the_same_rows(grounds["factuality"], (*own, told), answerable, paired)
+    both: dict[str, FloatArray] = {}
+    for name, (grounded, status, said) in grounds.items():
         one_status = np.where(np.isnan(eligible), eligible_status, status).astype(np.int8)
         # nan * 0 is nan: both must be known.
-        found.append(scored(both, who, eligible * grounded, one_status, notes=said))
+        both[name] = eligible * grounded
+        found += [
+            scored(f"unadjusted_{name}", who, grounded, status, notes=said),
+            scored(name, who, both[name], one_status, notes=said),
+        ]
+    if relevant is not None:
+        gap = both["factuality"] - both["raf"]
+        found.append(scored("over_summarisation_gap", who, gap, one_status, notes=said, bounds=(0.0, 1.0)))
     return [score.where(answerable) for score in found]
 
 
 def deflection(answers: pd.DataFrame) -> list[Score]:
     """Share of answers that decline: true positives over the insufficient rows, false positives over the rest.
 
-    Label `missing`: the answer says that the passages do not hold it; `attempted`: it answers.
+    Label `missing`: the answer says that the passages do not hold it; `attempted`: it answers. An empty or missing
+    answer says nothing, and is no deflection.
     """
     who = units(answers, "answers")
     declined = coded(column(answers, "deflection", "answers"), DEFLECTED, "deflection")
+    declined[empty(answers)] = 0.0
     status = statuses(answers, ~np.isnan(declined), "deflection_status")
     score = scored("deflection", who, declined, status)
     answerable = _answerable(answers)
@@ -190,18 +210,60 @@ def _answerable(answers: pd.DataFrame) -> BoolArray:
     return answerable
 
 
-def _eligible(answers: pd.DataFrame, unparsed: Unparsed) -> tuple[FloatArray, StatusArray]:
+def _eligible(answers: pd.DataFrame, unparsed: Unparsed, nothing: BoolArray) -> tuple[FloatArray, StatusArray]:
     eligible = coded(column(answers, "eligibility", "answers"), ELIGIBLE, "eligibility")
+    eligible[nothing] = 0.0
     status = statuses(answers, ~np.isnan(eligible), "eligibility_status")
     if unparsed == "facts":
         eligible = np.where(replied(status), 1.0, eligible)
     return eligible, status
 
 
+Ground = tuple[FloatArray, StatusArray, tuple[str, ...]]
+
+
+def _on_the_same_rows(full: Ground, relevant: Ground, answerable: BoolArray, paired: bool) -> dict[str, Ground]:
+    """F_i and R_i where both are known; R_i is at most F_i."""
+    f, f_status, f_notes = full
+    r, r_status, r_notes = relevant
+    more = int(((r > f) & answerable).sum())
+    if more:
+        r_notes += (f"{more} answers hold against the relevant passages and not against all: not counted as held",)
+    status = np.where(np.isnan(f), f_status, r_status).astype(np.int8)
+    r = np.where(np.isnan(f), np.nan, np.minimum(r, f))
+    if not paired:
+        return {"factuality": full, "raf": (r, status, r_notes)}
+    left_out = int((~np.isnan(f) & np.isnan(r) & answerable).sum())
+    if left_out:
+        told = f"{left_out} answers have no value against the relevant passages: left out of factuality and RAF alike"
+        f_notes, r_notes = (*f_notes, told), (*r_notes, told)
+    f = np.where(np.isnan(r), np.nan, f)
+    return {"factuality": (f, status, f_notes), "raf": (r, status, r_notes)}
+
+
+def _relevant(
+    who: Units,
+    answers: pd.DataFrame,
+    full: pd.DataFrame,
+    relevant: pd.DataFrame,
+    unparsed: Unparsed,
+    nothing: BoolArray,
+) -> tuple[FloatArray, StatusArray]:
+    """R_i: as F_i against the relevant passages; where there are none, 1 iff all sentences are no_rad in `full`."""
+    grounded, status = _grounded(who, answers, relevant, unparsed, nothing)
+    if "n_relevant" not in answers.columns:
+        return grounded, status
+    none = answers["n_relevant"].to_numpy(dtype=np.float64, na_value=np.nan) == 0
+    words = {name: name if name == "no_rad" else "unsupported" for name in GROUNDING}
+    needs = full.assign(label=full["label"].map(words).astype(object).where(full["label"].notna(), None))
+    alone, alone_status = _grounded(who, answers, needs, unparsed, nothing)
+    return np.where(none, alone, grounded), np.where(none, alone_status, status).astype(np.int8)
+
+
 def _grounded(
-    who: Units, answers: pd.DataFrame, sentences: pd.DataFrame, unparsed: Unparsed, empty: Empty
-) -> tuple[FloatArray, StatusArray, int]:
-    """1 / 0 / nan for each answer, why it has no value, and how many answers are empty."""
+    who: Units, answers: pd.DataFrame, sentences: pd.DataFrame, unparsed: Unparsed, nothing: BoolArray
+) -> tuple[FloatArray, StatusArray]:
+    """1 / 0 / nan for each answer, and why it has no value; an answer that is empty, or has no sentence, has 0."""
     n = len(who)
     of = positions(column(sentences, "answer_id", "sentences"), who, "sentences", "answers")
     label = coded(column(sentences, "label", "sentences"), GROUNDED, "grounding")
@@ -210,17 +272,14 @@ def _grounded(
         label = np.where(replied(status), 0.0, label)
     rows = counts(of, n)
     expected = rows
-    blank = np.zeros(n, dtype=bool)
+    blank = nothing
     if "n_sentences" in answers.columns:
         told = answers["n_sentences"].to_numpy(dtype=np.float64, na_value=np.nan)
         expected = np.fmax(rows, told)
-        blank = expected == 0
+        blank = nothing | (expected == 0)
     complete = (counts(of, n, ~np.isnan(label)) == expected) & (expected > 0)
     grounded = np.where(complete, (counts(of, n, label == 0) == 0).astype(np.float64), np.nan)
     worst = gathered(status, of, n)
-    not_judged = np.int8(len(STATUSES) - 1)
-    worst = np.where((worst == 0) & np.isnan(grounded), not_judged, worst).astype(np.int8)
-    if blank.any():
-        grounded[blank] = {"wrong": 0.0, "unscored": np.nan, "vacuous": 1.0}[empty]
-        worst[blank] = STATUSES.index(Status.OK)
-    return grounded, worst, int(blank.sum())
+    worst = np.where((worst == 0) & np.isnan(grounded), _NOT_JUDGED, worst).astype(np.int8)
+    grounded[blank], worst[blank] = 0.0, STATUSES.index(Status.OK)
+    return grounded, worst

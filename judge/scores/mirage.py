@@ -7,6 +7,7 @@ Park et al., "MIRAGE: A Metric-Intensive Benchmark for Retrieval-Augmented Gener
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -14,10 +15,11 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.score import STATUSES, Score, StatusArray, Value, share
-from judge.scores.tables import column, flags, statuses, units
+from judge.scores.score import SHARE, STATUSES, Score, StatusArray, Value, scored, share
+from judge.scores.tables import column, flags, statuses, unanswered, units
+from judge.scores.units import Units
 from judge.stats.coefficients import ratio
-from judge.stats.ratings import FloatArray
+from judge.stats.ratings import BoolArray, FloatArray
 
 Match = Literal["loose", "strict"]
 
@@ -64,11 +66,32 @@ def exact_match(
     return np.array(found, dtype=np.float64)
 
 
+def token_f1(predictions: Iterable[str | None], answers: Iterable[Sequence[str] | None]) -> FloatArray:
+    """The overlap F1 of lower-cased, whitespace-split tokens with the best of the aliases; nan as in `exact_match`.
+
+    A token counts as often as it stands on both sides; F1 = 2PR / (P + R), 0 without overlap. Punctuation stays with
+    its word: nothing but case is normalised (the repository's token F1, as extractive QA counts it).
+    """
+    found = []
+    for prediction, aliases in zip(predictions, answers, strict=True):
+        if isinstance(aliases, str):
+            raise BadInput(f"answers are lists of aliases; {aliases!r} is none")
+        names = [Counter(alias.lower().split()) for alias in aliases or () if alias.strip()]
+        if not isinstance(prediction, str) or not names:
+            found.append(np.nan)
+            continue
+        said = Counter(prediction.lower().split())
+        # 2PR / (P + R) = 2 * overlap / (tokens said + tokens wanted).
+        found.append(max(2 * (said & name).total() / (said.total() + name.total()) for name in names))
+    return np.array(found, dtype=np.float64)
+
+
 def aligned(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFrame) -> pd.DataFrame:
     """One table out of the three conditions', by question, never by position.
 
-    Each has unit_id (the question), correct (1 / 0 / None) and, optionally, question_id and status. The result has
-    unit_id, question_id, base, oracle, mixed and base_status, ...; a question that one lacks is not judged there.
+    Each has unit_id (the question), correct (1 / 0 / None) and, optionally, question_id, status and f1 (token F1).
+    The result has unit_id, question_id, base, oracle, mixed, base_status, ... and base_f1, ...; a question that one
+    lacks is not judged there.
     """
     groups: dict[object, object] = {}
     for table, name in zip((base, oracle, mixed), CONDITIONS, strict=True):
@@ -81,6 +104,8 @@ def aligned(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFrame) -> pd
         correct = flags(column(table, "correct", name), name)
         status = statuses(table, ~np.isnan(correct))
         found[name] = np.where(where >= 0, correct[where], np.nan)
+        if "f1" in table.columns:
+            found[f"{name}_f1"] = np.where(where >= 0, table["f1"].to_numpy(dtype=np.float64)[where], np.nan)
         found[f"{name}_status"] = [
             STATUSES[i] for i in np.where(where >= 0, status[where], len(STATUSES) - 1)
         ]
@@ -97,13 +122,15 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
         context_misinterpretation  #(b = 1, o = 0) / N
         total                      -NV + CA - CI - CM (the repository's)
     Each question is in one cell, so the counts add up to N, and NV + CA is the oracle accuracy; for that the
-    accuracies rest on the same N. `mixed_context` is `fixed5` (the question's five chunks, table 3) or
+    accuracies, and the mean token F1 of each condition where base_f1, ... are there, rest on the same N. An answer
+    that the system refused, did not give or that cannot be read is wrong. `mixed_context` is `fixed5` (the question's five chunks, table 3) or
     `retrieved:K` (a retriever's top k, table 1), and is printed.
     """
     if not re.fullmatch(r"fixed5|retrieved:[1-9]\d*", mixed_context):
         raise BadInput(f"the mixed context is fixed5 or retrieved:K, not '{mixed_context}'")
     who = units(table, "answers")
-    base, oracle, mixed = (flags(column(table, name, "answers"), name) for name in CONDITIONS)
+    answered = [_failures_wrong(table, name) for name in CONDITIONS]
+    base, oracle, mixed = (correct for correct, _ in answered)
     cells = [
         (oracle == 1) & (mixed == 0),
         (oracle == 1) & (mixed == 1),
@@ -111,8 +138,9 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
         (oracle == 0) & (base == 1),
     ]
     rows = np.column_stack([*cells, base, mixed]).astype(np.float64)
-    rows[np.isnan(base + oracle + mixed)] = np.nan
-    status = _worst(table, [base, oracle, mixed])
+    unknown = np.isnan(base + oracle + mixed)
+    rows[unknown] = np.nan
+    status = np.asarray(np.maximum.reduce([status for _, status in answered]), dtype=np.int8)
     note = (f"mixed context: {mixed_context}",)
 
     def score(measure: str, value: Value, binary: bool = True) -> Score:
@@ -124,7 +152,29 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
         score("accuracy_base", share(4)),
         score("accuracy_mixed", share(5)),
         score("accuracy_oracle", _oracle),
+        *_overlap(who, table, unknown, status, note),
     ]
+
+
+def _failures_wrong(table: pd.DataFrame, name: str) -> tuple[FloatArray, StatusArray]:
+    """1 / 0 / nan in one condition: what the system did not answer is wrong."""
+    correct = flags(column(table, name, "answers"), name)
+    status = statuses(table, ~np.isnan(correct), f"{name}_status")
+    failed = unanswered(status)
+    return np.where(failed, 0.0, correct), np.where(failed, 0, status).astype(np.int8)
+
+
+def _overlap(
+    who: Units, table: pd.DataFrame, unknown: BoolArray, status: StatusArray, notes: tuple[str, ...]
+) -> list[Score]:
+    found = []
+    for name in CONDITIONS:
+        if f"{name}_f1" not in table.columns:
+            continue
+        values = np.nan_to_num(table[f"{name}_f1"].to_numpy(dtype=np.float64, na_value=np.nan))
+        values[unknown] = np.nan
+        found.append(scored(f"token_f1_{name}", who, values, status, notes=notes, bounds=SHARE))
+    return found
 
 
 def cell_counts(table: pd.DataFrame) -> dict[str, int]:
@@ -140,11 +190,3 @@ def _total(sums: FloatArray) -> FloatArray:
 
 def _oracle(sums: FloatArray) -> FloatArray:
     return ratio(sums[:, 0] + sums[:, 1], sums[:, -1])
-
-
-def _worst(table: pd.DataFrame, conditions: list[FloatArray]) -> StatusArray:
-    each = [
-        statuses(table, ~np.isnan(values), f"{name}_status")
-        for name, values in zip(CONDITIONS, conditions, strict=True)
-    ]
-    return np.asarray(np.maximum.reduce(each), dtype=np.int8)

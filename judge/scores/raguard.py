@@ -23,7 +23,7 @@ import pandas as pd
 from judge.errors import BadInput
 from judge.scores.compare import combined
 from judge.scores.score import Score, scored
-from judge.scores.tables import coded, column, replied, statuses, units
+from judge.scores.tables import coded, column, statuses, unanswered, units
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
@@ -100,8 +100,8 @@ def settings(answers: pd.DataFrame, *, outside: Outside = "wrong") -> dict[str, 
     """Accuracy in each setting, by the setting's name: zero, rag_1, rag_5, oracle, misleading.
 
     A = share of answers that are the gold verdict. An answer outside the options is `wrong`, as in the
-    paper, and so is a reply that could not be read (unparsed, refused, truncated); `unscored` takes both
-    out. A call that failed is no answer and never counts as one. Misleading only = the oracle rows
+    paper, and so is no answer and a reply that could not be read (unparsed, refused, truncated); `unscored` takes
+    them out. A call that failed is no answer and never counts as one. Misleading only = the oracle rows
     whose document is misleading, when there is no condition of that name.
     """
     codes, conditions = pd.factorize(column(answers, "condition", "answers"))
@@ -123,7 +123,8 @@ def drops(found: dict[str, Setting]) -> list[Score]:
 
     drop                       A - A_zero, against all claims, as in the paper
     drop_relative              (A - A_zero) / A_zero
-    drop_same_claims           A_zero over the claims of this setting only, each once
+    drop_same_claims           both over the claims that have a value in both only (a claim without a ranking, or
+                               without a document, has none here), A_zero each once
     drop_relative_same_claims  the same, relative
     drop_same_answers          A_zero once for each answer of this setting: a claim with ten documents ten times
 
@@ -139,12 +140,15 @@ def drops(found: dict[str, Setting]) -> list[Score]:
         if name == "zero":
             continue
         score = setting.accuracy
-        same = zero.accuracy.where(zero.claims.isin(setting.claims))
+        shared = zero.accuracy.used & zero.claims.isin(setting.claims[score.used])
+        told = f"on the {int(shared.sum())} claims that have a value in both"
+        same = score.where(setting.claims.isin(zero.claims[shared])).noted(told)
+        alone = zero.accuracy.where(shared)
         drops += [
             combined(f"drop_{name}", [score, zero.accuracy], _difference),
             combined(f"drop_relative_{name}", [score, zero.accuracy], _relative),
-            combined(f"drop_same_claims_{name}", [score, same], _difference),
-            combined(f"drop_relative_same_claims_{name}", [score, same], _relative),
+            combined(f"drop_same_claims_{name}", [same, alone], _difference),
+            combined(f"drop_relative_same_claims_{name}", [same, alone], _relative),
             _same_answers(f"drop_same_answers_{name}", setting, zero),
         ]
     return drops
@@ -169,7 +173,7 @@ def _accuracy(answers: pd.DataFrame, outside: Outside) -> tuple[Score, BoolArray
     given = coded(column(answers, "label", "answers"), _TRUTH, "answer", fold=True, other=_OUTSIDE)
     gold = coded(column(answers, "gold", "answers"), _TRUTH, "claim verdict")
     status = statuses(answers, ~np.isnan(given))
-    off = (given == _OUTSIDE) | replied(status)
+    off = (given == _OUTSIDE) | unanswered(status)
     correct = np.where(np.isnan(given), np.nan, given == gold)
     correct[off] = 0.0 if outside == "wrong" else np.nan
     correct[np.isnan(gold)] = np.nan

@@ -33,8 +33,10 @@ SHARE = (0.0, 1.0)
 
 NOT_JUDGED = "not judged"
 TIED = "tied"
-STATUSES: tuple[str, ...] = (*(s.value for s in Status), TIED, NOT_JUDGED)
-"""Why a unit has no label: how its judgement ended, that several judges are tied, or that there is none."""
+NO_ANSWER = "no answer"
+STATUSES: tuple[str, ...] = (*(s.value for s in Status), TIED, NO_ANSWER, NOT_JUDGED)
+"""Why a unit has no label: how its judgement ended, that several judges are tied, that the system under test gave
+no answer, or that nobody was asked."""
 
 _OK = STATUSES.index(Status.OK)
 # More distinct rows than this are not worth collapsing: drawing counts costs more than drawing units.

@@ -4,8 +4,9 @@ A table is a DataFrame with one row a unit. Columns that occur everywhere:
     unit_id      the unit; twice is an error (choose one system, condition and repeat first)
     question_id  the cluster of intervals; absent or None: the unit is its own
     label        the label; None or nan: no label
-    status       how the judgement ended (a Status value, or "not judged"); absent: ok where there is a
-                 label, else not judged
+    status       how the judgement ended (a Status value, "no answer", or "not judged"); absent: ok where there
+                 is a label, else not judged
+    answered     of tables of answers: False for one that is empty or missing, which is a failure of the system
 Tables of parts (sentences, claims, citations) name their whole in a column such as answer_id.
 """
 
@@ -18,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.score import NOT_JUDGED, STATUSES, StatusArray
+from judge.scores.score import NO_ANSWER, NOT_JUDGED, STATUSES, StatusArray
 from judge.scores.units import Units
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.types import Status
@@ -86,6 +87,18 @@ def statuses(table: pd.DataFrame, known: BoolArray, name: str = "status") -> Sta
 def replied(status: StatusArray) -> BoolArray:
     """Rows whose judge replied without a usable label: unparsed, refused or truncated."""
     return np.isin(status, [STATUSES.index(s) for s in REPLIED])
+
+
+def unanswered(status: StatusArray) -> BoolArray:
+    """Rows of a system under test that are its failures: no answer, or a reply that is none. Not a call that failed."""
+    return np.isin(status, [STATUSES.index(s) for s in (*REPLIED, NO_ANSWER)])
+
+
+def empty(answers: pd.DataFrame) -> BoolArray:
+    """Answers that are empty or missing, by the optional column `answered`: failures of the system."""
+    if "answered" not in answers.columns:
+        return np.zeros(len(answers), dtype=bool)
+    return np.asarray(flags(answers["answered"], "answered") == 0, dtype=bool)
 
 
 def positions(parts: pd.Series, whole: Units, of: str, wholes: str) -> IntArray:

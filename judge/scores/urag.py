@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from judge.errors import BadInput
 from judge.scores.compare import over
 from judge.scores.score import Score, StatusArray, scored
-from judge.scores.tables import coded, column, flags
+from judge.scores.tables import coded, column, flags, unanswered
 from judge.scores.units import Units
 from judge.stats.conformal import Convention, calibrated, members
 from judge.stats.conformal import Score as ConformalScore
@@ -153,7 +153,7 @@ def sets(
 def scores(
     calibration: Choices, test: Choices, *, alpha: float = 0.1, convention: Convention = "exact"
 ) -> list[Score]:
-    """Accuracy (argmax, ties to the first letter); coverage and set size by LAC, by APS and averaged (section 4.4).
+    """Accuracy (argmax, ties to the first letter; what the system did not answer is wrong); coverage and set size by LAC, by APS and averaged (section 4.4).
 
     coverage = share of sets with the correct option; set_size = mean number of options in the set; empty_sets
     = share of empty ones (never APS under `urag_repo`, which then takes the top option).
@@ -172,12 +172,18 @@ def scores(
         kept = np.where(known, values, np.nan)
         return scored(measure, test.units, kept, test.status, why=NO_DISTRIBUTION, notes=tuple(notes))
 
+    failed = np.zeros(len(known), dtype=bool)
+    if test.status is not None:
+        failed = unanswered(test.status) & ~known & (test.correct >= 0)
     filled = np.where(np.isnan(test.probabilities), -1.0, test.probabilities)
     correct = np.maximum(test.correct, 0)
     covered = [kept[rows, correct].astype(np.float64) for kept in (made.lac, made.aps)]
     size = [kept.sum(axis=1).astype(np.float64) for kept in (made.lac, made.aps)]
+    right = np.where(failed, 0.0, np.where(known, filled.argmax(axis=1) == test.correct, np.nan))
+    status = None if test.status is None else np.where(failed, 0, test.status).astype(np.int8)
+    told = (f"{int(failed.sum())} questions without an answer are wrong",) if failed.any() else ()
     return [
-        score("accuracy", (filled.argmax(axis=1) == test.correct).astype(np.float64)),
+        scored("accuracy", test.units, right, status, why=NO_DISTRIBUTION, notes=(*notes, *told)),
         score("coverage_lac", covered[0]),
         score("coverage_aps", covered[1]),
         score("coverage", (covered[0] + covered[1]) / 2),

@@ -29,6 +29,7 @@ def test_micro_and_macro() -> None:
         "attribution_precision_macro": pytest.approx(5 / 8),
         "attribution_recall_macro": pytest.approx(4 / 5),
         "attribution_f1_macro": pytest.approx(40 / 57),
+        "attribution_invented_share": 0.0,
     }
 
 
@@ -87,6 +88,7 @@ def test_judged_citations() -> None:
         "judged_attribution_precision_macro": pytest.approx(1 / 4),
         "judged_attribution_recall_macro": pytest.approx(1 / 6),
         "judged_attribution_f1_macro": pytest.approx(1 / 5),
+        "judged_attribution_invented_share": 0.0,
     }
     # Partial at half: (1 + 0 + .5) / 3 and (1 + 0 + .5 + 0) / 4.
     half = numbers(attribution.judged(ANSWERS, SENTENCES, CITATIONS, partial=0.5))

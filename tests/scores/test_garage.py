@@ -54,6 +54,8 @@ def test_the_four_measures() -> None:
         "factuality": 0.5,
         "unadjusted_raf": 0.5,
         "raf": 0.25,
+        # 2/4 - 1/4.
+        "over_summarisation_gap": 0.25,
     }
 
 
@@ -99,16 +101,16 @@ def test_a_call_that_failed_is_no_reply() -> None:
     assert (found.n_units, found.coverage) == (3, 0.75)
 
 
-@pytest.mark.parametrize(
-    ("empty", "value", "n"), [("wrong", 0.5, 4), ("vacuous", 0.75, 4), ("unscored", 2 / 3, 3)]
-)
-def test_an_empty_answer(empty: Any, value: float, n: int) -> None:
-    # a4 is empty; F of the others: 1, 0, 1.
-    answers = ANSWERS.assign(n_sentences=[2, 2, 1, 0, 1, 1])
-    found = points(garage.factuality(answers, FULL[FULL["answer_id"] != "a4"], empty=empty))
-    assert found["unadjusted_factuality"].value == pytest.approx(value)
-    assert found["unadjusted_factuality"].n_units == n
-    assert f"1 empty answers: {empty}" in found["unadjusted_factuality"].notes
+def test_an_empty_answer_is_a_failure() -> None:
+    # a4 is empty, although the judge called it eligible. E: 1, 1, 0, 0 = 2/4; F: 1, 0, 1, 0 = 2/4; both: a1 = 1/4.
+    answers = ANSWERS.assign(n_sentences=[2, 2, 1, 0, 1, 1], answered=[True, True, True, False, True, True])
+    found = points(garage.factuality(answers, FULL[FULL["answer_id"] != "a4"]))
+    values = [found[m].value for m in ("eligibility", "unadjusted_factuality", "factuality")]
+    assert values == [0.5, 0.5, 0.25]
+    assert [found[m].n_units for m in found] == [4, 4, 4]
+    assert "1 empty or missing answers count as failures" in found["factuality"].notes
+    # It is no deflection either: of the answerable rows nobody declines now, a4 included.
+    assert numbers(garage.deflection(answers))["deflection_false_positive_rate"] == 0.0
 
 
 def test_sentences_that_were_not_judged_are_missed() -> None:
@@ -209,38 +211,43 @@ LABELS = st.sampled_from([*garage.GROUNDING, None])
 @settings(max_examples=50)
 @given(
     rows=st.lists(
-        st.tuples(st.sampled_from([*garage.ELIGIBLE, None]), st.lists(LABELS, max_size=4)),
+        st.tuples(
+            st.sampled_from([*garage.ELIGIBLE, None]),
+            st.lists(st.tuples(LABELS, LABELS), max_size=4),
+            st.sampled_from([0, 1, None]),
+            st.booleans(),
+        ),
         min_size=1,
         max_size=8,
     ),
-    lost=st.sets(st.integers(0, 31)),
-    empty=st.sampled_from(["wrong", "vacuous", "unscored"]),
     unparsed=st.sampled_from(["unscored", "facts"]),
 )
-def test_raf_is_at_most_factuality(rows: list[Any], lost: set[int], empty: Any, unparsed: Any) -> None:
-    """Fewer passages can only take support away from a sentence that is judged the same way."""
+def test_raf_is_at_most_factuality(rows: list[Any], unparsed: Any) -> None:
+    """Whatever the judge says about the relevant passages, missing labels and rows without any included."""
     answers = table(
-        "unit_id answerable eligibility n_sentences",
-        *((f"a{i}", True, eligible, len(labels)) for i, (eligible, labels) in enumerate(rows)),
-    )
-    sentences = [
-        (f"a{i}#s{j}", f"a{i}", label) for i, (_, labels) in enumerate(rows) for j, label in enumerate(labels)
-    ]
-    full = table("unit_id answer_id label", *sentences)
-    fewer = table(
-        "unit_id answer_id label",
+        "unit_id answerable eligibility n_sentences n_relevant answered",
         *(
-            (u, a, "unsupported" if n in lost and label == "supported" else label)
-            for n, (u, a, label) in enumerate(sentences)
+            (f"a{i}", True, eligible, len(labels), n_relevant, answered)
+            for i, (eligible, labels, n_relevant, answered) in enumerate(rows)
         ),
     )
-    found = points(garage.factuality(answers, full, fewer, empty=empty, unparsed=unparsed))
-    assert found["raf"].n_units == found["factuality"].n_units
-    for less, more in (
-        ("raf", "factuality"),
-        ("unadjusted_raf", "unadjusted_factuality"),
-        ("raf", "unadjusted_raf"),
-    ):
-        low, high = found[less], found[more]
-        if low.value is not None and high.value is not None and low.n_units == high.n_units:
-            assert low.value <= high.value + 1e-12
+    sides = [
+        table(
+            "unit_id answer_id label",
+            *(
+                (f"a{i}#s{j}", f"a{i}", both[side])
+                for i, (_, labels, _, _) in enumerate(rows)
+                for j, both in enumerate(labels)
+            ),
+        )
+        for side in (0, 1)
+    ]
+    found = points(garage.factuality(answers, *sides, unparsed=unparsed))
+    for prefix in ("", "unadjusted_"):
+        factuality, raf = found[f"{prefix}factuality"], found[f"{prefix}raf"]
+        assert factuality.n_units == raf.n_units
+        if raf.value is not None:
+            assert factuality.value is not None and raf.value <= factuality.value
+    if found["raf"].value is not None and found["factuality"].value is not None:
+        gap = found["factuality"].value - found["raf"].value
+        assert found["over_summarisation_gap"].value == pytest.approx(gap)
