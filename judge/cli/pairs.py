@@ -85,7 +85,7 @@ chained(build)
     default=0.73,
     show_default=True,
     type=click.FloatRange(0, 1),
-    help="A pair is kept when more than this share of its annotators says yes.",
+    help="A pair is kept when at least this share of its annotators says yes.",
 )
 @click.option("-n", "limit", default=50, show_default=True, type=click.IntRange(1), help="How many.")
 @db_option
@@ -124,5 +124,5 @@ def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: 
     ]
     emit_rows("pairs", shown, ["pair", "claim", "counter_claim", "yes", "votes", "kept"], False, as_csv)
     told = ", ".join(f"{n} {name}" for name, n in totals.items())
-    note(f"{len(found)} pairs: {told} (kept: more than {consensus:g} of the votes say yes)")
+    note(f"{len(found)} pairs: {told} (kept: at least {consensus:g} of the votes say yes)")
     return Exit.DONE

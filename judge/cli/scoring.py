@@ -22,6 +22,14 @@ def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     return value
 
 
+def once(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """The one value of an option: given several times it would silently be the last."""
+    if len(values) > 1:
+        told = f"{param.opts[0]} is given {len(values)} times ({', '.join(values)}): one at a time"
+        raise click.BadParameter(told, ctx, param)
+    return values[0] if values else None
+
+
 def rows_options(function: F) -> F:
     """Which rows, whose answers, which parts."""
     for option in (
@@ -32,11 +40,18 @@ def rows_options(function: F) -> F:
             "limit",
             metavar="N|P%",
             callback=amount,
-            help="The first N questions only, or a share of them (10%).",
+            help="The first N questions only, or a share of them (10%); pairs and parts of the data set stay together.",
         ),
         click.option("--dataset", help="The data set, when the study has several."),
-        click.option("--condition", help="Answers under this condition, when the system has several."),
-        click.option("--system", help="Whose answers, when several systems have some."),
+        click.option(
+            "--condition",
+            multiple=True,
+            callback=once,
+            help="Answers under this condition, when the system has several.",
+        ),
+        click.option(
+            "--system", multiple=True, callback=once, help="Whose answers, when several systems have some."
+        ),
     ):
         function = option(function)
     return function

@@ -157,7 +157,9 @@ def with_invented(sentences: pd.DataFrame, citations: pd.DataFrame) -> pd.DataFr
     columns = {
         name: np.concatenate(
             [
-                (citations[name] if name in citations else pd.Series(False, citations.index)).to_numpy(dtype=object),
+                (citations[name] if name in citations else pd.Series(False, citations.index)).to_numpy(
+                    dtype=object
+                ),
                 (more[name] if name in more else pd.Series(None, more.index)).to_numpy(dtype=object),
             ]
         )

@@ -90,7 +90,9 @@ def alce(
             bounds=SHARE,
         ),
     ]
-    false = invented_share("citation_invented_share", parts(citations, "citations", who, whole[of]), citations)
+    false = invented_share(
+        "citation_invented_share", parts(citations, "citations", who, whole[of]), citations
+    )
     return [*found, combined("alce_citation_f1", found, harmonic), false]
 
 

@@ -210,7 +210,9 @@ def _answerable(answers: pd.DataFrame) -> BoolArray:
     return answerable
 
 
-def _eligible(answers: pd.DataFrame, unparsed: Unparsed, nothing: BoolArray) -> tuple[FloatArray, StatusArray]:
+def _eligible(
+    answers: pd.DataFrame, unparsed: Unparsed, nothing: BoolArray
+) -> tuple[FloatArray, StatusArray]:
     eligible = coded(column(answers, "eligibility", "answers"), ELIGIBLE, "eligibility")
     eligible[nothing] = 0.0
     status = statuses(answers, ~np.isnan(eligible), "eligibility_status")
@@ -222,13 +224,17 @@ def _eligible(answers: pd.DataFrame, unparsed: Unparsed, nothing: BoolArray) -> 
 Ground = tuple[FloatArray, StatusArray, tuple[str, ...]]
 
 
-def _on_the_same_rows(full: Ground, relevant: Ground, answerable: BoolArray, paired: bool) -> dict[str, Ground]:
+def _on_the_same_rows(
+    full: Ground, relevant: Ground, answerable: BoolArray, paired: bool
+) -> dict[str, Ground]:
     """F_i and R_i where both are known; R_i is at most F_i."""
     f, f_status, f_notes = full
     r, r_status, r_notes = relevant
     more = int(((r > f) & answerable).sum())
     if more:
-        r_notes += (f"{more} answers hold against the relevant passages and not against all: not counted as held",)
+        r_notes += (
+            f"{more} answers hold against the relevant passages and not against all: not counted as held",
+        )
     status = np.where(np.isnan(f), f_status, r_status).astype(np.int8)
     r = np.where(np.isnan(f), np.nan, np.minimum(r, f))
     if not paired:

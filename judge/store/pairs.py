@@ -1,7 +1,7 @@
 """Pairs of a claim and its counter claim: new ones as items, and what people say about them.
 
-"Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG, anonymous submission): a pair is kept when more
-than 73 % of its annotators confirm it.
+"Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG, anonymous submission): a pair is kept when at least
+73 % of its annotators confirm it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class Checked:
     votes: int
 
     def kept(self, consensus: float) -> bool | None:
-        """Whether more than `consensus` of its annotators confirm it; None when nobody was asked."""
-        return None if not self.votes else self.yes / self.votes > consensus
+        """Whether at least `consensus` of its annotators confirm it; None when nobody was asked."""
+        # 73 of 100 are 0.73, whatever the last bit says.
+        return None if not self.votes else self.yes >= consensus * self.votes - 1e-9
 
 
 def add_pairs(store: Store, pairs: Iterable[NewPair], into: str | None = None) -> ImportReport:

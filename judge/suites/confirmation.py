@@ -79,7 +79,7 @@ def _pairs(study: Study) -> pd.DataFrame:
         if study.option("unchecked") == "drop":
             kept = [p for p in kept if p.votes]
         study.note(
-            f"{len(found)} pairs: {told['kept']} confirmed by more than {limit:g} of their annotators, "
+            f"{len(found)} pairs: {told['kept']} confirmed by at least {limit:g} of their annotators, "
             f"{told['dropped']} turned down (left out), {told['unchecked']} not checked by people "
             f"({'kept' if study.option('unchecked') == 'keep' else 'left out'})"
         )
@@ -160,20 +160,30 @@ def _answers(study: Study) -> pd.DataFrame:
     import numpy as np
 
     from judge.scores.score import NOT_JUDGED
+    from judge.suites.study import FAILURES
 
     of, made = _whose(study)
     table = study.items[["item_id"]].rename(columns={"item_id": "claim_id"})
     judged = study.labels("confirmation", of).set_index("item_id")
-    text = study.answers(of, "answer").set_index("item_id")["answer"].reindex(table["claim_id"])
+    there = study.answers(of, "answer").set_index("item_id")["answer"]
+    text = there.reindex(table["claim_id"])
     label = judged["label"].reindex(table["claim_id"]).map(_ANSWER)
     status = judged["status"].reindex(table["claim_id"])
-    if made is not None:  # what was refused or not readable has no answer to judge
+    # An answer is the system's to give: an empty one, one it refused or left out is not valid. What it was not asked
+    # yet, and what the judge refused, is missing.
+    valid = np.array([isinstance(t, str) and bool(t.strip()) for t in text], dtype=bool)
+    if made is not None:
         own = made.set_index("item_id")["status"].reindex(table["claim_id"])
-        status = status.where(status.notna(), own)
-        status = status.where(~(text.isna().to_numpy() & (status == "ok").to_numpy()), NOT_JUDGED)
+        waits = text.isna().to_numpy() & ~own.isin(FAILURES).to_numpy()
+        valid |= waits
+        status = status.where(~waits, own.where(own != "ok", NOT_JUDGED))
+    label = label.where(valid, None)
     table["label"] = label.where(label.notna(), None).to_numpy(dtype=object)
     table["status"] = status.where(status.notna(), NOT_JUDGED).to_numpy(dtype=object)
-    table["valid"] = np.array([bool(str(t).strip()) if isinstance(t, str) else True for t in text])
+    table["valid"] = valid
+    n = int((~valid).sum())
+    if n:
+        study.note(f"{n} claims have no answer of {of.system}, or an empty or refused one: not valid")
     return table
 
 
@@ -271,7 +281,7 @@ PAPER = Paper(
             "auto",
             "What the system under test is given: none, top:K ...; auto: the answers there are, else none.",
         ),
-        Option("consensus", "0.73", "Pairs that people checked stay above this share of yes; or: all."),
+        Option("consensus", "0.73", "Pairs that people checked stay from this share of yes on; or: all."),
         Option("unchecked", "keep", "Pairs that nobody has checked.", ("keep", "drop")),
         Option(
             "plot", "", "Write the scatter of SR, original against counter, to this SVG file.", writes=True

@@ -87,6 +87,20 @@ def last_run(study: Study, before: int) -> Run | None:
     return study.read[-1].run if len(study.read) > before else None
 
 
+def check_halves(study: Study, items: Sequence[str], split: Mapping[str, str] | None) -> None:
+    """Raises UsageError, before a model is asked anything, when the file's split leaves one side empty."""
+    if split is None:
+        return
+    of = [split.get(item) for item in items]
+    _refuse_empty(np.array([part == "calibration" for part in of], dtype=bool))
+
+
+def _refuse_empty(mask: BoolArray) -> None:
+    for half, name in ((mask, "calibrate on"), (~mask, "test")):
+        if not half.any():
+            raise UsageError(f"no question to {name}: see --split and --calibration, and -n")
+
+
 def halves(study: Study, found: urag.Choices, split: Mapping[str, str] | None) -> BoolArray:
     """True for what calibrates: the file's own split where items have one, else a random half of the questions.
 
@@ -102,9 +116,7 @@ def halves(study: Study, found: urag.Choices, split: Mapping[str, str] | None) -
         share = study.number("calibration")
         mask = urag.halves(list(questions), share, seed)
         study.note(f"calibrated on {share:g} of the questions, drawn with seed {seed}")
-    for half, name in ((mask, "calibrate on"), (~mask, "test")):
-        if not half.any():
-            raise UsageError(f"no question to {name}: see --split and --calibration, and -n")
+    _refuse_empty(mask)
     if not found.where(mask).known.any():
         raise BadInput(f"no question to calibrate on has label probabilities and a true label: {NONE}")
     return np.asarray(mask, dtype=bool)

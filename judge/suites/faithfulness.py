@@ -33,7 +33,7 @@ def read(study: Study) -> list[Score]:
             f"no system has answered anything in '{study.dataset}': see judge answers import"
         )
     study.finished(chosen)
-    answers = study.answers(chosen)
+    answers = study.all_answers(chosen, unanswered=study.option("unanswered"))
     claims = sentences = citations = None
     if study.part("claims"):
         claims = _claims(study, chosen, answers)
@@ -54,6 +54,8 @@ def read(study: Study) -> list[Score]:
         scores += faithfulness.factscore(answers, claims, gamma=int(study.number("gamma")))
     if citations is not None:
         lines = study.sentences(chosen).rename(columns={"answer_unit": "answer_id"})
+        false = study.invented(chosen).set_index("unit_id")["names"].map(len)
+        lines["invented"] = lines["unit_id"].map(false).fillna(0).to_numpy()
         marks = citations.assign(sentence_id=study.sentences_of(citations), alone=_full(citations["label"]))
         if sentences is not None:
             whole = sentences.set_index("unit_id")
@@ -73,7 +75,7 @@ def _uncited(study: Study) -> float | None:
 def _claims(study: Study, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
     """Claims with their labels; lists the decomposition, or making claims of it, as a step while there are none."""
     have = study.claim_counts()
-    without = answers[~answers["unit_id"].isin(have.index)]
+    without = answers[answers["answered"] & ~answers["unit_id"].isin(have.index)]
     if len(without):
         listed = study.labels("claim_decomposition", chosen)
         own = listed.set_index("unit_id").reindex(without["unit_id"])
@@ -119,6 +121,12 @@ PAPER = Paper(
         Option("gamma", "10", "FActScore's length penalty below so many facts; 0: none."),
         Option(
             "uncited", "undefined", "ALCE: precision of an answer that cites nothing.", ("undefined", "zero")
+        ),
+        Option(
+            "unanswered",
+            "wrong",
+            "Items that the system has no answer to: its failures, or not asked about.",
+            ("wrong", "left-out"),
         ),
         Option("several", "best", "TREC: which of a sentence's citations counts.", ("best", "first")),
     ),

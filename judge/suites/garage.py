@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from judge.scores.score import Score
     from judge.suites.chosen import Run
+    from judge.suites.rows import System
     from judge.suites.study import Study
 
 RELEVANT_TASK = {"answer": "grounding_relevant", "answer+related": "grounding_related"}
@@ -41,15 +42,17 @@ def read(study: Study) -> list[Score]:
             f"no system has answered anything in '{study.dataset}': see judge answers import"
         )
     study.finished(chosen)
-    answers = study.answers(chosen, "cited_passages" if study.part("attribution") else "")
+    cited = "cited_passages" if study.part("attribution") else ""
+    answers = study.all_answers(chosen, cited, study.option("unanswered"))
     answers["answerable"] = _answerable(study, answers)
     full = relevant = citations = None
     if _any(study, "eligibility", "factuality", "raf"):
         _join(answers, study.labels("eligibility", chosen, only=_ANSWERABLE), "eligibility")
-    if _any(study, "grounding", "factuality", "judged_attribution"):
+    if _any(study, "grounding", "factuality", "relevant", "raf", "judged_attribution"):
         full = _sentences(study.labels("grounding", chosen, only=_ANSWERABLE))
     if _any(study, "relevant", "raf") and _has_relevant(study):
         task, shown = _relevant_task(study)
+        answers["n_relevant"] = answers["item_id"].map(_relevant_counts(study)).to_numpy(dtype=float)
         relevant = _sentences(study.labels(task, chosen, only=_ANSWERABLE, own=shown))
     if study.part("deflection"):
         _join(answers, study.labels("deflection", chosen), "deflection")
@@ -61,9 +64,11 @@ def read(study: Study) -> list[Score]:
     if study.part("deflection"):
         scores += garage.deflection(answers)
     if study.part("attribution"):
-        scores += _cited(study, answers)
+        scores += _cited(study, answers, chosen)
     if citations is not None and full is not None:
         needed = full[full["label"] != "no_rad"]
+        false = study.invented(chosen).set_index("unit_id")["names"].map(len)
+        needed = needed.assign(invented=needed["unit_id"].map(false).fillna(0).to_numpy())
         own = citations[citations["sentence_id"].isin(needed["unit_id"])]
         asked = answers[answers["answerable"]]
         partial = study.number("partial-support")
@@ -141,6 +146,30 @@ def passage_labels(study: Study) -> pd.DataFrame:
     return passages.assign(label=label.astype(object).where(label.notna(), None))
 
 
+def _relevant_counts(study: Study) -> pd.Series:
+    """Item -> how many of its passages are relevant; nan where there may be one: none has a label, or a judge's is missing."""
+    import numpy as np
+    import pandas as pd
+
+    from judge.scores import garage
+
+    chosen: garage.RelevantSet = study.option("relevant-set")  # type: ignore[assignment]
+    table = study.passages() if chosen == "marked" else passage_labels(study)
+    table = _marked_as_relevant(study, table) if chosen == "marked" else table
+    relevant = pd.Series(garage.relevant_passages(table, chosen)).groupby(table["item_id"].to_numpy())
+    n, labelled, size = relevant.sum(), relevant.count(), relevant.size()
+    # Gold without a label says that there is no class; a judge without one says nothing.
+    known = labelled == size if study.option("relevance") == "judge" else labelled > 0
+    found = n.where((n > 0) | known, np.nan)
+    items = study.items["item_id"]
+    return found.reindex(items).where(items.isin(size.index).to_numpy(), 0.0)
+
+
+def _marked_as_relevant(study: Study, passages: pd.DataFrame) -> pd.DataFrame:
+    marks = passages["passage_id"].map(study.meta("evidence_relevant", "passages"))
+    return passages.assign(relevant=marks.map({"YES": True, "NO": False}).astype(object))
+
+
 def _has_relevant(study: Study) -> bool:
     if study.option("relevance") == "judge" or study.option("relevant-set") == "marked":
         return True
@@ -158,6 +187,7 @@ _OF_PART = {
     "factuality": "factuality",
     "unadjusted_raf": "relevant",
     "raf": "raf",
+    "over_summarisation_gap": "raf",
 }
 
 
@@ -175,13 +205,13 @@ def _factuality(
         full,
         relevant,
         unparsed=study.option("unparsed"),  # type: ignore[arg-type]
-        empty=study.option("empty"),  # type: ignore[arg-type]
         relevant_set=study.option("relevant-set"),  # type: ignore[arg-type]
+        paired=not study.asked.partial,
     )
     return [score for score in found if study.part(_OF_PART[score.measure])]
 
 
-def _cited(study: Study, answers: pd.DataFrame) -> list[Score]:
+def _cited(study: Study, answers: pd.DataFrame, chosen: System) -> list[Score]:
     """Cited ids against those of the human answer, or against the passages that the data set marks as cited."""
     from judge.scores import attribution
 
@@ -203,6 +233,8 @@ def _cited(study: Study, answers: pd.DataFrame) -> list[Score]:
     )
     table = answers.copy()
     table["cited"] = [json.loads(text) if isinstance(text, str) else [] for text in table["cited_passages"]]
+    false = study.invented(chosen).groupby("answer_unit")["names"].sum()
+    table["invented"] = table["unit_id"].map(false).astype(object)
     table["reference_cited"] = (
         table["item_id"].map(found).astype(object).where(table["item_id"].isin(found), None)
     )
@@ -231,8 +263,7 @@ def density(study: Study) -> Mapping[Any, Any]:
             f"--density-cuts is two numbers, as 0.3,0.7 or 1/3,2/3, not '{','.join(words)}'"
         ) from e
     if study.option("relevant-set") == "marked":
-        marks = table["passage_id"].map(study.meta("evidence_relevant", "passages"))
-        table["relevant"] = marks.map({"YES": True, "NO": False}).astype(object)
+        table = _marked_as_relevant(study, table)
     named = garage.density(table, study.option("relevant-set"), low=low, medium=medium)  # type: ignore[arg-type]
     questions = table.drop_duplicates("item_id").set_index("item_id")["question_id"]
     return dict(zip(questions.reindex(named.index), named, strict=True))
@@ -241,6 +272,7 @@ def density(study: Study) -> Mapping[Any, Any]:
 def several(found: Mapping[str, list[Score]]) -> list[Score]:
     """FACTS' rule for factuality: ineligible only when all judges say so, then the mean over judges."""
     from judge.scores import facts
+    from judge.scores.compare import combined
 
     scores: list[Score] = []
     for measure, grounded in (("factuality", "unadjusted_factuality"), ("raf", "unadjusted_raf")):
@@ -256,6 +288,10 @@ def several(found: Mapping[str, list[Score]]) -> list[Score]:
                 for s in each
                 if measure == "factuality" or "ineligible" not in s.measure
             ]
+    named = {score.measure: score for score in scores}
+    if {"factuality", "raf"} <= named.keys():
+        both = named["factuality"], named["raf"]
+        scores.append(combined("over_summarisation_gap", both, lambda a, b: a - b))
     return scores
 
 
@@ -270,14 +306,14 @@ PAPER = Paper(
         Part("factuality", ("eligibility", "grounding"), "eligible and grounded"),
         Part(
             "relevant",
-            ("grounding_relevant",),
+            ("grounding", "grounding_relevant"),
             "unadjusted RAF: grounded in relevant passages",
             ("grounding_related",),
         ),
         Part(
             "raf",
-            ("eligibility", "grounding_relevant"),
-            "eligible and grounded in relevant passages",
+            ("eligibility", "grounding", "grounding_relevant"),
+            "eligible and grounded in relevant passages; the over-summarisation gap",
             ("grounding_related",),
         ),
         Part("deflection", ("deflection",), "declining: true and false positives"),
@@ -298,7 +334,12 @@ PAPER = Paper(
             "A reply without a verdict: no value, or FACTS' rule.",
             ("unscored", "facts"),
         ),
-        Option("empty", "wrong", "An answer without a sentence.", ("wrong", "unscored", "vacuous")),
+        Option(
+            "unanswered",
+            "wrong",
+            "Items that the system has no answer to: its failures, or not asked about.",
+            ("wrong", "left-out"),
+        ),
         Option(
             "reference",
             "auto",

@@ -86,16 +86,45 @@ class Rows:
         order = (
             "min(rowid)"
             if self.asked.sample is None
-            else f"adjudge_shuffle({self.asked.sample}, question_id)"
+            else f"adjudge_shuffle({self.asked.sample}, {self._whole})"
         )
-        some = f"SELECT question_id FROM items WHERE {data} GROUP BY question_id ORDER BY {order}"
-        return f"{data} AND question_id IN ({some} LIMIT {self._limit(data)})"
+        some = f"SELECT {self._whole} FROM items WHERE {data} GROUP BY 1 ORDER BY {order} LIMIT {self._limit(data)}"
+        if self._has("json_extract(meta, '$.split') IN ('calibration', 'test')"):
+            # As large a share of every part, and something of each.
+            part = "min(json_extract(meta, '$.split'))"
+            place = f"row_number() OVER (PARTITION BY {part} ORDER BY {order})"
+            ranked = (
+                f"SELECT {self._whole} AS whole, {place} AS place, count(*) OVER (PARTITION BY {part}) AS size, "
+                f"{order} AS turn FROM items WHERE {data} GROUP BY 1"
+            )
+            some = (
+                f"SELECT whole FROM ({ranked}) ORDER BY place > 1, (place - 0.5) / size, turn "
+                f"LIMIT {self._limit(data)}"
+            )
+        if self._whole == "question_id":
+            return f"{data} AND question_id IN ({some})"
+        return f"{data} AND item_id IN (SELECT item_id FROM items WHERE {data} AND {self._whole} IN ({some}))"
+
+    @cached_property
+    def _whole(self) -> str:
+        """What a sample takes or leaves: a question, or that of the original claim where a pair has several questions."""
+        if not self._has("pair_id IS NOT NULL"):
+            return "question_id"
+        original = (
+            "SELECT o.question_id FROM items AS o WHERE o.dataset = items.dataset AND o.pair_id = items.pair_id "
+            "AND o.polarity = 'original' ORDER BY o.rowid LIMIT 1"
+        )
+        return f"coalesce(({original}), question_id)"
+
+    def _has(self, condition: str) -> bool:
+        query = f"SELECT 1 FROM items WHERE {self.data} AND {condition} LIMIT 1"
+        return self.store.conn.execute(query).fetchone() is not None
 
     def _limit(self, data: str) -> int:
         """How many questions a number or a share of them, as 10%, is; a part of a question counts as one."""
         if not str(self.asked.limit).endswith("%"):
             return int(str(self.asked.limit))
-        query = f"SELECT count(DISTINCT question_id) FROM items WHERE {data}"
+        query = f"SELECT count(DISTINCT {self._whole}) FROM items WHERE {data}"
         n = int(self.store.conn.execute(query).fetchone()[0])
         return math.ceil(round(float(str(self.asked.limit)[:-1]) * n / 100, 6))
 
@@ -184,6 +213,17 @@ class Rows:
     def sentences(self, of: System) -> pd.DataFrame:
         """unit_id, answer_unit of every sentence of a system's answers."""
         return self._units("sentence", of.where, "n answer_id")
+
+    def invented(self, of: System) -> pd.DataFrame:
+        """unit_id (of a sentence), answer_unit, names: the cited names of each sentence that stand for no passage."""
+        query = (
+            "SELECT s.rowid, a.rowid, json_extract(s.span, '$.unknown') FROM units AS s JOIN units AS a "
+            "ON a.unit_id = s.answer_id WHERE s.kind = 'sentence' AND json_extract(s.span, '$.unknown') IS NOT NULL "
+            f"AND s.answer_id IN (SELECT answer_id FROM unit_texts WHERE kind = 'answer' AND {of.where} AND {self.scope})"
+        )
+        found = frame(self.store.conn, query, [], "n answer_n names")
+        found["names"] = [json.loads(text) for text in found["names"]]
+        return found.rename(columns={"n": "unit_id", "answer_n": "answer_unit"})
 
     def claim_counts(self) -> pd.Series:
         """How many claims each answer has, by its unit; answers without any are not in it."""

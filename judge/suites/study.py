@@ -16,7 +16,7 @@ import pandas as pd
 from judge.errors import UsageError
 from judge.prompts.load import Task, load_task
 from judge.runner import contexts
-from judge.scores.score import NOT_JUDGED
+from judge.scores.score import NO_ANSWER, NOT_JUDGED
 from judge.store.export import stored_task
 from judge.store.study import Store
 from judge.suites import chosen
@@ -27,6 +27,9 @@ from judge.suites.reading import Reading
 from judge.suites.rows import PARTS, System
 from judge.suites.steps import FALLBACK_MODEL, Step
 from judge.types import Status
+
+FAILURES = (str(Status.UNPARSED), str(Status.REFUSED), str(Status.TRUNCATED))
+"""How a call to the system under test ends that brings no answer, and is its own failure."""
 
 
 @dataclass(slots=True)
@@ -158,7 +161,16 @@ class Study(Reading):
             items["label"] = told.reindex(items["item_id"]).to_numpy(dtype=object)
             there = items["item_id"].isin(told.index).to_numpy()
             items.loc[~there, "label"] = None
-            items["status"] = np.where(there, str(Status.OK), NOT_JUDGED)
+            items["status"] = np.where(there, str(Status.OK), NOT_JUDGED).astype(object)
+            if not there.all():
+                # What could have been answered and was not is a failure; the others were not asked.
+                given_to = contexts.contexts(self.store, given)
+                failed = ~there & items["item_id"].isin(given_to).to_numpy()
+                items.loc[failed, "status"] = NO_ANSWER
+                if failed.any():
+                    self.note(
+                        f"{system} has no answer to {int(failed.sum())} items under '{given.name}': they count as wrong"
+                    )
             return items
         found = self._best(runs, items["unit_id"].to_numpy(), loaded.spec.questions[0].field)
         missing = put(items, found)
@@ -191,6 +203,33 @@ class Study(Reading):
                     f"{int(missing.sum()) - fit} items have nothing to give under '{given.name}': no answer"
                 )
         return items
+
+    def all_answers(self, of: System, columns: str = "", unanswered: str = "wrong") -> pd.DataFrame:
+        """`answers` with a column `answered`, and a row for every item that the system has no answer to.
+
+        `answered` is False for what is empty or missing: a failure of the system. The row of a missing answer has
+        its item's unit. An item that a run of this study has not asked about yet, or could not reach the model for, is
+        no failure and not in the table; nor is, with `unanswered` "left-out", any that has no answer.
+        """
+        found = self.answers(of, f"answer {columns}".strip())
+        found["answered"] = found.pop("answer").map(lambda text: bool(text.strip())).astype(bool)
+        items = self._units("item", "question IS NOT NULL OR claim IS NOT NULL", "n item_id question_id")
+        lacking = items[~items["item_id"].isin(found["item_id"])]
+        runs = [r for r in self.runs if r.serves({"context": of.condition, "system": of.system})]
+        if runs and len(lacking):
+            # Made here: only what was asked and brought no answer is one that failed.
+            _, status, _ = self._best(runs[:1], lacking["unit_id"].to_numpy(), "")
+            self.read.pop()
+            lacking = lacking[np.isin(status, FAILURES)]
+        if not len(lacking):
+            return found
+        told = f"{of.system} has no answer to {len(lacking)} of {len(items)} items"
+        if unanswered == "left-out":
+            self.note(f"{told}: left out")
+            return found
+        self.note(f"{told}: they count as failures")
+        missing = lacking.assign(answered=False)
+        return pd.concat([found, missing.reindex(columns=found.columns)], ignore_index=True)
 
     def finished(self, of: System) -> None:
         """Note the step that is left of generating these answers, when a run of this study was making them."""

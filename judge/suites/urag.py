@@ -27,10 +27,12 @@ _SHOWN = ("accuracy", "coverage", "set_size")
 def read(study: Study) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import urag
-    from judge.suites.distributions import alpha_of, convention_of, halves
+    from judge.suites.distributions import alpha_of, check_halves, convention_of, halves
 
     alpha, convention = alpha_of(study), convention_of(study)
     questions = _questions(study)
+    split = _split(study)
+    check_halves(study, list(questions), split)
     context = study.option("context")
     answered = _answered(study, context, questions)
     other = study.option("calibrate-on")
@@ -45,7 +47,7 @@ def read(study: Study) -> list[Score]:
     if study.part("ratio") or study.part("alone"):
         alone = answered if context == "none" else _answered(study, "none", questions)
     study.check()
-    mask = halves(study, answered, _split(study))
+    mask = halves(study, answered, split)
     study.note(f"context {context}; probabilities renormalised over each question's own options")
 
     def scores(cal: Choices, test: Choices) -> list[Score]:

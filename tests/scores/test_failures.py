@@ -48,7 +48,9 @@ def test_raf_of_answers_that_rest_on_outdated_and_related_passages() -> None:
     needless = full.assign(label=["supported", "supported", "no_rad"])
     assert points(garage.factuality(answers, needless, relevant))["raf"].value == pytest.approx(2 / 3)
     # Without a label in `full` nothing is known of a3: both leave it out.
-    unknown = points(garage.factuality(answers, full.assign(label=["supported", "supported", None]), relevant))
+    unknown = points(
+        garage.factuality(answers, full.assign(label=["supported", "supported", None]), relevant)
+    )
     assert (unknown["raf"].value, unknown["raf"].n_units, unknown["factuality"].n_units) == (0.5, 2, 2)
 
 

@@ -1,0 +1,163 @@
+"""Failures of systems and of judges in a study, for every paper: what once made bad systems look good."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.formats import garage_row, raguard, write_jsonl
+from tests.suites.helpers import Judge, answers, give, score
+
+
+def garage_study(judge: Judge, folder: Path, classes: list[list[str]]) -> None:
+    rows = [garage_row(f"g{n}", found) for n, found in enumerate(classes)]
+    judge("items", "import", "garage", write_jsonl(folder / "g.jsonl", rows))
+
+
+def test_answers_on_outdated_and_related_passages(judge: Judge, tmp_path: Path) -> None:
+    garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION"], ["OUTDATED"], ["RELATED-INFORMATION"]])
+    answers(judge, tmp_path, [(f"g{n}", "m", "full", "It is so [cite_1].") for n in range(3)])
+    units = [f"garage:g{n}@m@full" for n in range(3)]
+    give("eligibility", dict.fromkeys(units, "No Issues"))
+    give("grounding", {f"{unit}#s0": "supported" for unit in units})
+    give("grounding_relevant", {f"{units[0]}#s0": "supported"})
+    found = score(judge, "garage", "--part", "raf", "--part", "factuality")
+    # All three are supported by their passages; only g0's is one that answers: RAF 1/3 on the same three rows.
+    assert (found.value("factuality"), found["factuality"]["n_units"]) == (1.0, 3)
+    assert (found.value("raf"), found["raf"]["n_units"]) == (pytest.approx(1 / 3), 3)
+    assert found.value("over_summarisation_gap") == pytest.approx(2 / 3)
+    # With related passages two of three count; the judge is asked about those alone.
+    give("grounding_related", {f"{unit}#s0": "supported" for unit in (units[0], units[2])})
+    more = score(judge, "garage", "--part", "raf", "--relevant-set", "answer+related")
+    assert more.value("raf") == pytest.approx(2 / 3)
+    # The judge calls the first passage relevant and the second not; its third reply cannot be read.
+    classes = ("ANSWER-THE-QUESTION", "OUTDATED", "unparsed")
+    run = give("garage_relevance", {f"garage:g{n}/cite_1": label for n, label in enumerate(classes)})
+    shown = {"relevant": f"{run}:answer"}
+    give("grounding_relevant", {f"{units[0]}#s0": "supported"}, options=shown)
+    own = score(judge, "garage", "--part", "raf", "--relevance", "judge")
+    # g2 may have a relevant passage: no value. g0 1, g1 0.
+    assert (own.value("raf"), own["raf"]["n_units"]) == (0.5, 2)
+
+
+@pytest.mark.parametrize("said", ["", None], ids=["empty", "missing"])
+def test_nine_of_ten_answers_say_nothing(judge: Judge, tmp_path: Path, said: str | None) -> None:
+    garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION"]] * 10)
+    rows = [("g0", "m", "full", "It is so [cite_1].")]
+    rows += [(f"g{n}", "m", "full", said) for n in range(1, 10) if said is not None]
+    answers(judge, tmp_path, [*rows, ("g1", "human", "full", "So [cite_1].")])
+    unit = "garage:g0@m@full"
+    give("eligibility", {unit: "No Issues"})
+    give("grounding", {f"{unit}#s0": "supported"})
+    give("grounding_relevant", {f"{unit}#s0": "supported"})
+    give("deflection", {unit: "attempted"})
+    give("citation_each", {f"{unit}#s0/cite_1": "full"})
+    found = score(judge, "garage")
+    for name in ("eligibility", "unadjusted_factuality", "factuality", "raf"):
+        assert (found.value(name), found[name]["n_units"], found[name]["coverage"]) == (0.1, 10, 1.0), name
+    assert found.value("deflection_false_positive_rate") == 0.0
+    # g1's human answer cites a passage, which nobody here cites: recall 0 of 1.
+    assert found.value("attribution_recall_micro") == 0.0
+    if said is None:
+        assert "m has no answer to 9 of 10 items: they count as failures" in found.document["notes"]
+        asked = score(judge, "garage", "--unanswered", "left-out", "--part", "eligibility")
+        assert (asked.value("eligibility"), asked["eligibility"]["n_units"]) == (1.0, 1)
+
+
+def test_citations_of_passages_that_do_not_exist(judge: Judge, tmp_path: Path) -> None:
+    garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION", "IRRELEVANT"]])
+    said = "It is so [cite_1][cite_7][cite_8][cite_9]."
+    answers(judge, tmp_path, [("g0", "m", "full", said), ("g0", "human", "full", "So [cite_1].")])
+    unit = "garage:g0@m@full#s0"
+    give("grounding", {unit: "supported"})
+    give("citation_each", {f"{unit}/cite_1": "full"})
+    give("citation_support", {unit: "full"})
+    parts = ("--part", "attribution", "--part", "judged_attribution")
+    found = score(judge, "garage", *parts)
+    # One of four citations is a passage, and right.
+    assert found.value("attribution_precision_micro") == 0.25
+    assert found.value("attribution_invented_share") == 0.75
+    assert found.value("judged_attribution_precision_micro") == 0.25
+    assert found.value("judged_attribution_recall_micro") == 1.0
+    alce = score(judge, "faithfulness", "--part", "alce", "--part", "trec", "--partial")
+    # A sentence with an invented citation is not recalled, and none of its citations is precise.
+    assert (alce.value("alce_citation_recall"), alce.value("alce_citation_precision")) == (0.0, 0.0)
+    assert alce.value("citation_invented_share") == 0.75
+    assert alce.value("trec_support_precision") == 0.25
+
+
+def test_a_judges_refusal_is_missing_and_a_systems_is_not(judge: Judge, tmp_path: Path) -> None:
+    rows = [{"pair_id": f"p{n}", "original": f"Claim {n}.", "counter": f"No claim {n}."} for n in range(3)]
+    judge("items", "import", "claim-pairs", write_jsonl(tmp_path / "c.jsonl", rows), "--dataset", "c")
+    claims = [f"p{n}-{side}" for n in range(3) for side in ("original", "counter")]
+    said = ["Yes."] * 4 + ["Yes.", ""]
+    answers(judge, tmp_path, [(c, "s", "none", text) for c, text in zip(claims, said, strict=True)])
+    labels = ("yes", "yes", "yes", "refused", "yes")
+    give("confirmation", {f"c:{c}@s@none": label for c, label in zip(claims, labels, strict=False)})
+    found = score(judge, "confirmation", "--part", "answers", "--partial")
+    # p0 is biased. The judge refused an answer of p1: nothing is known. An answer of p2 is empty: not valid.
+    assert (found.value("cbr"), found["cbr"]["n_units"]) == (1.0, 1)
+    assert (found.value("valid_pairs"), found["valid_pairs"]["coverage"]) == (0.5, pytest.approx(2 / 3))
+
+
+def test_claims_without_a_ranking_are_in_no_drop_on_the_same_claims(judge: Judge, tmp_path: Path) -> None:
+    judge("items", "import", "raguard", *raguard(tmp_path))
+    run = tmp_path / "own.run"
+    run.write_text("1 Q0 2 1 3 own\n3 Q0 4 1 3 own\n", "utf-8")
+    judge("rankings", "import", "--stage", "retrieve", run)
+    # Claims 1 true, 2 and 3 false. Without documents 1 and 2 right; with the first one 1 wrong, 3 right.
+    give(
+        "verdict",
+        {"raguard:1": "true", "raguard:2": "false", "raguard:3": "true"},
+        options={"context": "none", "system": "m"},
+    )
+    given = {"context": "top:1:own:retrieve", "system": "m"}
+    give("verdict", {"raguard:1": "false", "raguard:3": "false"}, options=given)
+    found = score(judge, "raguard", "-m", "m", "--k", "1", "--part", "zero", "--part", "rag")
+    # On claims 1 and 3: 1/2 against 1/2. Against all claims, as the paper does: 1/2 - 2/3.
+    assert found.value("drop_same_claims_rag_1") == 0.0
+    assert found.value("drop_rag_1") == pytest.approx(-1 / 6)
+
+
+@pytest.mark.parametrize("command", [("score", "garage"), ("suite", "garage", "-m", "scripted/hash")])
+def test_two_systems_are_refused(judge: Judge, tmp_path: Path, command: tuple[str, ...]) -> None:
+    garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION"]])
+    told = judge(*command, "--system", "a", "--system", "b", code=2).err
+    assert "--system is given 2 times (a, b)" in told
+    assert "--condition is given" in judge(*command, "--condition", "a", "--condition", "b", code=2).err
+
+
+@pytest.mark.parametrize("sample", [(), ("--sample", "1"), ("--sample", "2")], ids=["first", "1", "2"])
+def test_a_sample_takes_whole_pairs(judge: Judge, tmp_path: Path, sample: tuple[str, ...]) -> None:
+    rows = [{"pair_id": f"p{n}", "original": f"Claim {n}.", "counter": f"No claim {n}."} for n in range(15)]
+    judge("items", "import", "claim-pairs", write_jsonl(tmp_path / "c.jsonl", rows), "--dataset", "c")
+    sides = ("original", "counter")
+    answers(judge, tmp_path, [(f"p{n}-{side}", "s", "none", "Yes.") for n in range(15) for side in sides])
+    give("confirmation", {f"c:p{n}-{side}@s@none": "yes" for n in range(15) for side in sides})
+    found = score(judge, "confirmation", "--part", "answers", "-n", "5", *sample)
+    assert (found["cbr"]["n_units"], found["cbr"]["coverage"]) == (5, 1.0)
+
+
+def test_a_sample_of_urag_has_both_parts(judge: Judge, tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": f"{part}{n}",
+            "question": f"Which is it, {part}{n}?",
+            "options": {"A": "one", "B": "two"},
+            "correct": "A",
+            "split": part,
+        }
+        for part in ("calibration", "test")
+        for n in range(30)
+    ]
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "u.jsonl", rows), "--dataset", "u")
+    for more in ((), ("--sample", "3")):
+        options = ("--option", "logprobs=1", "--alpha", "0.4", "--context", "none", "--part", "sets")
+        done = judge("suite", "urag", "-m", "scripted/hash", *options, "-n", "20", *more, "--json")
+        assert '"n_units": 10' in done.out
+    # A file with one part only is refused before a model is asked anything.
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "v.jsonl", rows[:30]), "--dataset", "v")
+    before = judge("runs", "list").out
+    done = judge("suite", "urag", "-m", "scripted/hash", *options, "--dataset", "v", code=2)
+    assert "no question to test" in done.err and judge("runs", "list").out == before
