@@ -10,6 +10,7 @@ import click
 from annotate.cli._source import check_measures, panels, source_options
 from judge.console import emit_json, emit_rows, note, output_options
 from judge.errors import Exit, UsageError
+from judge.labels.words import HELP
 
 if TYPE_CHECKING:
     from annotate.agreement import Agreement
@@ -35,8 +36,7 @@ COLUMNS = (
 @click.option(
     "--reference",
     metavar="NAME",
-    help="What judges are held against: decided (a lead's decisions, and what people agree on elsewhere), gold, "
-    "majority (of the people) or an annotator. Default: the first of these that there is.",
+    help=f"What judges are held against: {HELP}. Default: decided, else gold, else majority.",
 )
 @click.option("--per-class", is_flag=True, help="Precision, recall and F1 of each judge, label by label.")
 @click.option(
@@ -153,7 +153,7 @@ def _field(result: Agreement) -> dict[str, Json]:
         "annotators": [
             {
                 "annotator": name,
-                "kind": str(panel.kinds.get(name, name)),
+                "kind": panel.kind(name),
                 "n_labels": int((panel.labels_of(name) >= 0).sum()),
                 "shares": result.shares.get(name),
             }

@@ -10,6 +10,7 @@ import click
 from annotate.cli._targets import FORMATS, targets, write
 from judge.console import db_option, note, visible
 from judge.errors import Exit, UsageError
+from judge.labels.words import HELP
 
 EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 
@@ -30,8 +31,7 @@ EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 @click.option(
     "--reference",
     metavar="NAME",
-    help="What judges are held against: decided (a lead's decisions, and what people agree on elsewhere), gold, "
-    "majority (of the people) or an annotator. Default: the first of these that there is.",
+    help=f"What judges are held against: {HELP}. Default: decided, else gold, else majority.",
 )
 @click.option(
     "--epsilon",

@@ -83,7 +83,7 @@ def corrected(store: Store, subject: Subject) -> Section:
         found = [
             _asked(subject, judge, e, weights) for make in ESTIMANDS for e in make(subject, judge, reference)
         ]
-        of_papers = papers.measures(store, subject, judge, weights)
+        of_papers = papers.measures(store, subject, judge)
         rows = [_row(e) for e in (*found, *of_papers.measures)]
         columns = [Column("estimand"), Column("judge only", "brief"), Column("human only", "brief")]
         columns += [Column("PPI++", "brief"), Column("lambda", "number"), Column("Rogan-Gladen", "brief")]

@@ -7,24 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from annotate.report.subject import Subject
-from annotate.store import ADJUDICATED
 from judge.errors import AdjudgeError, NothingToScore
-from judge.stats import MISSING, Estimand
+from judge.labels.held import Held
+from judge.stats import Estimand
 from judge.store import Store
 from judge.store.distractors import PREFIX
 from judge.suites import chosen
 from judge.suites.chosen import Run
 from judge.suites.paper import Asked, Paper, Part
 from judge.suites.papers import PAPERS
-
-if TYPE_CHECKING:
-    from judge.suites.people import Reference
-
+from judge.types import GOLD
 
 ABBREVIATIONS = {"raf", "sr", "cr", "cbr", "ragas", "alce", "trec"}
 
@@ -37,30 +33,24 @@ class Found:
     notes: list[str]
 
 
-def measures(store: Store, subject: Subject, judge: str, weights: Mapping[str, float]) -> Found:
-    """Every mean over units of every paper that rests on this judge's run; none for tasks that no paper asks for.
-
-    `weights`: see `annotate.report.batches`.
-    """
+def measures(store: Store, subject: Subject, judge: str) -> Found:
+    """Every mean over units of every paper that rests on this judge's run; none for tasks that no paper asks for."""
     run = next(r for r in chosen.all_runs(store) if r.run_id == subject.run_ids[judge])
     found = Found([], [])
-    parts = [
-        (paper, several) for paper in PAPERS.values() for several in _together(paper, run, bool(weights))
-    ]
+    weighted = bool(subject.panel.weights) and subject.reference_kind != GOLD
+    parts = [(paper, several) for paper in PAPERS.values() for several in _together(paper, run, weighted)]
     if not parts:
         return found
-    from judge.suites.people import Reference  # with pandas: not for tasks that no paper asks for
-
-    name, labels = _reference(subject)
-    given, own_weights = _by_number(store, labels, weights)
-    reference = Reference(name, {subject.field: given}, own_weights or None)
+    word = subject.reference_kind or ""
+    held = Held(store, subject.run_ids.get(word, word), subject.asked.batch)
+    own = held.weights(subject.field)
     places = _places(store, run)
     for paper, several in parts:
         for place in places:
             if not paper.present(store, place.dataset):
                 continue
             try:
-                sides = _sides(store, paper, several, run, place, reference)
+                sides = _sides(store, paper, several, run, place, held, own)
             except NothingToScore:
                 continue
             except AdjudgeError as e:
@@ -125,7 +115,13 @@ def _places(store: Store, run: Run) -> list[_Place]:
 
 
 def _sides(
-    store: Store, paper: Paper, parts: list[Part], run: Run, place: _Place, reference: Reference
+    store: Store,
+    paper: Paper,
+    parts: list[Part],
+    run: Run,
+    place: _Place,
+    held: Held,
+    weights: Mapping[int | str, float],
 ) -> list[Estimand]:
     from judge.suites.correction import beside
     from judge.suites.result import scores_of
@@ -141,35 +137,5 @@ def _sides(
         options=paper.reads(run),
     )
     scores, study = scores_of(store, paper, asked, None)
-    own = reference if all(len(part.tasks) == 1 for part in parts) else replace(reference, weights=None)
-    sides = beside(study, scores, own)
+    sides = beside(study, scores, held, weights if all(len(part.tasks) == 1 for part in parts) else {})
     return [one for one in sides.found if not np.isnan(one.judge).all()]
-
-
-def _reference(subject: Subject) -> tuple[str, dict[str, str]]:
-    """Whose labels of other fields are read, and the reference's labels of this one."""
-    from judge.suites.people import MAJORITY
-
-    reference = subject.reference or ""
-    majority = subject.reference_kind == "majority" and subject.majority is not None
-    codes, domain, units = subject.labels_of(reference), subject.panel.domain, subject.ratings.units
-    labels = {units[i]: domain[codes[i]] for i in range(len(codes)) if codes[i] != MISSING}
-    if subject.decided is not None and reference == subject.decided.name:
-        return ADJUDICATED, labels
-    return MAJORITY if majority else reference, labels
-
-
-def _by_number(
-    store: Store, labels: Mapping[str, str], weights: Mapping[str, float]
-) -> tuple[dict[int, str], dict[int | str, float]]:
-    """Labels and weights by the units' numbers; weights also by question, where its units have one weight."""
-    given: dict[int, str] = {}
-    found: dict[int | str, float] = {}
-    questions: dict[str, set[float]] = {}
-    for number, unit, question in store.conn.execute("SELECT rowid, unit_id, question_id FROM units"):
-        if unit in labels:
-            given[number] = labels[unit]
-        if unit in weights:
-            found[number] = weights[unit]
-            questions.setdefault(question, set()).add(weights[unit])
-    return given, found | {q: own.pop() for q, own in questions.items() if len(own) == 1}

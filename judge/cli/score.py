@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import click
 
 from judge.cli.compare import compare
 from judge.cli.scored import emit
-from judge.cli.scoring import asked, by_option, how, interval_options, paper_options, rows_options
+from judge.cli.scoring import F, asked, by_option, how, interval_options, paper_options, rows_options
 from judge.console import db_option, note, output_options, visible
 from judge.errors import Exit
+from judge.labels.words import HELP
 from judge.suites.paper import Paper
 from judge.suites.papers import PAPERS
 from judge.suites.steps import Incomplete
@@ -31,7 +33,35 @@ def score() -> None:
     """
 
 
+def _reference_options(paper: Paper) -> Callable[[F], F]:
+    """Whose labels correct the judge's; none for a paper that has another use for them."""
+
+    def add(function: F) -> F:
+        if _has_own(paper):
+            return function
+        for option in (
+            click.option("--batch", help="With --reference: only the labels of this annotation batch."),
+            click.option(
+                "--reference",
+                "--correct-by",
+                "reference",
+                metavar="WHO",
+                help=f"Correct the judge's means by labels of people (PPI++): {HELP}.",
+            ),
+        ):
+            function = option(function)
+        return function
+
+    return add
+
+
+def _has_own(paper: Paper) -> bool:
+    return any(option.name == "reference" for option in paper.options)
+
+
 def _command(paper: Paper) -> click.Command:
+    own = _has_own(paper)
+
     @click.command(paper.name, help=_help(paper), short_help=paper.title)
     @click.option(
         "-m",
@@ -48,11 +78,7 @@ def _command(paper: Paper) -> click.Command:
         type=click.Choice(["mean", "majority"]),
         help="Several judges: the mean over them, or their majority.",
     )
-    @click.option(
-        "--correct-by",
-        metavar="WHO",
-        help="Correct the judge's means by labels of people: gold, adjudicated, majority, or a name (PPI++).",
-    )
+    @_reference_options(paper)
     @click.option(
         "--partial", is_flag=True, help="Score what there is: units not judged yet lower the coverage."
     )
@@ -74,7 +100,8 @@ def _command(paper: Paper) -> click.Command:
                     asked(paper, options),
                     judges=options["judges"],
                     by=options["by"],
-                    correct_by=options["correct_by"],
+                    reference=None if own else options["reference"],
+                    batch=None if own else options["batch"],
                     **how(options),
                 )
             except Incomplete as missing:

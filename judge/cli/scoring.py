@@ -99,8 +99,9 @@ def paper_options(paper: Paper) -> Callable[[F], F]:
     def add(function: F) -> F:
         for o in reversed(paper.options):
             kind = click.Choice(o.choices) if o.choices else None
+            names = [f"--{name}" for name in (o.name, *o.other_names)]
             function = click.option(
-                f"--{o.name}", default=o.default, show_default=True, type=kind, help=o.help
+                *names, o.name.replace("-", "_"), default=o.default, show_default=True, type=kind, help=o.help
             )(function)
         return function
 

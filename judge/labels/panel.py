@@ -16,6 +16,7 @@ import numpy as np
 
 from judge.errors import BadInput, UsageError
 from judge.labels.values import NUMERIC
+from judge.labels.words import DECIDED, MAJORITY
 from judge.prompts.load import Task
 from judge.stats import METRICS, MISSING, Ratings, class_agreement, majority, measures, scores_alpha
 from judge.stats.bootstrap import How
@@ -23,8 +24,6 @@ from judge.stats.metrics import metric_key
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.types import AnnotatorKind, Measure
 
-MAJORITY = "majority"
-DECIDED = "decided"
 # Past this many different numbers they are scores, not labels: nothing that counts labels is computed.
 MOST_LABELS = 200
 
@@ -91,6 +90,12 @@ class Panel:
     def of_kind(self, *kinds: str) -> list[str]:
         """The annotators of these kinds, in the order of the table."""
         return [name for name in self.ratings.annotators if self.kinds[name] in kinds]
+
+    def kind(self, name: str) -> str:
+        """Who a column of `table` is: human, judge, gold, adjudicated, majority or decided."""
+        if name in self.kinds:
+            return str(self.kinds[name])
+        return DECIDED if self.decided is not None and name == self.decided.name else MAJORITY
 
     @cached_property
     def people(self) -> list[str]:

@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from judge.errors import UsageError
-from judge.labels.panel import DECIDED, MAJORITY, Panel
+from judge.labels.panel import Panel
+from judge.labels.words import ALIASES, DECIDED, MAJORITY
 from judge.types import GOLD, AnnotatorKind
-
-WORDS = (GOLD, DECIDED, MAJORITY)
-ALIASES = {"adjudicated": DECIDED}
-"""Decisions of a lead alone are the hardest units: who asks for them gets what people agree on beside them."""
-HELP = "gold, decided (a lead's decisions, and what people agree on elsewhere), majority (of the people), or a name"
 
 
 @dataclass(frozen=True)

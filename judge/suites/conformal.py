@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judge.errors import BadInput, UsageError
+from judge.labels.words import HELP
 from judge.suites.paper import Option, Paper, Part
 from judge.suites.urag import SPLITTING
 
@@ -49,8 +50,8 @@ def read(study: Study) -> list[Score]:
     known: BoolArray = np.asarray(found.correct >= 0, dtype=bool)
     if not known.any():
         raise BadInput(
-            f"no unit of {task} has a label '{field}' by '{study.option('truth')}': conformal sets need true labels "
-            "(import gold, or name people's with --truth)"
+            f"no unit of {task} has a label '{field}' by '{study.option('reference')}': conformal sets need true labels "
+            "(import gold, or name people's with --reference)"
         )
     told = found.where(known)
     mask = halves(study, told, None)
@@ -70,6 +71,7 @@ def read(study: Study) -> list[Score]:
 
 def _truth(study: Study, task: str, letters: list[str]) -> tuple[dict[int, str], dict[str, str], str]:
     """Unit number -> its name, name -> true label, and the field."""
+    from judge.labels.held import Held
     from judge.suites.frames import frame
 
     loaded = study.loaded(task)
@@ -80,9 +82,8 @@ def _truth(study: Study, task: str, letters: list[str]) -> tuple[dict[int, str],
         [loaded.spec.unit],
         "n name",
     )
-    query = "SELECT unit_id, value FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first' AND repeat = 0"
-    rows = study.store.conn.execute(query, [study.option("truth"), field])
-    truth = {unit: value for unit, value in rows if value in letters}
+    given = Held(study.store, study.option("reference")).labels(field, loaded.name)
+    truth = {unit: value for unit, value in given.items() if value in letters}
     return dict(zip(units["n"].tolist(), units["name"], strict=True)), truth, field
 
 
@@ -135,7 +136,7 @@ PAPER = Paper(
     ),
     options=(
         Option("task", "", "The task whose labels are meant, as stance."),
-        Option("truth", "gold", "Whose labels are true: gold, adjudicated, or an annotator."),
+        Option("reference", "gold", f"Whose labels are true: {HELP}.", other_names=("truth", "correct-by")),
         Option("by-score", "lac", "The score that ambiguity goes by.", ("lac", "aps")),
         Option("ambiguous", "", "Write the ambiguous units with their sets to this CSV file.", writes=True),
         *SPLITTING,

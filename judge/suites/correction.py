@@ -7,18 +7,22 @@ nobody's labels are enough for (a citation that can be looked up, an empty answe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from judge.labels.held import Held
 from judge.scores.score import NOT_JUDGED, SHARE, STATUSES, Score, mean
 from judge.stats import Corrected, Estimand
 from judge.stats.ratings import BoolArray, FloatArray
-from judge.suites.people import NOBODY, People, Reference, check
+from judge.suites.paper import Part
+from judge.suites.people import People
 from judge.suites.study import Study
 from judge.types import Json, Status
+
+Weights = Mapping[int | str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +62,53 @@ class Correction:
         }
 
 
-def corrected(study: Study, scores: Sequence[Score], reference: str, confidence: float) -> Correction:
-    """The judge's `scores` beside those that the labels of `reference` give, and both together.
+def corrected(study: Study, scores: Sequence[Score], held: Held, confidence: float) -> Correction:
+    """The judge's `scores` beside those that the labels of a reference give, and both together."""
+    each = [beside(*side) for side in _sides(study, scores, held)]
+    found = {one.measure: one.corrected(confidence) for sides in each for one in sides.found}
+    left_out = dict.fromkeys(name for sides in each for name in sides.left_out if name not in found)
+    notes = dict.fromkeys(note for sides in each for note in sides.notes)
+    return Correction(held.word, found, tuple(left_out), tuple(notes))
 
-    Raises UsageError when the study has no labels of it.
+
+def _sides(
+    study: Study, scores: Sequence[Score], held: Held
+) -> Iterator[tuple[Study, Sequence[Score], Held, Weights]]:
+    """The whole reading; parts on labels of one task by themselves, where these were drawn with unequal probabilities.
+
+    The probability of a unit to be labelled for two tasks is not that of either: such parts have no weights.
     """
-    check(study.store, reference)
-    sides = beside(study, scores, Reference(reference))
-    found = {one.measure: one.corrected(confidence) for one in sides.found}
-    return Correction(reference, found, sides.left_out, sides.notes)
+    asked, parts = study.asked, [p for p in study.paper.parts if study.part(p.name)]
+    weighted = {
+        task: own
+        for task in dict.fromkeys(p.tasks[0] for p in parts if len(p.tasks) == 1)
+        if (own := held.weights(study.loaded(task).spec.questions[0].field))
+    }
+    if not weighted or not any(score.value is mean for score in scores):
+        yield study, scores, held, {}
+        return
+    groups: dict[str, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(part.tasks[0] if len(part.tasks) == 1 else "", []).append(part)
+    for task, several in groups.items():
+        only = replace(asked, parts=tuple(p.name for p in several), partial=True)
+        some = Study(study.store, study.paper, only)
+        some.share(study)
+        yield some, study.paper.read(some), held, weighted.get(task, {})
 
 
-def beside(judge: Study, scores: Sequence[Score], reference: Reference) -> Sides:
-    """The `scores` that were read with the judge's labels beside people's, wherever they are means that rest on labels."""
+def beside(judge: Study, scores: Sequence[Score], held: Held, weights: Weights) -> Sides:
+    """The `scores` that were read with the judge's labels beside people's, wherever they are means that rest on labels.
+
+    `weights`: for how many units a labelled unit stands, by its number, or the units of a question, by its name.
+    """
     # Files that an option asks for hold the judge's numbers, and are written already.
     writing = {option.name for option in judge.paper.options if option.writes}
     options = {name: value for name, value in judge.asked.options.items() if name not in writing}
     quiet = replace(judge.asked, partial=True, options=options)
-    people = People(judge, quiet, reference)
+    people = People(judge, quiet, held)
     theirs = {score.measure: score for score in judge.paper.read(people)}
-    nobody = {score.measure: score for score in judge.paper.read(People(judge, quiet, Reference(NOBODY)))}
+    nobody = {score.measure: score for score in judge.paper.read(People(judge, quiet, None))}
     found, left_out, notes = [], [], list(people.notes)
     for score in scores:
         values = _aligned(score, theirs.get(score.measure))
@@ -91,7 +122,7 @@ def beside(judge: Study, scores: Sequence[Score], reference: Reference) -> Sides
         if known.any() and known[~np.isnan(own)].all():
             continue
         human = values[counted]
-        weights, told = _weights(score, counted, ~np.isnan(human), known, reference)
+        own_weights, told = _weights(score, counted, ~np.isnan(human), known, weights)
         notes += [told] if told and told not in notes else []
         found.append(
             Estimand(
@@ -99,7 +130,7 @@ def beside(judge: Study, scores: Sequence[Score], reference: Reference) -> Sides
                 own,
                 human,
                 score.units.clusters[counted],
-                weights,
+                own_weights,
                 score.binary,
                 SHARE if score.binary else score.bounds,
             )
@@ -119,7 +150,7 @@ def _counted(score: Score, human: FloatArray) -> BoolArray:
 
 
 def _weights(
-    score: Score, counted: BoolArray, labelled: BoolArray, known: BoolArray, reference: Reference
+    score: Score, counted: BoolArray, labelled: BoolArray, known: BoolArray, weights: Weights
 ) -> tuple[FloatArray | None, str]:
     """For how many units each labelled one stands; None when all stand for as many. And what to note.
 
@@ -127,13 +158,11 @@ def _weights(
     """
     own = np.ones(len(labelled))
     told = ""
-    if reference.weights:
+    if weights:
         ids = score.units.ids[counted]
         questions = score.units.questions[score.units.clusters[counted]]
         pairs = zip(ids, questions, strict=True)
-        found = np.array(
-            [reference.weights.get(i, reference.weights.get(q, np.nan)) for i, q in pairs], dtype=np.float64
-        )
+        found = np.array([weights.get(i, weights.get(q, np.nan)) for i, q in pairs], dtype=np.float64)
         if np.isnan(found[labelled & ~known]).any():
             told = f"{score.measure} is not weighted: units it rests on have no weight, or several"
         else:

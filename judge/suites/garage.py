@@ -215,7 +215,7 @@ def _cited(study: Study, answers: pd.DataFrame, chosen: System) -> list[Score]:
     """Cited ids against those of the human answer, or against the passages that the data set marks as cited."""
     from judge.scores import attribution
 
-    reference = study.option("reference")
+    reference = study.option("citations")
     found: Mapping[str, list[str]] = {}
     if reference in ("auto", "human"):
         found = study.human_citations()
@@ -341,7 +341,7 @@ PAPER = Paper(
             ("wrong", "left-out"),
         ),
         Option(
-            "reference",
+            "citations",
             "auto",
             "Whose citations are right (auto: human answers, else marked).",
             ("auto", "human", "marked"),

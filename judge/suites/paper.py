@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Option:
     """A choice between readings. Without `choices` any text is taken, and `read` checks it.
 
-    `writes`: it names a file to write, which changes no number.
+    `writes`: it names a file to write, which changes no number. `other_names` work on the command line too.
     """
 
     name: str
@@ -25,6 +25,7 @@ class Option:
     help: str
     choices: tuple[str, ...] = ()
     writes: bool = False
+    other_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import pandas as pd
 
 from judge.errors import UsageError
+from judge.labels.held import Held
 from judge.scores.published import Published, published
 from judge.scores.score import Score, by_stratum, measured_all
 from judge.stats.bootstrap import How
@@ -75,15 +76,17 @@ def score(
     *,
     judges: str | None = None,
     by: str | None = None,
-    correct_by: str | None = None,
+    reference: str | None = None,
+    batch: str | None = None,
     **how: Unpack[How],
 ) -> Result:
     """Read a paper's scores off the study and measure them.
 
-    `judges` (mean or majority) puts several judges together, `by` names strata, `correct_by` whose labels correct
-    the judge's (see `judge.suites.correction`). Raises Incomplete when labels or
+    `judges` (mean or majority) puts several judges together, `by` names strata, `reference` whose labels correct
+    the judge's (see `judge.labels`), those of one `batch` or all. Raises Incomplete when labels or
     answers are missing, UsageError when what was asked for is not there or not clear.
     """
+    held = None if reference is None else Held(store, reference, batch)
     scores, study = scores_of(store, paper, asked, judges)
     named = {ALL: scores}
     if by is not None:
@@ -111,7 +114,7 @@ def score(
         lines,
         study.notes,
         [p for p in published(paper.name) if any(is_of(p, name) for name in names)],
-        None if correct_by is None else corrected(study, scores, correct_by, how.get("confidence", 0.95)),
+        None if held is None else corrected(study, scores, held, how.get("confidence", 0.95)),
     )
 
 

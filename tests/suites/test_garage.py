@@ -103,7 +103,7 @@ def test_related_passages_are_another_task(judge: Judge) -> None:
 
 def test_citations_against_the_passages_that_people_marked(judge: Judge) -> None:
     label()
-    found = score(judge, "garage", "--reference", "marked", "--part", "attribution")
+    found = score(judge, "garage", "--citations", "marked", "--part", "attribution")
     # evidence_cited is YES for the ANSWER passages, cite_1 of g1 and g2: the same as the human answers cite.
     assert found.value("attribution_recall_micro") == 0.5
     assert "attribution: citations against those of evidence_cited" in found.document["notes"]

@@ -151,4 +151,4 @@ def test_what_is_no_mean_is_named(judge: Judge, tmp_path: Path) -> None:
 def test_an_unknown_name_is_refused_with_those_there_are(judge: Judge, study: None) -> None:
     people("eligibility", {"bob": {unit(0): "No Issues"}})
     done = judge("score", "garage", "--part", "eligibility", "--correct-by", "eve", code=2)
-    assert "no labels of such an annotator; there are: majority, gold, bob" in done.err
+    assert "no labels of such an annotator; there are: gold, majority, bob" in done.err

@@ -215,6 +215,6 @@ def test_ambiguous_units_of_a_judge(judge: Judge, judged: str) -> None:
 def test_what_conformal_needs(judge: Judge, judged: str) -> None:
     assert "needs --task" in judge("score", "conformal", code=2).err
     assert "no task 'nothing'" in judge("score", "conformal", "--task", "nothing", code=2).err
-    told = judge("score", *CONFORMAL, "--truth", "alice", code=1).err
-    assert "no unit of stance has a label 'stance' by 'alice'" in told
+    told = judge("score", *CONFORMAL, "--truth", "alice", code=2).err
+    assert "--reference alice: no labels of such an annotator; there are: gold" in told
     assert "has no set of labels" in judge("score", "conformal", "--task", "qa_answer", code=2).err
