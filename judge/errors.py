@@ -91,9 +91,13 @@ class KeyProblem(ProviderError):
 
 
 class Unreachable(ProviderError):
-    """No connection, a reset, or a time-out."""
+    """No connection, a reset, or a time-out. `sent` says whether the server may have the request."""
 
     retryable = True
+
+    def __init__(self, message: str, sent: bool = True) -> None:
+        super().__init__(message)
+        self.sent = sent
 
 
 class RateLimited(ProviderError):

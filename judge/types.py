@@ -175,11 +175,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call; None where the provider does not say."""
+    """Tokens of one call; None where the provider does not say. Input holds those of the cache and into it."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
+    written_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SHARED = (
-    "model", "limit", "where", "sample", "concurrency", "retry", "max_tokens", "max_output_tokens", "temperature",
+    "model", "limit", "where", "sample", "concurrency", "retry", "max_tokens", "max_cost", "max_time", "prices", "max_output_tokens", "temperature",
     "no_temperature", "seed", "same_model", "base_url", "settings", "timeout", "prompts", "db", "as_json",
 )  # fmt: skip
 

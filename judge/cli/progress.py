@@ -45,9 +45,10 @@ def line(live: Live, now: float) -> str:
     rate = fresh / max(now - live.started, 1e-9)
     left = f"{_duration(report.pending / rate)} left" if rate > 0 else "…"
     tokens = report.usage["input_tokens"] + report.usage["output_tokens"]
+    cost = f" · ${report.spent.cost:.2f}" if report.price is not None else ""
     bad = fresh - report.ended["ok"]
     return (
-        f"{report.done:,}/{report.units:,} · {rate:.1f}/s · {left} · {tokens:,} tokens · "
+        f"{report.done:,}/{report.units:,} · {rate:.1f}/s · {left} · {tokens:,} tokens{cost} · "
         f"{bad} without label · {live.gate.in_flight} of {int(live.gate.limit)} calls"
     )
 

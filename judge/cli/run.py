@@ -6,10 +6,12 @@ import asyncio
 import dataclasses
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.duration import Duration
 from judge.cli.models import provider_options
 from judge.cli.tasks import prompts_option
 from judge.console import db_option, emit_json, json_option, note, pairs, visible
@@ -50,7 +52,18 @@ STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
     help="Ask again where an earlier answer ended so (failed ones are always asked again).",
 )
 @click.option(
-    "--max-tokens", type=click.IntRange(1), help="Stop sending before this many tokens (in and out) are used."
+    "--max-tokens", type=click.IntRange(1), help="Never use more than this many tokens (in and out)."
+)
+@click.option(
+    "--max-cost", type=click.FloatRange(0, min_open=True), help="Never spend more than this many US dollars."
+)
+@click.option(
+    "--max-time", type=Duration(), metavar="TIME", help="Send nothing more after this long: 2h, 30m or 90s."
+)
+@click.option(
+    "--prices",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="JSON file of prices by model; default: list prices of the vendors.",
 )
 @click.option(
     "--max-output-tokens", default=512, show_default=True, type=click.IntRange(1), help="Longest reply."
@@ -111,6 +124,7 @@ def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
     """The plan that the command's options describe. Raises UsageError or TaskError."""
     from judge.prompts import load_task
     from judge.runner import Plan
+    from judge.runner.prices import read_prices
     from judge.runner.requests import Sampling
     from judge.store.selection import Selection
 
@@ -135,6 +149,9 @@ def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
         concurrency=options["concurrency"],
         retry=options["retry"],
         max_tokens=options["max_tokens"],
+        max_cost=options.get("max_cost"),
+        max_time=options.get("max_time"),
+        prices=read_prices(options["prices"]) if options.get("prices") else None,
     )
 
 
@@ -214,7 +231,19 @@ def summary(plan: Plan, report: Report) -> dict[str, Any]:
         "resumed": report.resumed,
         "seconds": round(report.seconds, 3),
         "tokens": dict(report.usage),
+        "cost": cost_of(report),
         "stopped": report.stopped,
+    }
+
+
+def cost_of(report: Report) -> dict[str, Any] | None:
+    """What the invocation cost in US dollars, at most where calls were lost; None without a price."""
+    if report.price is None:
+        return None
+    return {
+        "usd": round(report.spent.cost, 6),
+        "lost_calls": report.spent.lost,
+        "source": report.price.source,
     }
 
 
@@ -229,6 +258,9 @@ def _finish(plan: Plan, report: Report, options: dict[str, Any]) -> int:
         print(
             f"{report.labelled} of {report.units} units have a label ({counts}) in {report.seconds:.1f} s, {rate:.1f}/s"
         )
+        if report.price is not None:
+            lost = f", {report.spent.lost} lost calls at their most" if report.spent.lost else ""
+            print(f"cost: ${report.spent.cost:.4f}{lost} (prices: {report.price.source})")
         if report.labelled and not report.stopped:
             print(f"next: judge runs show {report.run_id} -d {options['db']}")
     for said in report.notes:

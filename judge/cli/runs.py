@@ -83,7 +83,9 @@ def show(run_name: str, db: Path, as_json: bool) -> int:
         print(visible(f"{name}: {run[name]}"))
     counts = " · ".join(f"{run[s]} {s}" for s in ("ok", "unparsed", "refused", "truncated", "failed"))
     print(
-        f"units: {run['units']} ({counts}); {run['input_tokens']:,} tokens in, {run['output_tokens']:,} out\n"
+        f"units: {run['units']} ({counts}); {run['input_tokens']:,} tokens in, {run['output_tokens']:,} out"
+        + (f"; ${run['cost_usd']:.4f}" if run["cost_usd"] is not None else "")
+        + "\n"
     )
     for field, words in maps.items():
         print(visible(f"labels of '{field}' were mapped on import: {words}"))

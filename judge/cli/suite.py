@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judge.suites.perform import Performed
 
 ASKING = (
-    "concurrency", "retry", "max_tokens", "max_output_tokens", "temperature", "no_temperature", "answers",
+    "concurrency", "retry", "max_tokens", "max_cost", "max_time", "prices", "max_output_tokens", "temperature", "no_temperature", "answers",
     "label_order", "same_model", "base_url", "settings", "timeout",
 )  # fmt: skip
 """How the model is asked: options of judge run that a suite has too."""
@@ -96,6 +96,7 @@ def _plan(model: str, options: dict[str, Any]) -> Plan:
     """How the model is asked; the task is each step's own."""
     from judge.prompts import load_task
     from judge.runner import Plan
+    from judge.runner.prices import read_prices
     from judge.runner.requests import Sampling
 
     sampling = Sampling(
@@ -111,6 +112,10 @@ def _plan(model: str, options: dict[str, Any]) -> Plan:
         concurrency=options["concurrency"],
         retry=options["retry"],
         max_tokens=options["max_tokens"],
+        max_cost=options["max_cost"],
+        max_time=options["max_time"],
+        prices=read_prices(options["prices"]) if options["prices"] else None,
+        same_model=options["same_model"],
     )
 
 

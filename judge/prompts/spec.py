@@ -14,7 +14,7 @@ from judge.prompts.inputs import INPUTS, NEVER_INPUTS, gold_input
 RESERVED_FIELDS = (
     "rationale", "run", "task", "model", "unit", "units", "unit_id", "item_id", "question_id", "passage_id",
     "repeat", "attempt", "status", "reason", "reply", "input_tokens", "output_tokens", "latency",
-    "resolved_model", "request_sha", "judged_at",
+    "resolved_model", "request_sha", "judged_at", "cost_usd",
 )  # fmt: skip
 """The columns that an export has beside the labels."""
 

@@ -108,6 +108,7 @@ class Provider:
             "format": self._output,
             "label_codes": self.label_codes,
             "left_out": ["temperature", "seed"],
+            "own_server": self._own,
             "reports": self._reports,
             "timeout": self._timeout,
             "sdk": self._sdk,
@@ -155,7 +156,7 @@ class Provider:
             # `input_tokens` counts only what neither came from the cache nor went into it.
             fresh = used.get("input_tokens")
             total = None if fresh is None else fresh + (read or 0) + (written or 0)
-            usage = http.usage(total, used.get("output_tokens"), read)
+            usage = http.usage(total, used.get("output_tokens"), read, written)
             reason = body.get("stop_reason")
         except (KeyError, TypeError, AttributeError) as e:
             detail = "" if body is None else f": {wire.complaint(answer).message}"

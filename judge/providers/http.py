@@ -134,11 +134,11 @@ class Wire:
             async with self._session.request(method, url, data=body, allow_redirects=False) as response:
                 return Answer(response.status, response.headers, await response.read())
         except aiohttp.ConnectionTimeoutError as e:
-            raise Unreachable(f"{self._at.url}: cannot connect in time") from e
+            raise Unreachable(f"{self._at.url}: cannot connect in time", sent=False) from e
         except TimeoutError as e:
             raise Unreachable(f"{self._at.url}: no answer within {self._timeout:g} s") from e
         except aiohttp.ClientConnectorError as e:
-            raise Unreachable(f"{self._at.url}: cannot connect: {self.clean(_reason(e))}") from e
+            raise Unreachable(f"{self._at.url}: cannot connect: {self.clean(_reason(e))}", sent=False) from e
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as e:
             raise Unreachable(f"{self._at.url}: connection lost: {self.clean(_reason(e))}") from e
 

@@ -124,6 +124,7 @@ class Provider:
             "token_limit": self._dialect.limit,
             "left_out": list(self._dialect.dropped),
             "options": dict(self._options),
+            "own_server": self._own,
             "reports": self._reports,
             "timeout": self._timeout,
             "sdk": self._sdk,

@@ -35,11 +35,8 @@ class Flow:
 
     async def run(self, task: Task, selection: Selection, extra: Mapping[str, Json] | None = None) -> Report:
         """One run over its selection. Raises Halted when it was stopped, or no unit could be asked."""
-        budget = self.plan.max_tokens
-        if budget is not None:
-            spent = sum(r.usage["input_tokens"] + r.usage["output_tokens"] for _, r in self.reports)
-            budget = max(1, budget - spent)
-        plan = replace(self.plan, task=task, selection=selection, extra=dict(extra or {}), max_tokens=budget)
+        own = self.plan.after([report for _, report in self.reports])
+        plan = replace(own, task=task, selection=selection, extra=dict(extra or {}))
         report = await run_task(self.store, plan, self.provider, self.watch)
         self.reports.append((plan, report))
         nothing = report.labelled == 0 and isinstance(report.last_failure, ProviderError)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from judge.errors import AdjudgeError, ProviderError
 from judge.prompts.load import Task
+from judge.runner.budget import Spent
 from judge.runner.gate import Gate
+from judge.runner.prices import Price
 from judge.runner.requests import Sampling
 from judge.runner.retry import Patience
 from judge.store.selection import Selection
@@ -17,7 +19,11 @@ from judge.types import Json
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run is asked to do. `max_tokens` bounds the tokens of this invocation, in and out."""
+    """What a run is asked to do.
+
+    `max_tokens` (in and out), `max_cost` (US dollars) and `max_time` (seconds) bound this invocation; `prices`
+    are those of the user's file, by model.
+    """
 
     task: Task
     model: str
@@ -27,6 +33,9 @@ class Plan:
     concurrency: int = 64
     retry: Collection[str] = ()
     max_tokens: int | None = None
+    max_cost: float | None = None
+    max_time: float | None = None
+    prices: Mapping[str, Mapping[str, Json]] | None = None
     patience: Patience = field(default_factory=Patience)
     extra: Mapping[str, Json] = field(default_factory=dict)
     """Beside task, model and sampling what makes this a run of its own (the context of generated answers)."""
@@ -34,6 +43,17 @@ class Plan:
     """Another address has the same model, whatever name it gives it."""
     asked_as: str | None = None
     """The model as typed, when `model` is the name that `--as` gave the judge."""
+
+    def after(self, reports: Iterable[Report]) -> Plan:
+        """The plan with what these runs, one after the other, have left of its limits."""
+        done = list(reports)
+        tokens, cost, seconds = self.max_tokens, self.max_cost, self.max_time
+        return replace(
+            self,
+            max_tokens=None if tokens is None else max(0, tokens - sum(r.spent.tokens for r in done)),
+            max_cost=None if cost is None else max(0.0, cost - sum(r.spent.cost for r in done)),
+            max_time=None if seconds is None else max(0.0, seconds - sum(r.seconds for r in done)),
+        )
 
 
 @dataclass(slots=True)
@@ -50,6 +70,8 @@ class Report:
     labelled: int = 0
     seconds: float = 0.0
     usage: Counter[str] = field(default_factory=Counter)
+    spent: Spent = field(default_factory=Spent)
+    price: Price | None = None
     cuts: int = 0
     derived: Counter[str] = field(default_factory=Counter)
     stopped: str | None = None

@@ -11,7 +11,7 @@ import asyncio
 import gc
 import signal
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -19,17 +19,19 @@ from typing import Any
 from judge.errors import AdjudgeError, StudyError
 from judge.parse import derive
 from judge.providers.base import Provider
-from judge.runner.calls import Attempt, Caller, Tokens
+from judge.runner.budget import Budget, Claim
+from judge.runner.calls import Attempt, Caller
 from judge.runner.gate import Gate
 from judge.runner.identical import Identical, Question
 from judge.runner.identity import settle
 from judge.runner.plan import Live, Plan, Report
-from judge.runner.requests import Asker, estimate_tokens
+from judge.runner.prices import Price, find, wanted
+from judge.runner.requests import Asker
 from judge.runner.writer import Attempts, Writer
 from judge.store import runs, selection
 from judge.store.runs import Entry
 from judge.store.study import Store, explained
-from judge.types import Judgement, Status, Unit, Usage
+from judge.types import Json, Judgement, Status, Unit, Usage
 
 GRACE_SECONDS = 10.0
 TICK_SECONDS = 0.5
@@ -55,17 +57,27 @@ async def run_task(
     settled = settle(store, plan, provider)
     units, left_out = selection.select(store, plan.task, plan.selection)
     facts = dict(provider.describe())
+    price = price_of(plan, facts)
     run_id, resumed = runs.start_run(store, plan.task, plan.model, settled.options, facts, settled.run_id)
+    if price is not None:
+        facts["price"] = price.as_json()
     runs.keep_facts(store, run_id, facts)
-    report = Report(run_id, resumed, units * plan.repeats, left_out, notes=settled.notes)
+    report = Report(run_id, resumed, units * plan.repeats, left_out, notes=settled.notes, price=price)
     await _Run(store, plan, provider, settled.asker, report, watch).go()
     statuses = [selection.selected_statuses(store, run_id, r) for r in range(plan.repeats)]
     report.labelled = sum(s[Status.OK] for s in statuses)
     if not isinstance(report.error, StudyError):
         # What a server refuses of a request shows in the first calls.
-        runs.keep_facts(store, run_id, dict(provider.describe()))
+        runs.keep_facts(store, run_id, {**facts, **provider.describe()})
         runs.close_run(store, run_id, finished=report.stopped is None)
     return report
+
+
+def price_of(plan: Plan, facts: Mapping[str, Json]) -> Price | None:
+    """The price of the plan's model. Raises UsageError when a limit of money needs one and there is none."""
+    model = plan.asked_as or plan.model
+    price = find(model, facts, plan.prices)
+    return price if plan.max_cost is None else wanted(model, price)
 
 
 class _Run:
@@ -81,8 +93,9 @@ class _Run:
         self.store, self.plan, self.asker, self.report, self.watch = store, plan, asker, report, watch
         self.loop = asyncio.get_running_loop()
         self.gate = Gate(min(plan.concurrency, provider.max_concurrency or plan.concurrency))
-        self.tokens = Tokens(plan.max_tokens, report.usage)
-        self.caller = Caller(asker, provider, self.gate, plan.patience, self.tokens, self._stop, self._fail)
+        limits = plan.max_tokens, plan.max_cost
+        self.budget = Budget(*limits, report.price, report.usage, report.spent)
+        self.caller = Caller(asker, provider, self.gate, plan.patience, self.budget, self._stop, self._fail)
         self.live = Live(report, self.gate, time.monotonic())
         self.feeder: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[None]] = set()
@@ -98,12 +111,15 @@ class _Run:
         young = gc.get_threshold()
         gc.set_threshold(MOST_YOUNG, *young[1:])
         ticker = asyncio.create_task(self._tick())
+        clock = self._stop_in_time()
         self.feeder = self._spawn(self._feed())
         try:
             while self.tasks:
                 await asyncio.wait(self.tasks)
         finally:
             ticker.cancel()
+            for timer in clock:
+                timer.cancel()
             self._cancel()
             self.report.last_failure = self.caller.last_failure
             await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -145,13 +161,17 @@ class _Run:
         if (known := self.identical.answer(question)) is not None:
             self._put(replace(question, record=known.record), [known], reused=True)
         elif not self.identical.wait(question):
-            size = estimate_tokens(question.request)
-            if not self.tokens.fits(size) and not await self.tokens.room(size):
-                self._stop(self.tokens.spent)
-            await self.gate.enter(size)
-            self.tokens.sent(size)
+            claim = self.budget.claim(question.request)
+            if not self.budget.fits(claim) and not await self.budget.room(claim):
+                self._stop(self.budget.reason)
+            self.budget.hold(claim)
+            try:
+                await self.gate.enter(claim.estimate)
+            except BaseException:
+                self.budget.release(claim)
+                raise
             self.identical.sent(question)
-            self._spawn(self._judge(question, size))
+            self._spawn(self._judge(question, claim))
             return
         await asyncio.sleep(0)  # a study full of known requests must not keep the loop to itself
 
@@ -162,9 +182,9 @@ class _Run:
 
     # Answers out
 
-    async def _judge(self, question: Question, size: int) -> None:
+    async def _judge(self, question: Question, claim: Claim) -> None:
         try:
-            attempts = await self.caller.judge(question.request, question.record, size)
+            attempts = await self.caller.judge(question.request, question.record, claim)
         except BaseException:
             self.identical.given_up(question)
             raise
@@ -177,7 +197,7 @@ class _Run:
         self.writer.put([self._entry(question, a, done + n, reused) for n, a in enumerate(attempts, 1)])
 
     def _entry(self, question: Question, attempt: Attempt, number: int, reused: bool) -> Entry:
-        parsed, reply = attempt.parsed, attempt.reply
+        parsed, reply, price = attempt.parsed, attempt.reply, self.report.price
         record = question.record if reused else attempt.record
         labels = parsed.labels
         if labels and self.plan.task.spec.derive:
@@ -201,6 +221,7 @@ class _Run:
             base_url=None if reused else self.asker.base_url,
             max_output_tokens=None if reused else question.request.max_tokens,
             timeout=None if reused else self.asker.timeout,
+            cost=None if reused or reply is None or price is None else price.cost(reply.usage),
         )
         return Entry(judgement, record, reused)
 
@@ -223,6 +244,15 @@ class _Run:
             self.watch(self.live)
 
     # Stopping
+
+    def _stop_in_time(self) -> list[asyncio.TimerHandle]:
+        """With a limit of time: send nothing more shortly before it, and give up what is in flight at it."""
+        most = self.plan.max_time
+        if most is None:
+            return []
+        reason = f"the time limit of {most:g} s is reached"
+        before = max(0.0, most - min(GRACE_SECONDS, most / 10))
+        return [self.loop.call_later(before, self._stop, reason), self.loop.call_later(most, self._cancel)]
 
     def _interrupt(self) -> None:
         if self.report.interrupted:

@@ -15,7 +15,7 @@ _JSON = ("options", "provider")
 _INTERNAL = ("identity", "request_version")
 _STORED = (
     "unit_id", "item_id", "question_id", "passage_id", "repeat", "attempt", "status", "reason", "reply",
-    "input_tokens", "output_tokens", "latency", "resolved_model", "request_sha", "judged_at",
+    "input_tokens", "output_tokens", "latency", "resolved_model", "request_sha", "judged_at", "cost_usd",
 )  # fmt: skip
 COLUMNS = ("run", "task", "model", *_STORED, "rationale")
 """What a row of `judged` has beside `labels` and `distributions`."""
@@ -38,7 +38,7 @@ def run_counts(store: Store, run_id: str) -> dict[str, Json]:
     statuses = dict(store.conn.execute(latest, [run_id]))
     sums = store.conn.execute(
         "SELECT coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0), coalesce(sum(cached_tokens), 0), "
-        "avg(latency) FROM judgements WHERE run_id = ?",
+        "avg(latency), sum(cost) FROM judgements WHERE run_id = ?",
         [run_id],
     ).fetchone()
     names = ("ok", "unparsed", "refused", "truncated", "failed")
@@ -49,6 +49,7 @@ def run_counts(store: Store, run_id: str) -> dict[str, Json]:
         "output_tokens": sums[1],
         "cached_tokens": sums[2],
         "mean_latency": sums[3],
+        "cost_usd": sums[4],
     }
 
 
@@ -82,6 +83,8 @@ def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str,
     query = """
         SELECT u.unit_id, u.item_id, u.question_id, u.passage_id, j.repeat, j.attempt, j.status, j.reason, j.reply,
                j.input_tokens, j.output_tokens, j.latency, j.resolved_model, j.request_sha, j.judged_at,
+               (SELECT sum(k.cost) FROM judgements AS k WHERE k.run_id = j.run_id AND k.unit_id = j.unit_id
+                AND k.repeat = j.repeat) AS cost_usd,
                (SELECT json_group_object(l.field, json_object('value', l.value, 'distribution',
                                                               json(l.distribution), 'rationale', l.rationale))
                 FROM labels AS l WHERE l.annotator_id = j.run_id AND l.unit_id = j.unit_id AND l.layer = 'first'

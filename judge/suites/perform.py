@@ -60,7 +60,8 @@ async def perform(
             raise AdjudgeError(f"done and still missing: {'; '.join(step.why for step in again)}")
         for step in lacking.steps:
             told(step)
-            report = await _perform(store, step, provider, plan, watch, retrieve, done.problems)
+            left = plan.after(r for _, r in done.steps if r is not None)
+            report = await _perform(store, step, provider, left, watch, retrieve, done.problems)
             done.steps.append((step, report))
             if report is not None and (report.stopped or report.interrupted or report.error):
                 done.stopped = report

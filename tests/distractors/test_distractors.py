@@ -278,7 +278,7 @@ BAD = [
     (("--system", "a@b"), 2, "'a@b' holds '@' or '#'"),
     (("--where", "dataset = 'z'"), 2, "no item fits: distractor.v1 needs question and reference_answers"),
     (("--where", "nonsense ("), 2, "--where 'nonsense ('"),
-    (("--max-tokens", "1"), 4, "the token budget of 1 is used up"),
+    (("--max-tokens", "1"), 4, "the limit of 1 tokens"),
 ]
 
 

@@ -157,9 +157,9 @@ async def test_why_a_reply_stopped(
 async def test_usage_adds_up_the_cached_parts(anthropic_server: AnthropicServer, provider: Provider) -> None:
     fresh = (len(SYSTEM.content) + len("x")) // 4
     anthropic_server.cached = (1000, 0)
-    assert (await provider.complete(ask("x"))).usage == Usage(fresh + 1000, 6, 1000)
+    assert (await provider.complete(ask("x"))).usage == Usage(fresh + 1000, 6, 1000, 0)
     anthropic_server.cached = (0, 1000)
-    assert (await provider.complete(ask("x"))).usage == Usage(fresh + 1000, 6, 0)
+    assert (await provider.complete(ask("x"))).usage == Usage(fresh + 1000, 6, 0, 1000)
 
 
 async def test_rate_headers_become_numbers_and_seconds(

@@ -1,0 +1,150 @@
+"""What an invocation may use: tokens and money, with limits that are never crossed.
+
+Before a call is sent, the most it can take is set aside: one token for each UTF-8 byte of the request (no
+tokenizer makes more) with something for the format around it, and the whole token limit of the reply. The reply
+says what was used; a call that ended without one, and may have been worked on, counts with all that was set aside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from judge.errors import KeyProblem, RateLimited, Rejected, Unreachable
+from judge.runner.prices import Price
+from judge.runner.requests import estimate_tokens
+from judge.types import Json, Request, Usage
+
+PER_MESSAGE = 16
+"""Tokens that a chat template puts around a message, at most."""
+PER_CALL = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is set aside for one call. `estimate` is what it will likely take, for the pace of sending."""
+
+    estimate: int
+    tokens: int
+    cost: float
+
+
+@dataclass(slots=True)
+class Spent:
+    """What an invocation has used. `tokens` and `cost` (US dollars) count lost calls at their most."""
+
+    tokens: int = 0
+    cost: float = 0.0
+    lost: int = 0
+
+
+class Budget:
+    """Counts calls against limits (None = none). `usage` gets the tokens of replies, `spent` everything."""
+
+    def __init__(
+        self,
+        max_tokens: int | None,
+        max_cost: float | None,
+        price: Price | None,
+        usage: Counter[str],
+        spent: Spent,
+    ) -> None:
+        self.max_tokens, self.max_cost, self.price = max_tokens, max_cost, price
+        self.usage, self.spent = usage, spent
+        self._held_tokens = 0
+        self._held_cost = 0.0
+        self._held = 0
+        self._ended = asyncio.Event()
+        self._schema: tuple[Mapping[str, Json] | None, int] = (None, 0)
+
+    @property
+    def reason(self) -> str:
+        """Why nothing more is sent."""
+        limits = [] if self.max_tokens is None else [f"{self.max_tokens:,} tokens"]
+        limits += [] if self.max_cost is None else [f"${self.max_cost:g}"]
+        return f"another call could cross the limit of {' and '.join(limits)}"
+
+    def claim(self, request: Request) -> Claim:
+        """The most that a request can take."""
+        into = PER_CALL + sum(_bytes(m.content) + PER_MESSAGE for m in request.messages)
+        if request.schema is not None:
+            into += self._schema_bytes(request.schema)
+        cost = 0.0 if self.price is None else self.price.most(into, request.max_tokens)
+        return Claim(estimate_tokens(request), into + request.max_tokens, cost)
+
+    def _schema_bytes(self, schema: Mapping[str, Json]) -> int:
+        # A run has one schema, and nobody changes it: written out once.
+        if self._schema[0] is not schema:
+            self._schema = (schema, len(json.dumps(schema)))
+        return self._schema[1]
+
+    def fits(self, claim: Claim | None = None) -> bool:
+        """Whether what is used, what is set aside, and one more call stay within the limits."""
+        tokens, cost = (claim.tokens, claim.cost) if claim else (0, 0.0)
+        return (
+            self.max_tokens is None or self.spent.tokens + self._held_tokens + tokens <= self.max_tokens
+        ) and (self.max_cost is None or self.spent.cost + self._held_cost + cost <= self.max_cost)
+
+    async def room(self, claim: Claim) -> bool:
+        """Wait while calls in flight may yet use less than is set aside; whether the call then fits."""
+        while not self.fits(claim) and self._held:
+            self._ended.clear()
+            await self._ended.wait()
+        return self.fits(claim)
+
+    async def again(self, claim: Claim) -> bool:
+        """Whether a call that was lost can be sent once more; its claim is held either way.
+
+        Meanwhile it holds nothing: calls that wait for each other's claims would wait for ever.
+        """
+        if self.fits():
+            return True
+        self.release(claim)
+        try:
+            return await self.room(claim)
+        finally:
+            self.hold(claim)
+
+    def hold(self, claim: Claim) -> None:
+        """Set aside what a call can take; it is about to go out."""
+        self._held += 1
+        self._held_tokens += claim.tokens
+        self._held_cost += claim.cost
+
+    def release(self, claim: Claim) -> None:
+        """The call came to its end, and what it used is counted."""
+        self._held -= 1
+        self._held_tokens -= claim.tokens
+        # Sums of fractions: nothing set aside is exactly nothing.
+        self._held_cost = self._held_cost - claim.cost if self._held else 0.0
+        self._ended.set()
+
+    def answered(self, claim: Claim, usage: Usage) -> None:
+        """Count a reply; what its server does not say counts at its most."""
+        for name in ("input_tokens", "output_tokens", "cached_tokens"):
+            self.usage[name] += getattr(usage, name) or 0
+        said = usage.input_tokens is not None and usage.output_tokens is not None
+        self.spent.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0) if said else claim.tokens
+        cost = None if self.price is None else self.price.cost(usage)
+        self.spent.cost += claim.cost if cost is None else cost
+
+    def failed(self, claim: Claim, error: BaseException) -> None:
+        """Count a call without a reply, unless its server never had it or turned it down."""
+        if not _may_be_billed(error):
+            return
+        self.spent.lost += 1
+        self.spent.tokens += claim.tokens
+        self.spent.cost += claim.cost
+
+
+def _may_be_billed(error: BaseException) -> bool:
+    if isinstance(error, Unreachable):
+        return error.sent
+    return not isinstance(error, KeyProblem | RateLimited | Rejected)
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

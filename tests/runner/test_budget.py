@@ -1,0 +1,209 @@
+"""Limits of tokens, money and time are never crossed, whatever becomes of the calls."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from judge.errors import BadInput, ProviderError, RateLimited, ServerFault, Unreachable, UsageError
+from judge.runner.prices import Price, find, read_prices
+from judge.runner.requests import Sampling
+from judge.store.selection import Selection
+from judge.types import Json, Reply, Request, Usage
+from tests.loopback.openai_server import OpenAIServer
+from tests.runner.helpers import Fake, label, make_study, numbered, plan, run, select, served
+
+UNITS = 60
+OWN = {"own_server": True}
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return make_study(tmp_path / "s.db", numbered(UNITS))
+
+
+class Greedy(Fake):
+    """A model that uses every token that a call can take, and counts them as its vendor would.
+
+    A token a byte and the whole limit out; `used` has lost calls too, which were worked on.
+    """
+
+    def __init__(self, *failures: ProviderError | None, delay: float = 0.0) -> None:
+        super().__init__(self._answer, delay)
+        self.used = 0
+        self.failures = list(failures)
+
+    def _answer(self, request: Request, tries: int) -> Reply:
+        into = sum(len(m.content.encode()) for m in request.messages) + len(json.dumps(request.schema))
+        failure = self.failures.pop() if self.failures else None
+        if isinstance(failure, RateLimited):
+            raise failure
+        self.used += into + request.max_tokens
+        if failure is not None:
+            raise failure
+        return Reply(label().text, usage=Usage(into, request.max_tokens, 0))
+
+
+LOST = (Unreachable("no answer within 9 s"), ServerFault("HTTP 500"), None, RateLimited("later"))
+
+
+@pytest.mark.parametrize("concurrency", [1, 64])
+@pytest.mark.parametrize("failures", [(), LOST * 5], ids=["well", "lost"])
+async def test_a_limit_of_tokens_is_never_crossed(
+    db: Path, concurrency: int, failures: tuple[ProviderError, ...]
+) -> None:
+    """A call takes about 2,000 tokens here, so that a limit of 20,000 ends after some nine of them."""
+    greedy = Greedy(*failures, delay=0.002)
+    report = await run(db, greedy, plan(max_tokens=20_000, concurrency=concurrency))
+    assert report.stopped is not None and "20,000 tokens" in report.stopped
+    assert greedy.used <= report.spent.tokens <= 20_000
+    assert report.spent.tokens > 15_000, "and what fits is used"
+    assert report.spent.lost == sum(not isinstance(f, RateLimited) for f in failures if f) - sum(
+        not isinstance(f, RateLimited) for f in greedy.failures if f
+    )
+    assert report.pending == UNITS - report.labelled > 0
+
+
+async def test_what_is_not_used_is_free_for_other_calls(db: Path) -> None:
+    """Each call sets some 2,000 tokens aside and takes 10: all units fit into 5,000."""
+    frugal = Fake(lambda r, t: Reply(label().text, usage=Usage(8, 2, 0)), delay=0.001)
+    report = await run(db, frugal, plan(max_tokens=5_000))
+    assert (report.labelled, report.spent.tokens, report.stopped) == (UNITS, 10 * UNITS, None)
+
+
+async def test_a_server_that_counts_no_tokens_is_counted_at_the_most(db: Path) -> None:
+    silent = Fake(lambda r, t: label())
+    report = await run(db, silent, plan(max_tokens=20_000))
+    assert 0 < report.labelled < 20
+    assert 15_000 < report.spent.tokens <= 20_000
+
+
+class Sold(Greedy):
+    def describe(self) -> Mapping[str, Json]:
+        return {"base_url": "http://127.0.0.1:1/v1"}
+
+
+FILE = {"test/model": {"input": 1.0, "output": 4.0, "cached": 0.1}}
+
+
+async def test_a_limit_of_money_is_never_crossed_and_the_cost_is_kept_for_each_attempt(db: Path) -> None:
+    sold = Sold(delay=0.002)
+    report = await run(db, sold, plan(max_cost=0.05, prices=FILE))
+    assert report.stopped is not None and "$0.05" in report.stopped
+    assert 0.03 < report.spent.cost <= 0.05
+    rows = select(db, "SELECT input_tokens, output_tokens, cost FROM judgements")
+    # $1 a million in, $4 a million out
+    assert all(cost == pytest.approx((i + 4 * o) / 1e6) for i, o, cost in rows)
+    assert sum(cost for *_, cost in rows) == pytest.approx(report.spent.cost)
+    [(facts,)] = select(db, "SELECT provider FROM runs")
+    assert json.loads(facts)["price"]["output"] == 4.0
+    again = await run(db, Sold(), plan(prices=FILE))
+    assert again.labelled == UNITS
+    assert select(db, "SELECT count(*) FROM judgements WHERE cost IS NULL") == [(0,)]
+
+
+async def test_a_limit_of_money_needs_a_price(db: Path) -> None:
+    with pytest.raises(UsageError, match="no price is known for test/model: say it with --prices"):
+        await run(db, Sold(), plan(max_cost=1.0))
+    assert select(db, "SELECT count(*) FROM judgements") == [(0,)]
+
+
+async def test_a_limit_of_time_ends_the_sending(db: Path) -> None:
+    slow = Fake(delay=0.05)
+    report = await run(db, slow, plan(max_time=0.4, concurrency=1))
+    assert report.stopped == "the time limit of 0.4 s is reached"
+    assert 0 < report.labelled < UNITS
+    rest = await run(db, Fake())
+    assert rest.labelled == UNITS
+
+
+async def test_the_measured_failure_ten_thousand_tokens_at_a_server(tmp_path: Path) -> None:
+    """`--max-tokens 10000` used 18,150 with 64 calls at once of a server whose tokens are short."""
+    db = make_study(tmp_path / "long.db", [f"{n} " + "1 " * 400 for n in range(80)])
+    async with OpenAIServer(delay=0.01, record=True) as server, served(server) as provider:
+        report = await run(db, provider, plan(max_tokens=10_000, sampling=Sampling(answers="json")))
+        # The server counts four characters a token.
+        into = sum(sum(len(m["content"]) for m in body["messages"]) // 4 for body in server.bodies)
+        assert into == report.usage["input_tokens"]
+        assert 8_000 < into + report.usage["output_tokens"] == report.spent.tokens <= 10_000
+
+
+async def test_a_chain_of_runs_has_one_limit(db: Path) -> None:
+    first = await run(db, Greedy(), plan(selection=Selection(limit=3)))
+    left = plan(max_tokens=20_000, max_cost=1.0, max_time=60.0).after([first, first])
+    assert left.max_tokens == 20_000 - 2 * first.spent.tokens
+    assert left.max_time is not None and left.max_time < 60.0
+    assert plan(max_tokens=1).after([first]).max_tokens == 0
+
+
+# Prices
+
+
+def test_list_prices_of_a_vendor_and_of_batches() -> None:
+    """GPT-5 mini: $0.25 a million in, $2 out, $0.025 from the cache (openai.com/api/pricing); batches half."""
+    price = find("openai/gpt-5-mini", OWN, None)
+    assert price is not None
+    assert (price.input, price.output, price.cached) == pytest.approx((0.25, 2.0, 0.025))
+    assert price.source.startswith("genai-prices ")
+    # 600 fresh, 400 cached, 10 out: (600 * 0.25 + 400 * 0.025 + 10 * 2) / 1e6
+    assert price.cost(Usage(1000, 10, 400)) == pytest.approx(180e-6)
+    batch = find("openai/gpt-5-mini", OWN, None, batch=True)
+    assert batch is not None and batch.input == pytest.approx(0.125)
+    # Writing Anthropic's cache costs a quarter more than the tokens: that is the most a call can cost.
+    claude = find("anthropic/claude-haiku-4-5", OWN, None)
+    assert claude is not None
+    assert claude.most(1_000_000, 0) == pytest.approx(1.25 * claude.input)
+    assert claude.cost(Usage(100, 0, 0, 100)) == pytest.approx(1.25e-4 * claude.input)
+
+
+def test_a_price_that_depends_on_the_size_of_the_call_is_counted_by_it() -> None:
+    """Claude Sonnet 4.5 costs more from 200,000 tokens on (docs.anthropic.com/en/docs/about-claude/pricing)."""
+    price = find("anthropic/claude-sonnet-4-5", OWN, None)
+    assert price is not None and price.exact is not None
+    small, large = price.cost(Usage(1_000, 0, 0)), price.cost(Usage(400_000, 0, 0))
+    assert small == pytest.approx(0.003)
+    assert large == pytest.approx(400_000 * 6 / 1e6)
+    assert price.most(400_000, 0) >= 400_000 * 6 / 1e6
+
+
+@pytest.mark.parametrize("model", ["openai/no-such-model", "scripted/hash", "llamacpp/smollm2"])
+def test_what_nobody_sells_has_no_price(model: str) -> None:
+    assert find(model, OWN if model.startswith("openai") else {}, None) is None
+    assert find("openai/gpt-5-mini", {"own_server": False}, None) is None, "a server of one's own"
+    told = find(model, {}, {model: {"input": 1, "output": 2}})
+    assert told == Price(1.0, 2.0, 1.0, 1.0, "your file of prices")
+    assert find(model, {}, {model: {"input": 1, "output": 2}}, batch=True) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[1]", "not a JSON object"),
+        ("{", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ('{"a/b": {"input": 1}}', "field 'a/b': a price needs"),
+        ('{"a/b": {"input": -1, "output": 1}}', "field 'a/b.input': not a number from 0"),
+        ('{"a/b": {"input": true, "output": 1}}', "field 'a/b.input'"),
+        ('{"a/b": {"input": 1e999, "output": 1}}', "field 'a/b.input'"),
+        ('{"a/b": {"input": 1, "output": 1, "out": 1}}', "field 'a/b.out': unknown"),
+        ('{"a/b": {"input": 1, "output": 1, "batch": {"input": 1}}}', "field 'a/b.batch'"),
+    ],
+)
+def test_a_file_of_prices_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "prices.json"
+    path.write_text(text)
+    with pytest.raises(BadInput) as found:
+        read_prices(path)
+    assert said in str(found.value) and str(path) in str(found.value)
+
+
+async def test_calls_that_the_end_of_the_run_cuts_off_are_counted(db: Path) -> None:
+    greedy = Greedy(delay=5.0)
+    asked = asyncio.create_task(run(db, greedy, plan(max_tokens=1_000_000, max_time=0.2, concurrency=4)))
+    report = await asked
+    assert report.spent.lost == len(greedy.requests) > 0
+    assert report.spent.tokens > 0
