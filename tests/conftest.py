@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests import real
 from tests.cli.helpers import Done
 
 # Machines differ and other work runs beside the tests: how long an example takes proves nothing.
@@ -50,6 +51,12 @@ def _shared(item: pytest.Item) -> str | None:
     return item.nodeid.split("::")[0] if "module" in scopes.values() else None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What `require` wants to know."""
+    real.is_marked = item.get_closest_marker("real") is not None
+
+
 @pytest.fixture(autouse=True)
 def no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that would make a paid call fails instead: no keys, and only loopback connects."""
@@ -62,12 +69,12 @@ def no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
         "JUDGE_DEBUG",
     ):
         monkeypatch.delenv(name, raising=False)
-    real = socket.socket.connect
+    connect_for_real = socket.socket.connect
 
     def connect(self: socket.socket, address: Any) -> None:
         if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "::1", "localhost"):
             raise AssertionError(f"a test wants to call {address[0]}")
-        real(self, address)
+        connect_for_real(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", connect)
 

@@ -13,10 +13,12 @@ import pytest
 
 from tests.real import ROOT, require
 
+pytestmark = pytest.mark.real
+
 
 def run(*command: str | Path, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
     """Run a command outside the checkout, without its environment leaking in."""
-    hidden = {"VIRTUAL_ENV", "PYTHONPATH", "JUDGE_DB", "UV_PROJECT_ENVIRONMENT"}
+    hidden = {"VIRTUAL_ENV", "PYTHONPATH", "JUDGE_DB", "UV_PROJECT_ENVIRONMENT", "PYTHONPYCACHEPREFIX"}
     env = {k: v for k, v in os.environ.items() if k not in hidden}
     done = subprocess.run(
         [str(c) for c in command], cwd=cwd, env=env, capture_output=True, text=True, timeout=600

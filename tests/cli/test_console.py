@@ -246,10 +246,12 @@ def test_ctrl_c_prints_the_line_to_resume(tmp_path: Path) -> None:
         text=True,
     )
     # The run is in the study before its first call is sent; the second interrupt ends the waiting for it.
+    # Two at the same instant would arrive as one, and the waiting would take its ten seconds.
     with sqlite3.connect(study) as conn:
         while running.poll() is None and conn.execute("SELECT count(*) FROM runs").fetchone() == (0,):
             time.sleep(0.05)
     running.send_signal(signal.SIGINT)
+    time.sleep(0.3)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert running.returncode == Exit.INTERRUPTED

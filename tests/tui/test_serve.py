@@ -108,6 +108,7 @@ async def test_the_token_works_once_and_nothing_works_without(study: Path) -> No
         assert await status(home, cookies={"annotate": "guess"}) == 403
 
 
+@pytest.mark.real
 async def test_a_key_in_the_browser_labels(study: Path, tmp_path: Path) -> None:
     async with serving(study) as address, browser() as page:
         for domain in ("Page", "Network"):

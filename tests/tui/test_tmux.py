@@ -15,6 +15,8 @@ from annotate.store import open_study
 from tests.real import require
 from tests.tui.studies import batch, build, labels
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture(autouse=True)
 def _tmux() -> None:
