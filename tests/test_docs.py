@@ -65,6 +65,11 @@ class Block:
         return int(found[1]) if found else 0
 
     @property
+    def is_real(self) -> bool:
+        """It asks the embedded model."""
+        return any(map(_MODEL.search, self.commands))
+
+    @property
     def is_run(self) -> bool:
         return self.kind == "console" and not self.note.startswith("not run:")
 
@@ -75,11 +80,6 @@ class Section:
 
     title: str
     blocks: list[Block]
-
-    @property
-    def is_real(self) -> bool:
-        """It asks the embedded model."""
-        return any(_MODEL.search(c) for b in self.blocks for c in b.commands)
 
 
 def blocks(text: str) -> list[Block]:
@@ -133,11 +133,11 @@ def test_sections_hold_the_blocks_below_their_heading() -> None:
         "```console\n$ judge demo\n```\n## A\n```console\n$ one\n```\n```toml\n## no heading\n```\n"
         "```console\n$ two\n```\n## Empty\n### B\n```console\n$ three\n```\n"
     )
-    found = [(s.title, [b.commands for b in s.blocks], s.is_real) for s in sections(text)]
+    found = [(s.title, [(b.commands, b.is_real) for b in s.blocks]) for s in sections(text)]
     assert found == [
-        ("top", [["judge demo"]], True),
-        ("A", [["one"], ["two"]], False),
-        ("B", [["three"]], False),
+        ("top", [(["judge demo"], True)]),
+        ("A", [(["one"], False), (["two"], False)]),
+        ("B", [(["three"], False)]),
     ]
 
 
@@ -165,18 +165,17 @@ class Reader:
     def __init__(self, path: Path, folder: Path) -> None:
         self.page, self.folder = path.relative_to(ROOT), folder
         self.sections = sections(path.read_text("utf-8"))
-        self.done: set[str] = set()
+        self.done: set[int] = set()
         shutil.copytree(ROOT / "data", folder / "data")
 
-    def read(self, title: str, shell: Shell) -> None:
-        """Type a section, after those before it that are left; a model is asked for its own section only."""
-        for section in self.sections:
-            if section.title not in self.done and (section.title == title or not section.is_real):
-                self.done.add(section.title)
-                for block in section.blocks:
-                    self._type(block, shell)
-            if section.title == title:
-                return
+    def read(self, section: Section, with_model: bool, shell: Shell) -> None:
+        """Type what is left of a section, after what is left before it; a model is asked for its own test only."""
+        last = section.blocks[-1].line
+        for block in (b for s in self.sections for b in s.blocks if b.line <= last):
+            asked = with_model and block in section.blocks
+            if block.line not in self.done and (asked or not block.is_real):
+                self.done.add(block.line)
+                self._type(block, shell)
 
     def _type(self, block: Block, shell: Shell) -> None:
         for command in block.commands:
@@ -226,18 +225,24 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Reader]:
 def _every() -> Iterator[Any]:
     for path in PAGES:
         name = path.relative_to(ROOT).as_posix()
+        group = pytest.mark.xdist_group(name)
         for section in sections(path.read_text("utf-8")):
-            marks = [pytest.mark.xdist_group(name), *([pytest.mark.real] if section.is_real else [])]
-            yield pytest.param(path, section, marks=marks, id=f"{name}: {section.title}")
+            title = f"{name}: {section.title}"
+            if not all(b.is_real for b in section.blocks):
+                yield pytest.param(path, section, False, marks=group, id=title)
+            if any(b.is_real for b in section.blocks):
+                yield pytest.param(
+                    path, section, True, marks=[group, pytest.mark.real], id=f"{title} (with the model)"
+                )
 
 
-@pytest.mark.parametrize(("path", "section"), _every())
+@pytest.mark.parametrize(("path", "section", "with_model"), _every())
 def test_the_commands_of_a_section_run(
-    path: Path, section: Section, readers: dict[Path, Reader], shell: Shell
+    path: Path, section: Section, with_model: bool, readers: dict[Path, Reader], shell: Shell
 ) -> None:
-    if section.is_real:
+    if with_model:
         require("embedded-model")
-    readers[path].read(section.title, shell)
+    readers[path].read(section, with_model, shell)
 
 
 def test_the_page_of_task_files_is_generated() -> None:
