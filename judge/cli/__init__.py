@@ -7,6 +7,7 @@ import click
 from judge.cli.answers import answers
 from judge.cli.demo import demo
 from judge.cli.distractors import distractors
+from judge.cli.estimate import estimate
 from judge.cli.generate import generate
 from judge.cli.items import items
 from judge.cli.models import models
@@ -35,6 +36,6 @@ def main() -> None:
 
 answers.add_command(generate)
 for command in (
-    demo, items, tasks, models, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
+    demo, items, tasks, models, estimate, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
 ):  # fmt: skip
     main.add_command(command)

@@ -148,7 +148,7 @@ def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
         repeats=options["repeats"],
         concurrency=options["concurrency"],
         retry=options["retry"],
-        max_tokens=options["max_tokens"],
+        max_tokens=options.get("max_tokens"),
         max_cost=options.get("max_cost"),
         max_time=options.get("max_time"),
         prices=read_prices(options["prices"]) if options.get("prices") else None,

@@ -93,6 +93,19 @@ class Provider:
             raise self._error(answer, wire.complaint(answer))
         return http.model_names(answer, self._who)
 
+    async def count_tokens(self, request: Request) -> int:
+        """Input tokens of a request by Anthropic's own count, which costs nothing. Raises as `complete`.
+
+        https://docs.anthropic.com/en/api/messages-count-tokens
+        """
+        wire = self._connect()
+        body = json.loads(self._body(request, self._output))
+        del body["max_tokens"]
+        answer = await wire.post("/v1/messages/count_tokens", json.dumps(body).encode())
+        if answer.status != 200:
+            raise self._error(answer, wire.complaint(answer))
+        return http.token_count(answer, self._who)
+
     async def close(self) -> None:
         """Close the connections; safe to call twice."""
         wire, self._wire = self._wire, None

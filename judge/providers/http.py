@@ -219,6 +219,15 @@ def model_names(answer: Answer, who: str) -> list[str]:
         raise ServerFault(f"{who}: the model list is not in the expected format") from e
 
 
+def token_count(answer: Answer, who: str) -> int:
+    """`input_tokens` of a counting endpoint. Raises ServerFault when it is not there."""
+    body = decoded(answer.body)
+    found = body.get("input_tokens") if isinstance(body, dict) else None
+    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+        raise ServerFault(f"{who}: the count of tokens is not in the expected format")
+    return found
+
+
 def text_of(content: Json) -> str:
     """A message's content, a string or a list of `{text}` parts, as text that can be stored."""
     if isinstance(content, list):

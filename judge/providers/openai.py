@@ -107,6 +107,24 @@ class Provider:
             raise self._error(answer, wire.complaint(answer))
         return http.model_names(answer, self._who)
 
+    async def count_tokens(self, request: Request) -> int:
+        """Input tokens of a request by OpenAI's own count, which costs nothing. Raises as `complete`.
+
+        https://platform.openai.com/docs/api-reference/responses/input-tokens
+        """
+        wire = self._connect()
+        body: dict[str, Any] = {
+            "model": self._name,
+            "input": [{"role": m.role, "content": m.content} for m in request.messages],
+        }
+        if request.schema is not None:
+            form = {"type": "json_schema", "name": "answer", "schema": request.schema, "strict": True}
+            body["text"] = {"format": form}
+        answer = await wire.post("/responses/input_tokens", json.dumps(body).encode())
+        if answer.status != 200:
+            raise self._error(answer, wire.complaint(answer))
+        return http.token_count(answer, self._who)
+
     async def close(self) -> None:
         """Close the connections; safe to call twice."""
         wire, self._wire = self._wire, None

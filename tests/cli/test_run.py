@@ -407,3 +407,27 @@ def test_a_task_that_cannot_show_a_unit_stops_before_any_call(judge: Judge, tmp_
     bad = write(tmp_path / "own", "bad.v1", body="Judge.\n<!-- unit -->\n{{ claim }}\n")
     assert "'passage' is declared and never shown" in judge("run", bad, "-m", "scripted/hash", code=2).err
     assert count("runs") == 0
+
+
+def test_estimate(judge: Judge, tmp_path: Path) -> None:
+    """Four units of a model with list prices, and of one that has none."""
+    document = checked(
+        judge("estimate", "stance", "-m", "openai/gpt-5-mini", "--rpm", "2", "--json").out, "estimate"
+    )
+    assert (document["units"], document["calls"], document["seconds"]) == (4, 4, 120.0)
+    assert document["online"] == pytest.approx(2 * document["batch"])
+    shown = judge("estimate", "stance", "-m", "openai/gpt-5-mini").out
+    assert "genai-prices" in shown and "as a batch $" in shown
+    assert "no price is known" in judge("estimate", "stance", "-m", "scripted/hash").out
+    assert (
+        "no endpoint that counts"
+        in judge("estimate", "stance", "-m", "scripted/hash", "--count", "3", code=2).err
+    )
+    assert count("judgements") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("1h30m", 0), ("90s", 0), ("90", 0), ("2d", 2), ("", 2), ("0s", 2)]
+)
+def test_lengths_of_time(judge: Judge, text: str, code: int) -> None:
+    judge(*HASH, "--max-time", text, code=code)

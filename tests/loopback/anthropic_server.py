@@ -28,6 +28,7 @@ class AnthropicServer(LoopbackServer):
     """
 
     path = "/v1/messages"
+    counting = "/v1/messages/count_tokens"
 
     def __init__(self, **common: Any) -> None:
         super().__init__(**common)

@@ -34,6 +34,7 @@ class OpenAIServer(LoopbackServer):
 
     path = "/v1/chat/completions"
     suffix = "/v1"
+    counting = "/v1/responses/input_tokens"
 
     def __init__(self, **common: Any) -> None:
         super().__init__(**common)

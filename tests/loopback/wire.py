@@ -54,6 +54,8 @@ class LoopbackServer:
 
     path = "/"
     suffix = ""
+    counting = ""
+    """Where tokens are counted: three characters of the texts a token; `counted` has the bodies."""
 
     def __init__(self, *, delay: float = 0.0, port: int = 0, record: bool = False) -> None:
         self.delay, self.port, self.record = delay, port, record
@@ -61,6 +63,7 @@ class LoopbackServer:
         self.bodies: list[dict[str, Any]] = []
         self.raw: list[bytes] = []
         self.heads: list[str] = []
+        self.counted: list[dict[str, Any]] = []
         self.plan = Plan()
         self.extra_headers: dict[str, str] = {}
         self._clients: set[_Connection] = set()
@@ -135,6 +138,9 @@ class LoopbackServer:
             return Out(json.dumps(self.stats()).encode())
         if path == "/_bodies":
             return Out(json.dumps(self.bodies).encode())
+        if method == "POST" and self.counting and path == self.counting:
+            self.counted.append(json.loads(payload))
+            return Out(json.dumps({"input_tokens": len(_texts(self.counted[-1])) // 3}).encode())
         if method != "POST" or path != self.path:
             return self.other(method, path, head)
         self.requests += 1
@@ -167,6 +173,16 @@ class LoopbackServer:
         out.delay += fault.seconds
         out.headers += b"".join(f"{k}: {v}\r\n".encode() for k, v in fault.headers.items())
         return out
+
+
+def _texts(body: Any) -> str:
+    """Everything under `content`, `text` or `system` that is a text."""
+    if isinstance(body, list):
+        return "".join(_texts(part) for part in body)
+    if not isinstance(body, dict):
+        return ""
+    own = [v for k, v in body.items() if k in ("content", "text", "system") and isinstance(v, str)]
+    return "".join(own) + "".join(_texts(v) for v in body.values() if isinstance(v, dict | list))
 
 
 class _Connection(asyncio.Protocol):

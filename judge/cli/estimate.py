@@ -1,0 +1,96 @@
+"""judge estimate: what a run would take, before a call is paid."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import Any
+
+import click
+
+from judge.cli.run import make_plan, run, with_relevant
+from judge.console import emit_json, note, pairs
+from judge.errors import Exit, UsageError
+
+
+@click.command()
+@click.option("--rpm", type=click.IntRange(1), help="Requests a minute that your account may send.")
+@click.option("--tpm", type=click.IntRange(1), help="Tokens a minute that your account may use.")
+@click.option(
+    "--latency",
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds a call takes; default: as measured, or 1.",
+)
+@click.option(
+    "--count",
+    "counted",
+    type=click.IntRange(1, 100),
+    help="Let the vendor count the tokens of this many prompts.",
+)
+def estimate(task_name: str, model: str, **options: Any) -> int:
+    """Say what `judge run TASK -m MODEL` would take: calls, tokens, money and time. Nothing is judged.
+
+    \b
+    judge estimate stance -m openai/gpt-5-mini
+    judge estimate stance -m anthropic/claude-haiku-4-5 --rpm 4000 --tpm 2000000
+    """
+    from judge.providers import base
+    from judge.runner.estimate import Pace
+    from judge.runner.estimate import estimate as made
+    from judge.store import Store
+
+    plan = make_plan(task_name, model, options)
+    settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
+    provider = base.get(model, settings)
+    count = getattr(provider, "count_tokens", None) if options["counted"] else None
+    if options["counted"] and count is None:
+        raise UsageError(f"--count: {model} has no endpoint that counts tokens")
+    pace = Pace(plan.concurrency, options["latency"], options["rpm"], options["tpm"])
+
+    async def work(store: Store) -> Any:
+        try:
+            return await made(store, plan, provider, pace, count, options["counted"] or 0)
+        finally:
+            await provider.close()
+
+    with Store.open(options["db"], create=False) as store:
+        if options["relevant"]:
+            plan = with_relevant(store, plan, options["relevant"])
+        found = asyncio.run(work(store))
+    document = dataclasses.asdict(dataclasses.replace(found, price=None))
+    document["price"] = None if found.price is None else found.price.as_json()
+    document["basis"] = list(found.basis)
+    if options["as_json"]:
+        emit_json("estimate", {"task": plan.task.name, "model": plan.model, **document})
+    else:
+        _print(plan.task.name, plan.model, found)
+    if found.left_out:
+        note(f"note: {found.left_out} units were left out: they lack an input, or are few-shot examples")
+    return Exit.DONE
+
+
+def _print(task: str, model: str, e: Any) -> None:
+    print(f"{task} with {model}: {e.calls:,} calls for {e.units:,} units")
+    print(
+        f"tokens: about {e.input_tokens:,} in, {e.output_tokens:,} out (at most {e.most_output_tokens:,} out)"
+    )
+    if e.price is None:
+        print("cost: no price is known for this model (--prices FILE says one)")
+    else:
+        batch = "no batch price" if e.batch is None else f"as a batch ${e.batch:,.2f}"
+        saved = "" if e.cached == e.online else f", with the beginning cached ${e.cached:,.2f}"
+        print(f"cost: online ${e.online:,.2f}{saved}; {batch}; at most ${e.most:,.2f} ({e.price.source})")
+    print(f"time: about {_words(e.seconds)}, by {e.bound_by}")
+    for line in e.basis:
+        print(f"- {line}")
+
+
+def _words(seconds: float) -> str:
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+_NOT = ("max_tokens", "max_cost", "max_time", "dry_run", "same_model")
+estimate.params = [*(p for p in run.params if p.name not in _NOT), *estimate.params]

@@ -1,0 +1,206 @@
+"""What a run would take before it is begun: units, tokens, money and time; nothing is judged.
+
+Input tokens are counted over a seeded sample of the units still to be judged: four characters a token, corrected by
+what the vendor's counting endpoint says of some of them, or by what the study has of the same task and model. Output
+tokens are those of earlier replies, else what an answer in the task's format takes.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from judge.prompts.load import Task
+from judge.prompts.render import Mode
+from judge.providers.base import Provider
+from judge.runner.identity import own_runs
+from judge.runner.plan import Plan
+from judge.runner.prices import Price, find
+from judge.runner.requests import CHARACTERS_PER_TOKEN, Asker, choose_mode
+from judge.store import selection
+from judge.store.study import Store
+from judge.types import Request
+
+SAMPLE = 1000
+"""Units whose prompts are made, of however many there are."""
+LEAST_CACHED = 1024
+"""Tokens that a constant beginning must have before the vendors' caches keep it."""
+FREE_TEXT = 80
+"""Tokens of a reason, or of an answer in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast calls go: at once, seconds a call, and the account's limits a minute (None = none)."""
+
+    concurrency: int = 64
+    latency: float | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What is left to do and what it would take. Costs are US dollars, None without a price; time is seconds.
+
+    `prefix_tokens` are those of each prompt that are the same for every unit. `basis` says what the
+    numbers of tokens rest on.
+    """
+
+    units: int
+    left_out: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    prefix_tokens: int
+    most_output_tokens: int
+    online: float | None
+    cached: float | None
+    batch: float | None
+    most: float | None
+    price: Price | None
+    latency: float
+    seconds: float
+    bound_by: str
+    basis: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    calls: int
+    output: float
+    latency: float | None
+
+
+async def estimate(
+    store: Store,
+    plan: Plan,
+    provider: Provider,
+    pace: Pace,
+    count: Callable[[Request], Awaitable[int]] | None = None,
+    counted: int = 0,
+) -> Estimate:
+    """The estimate for a plan. `count` is the vendor's counting endpoint, asked for `counted` of the prompts.
+
+    Raises ProviderError when it does not answer, UsageError as `select` does.
+    """
+    model = plan.asked_as or plan.model
+    facts = provider.describe()
+    units, left_out = selection.select(store, plan.task, plan.selection)
+    run = next(iter(own_runs(store, plan, provider)), "")
+    calls = sum(
+        n
+        for repeat in range(plan.repeats)
+        for status, n in selection.selected_statuses(store, run, repeat).items()
+        if status in ("pending", "failed", *plan.retry)
+    )
+    mode = choose_mode(plan.task, provider.label_codes, plan.sampling.answers)
+    asker = Asker(plan.task, plan.model, provider, plan.sampling, mode)
+    requests = _sample(store, plan, run, asker)
+    plain = sum(_characters(r) for r in requests) / CHARACTERS_PER_TOKEN / max(1, len(requests))
+    measured = _measured(store.conn, plan)
+    scale, basis = 1.0, [f"input: {len(requests)} prompts at {CHARACTERS_PER_TOKEN} characters a token"]
+    some = requests[:counted]
+    if count is not None and some:
+        said = [await count(r) for r in some]
+        scale = sum(said) / (sum(_characters(r) for r in some) / CHARACTERS_PER_TOKEN)
+        basis = [f"input: {len(requests)} prompts, {len(some)} of them counted by the vendor"]
+    per_call = plain * scale
+    out = (
+        measured.output if measured else min(_answer_tokens(plan.task, mode), plan.sampling.max_output_tokens)
+    )
+    basis.append(
+        f"output: {measured.calls} earlier replies" if measured
+        else "output: an answer in the task's format; a model that thinks first takes more, up to the limit"
+    )  # fmt: skip
+    latency = pace.latency or (measured.latency if measured else None) or 1.0
+    first = requests[0].messages[: requests[0].prefix] if requests else ()
+    prefix = round(sum(len(m.content) for m in first) / CHARACTERS_PER_TOKEN * scale)
+    into, total_out = round(per_call * calls), round(out * calls)
+    price, batch = (find(model, facts, plan.prices, of_batch) for of_batch in (False, True))
+    seconds, bound = _time(calls, into + total_out, latency, pace)
+    limit = plan.sampling.max_output_tokens
+    return Estimate(
+        units=units * plan.repeats,
+        left_out=left_out,
+        calls=calls,
+        input_tokens=into,
+        output_tokens=total_out,
+        prefix_tokens=prefix,
+        most_output_tokens=limit * calls,
+        online=_cost(price, per_call, out, calls),
+        cached=_cost(price, per_call, out, calls, prefix if prefix >= LEAST_CACHED else 0),
+        batch=_cost(batch, per_call, out, calls),
+        most=_cost(price, per_call, limit, calls),
+        price=price,
+        latency=latency,
+        seconds=seconds,
+        bound_by=bound,
+        basis=tuple(basis),
+    )
+
+
+def _sample(store: Store, plan: Plan, run: str, asker: Asker) -> list[Request]:
+    """Prompts of some of the units still to be judged, drawn with a seed."""
+    chosen = plan.selection
+    if chosen.limit is None:
+        drawn = 0 if chosen.sample_seed is None else chosen.sample_seed
+        chosen = replace(chosen, sample_seed=drawn, limit=SAMPLE)
+    selection.select(store, plan.task, chosen)
+    units = selection.pending(store, plan.task, run, 0, plan.retry)
+    return [asker.request(unit, 0)[0] for unit, _ in zip(units, range(SAMPLE), strict=False)]
+
+
+def _characters(request: Request) -> int:
+    schema = 0 if request.schema is None else len(json.dumps(request.schema))
+    return sum(len(m.content) for m in request.messages) + schema
+
+
+def _measured(conn: sqlite3.Connection, plan: Plan) -> _Measured | None:
+    """What the newest run of this task and model took per reply, over its first thousand calls."""
+    query = """
+        SELECT count(*), avg(output_tokens), avg(latency) FROM (
+            SELECT output_tokens, latency FROM judgements
+            WHERE run_id = (SELECT r.run_id FROM runs AS r WHERE r.task = ? AND r.model = ? AND EXISTS (
+                SELECT 1 FROM judgements AS j WHERE j.run_id = r.run_id AND j.output_tokens IS NOT NULL)
+                ORDER BY r.started DESC LIMIT 1)
+            AND output_tokens IS NOT NULL LIMIT 1000)
+    """
+    calls, output, latency = conn.execute(query, [plan.task.name, plan.model]).fetchone()
+    return _Measured(calls, output, latency) if calls else None
+
+
+def _answer_tokens(task: Task, mode: Mode) -> float:
+    """An answer in the task's format: a letter, or its JSON with the longest labels."""
+    if mode is Mode.CODES:
+        return 1.0
+    words = {
+        q.field: max(task.domain(q.field), key=len, default="") if q.labels else ""
+        for q in task.spec.questions
+    }
+    texts = sum(not q.labels for q in task.spec.questions) + (task.spec.rationale != "none")
+    return len(json.dumps(words)) / CHARACTERS_PER_TOKEN + FREE_TEXT * texts
+
+
+def _cost(price: Price | None, into: float, out: float, calls: int, cached: int = 0) -> float | None:
+    """US dollars of so many calls; the first one fills the cache."""
+    if price is None:
+        return None
+    if price.exact is not None:
+        return calls * price.exact(round(into), round(out), min(cached, round(into)), 0)
+    saved = min(cached, into) * (price.input - price.cached) * max(0, calls - 1)
+    return (calls * (into * price.input + out * price.output) - saved) / 1e6
+
+
+def _time(calls: int, tokens: int, latency: float, pace: Pace) -> tuple[float, str]:
+    """Seconds, and what decides them."""
+    found = [(calls * latency / pace.concurrency, f"{pace.concurrency} calls at once of {latency:.2g} s")]
+    if pace.requests_per_minute:
+        found.append(
+            (calls * 60 / pace.requests_per_minute, f"{pace.requests_per_minute:,} requests a minute")
+        )
+    if pace.tokens_per_minute:
+        found.append((tokens * 60 / pace.tokens_per_minute, f"{pace.tokens_per_minute:,} tokens a minute"))
+    return max(found)
