@@ -9,7 +9,6 @@ from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table
 from annotate.report.people import NAMES, spread_table, tie_note
 from annotate.report.subject import MANY, Subject
-from judge.stats import compare_judges
 from judge.types import Json, Measure
 
 # With more people than MANY, those who share most units with the judge are listed with intervals.
@@ -160,10 +159,7 @@ def _spread(subject: Subject, judge: str) -> Table:
 def _compared(subject: Subject, reference: str) -> Table:
     """Paired differences between judges, on the units that both and the reference labelled."""
     rows: list[list[Cell]] = []
-    table = subject.ratings.subset(subject.asked_units[reference])
-    for c in compare_judges(
-        table, subject.judges, reference, subject.coefficient, level=subject.level, field=subject.field
-    ):
+    for c in subject.panel.compared(subject.judges, reference):
         rows.append(
             [f"{c.plus[0][0]} minus {c.minus[0][0]}", c.difference, c.p_value, c.adjusted, c.difference]
         )

@@ -9,6 +9,7 @@ import click
 from judge.cli.scoring import amount, how, interval_options
 from judge.console import db_option, emit_json, emit_rows, output_options, pairs, visible
 from judge.errors import Exit, UsageError
+from judge.labels.words import HELP
 from judge.suites.paper import Asked
 from judge.suites.papers import PAPERS
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--system", help="Whose answers, when several systems have some.")
 @click.option("--condition", help="Answers under this condition, when the system has several.")
 @click.option("--dataset", help="The data set, when the study has several.")
+@click.option("--reference", metavar="WHO", help=f"Also how both agree with {HELP}.")
 @interval_options
 @db_option
 @output_options
@@ -69,7 +71,7 @@ def compare(first: str, second: str, **options: Any) -> int:
         if name not in known:
             raise UsageError(f"--set {name}: no such reading; there are: {', '.join(sorted(known))}")
     with Store.open(options["db"], create=False) as store:
-        found = swap(store, papers, first, second, wanted, **how(options))
+        found = swap(store, papers, first, second, wanted, reference=options["reference"], **how(options))
     if options["as_json"]:
         emit_json("score_compare", found.as_json())
         return Exit.DONE

@@ -18,7 +18,17 @@ from judge.errors import BadInput, UsageError
 from judge.labels.values import NUMERIC
 from judge.labels.words import DECIDED, MAJORITY
 from judge.prompts.load import Task
-from judge.stats import METRICS, MISSING, Ratings, class_agreement, majority, measures, scores_alpha
+from judge.stats import (
+    METRICS,
+    MISSING,
+    Comparison,
+    Ratings,
+    class_agreement,
+    compare_judges,
+    majority,
+    measures,
+    scores_alpha,
+)
 from judge.stats.bootstrap import How
 from judge.stats.metrics import metric_key
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
@@ -287,6 +297,13 @@ class Panel:
         others = [*(self.people if people is None else people), *([reference] if reference else [])]
         labelled = (self.table.select(others).codes != MISSING).any(axis=1)
         return self.table.subset(np.asarray(labelled & self.asked_units[judge]))
+
+    def compared(self, judges: Sequence[str], reference: str, **how: Unpack[How]) -> list[Comparison]:
+        """Every two judges by their agreement with the reference, paired on the units that both and it labelled."""
+        table = self.table.subset(self.asked_units[reference])
+        return compare_judges(
+            table, judges, reference, self.coefficient, level=self.level, field=self.field, **how
+        )
 
     def only(self, units: BoolArray, annotators: Sequence[str]) -> Panel:
         """Some of the units, of some of the annotators."""

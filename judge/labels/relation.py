@@ -38,6 +38,15 @@ def counts(conn: sqlite3.Connection, annotator: str, field: str) -> Counter[str]
     return Counter({str(v): int(n) for v, n in conn.execute(query, [annotator, field, "first", 0])})
 
 
+def judged_values(conn: sqlite3.Connection, run: str, annotator: str, field: str) -> list[str]:
+    """The first labels of an annotator on the units that a run has judged."""
+    query = f"""
+        SELECT value FROM labels AS l WHERE {ONE} AND EXISTS (
+            SELECT 1 FROM judgements AS j WHERE j.run_id = ? AND j.unit_id = l.unit_id AND j.repeat = 0)
+    """
+    return [value for (value,) in conn.execute(query, [annotator, field, "first", 0, run])]
+
+
 def judged(conn: sqlite3.Connection, run: str, repeat: int = 0) -> set[str]:
     """The units that a run was asked about, with a label or without."""
     query = "SELECT unit_id FROM judgements WHERE run_id = ? AND repeat = ?"

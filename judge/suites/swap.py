@@ -9,10 +9,16 @@ from typing import Unpack
 import numpy as np
 
 from judge.errors import AdjudgeError, UsageError
+from judge.labels.held import Held
+from judge.labels.panel import Panel
+from judge.labels.reference import resolve
+from judge.labels.study import Scope, read
 from judge.scores.compare import Difference, compare_all
 from judge.scores.score import NOT_JUDGED, Score, scored
 from judge.scores.tables import statuses, units
+from judge.stats import MISSING, measures
 from judge.stats.bootstrap import How
+from judge.store.export import stored_task
 from judge.store.study import Store
 from judge.suites import chosen
 from judge.suites.chosen import Run
@@ -83,12 +89,15 @@ def swap(
     first: str,
     second: str,
     asked: Asked,
+    *,
+    reference: str | None = None,
     **how: Unpack[How],
 ) -> Swap:
     """Compare every measure that rests on what the two have run; `asked.runs` are runs that both share for other tasks.
 
     A paper's part is compared when both have runs of all its tasks. What one of them has not judged has no
     value there: the difference rests on the units with a value in both, and its coverage says how many those are.
+    `reference` (see `judge.labels`) adds how the two agree with it, on the units that all three labelled.
     Raises UsageError when they have nothing in common.
     """
     runs = chosen.all_runs(store)
@@ -123,6 +132,8 @@ def swap(
         dataset = pair[0].dataset
         labels += compare_all(*(_shares(study, task) for study in pair), **how)
     found["labels"] = labels
+    if reference is not None:
+        found[f"agreement with {reference}"] = _agreement(store, both, sorted(tasks), reference, **how)
     return Swap(*both, dataset, found, notes)
 
 
@@ -162,3 +173,38 @@ def _shares(study: Study, task: str) -> list[Score]:
         )
         for label in domain
     ]
+
+
+def _agreement(
+    store: Store, both: tuple[Side, Side], tasks: Sequence[str], word: str, **how: Unpack[How]
+) -> list[Difference]:
+    """How both agree with a reference on each coded field of these tasks, by the newest run of each."""
+    held = Held(store, word)
+    found = []
+    for task_id in tasks:
+        # Runs come with the newest first.
+        runs = [next(run for run in s.runs if run.task_id == task_id) for s in both]
+        task = stored_task(store, runs[0].task)
+        for field in task.fields:
+            if task.level(field) == "text" or not held.labels(field, task.name):
+                continue
+            scope = Scope(field, task.name, runs=tuple(run.run_id for run in runs))
+            panel = read(store, scope, distributions=False)
+            reference = resolve(panel, word)
+            if reference is not None:
+                found.append(_paired(panel, [panel.shown[run.run_id] for run in runs], reference.name, **how))
+    return found
+
+
+def _paired(panel: Panel, judges: Sequence[str], reference: str, **how: Unpack[How]) -> Difference:
+    first, second = judges
+    [compared] = panel.compared([second, first], reference, **how)
+    every = (panel.table.select([*judges, reference]).codes != MISSING).all(axis=1)
+    table = panel.table.subset(every)
+    one, other = (
+        measures(table.select([judge, reference]), [panel.coefficient], level=panel.level, **how)[0]
+        for judge in judges
+    )
+    name = f"{panel.coefficient}[{panel.field}]"
+    changed = replace(compared.difference, measure=f"{name}_difference")
+    return Difference(replace(one, measure=name), replace(other, measure=name), changed)

@@ -1,0 +1,223 @@
+"""One question, one answer: every command gives the same value, n and coverage, whatever the study looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from annotate.agreement import analyse
+from annotate.report import Asked as AskedReport
+from annotate.report import build
+from annotate.report.model import Document
+from annotate.store import open_study
+from judge.labels.held import Held
+from judge.labels.reference import resolve, there
+from judge.labels.study import Scope, read
+from judge.stats import MISSING
+from judge.store import Store
+from judge.suites.paper import Asked
+from judge.suites.papers import PAPERS
+from judge.suites.result import score
+from judge.suites.swap import swap
+from judge.types import Measure
+from tests.annotate.agreement_helpers import document
+from tests.formats import garage_row, write_jsonl
+from tests.suites.helpers import Judge, answers, give
+from tests.suites.test_people import people, unit
+
+LABELS = ("No Issues", "Minor Issue(s)", "Major Issue(s)")
+N = 30
+SEVEN = ("ann", "bob", "cyd", "dan", "eve", "fay", "guy")
+
+
+def noisy(seed: int, share: float, every: float = 1.0) -> dict[str, str]:
+    """Labels of units that follow one truth with this share of errors, on this share of the units."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(N) % 3
+    wrong = rng.random(N) < share
+    given = np.where(wrong, rng.integers(0, 3, N), truth)
+    return {unit(n): LABELS[given[n]] for n in range(N) if rng.random() < every}
+
+
+def votes(n: int, every: float = 1.0) -> dict[str, dict[str, str]]:
+    return {name: noisy(i, 0.3, every) for i, name in enumerate(SEVEN[:n])}
+
+
+def decided(n: int, every: float = 1.0) -> dict[str, dict[str, str]]:
+    """Their votes, and a lead's decisions where they differ, but for the last three of those."""
+    given = votes(n, every)
+    differ = [u for u in map(unit, range(N)) if len({own[u] for own in given.values() if u in own}) > 1]
+    return given | {"adjudicated": {u: LABELS[i % 3] for i, u in enumerate(differ[:-3])}}
+
+
+STUDIES: dict[str, dict[str, dict[str, str]]] = {
+    "gold": {"gold": noisy(9, 0.1)},
+    "one": votes(1, 0.8),
+    "two": votes(2, 0.8),
+    "three": votes(3, 0.8) | {"gold": noisy(9, 0.1, 0.5)},
+    "seven": votes(7, 0.5),
+    "decided": decided(2),
+    "decided of three": decided(3, 0.8) | {"gold": noisy(9, 0.1, 0.5)},
+    "one and a lead": votes(1) | {"adjudicated": noisy(8, 0.2, 0.4)},
+    "weighted": decided(2),
+}
+
+
+def batch() -> None:
+    """A batch of ann and bob that drew 20 units, every second with twice the weight; ann labelled more besides."""
+    with open_study(Path("study.db")) as store, store.transaction() as conn:
+        conn.execute(
+            "INSERT INTO batches (batch, task, purpose, seed, options, created) "
+            "VALUES ('b', (SELECT task FROM runs LIMIT 1), 'validation', 0, '{}', '2026-01-01T00:00:00Z')"
+        )
+        for n in range(20):
+            row = [unit(n), 1.0 + n % 2]
+            conn.execute("INSERT INTO batch_units VALUES ('b', ?, 'sample', NULL, NULL, ?)", row)
+            for who in ("ann", "bob"):
+                conn.execute(
+                    "INSERT INTO assignments (batch, annotator_id, position, unit_id, role) VALUES ('b', ?, ?, ?, 'sample')",
+                    [who, n, unit(n)],
+                )
+
+
+@pytest.fixture(params=STUDIES)
+def study(request: pytest.FixtureRequest, judge: Judge, tmp_path: Path) -> str:
+    """Two judges, one with replies that failed or were refused and units it was not asked about; people and gold."""
+    rows = [garage_row(f"g{n}", ["ANSWER-THE-QUESTION"]) for n in range(N)]
+    judge("items", "import", "garage", write_jsonl(tmp_path / "garage.jsonl", rows))
+    answers(judge, tmp_path, [(f"g{n}", "m", "full", f"A{n} holds [cite_1].") for n in range(N)])
+    some = noisy(20, 0.2, 0.9) | {unit(3): "refused", unit(7): "unparsed", unit(11): "failed"}
+    give("eligibility", some, model="a")
+    give("eligibility", noisy(21, 0.4), model="b")
+    given = STUDIES[request.param]
+    people("eligibility", given)
+    sentences = {who: {f"{u}#s0": "supported" for u in own} for who, own in given.items()}
+    give("grounding", {f"{unit(n)}#s0": "supported" if n % 4 else "unsupported" for n in range(N)}, model="a")
+    if "gold" not in given:
+        # People agree on every sentence: nothing comes to a lead, and what they agree on is decided all the same.
+        people("grounding", {who: own for who, own in sentences.items() if who != "adjudicated"})
+    if request.param == "weighted":
+        batch()
+    return str(request.param)
+
+
+def told(m: Measure) -> tuple[float | None, int, float | None]:
+    return m.value, m.n_units, m.coverage
+
+
+def named(m: Measure, short: Mapping[str, str]) -> tuple[str, str | None, frozenset[str]]:
+    return m.measure, m.weights, frozenset(short.get(name, name) for name in m.annotators or ())
+
+
+def cells(found: Document, key: str) -> dict[str, list[Any]]:
+    return {
+        str(row[0]): list(row[1:])
+        for s in found.sections
+        for t in s.tables()
+        if t.key == key
+        for row in t.rows
+    }
+
+
+def scopes(name: str) -> list[str | None]:
+    return [None, "b"] if name == "weighted" else [None]
+
+
+def test_every_command_says_the_same(study: str) -> None:
+    with Store.open("study.db", create=False) as store:
+        panel = read(store, Scope("eligibility", "eligibility"))
+        words = [one.word for one in there(panel)] + (panel.people[:1] if study == "two" else [])
+        assert words, "each study has something to hold the judges against"
+        for chosen in scopes(study):
+            for word in words:
+                same(store, word, chosen)
+
+
+def same(store: Store, word: str, chosen: str | None) -> None:
+    panel = read(store, Scope("eligibility", "eligibility", chosen))
+    reference = resolve(panel, word)
+    assert reference is not None
+    # The labels: of the panel, and of what corrects a paper's means and tells conformal sets what is true.
+    codes = panel.labels_of(reference.name).tolist()
+    mine = {u: panel.domain[c] for u, c in zip(panel.ratings.units, codes, strict=True) if c != MISSING}
+    assert Held(store, word, chosen).labels("eligibility", "eligibility.v1") == mine
+    report = build(store, AskedReport(task="eligibility", reference=word, batch=chosen, limit=0))
+    # annotate agreement and the report: every two of judges, people, majority and references.
+    short = {panel.shown[one["run"]]: one["name"] for one in report.facts["judges"]}
+    found: dict[Any, Any] = {}
+    cut = panel.cut()
+    for m in analyse(cut, resolve(cut, word), interval=None).measures:
+        found[named(m, short)] = told(m)
+    compared = 0
+    for section, m in report.measures():
+        if section in ("judges", "ceiling") and named(m, {}) in found:
+            assert told(m) == pytest.approx(found[named(m, {})]), (word, section, m.annotators)
+            compared += 1
+    assert compared >= 4
+    plans(word, chosen, cut, report)
+    papers(store, word, chosen, report)
+    judges(store, word, chosen, report)
+
+
+def plans(word: str, chosen: str | None, panel: Any, report: Document) -> None:
+    """annotate plan, from a pilot and of a verdict."""
+    given = ("plan", "--field", "eligibility", "-d", "study.db", "--reference", word)
+    given += ("--batch", chosen) if chosen else ()
+    pilot = document(*given, "--width", "0.2")
+    reference = resolve(panel, word)
+    assert reference is not None
+    [kappa] = panel.measure([panel.judges[0], reference.name], ["cohen_kappa"], interval=None)
+    assert (pilot["design"]["value"], pilot["design"]["n_units"]) == (
+        pytest.approx(kappa.value),
+        kappa.n_units,
+    )
+    verdicts = document(*given, "--verdict")["judges"]
+    for plan, ruling in zip(verdicts, report.rulings, strict=True):
+        assert plan["decision"] == ruling.decision
+        for row, m in zip(plan["rows"], ruling.measures, strict=False):
+            assert (row["value"], row["n_units"]) == (m.value, m.n_units)
+
+
+def papers(store: Store, word: str, chosen: str | None, report: Document) -> None:
+    """judge score --reference, and the report's corrected numbers."""
+    for parts, measure in ((("eligibility",), "eligibility"), (("factuality",), "factuality")):
+        asked = Asked(models=("a",), system="m", parts=parts, partial=True)
+        result = score(store, PAPERS["garage"], asked, reference=word, batch=chosen, interval=None)
+        assert result.correction is not None
+        mine = result.correction.found.get(measure)
+        if mine is None:
+            assert measure == "factuality"
+            continue
+        row = cells(report, "corrected_1").get(measure)
+        assert row is not None, measure
+        assert [told(m) for m in row[:3]] == [told(mine.judge_only), told(mine.human_only), told(mine.ppi)]
+        assert row[3] == mine.lam
+
+
+def judges(store: Store, word: str, chosen: str | None, report: Document) -> None:
+    """judge score compare and the report's comparison of judges; judge runs show and gold."""
+    if chosen is not None:
+        return
+    found = swap(store, {}, "b", "a", Asked(), reference=word, interval=None)
+    [difference] = [
+        d for d in found.differences[f"agreement with {word}"] if "eligibility" in d.first.measure
+    ]
+    [row] = cells(report, "judges_compared").values()
+    assert told(difference.difference) == told(row[0])
+    if word != "gold":
+        return
+    from judge.prompts import load_task
+    from judge.scores.gold import compare as held
+
+    for one in report.facts["judges"]:
+        [kappa, *_] = held(store, load_task("eligibility"), one["run"], ["cohen_kappa"])[0].measures
+        [theirs] = [
+            m
+            for section, m in report.measures()
+            if section == "judges" and named(m, {}) == named(kappa, {"judge": one["name"]})
+        ]
+        assert told(kappa) == told(theirs)
