@@ -1,6 +1,6 @@
 """MIRAGE out of a study: does the system keep to the oracle passage when noise stands beside it?
 
-The system answers with the task `qa_answer` without context, with the oracle passage, and with the mixed context;
+The system answers with the task `mirage_answer` (or, by good practice, `qa_answer`) without context, with the oracle passage, and with the mixed context;
 exact match against the reference answers makes 0 / 1 of it. Arithmetic: `judge.scores.mirage`, `judge.scores.retrieval`.
 """
 
@@ -11,13 +11,16 @@ import re
 from typing import TYPE_CHECKING
 
 from judge.errors import BadInput, UsageError
-from judge.suites.paper import Option, Paper, Part
+from judge.suites.paper import Option, Paper, Part, reading
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from judge.scores.score import Score
     from judge.suites.study import Study
+
+
+TASKS = {"paper": "mirage_answer", "practice": "qa_answer"}
 
 
 def read(study: Study) -> list[Score]:
@@ -33,12 +36,13 @@ def read(study: Study) -> list[Score]:
         ranking = study.ranking(study.option("ranking") or None, study.option("stage") or None)
     found: dict[str, pd.DataFrame] = {}
     if study.part("adaptability"):
-        found["base"] = study.generated("qa_answer", "none")
-        found["oracle"] = study.generated("qa_answer", "oracle")
+        task = TASKS[study.option("reading")]
+        found["base"] = study.generated(task, "none")
+        found["oracle"] = study.generated(task, "oracle")
         if not retrieved:
-            found["mixed"] = study.generated("qa_answer", "fixed5")
+            found["mixed"] = study.generated(task, "fixed5")
         elif ranking is not None:
-            found["mixed"] = study.generated("qa_answer", f"top:{retrieved[1]}", ranking)
+            found["mixed"] = study.generated(task, f"top:{retrieved[1]}", ranking)
     support = None
     if study.part("retrieval") and ranking is not None and study.option("support") == "judge":
         support = study.labels("mirage_support", columns="passage_id")
@@ -63,7 +67,7 @@ def _correct(study: Study, found: dict[str, pd.DataFrame]) -> dict[str, pd.DataF
     for name, table in found.items():
         wanted = [a if isinstance(a, list) else None for a in table["item_id"].map(aliases)]
         hits = mirage.exact_match(table["label"], wanted, study.option("match"), word_boundary=boundary)  # type: ignore[arg-type]
-        tables[name] = table.assign(correct=hits)
+        tables[name] = table.assign(correct=hits, f1=mirage.token_f1(table["label"], wanted))
     study.note(f"exact match: {study.option('match')}, word boundaries {study.option('word-boundary')}")
     return tables
 
@@ -98,12 +102,16 @@ PAPER = Paper(
     parts=(
         Part(
             "adaptability",
+            ("mirage_answer",),
+            "noise vulnerability, context acceptability, insensitivity, misinterpretation; token F1",
             ("qa_answer",),
-            "noise vulnerability, context acceptability, insensitivity, misinterpretation",
         ),
         Part("retrieval", (), "precision, recall, F1 and NDCG of a ranking"),
     ),
     options=(
+        reading(
+            "question and context alone", "briefly, citing, declining where the context lacks the answer"
+        ),
         Option("mixed", "fixed5", "The mixed context: fixed5 (the question's five chunks) or retrieved:K."),
         Option(
             "match", "loose", "Exact match: an alias is in the answer, or is the answer.", ("loose", "strict")

@@ -28,6 +28,16 @@ class Option:
     other_names: tuple[str, ...] = ()
 
 
+def reading(paper: str, practice: str) -> Option:
+    """The option between a paper's set-up and good practice, where they differ; the two say what each does."""
+    return Option(
+        "reading",
+        "paper",
+        f"How the system is asked: {paper} (paper), or {practice} (practice).",
+        ("paper", "practice"),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """Some measures of a paper that rest on the same runs; `tasks` are what a judge must have run for them.

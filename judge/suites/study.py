@@ -157,6 +157,7 @@ class Study(Reading):
         runs = [run for run in self.pinned if run in runs] or runs
         loaded = self._task(task, own)
         if not runs and System(system, given.name) in self.systems():
+            self._not_of_another(task, system, given.name)
             told = self.answers(System(system, given.name), "answer").set_index("item_id")["answer"]
             items["label"] = told.reindex(items["item_id"]).to_numpy(dtype=object)
             there = items["item_id"].isin(told.index).to_numpy()
@@ -203,6 +204,19 @@ class Study(Reading):
                     f"{int(missing.sum()) - fit} items have nothing to give under '{given.name}': no answer"
                 )
         return items
+
+    def _not_of_another(self, task: str, system: str, condition: str) -> None:
+        """Raises UsageError when these answers were made here with another task: another reading, or another prompt."""
+        query = (
+            "SELECT t.task_id FROM answers AS a JOIN runs AS r ON r.run_id = a.origin JOIN tasks AS t ON t.task = r.task "
+            "WHERE a.system = ? AND a.condition = ? LIMIT 1"
+        )
+        row = self.store.conn.execute(query, [system, condition]).fetchone()
+        if row is not None and row[0] != task:
+            raise UsageError(
+                f"the answers of '{system}' under '{condition}' were made with {row[0]}, not with {task}: choose its "
+                "--reading, or name those that are to be made with --system"
+            )
 
     def all_answers(self, of: System, columns: str = "", unanswered: str = "wrong") -> pd.DataFrame:
         """`answers` with a column `answered`, and a row for every item that the system has no answer to.

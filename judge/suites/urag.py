@@ -1,6 +1,6 @@
 """URAG out of a study: how sure is the system of its options, by the size of conformal sets?
 
-The system under test answers with the task `multiple_choice`, with passages and without; its probabilities over the
+The system under test answers with the task `urag_choice` (or `multiple_choice`, which warns of noise), with passages and without; its probabilities over the
 letters, renormalised over each question's own options, make the sets. Arithmetic: `judge.scores.urag`.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from judge.errors import BadInput
-from judge.suites.paper import Option, Paper, Part
+from judge.suites.paper import Option, Paper, Part, reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from judge.scores.urag import Choices
     from judge.suites.study import Study
 
-TASK, FIELD = "multiple_choice", "choice"
+TASKS = {"paper": "urag_choice", "practice": "multiple_choice"}
+TASK, FIELD = TASKS["paper"], "choice"
 _SHOWN = ("accuracy", "coverage", "set_size")
 
 
@@ -96,7 +97,8 @@ def _answered(
 
     ranking = study.ranking(study.option("ranking") or None, None) if context.startswith("top:") else None
     before = len(study.read)
-    table = study.generated(TASK, context, ranking, only="options IS NOT NULL")
+    task = TASKS[study.option("reading")]
+    table = study.generated(task, context, ranking, only="options IS NOT NULL")
     letters = sorted({letter for options, _ in questions.values() for letter in options})
     return choices(
         study,
@@ -137,12 +139,18 @@ PAPER = Paper(
     title="URAG (arXiv 2603.19281): uncertainty of multiple-choice answers by conformal sets",
     read=read,
     parts=(
-        Part("sets", (TASK,), "accuracy, coverage and set size by LAC, APS and their mean"),
-        Part("classes", (TASK,), "the same for each right letter"),
-        Part("ratio", (TASK,), "over the same without retrieval"),
-        Part("alone", (TASK,), "questions that the model alone gets right, and wrong"),
+        Part(
+            "sets",
+            (TASK,),
+            "accuracy, coverage and set size by LAC, APS and their mean",
+            (TASKS["practice"],),
+        ),
+        Part("classes", (TASK,), "the same for each right letter", (TASKS["practice"],)),
+        Part("ratio", (TASK,), "over the same without retrieval", (TASKS["practice"],)),
+        Part("alone", (TASK,), "questions that the model alone gets right, and wrong", (TASKS["practice"],)),
     ),
     options=(
+        reading("without a word on noise", "warned that passages may be irrelevant or wrong"),
         Option(
             "context", "all", "What the system is given: all (its search results), top:K, all+noise:10 ..."
         ),

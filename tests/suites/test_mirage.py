@@ -21,7 +21,9 @@ def study(judge: Judge, tmp_path: Path) -> None:
 
 
 def answered(context: str, texts: tuple[str, ...], **options: str) -> None:
-    give("qa_answer", dict(zip(ITEMS, texts, strict=True)), options={"context": context, **OWN, **options})
+    give(
+        "mirage_answer", dict(zip(ITEMS, texts, strict=True)), options={"context": context, **OWN, **options}
+    )
 
 
 def test_the_four_cells_by_hand(judge: Judge) -> None:
@@ -121,3 +123,18 @@ def test_strata_by_source(judge: Judge, tmp_path: Path) -> None:
     found = score(judge, "mirage", "-m", "m", "--by", "source")
     assert found.value("accuracy_oracle", "popqa") == pytest.approx(2 / 3)
     assert json.dumps(found.document["readings"])
+
+
+def test_the_reading_of_good_practice_is_another_task(judge: Judge) -> None:
+    asked = commands(judge, "mirage", "-m", "scripted/hash", "--reading", "practice")
+    assert all(line.startswith("judge answers generate qa_answer ") for line in asked)
+    for context in ("none", "oracle", "fixed5"):
+        answered(context, ("m0", "m1", "x"))
+    judge("suite", "mirage", "-m", "scripted/hash", "--reading", "practice")
+    found = score(judge, "mirage", "-m", "m")
+    assert found.document["readings"]["reading"] == "paper"
+    # Token F1 with the aliases "mN" and "it": right, right, no overlap.
+    assert found.value("token_f1_mixed") == pytest.approx(2 / 3)
+    # The same system's answers to one prompt are not read as those to another.
+    told = judge("score", "mirage", "-m", "scripted/hash", code=2).err
+    assert "were made with qa_answer, not with mirage_answer: choose its --reading" in told

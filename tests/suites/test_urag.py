@@ -35,9 +35,9 @@ def distributed(run: str, masses: Mapping[str, Mapping[str, float] | None]) -> N
 
 
 def chosen(context: str, p: Mapping[str, float], system: str = "m") -> str:
-    """A run of multiple_choice; half of the mass is on C, which no question has, and on no letter at all."""
+    """A run of urag_choice; half of the mass is on C, which no question has, and on no letter at all."""
     labels = {f"u:{item}": "A" if a > 0.5 else "B" for item, a in p.items()}
-    run = give("multiple_choice", labels, model=system, options={"context": context, "system": system})
+    run = give("urag_choice", labels, model=system, options={"context": context, "system": system})
     rest = dict.fromkeys("DEFGHIJ", 0.0)
     distributed(
         run,
