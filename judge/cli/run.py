@@ -81,6 +81,11 @@ STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
     help="One letter with label probabilities where the model gives them, or JSON.",
 )
 @click.option(
+    "--rationale",
+    type=click.Choice(["none", "before", "after"]),
+    help="Reasoning before or after the labels (default: as the task's file says); with letters, before is two calls.",
+)
+@click.option(
     "--label-order", default="declared", show_default=True, help="declared, reversed or shuffled:SEED."
 )
 @click.option(
@@ -128,7 +133,7 @@ def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
     from judge.runner.requests import Sampling
     from judge.store.selection import Selection
 
-    task = load_task(task_name, options["prompts"])
+    task = load_task(task_name, options["prompts"]).thinking(options.get("rationale"))
     name = options.get("asked_as")
     if name is not None and (not name.strip() or not name.isprintable()):
         raise UsageError("--as needs a name of printable characters")

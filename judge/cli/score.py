@@ -80,6 +80,11 @@ def _command(paper: Paper) -> click.Command:
     )
     @_reference_options(paper)
     @click.option(
+        "--rationale",
+        type=click.Choice(["none", "before", "after"]),
+        help="Only runs that asked for reasoning so (default: the latest complete ones).",
+    )
+    @click.option(
         "--partial", is_flag=True, help="Score what there is: units not judged yet lower the coverage."
     )
     @rows_options

@@ -128,6 +128,8 @@ def asked(paper: Paper, options: Mapping[str, Any]) -> Asked:
         parts=tuple(options["parts"]),
         partial=options.get("partial", False),
         majority=judges == "majority",
+        rationale=options.get("rationale"),
+        prompts=options.get("prompts"),
         options={o.name: options[o.name.replace("-", "_")] for o in paper.options},
     )
 

@@ -20,6 +20,9 @@ from judge.suites.papers import PAPERS
 from judge.suites.steps import Incomplete, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judge.prompts import Task
     from judge.providers.base import Provider
     from judge.runner import Plan
     from judge.store import Store
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 ASKING = (
     "concurrency", "retry", "max_tokens", "max_cost", "max_time", "prices", "max_output_tokens", "temperature", "no_temperature", "answers",
-    "label_order", "same_model", "base_url", "settings", "timeout",
+    "label_order", "rationale", "prompts", "same_model", "base_url", "settings", "timeout",
 )  # fmt: skip
 """How the model is asked: options of judge run that a suite has too."""
 
@@ -78,7 +81,7 @@ def _command(paper: Paper) -> click.Command:
                     return lacking
                 return None
 
-            done = asyncio.run(_perform(store, missing, provider, _plan(model, options)))
+            done = asyncio.run(_perform(store, missing, provider, _plan(model, options), _loader(options)))
             for problem in done.problems:
                 note(f"not kept: {problem}")
             if done.stopped is not None:
@@ -119,7 +122,21 @@ def _plan(model: str, options: dict[str, Any]) -> Plan:
     )
 
 
-async def _perform(store: Store, missing: Any, provider: Provider, plan: Plan) -> Performed:
+def _loader(options: dict[str, Any]) -> Callable[[str], Task]:
+    """Reads a step's task, with the rationale asked for where it has labels."""
+    from judge.prompts import load_task
+
+    def load(name: str) -> Task:
+        task = load_task(name, options["prompts"])
+        labelled = any(question.labels for question in task.spec.questions)
+        return task.thinking(options["rationale"]) if labelled else task
+
+    return load
+
+
+async def _perform(
+    store: Store, missing: Any, provider: Provider, plan: Plan, load: Callable[[str], Task]
+) -> Performed:
     """Open the provider when there is something to do, and do it."""
     from judge.cli.progress import Progress
     from judge.runner import open_patiently
@@ -138,7 +155,7 @@ async def _perform(store: Store, missing: Any, provider: Provider, plan: Plan) -
 
     try:
         await open_patiently(provider, plan.patience)
-        return await perform(store, missing, provider, plan, lambda: Progress(sys.stderr), found, told)
+        return await perform(store, missing, provider, plan, lambda: Progress(sys.stderr), found, told, load)
     finally:
         await provider.close()
 

@@ -143,7 +143,7 @@ def render(
         unit = next(selection.pending(store, task, run_id=""), None)
     if unit is None:
         raise UsageError(f"{db}: no unit for {task.name}" + (f" called '{unit_id}'" if unit_id else ""))
-    if answers == "codes" and not task.one_choice:
+    if answers == "codes" and not (task.one_choice or task.reasons_first):
         raise UsageError(f"{task.name} asks several questions or a rationale: it has no codes")
     prompt = Renderer(task, Mode(answers), label_orders(task, label_order)).render(unit.inputs)
     if as_json:

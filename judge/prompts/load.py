@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from judge.errors import TaskError, UsageError
 from judge.prompts.inputs import gold_input
-from judge.prompts.spec import Question, TaskSpec
+from judge.prompts.spec import Example, Question, TaskSpec
 from judge.resources import resource_dir
 from judge.types import Json
 
@@ -34,6 +34,40 @@ class Task:
     unit: str
     text: str
     path: str
+    declared: TaskSpec | None = None
+    """The file's own front matter, where a run asks for another rationale or other examples."""
+
+    @property
+    def asked(self) -> dict[str, Json]:
+        """What a run asks for otherwise than the file: part of the run's identity."""
+        if self.declared is None:
+            return {}
+        found: dict[str, Json] = {}
+        if self.spec.rationale != self.declared.rationale:
+            found["rationale"] = self.spec.rationale
+        if self.spec.examples != self.declared.examples:
+            found["examples"] = [example.item_id for example in self.spec.examples]
+        return found
+
+    def thinking(self, rationale: str | None) -> Task:
+        """The task with free text `before` or `after` its labels, or `none`; None: as its file says.
+
+        Raises UsageError for a task whose examples have no rationale to show.
+        """
+        if rationale is None or rationale == self.spec.rationale:
+            return self
+        if rationale != "none" and not all(e.rationale.strip() for e in self.spec.examples):
+            raise UsageError(
+                f"{self.name}: its examples have no rationale to show: --rationale none, or a version with one in each"
+            )
+        return self._changed(rationale=rationale)
+
+    def showing(self, examples: Sequence[Example]) -> Task:
+        """The task with these few-shot examples in place of its own."""
+        return self._changed(examples=list(examples))
+
+    def _changed(self, **keys: Any) -> Task:
+        return replace(self, spec=self.spec.model_copy(update=keys), declared=self.declared or self.spec)
 
     @property
     def name(self) -> str:
@@ -87,11 +121,16 @@ class Task:
     @property
     def one_choice(self) -> bool:
         """One question with labels and no rationale: a single character can answer it."""
-        return (
-            len(self.spec.questions) == 1
-            and bool(self.spec.questions[0].labels)
-            and (self.spec.rationale == "none")
-        )
+        return self._one_label and self.spec.rationale == "none"
+
+    @property
+    def reasons_first(self) -> bool:
+        """One question with labels after a rationale: two calls can answer it, the reasoning and then one character."""
+        return self._one_label and self.spec.rationale == "before"
+
+    @property
+    def _one_label(self) -> bool:
+        return len(self.spec.questions) == 1 and bool(self.spec.questions[0].labels)
 
 
 class _Loader(yaml.SafeLoader):

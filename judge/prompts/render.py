@@ -28,6 +28,10 @@ from judge.types import Json, Message
 CODES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+THEN_ANSWER = "Now the answer: exactly one of the letters and nothing else.\nAnswer:"
+"""The turn after the reasoning, when the reasoning and the letter are two calls."""
+
+
 class Mode(StrEnum):
     """How an answer is asked for: one character with its probabilities, or a JSON object."""
 
@@ -81,7 +85,10 @@ class Renderer:
 
     def __init__(self, task: Task, mode: Mode, orders: Mapping[str, Sequence[str]] | None = None) -> None:
         self.task, self.mode = task, mode
-        self._cue = "Answer:" if mode is Mode.CODES else "Answer (JSON):"
+        self.reasons_first = mode is Mode.CODES and task.reasons_first
+        self._cue = (
+            "Reasoning:" if self.reasons_first else "Answer:" if mode is Mode.CODES else "Answer (JSON):"
+        )
         shown = orders or {}
         self.orders = {q.field: list(shown.get(q.field) or task.domain(q.field)) for q in task.spec.questions}
         env = ImmutableSandboxedEnvironment(
@@ -129,6 +136,8 @@ class Renderer:
         turns = []
         for example in self.task.spec.examples:
             turns.append(Message("user", self._user(example.inputs)))
+            if self.reasons_first:
+                turns += [Message("assistant", example.rationale), Message("user", THEN_ANSWER)]
             turns.append(Message("assistant", self.answer(example.answers, example.rationale)))
         return turns
 
@@ -155,7 +164,12 @@ class Renderer:
                 shown = json.dumps(value, ensure_ascii=False)
                 head = f"{code} = {value}" if self.mode is Mode.CODES else f"- {shown}"
                 lines.append(f"{head}: {meanings[value]}" if meanings[value] else head)
-        if self.mode is Mode.CODES:
+        if self.reasons_first:
+            lines.append(
+                "First write one or two sentences of reasoning, without the letter. When you are then asked for the "
+                "answer, give exactly one of these letters and nothing else."
+            )
+        elif self.mode is Mode.CODES:
             lines.append("Answer with exactly one of these letters and nothing else.")
         else:
             lines.append(f"Answer with one JSON object and nothing else: {self._json_shape()}")

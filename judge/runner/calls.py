@@ -78,13 +78,30 @@ class Caller:
         """Every attempt on one unit; the last one counts.
 
         The slot of the gate is taken already, and the budget's claim is held. One repair follows a reply that cannot
-        be read. Raises CancelledError when the run is being stopped before the unit's end.
+        be read. Where the model reasons first, that is an attempt of its own, and the answer the next one. Raises
+        CancelledError when the run is being stopped before the unit's end.
         """
         first = await self._attempt(request, record, claim)
+        if not self.asker.reasons_first:
+            return await self._repaired(request, first)
+        if first.reply is None or first.parsed.status is not Status.OK:
+            return [first]
+        asked = self.asker.conclude(request, first.reply)
+        return [first, *await self._repaired(asked, await self._next(asked))]
+
+    async def _repaired(self, request: Request, first: Attempt) -> list[Attempt]:
         if first.parsed.status is not Status.UNPARSED or first.reply is None:
             return [first]
-        again = self.asker.repair(request, first.reply, first.parsed.reason or "not readable")
-        claim = self.budget.claim(again)
+        second = await self._next(
+            self.asker.repair(request, first.reply, first.parsed.reason or "not readable")
+        )
+        # A repair that is refused (too long now, perhaps) leaves what there was; one that found no
+        # server leaves a unit that the next run takes up again.
+        return [first] if isinstance(second.error, Rejected) else [first, second]
+
+    async def _next(self, request: Request) -> Attempt:
+        """One more call on a unit, when the budget and the gate have room for it."""
+        claim = self.budget.claim(request)
         if not await self.budget.room(claim):
             self.stop(self.budget.reason)
         self.budget.hold(claim)
@@ -93,10 +110,7 @@ class Caller:
         except BaseException:
             self.budget.release(claim)
             raise
-        second = await self._attempt(again, self.asker.record(again), claim)
-        # A repair that is refused (too long now, perhaps) leaves what there was; one that found no
-        # server leaves a unit that the next run takes up again.
-        return [first] if isinstance(second.error, Rejected) else [first, second]
+        return await self._attempt(request, self.asker.record(request), claim)
 
     async def _attempt(self, request: Request, record: RequestRecord, claim: Claim) -> Attempt:
         begun = time.monotonic()
@@ -107,7 +121,7 @@ class Caller:
             return Attempt(record, Parsed(Status.FAILED, reason=str(error)), error=error)
         finally:
             self.budget.release(claim)
-        return Attempt(record, self.asker.parse(reply), reply, latency)
+        return Attempt(record, self.asker.parse(reply, request), reply, latency)
 
     async def _send(self, request: Request, claim: Claim) -> tuple[Reply, float]:
         """Send until there is a reply, within patience. The slot is given back before every wait."""

@@ -17,7 +17,7 @@ from judge.errors import UsageError
 from judge.prompts.render import Mode
 from judge.providers.base import Provider
 from judge.runner.plan import Plan
-from judge.runner.requests import Asker, choose_mode
+from judge.runner.requests import Asker, choose_mode, takes_codes
 from judge.store import runs
 from judge.store.runs import Begun
 from judge.store.study import Store
@@ -72,7 +72,7 @@ def _identities(plan: Plan, provider: Provider) -> list[str]:
     """One for every answer mode that the plan allows."""
     chosen = plan.sampling.answers
     modes = (
-        list(Mode) if chosen == "auto" and plan.task.one_choice else [choose_mode(plan.task, False, chosen)]
+        list(Mode) if chosen == "auto" and takes_codes(plan.task) else [choose_mode(plan.task, False, chosen)]
     )
     of_mode = [Asker(plan.task, plan.model, provider, plan.sampling, mode).options for mode in modes]
     return [runs.identity({**options, **plan.extra}) for options in of_mode]

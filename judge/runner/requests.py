@@ -12,12 +12,12 @@ from json.encoder import encode_basestring as json_string
 from judge.errors import UsageError
 from judge.parse import Parsed, parse_code, parse_json
 from judge.prompts.load import Task
-from judge.prompts.render import Mode, Renderer
+from judge.prompts.render import THEN_ANSWER, Mode, Renderer
 from judge.providers.base import Provider
 from judge.providers.tokens import label_distribution
 from judge.store.runs import REQUEST_VERSION, RequestRecord
 from judge.store.study import canonical
-from judge.types import Json, Message, Reply, Request, Unit
+from judge.types import Json, Message, Reply, Request, Status, Unit
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -87,7 +87,13 @@ class Asker:
         facts = provider.describe()
         base_url = facts.get("base_url")
         self.base_url = base_url if isinstance(base_url, str) else None
-        self.options = {**sampling.as_options(), "base_url": self.base_url, "mode": str(self.mode)}
+        self.reasons_first = self.renderer.reasons_first
+        self.options = {
+            **sampling.as_options(),
+            "base_url": self.base_url,
+            "mode": str(self.mode),
+            **task.asked,
+        }
         timeout = facts.get("timeout")
         self.timeout = timeout if isinstance(timeout, int | float) else None
         parameters: dict[str, Json] = {"seed": sampling.seed, "temperature": sampling.temperature}
@@ -129,7 +135,7 @@ class Asker:
             messages=prompt.messages,
             prefix=prompt.prefix,
             schema=prompt.schema,
-            codes=prompt.codes,
+            codes=None if self.reasons_first else prompt.codes,
             max_tokens=self.sampling.max_output_tokens,
             temperature=self.sampling.temperature,
             seed=self.sampling.seed,
@@ -167,10 +173,27 @@ class Asker:
         turns = (Message("assistant", reply.text or "(empty)"), Message("user", again))
         return replace(request, messages=(*request.messages, *turns))
 
-    def parse(self, reply: Reply) -> Parsed:
-        """The labels of a reply, or why there are none."""
+    def conclude(self, request: Request, reply: Reply) -> Request:
+        """After the reasoning: the same once more, with it, for the letter."""
+        turns = (Message("assistant", reply.text), Message("user", THEN_ANSWER))
+        return replace(request, messages=(*request.messages, *turns), codes=self.renderer.codes)
+
+    def parse(self, reply: Reply, request: Request | None = None) -> Parsed:
+        """The labels of a reply, or why there are none; the reasoning before a letter is ok without any.
+
+        `request` says which of two calls it answers, where the model reasons first.
+        """
         if self.mode is Mode.JSON:
             return self._parsed(reply.text, reply.stop)
+        if not self.reasons_first or request is None:
+            return self._letter(reply)
+        if request.codes is None:
+            return _reasoning(reply)
+        parsed = self._letter(reply)
+        why = request.messages[request.prefix + 1].content
+        return replace(parsed, labels=tuple(replace(label, rationale=why) for label in parsed.labels))
+
+    def _letter(self, reply: Reply) -> Parsed:
         codes, labels = self.renderer.codes or "", self.renderer.labels
         distribution, why_none = None, None
         if reply.tokens is not None:
@@ -207,16 +230,36 @@ def _asked_alike(
     return list(dict.fromkeys(alike))
 
 
+def _reasoning(reply: Reply) -> Parsed:
+    if reply.stop == "refusal":
+        return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
+    if reply.stop == "length":
+        return Parsed(Status.TRUNCATED, reason="the reasoning was cut off at the token limit")
+    if not reply.text.strip():
+        return Parsed(Status.UNPARSED, reason="the reasoning is empty")
+    return Parsed(Status.OK, reason=REASONING)
+
+
+REASONING = "reasoning; the answer is the next attempt"
+"""Why an attempt that is ok has no label."""
+
+
 def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
     """Codes when the model gives their probabilities and the task is one choice, else JSON.
 
-    Raises UsageError when codes are asked for and the task has several questions or a rationale.
+    A rationale before the choice takes two calls with codes: when it is asked for at run time, or codes are. Raises
+    UsageError when codes are asked for and the task has several questions, or a rationale after its label.
     """
-    if answers == "codes" and not task.one_choice:
-        raise UsageError(f"{task.name} asks several questions or a rationale: it needs --answers json")
+    if answers == "codes" and not (task.one_choice or task.reasons_first):
+        raise UsageError(f"{task.name} asks several questions or a rationale after: it needs --answers json")
     if answers == "auto":
-        return Mode.CODES if label_codes and task.one_choice else Mode.JSON
+        return Mode.CODES if label_codes and takes_codes(task) else Mode.JSON
     return Mode(answers)
+
+
+def takes_codes(task: Task) -> bool:
+    """Whether a task is answered in codes where the model gives their probabilities, unless told otherwise."""
+    return task.one_choice or (task.reasons_first and "rationale" in task.asked)
 
 
 def estimate_tokens(request: Request) -> int:

@@ -40,7 +40,7 @@ def keep_task(conn: sqlite3.Connection, task: Task) -> None:
                 task.task_id,
                 task.version,
                 task.sha256,
-                dumps(task.spec.model_dump(mode="json", by_alias=True)),
+                dumps((task.declared or task.spec).model_dump(mode="json", by_alias=True)),
                 task.text,
             ],
         )

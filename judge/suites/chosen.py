@@ -24,6 +24,8 @@ class Run:
     task_id: str
     model: str
     options: Mapping[str, Json]
+    rationale: str | None = None
+    """What it was asked for beside labels: none, before or after; None for a task that asks for text."""
 
     def serves(self, own: Mapping[str, str]) -> bool:
         """Made for this: the same context and system of generated answers, the same relevant passages."""
@@ -33,12 +35,15 @@ class Run:
 def all_runs(store: Store) -> list[Run]:
     """Every run, the newest first."""
     query = """
-        SELECT r.run_id, r.task, t.task_id, r.model, r.options FROM runs AS r JOIN tasks AS t ON t.task = r.task
+        SELECT r.run_id, r.task, t.task_id, r.model, r.options,
+               iif(json_array_length(t.front_matter, '$.questions[0].labels') > 0,
+                   coalesce(json_extract(r.options, '$.rationale'), json_extract(t.front_matter, '$.rationale')), NULL)
+        FROM runs AS r JOIN tasks AS t ON t.task = r.task
         ORDER BY r.started DESC, r.run_id DESC
     """
     return [
-        Run(run_id, task, task_id, model, json.loads(options))
-        for run_id, task, task_id, model, options in store.conn.execute(query)
+        Run(run_id, task, task_id, model, json.loads(options), rationale)
+        for run_id, task, task_id, model, options, rationale in store.conn.execute(query)
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -94,3 +95,7 @@ class Asked:
     majority: bool = False
     """Labels of several runs of a task are put together by majority."""
     options: Mapping[str, str] = field(default_factory=dict)
+    rationale: str | None = None
+    """Only runs of labelling tasks that were asked with this rationale; None: whichever there are."""
+    prompts: Path | None = None
+    """A folder of task files beside the shipped ones."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from judge.errors import AdjudgeError, UsageError
-from judge.prompts import load_task
+from judge.prompts import Task, load_task
 from judge.providers.base import Provider
 from judge.runner import Live, Plan, Report, contexts, run_task
 from judge.runner.generate import Generation, generate
@@ -47,11 +47,12 @@ async def perform(
     watch: Callable[[], Watch],
     retrieve: Callable[[Step], None],
     told: Callable[[Step], None] = lambda step: None,
+    load: Callable[[str], Task] = load_task,
 ) -> Performed:
     """Do the steps that `missing` tells, again and again until it tells none, with an open provider.
 
     `plan` carries the model and how it is asked; task and units are those of each step. Ends early when a run
-    stops (interrupted, budget, dead server). Raises AdjudgeError when a step was done and is still missing.
+    stops (interrupted, budget, dead server). `load` reads a step's task. Raises AdjudgeError when a step was done and is still missing.
     """
     done = Performed()
     while (lacking := missing()) is not None:
@@ -61,7 +62,7 @@ async def perform(
         for step in lacking.steps:
             told(step)
             left = plan.after(r for _, r in done.steps if r is not None)
-            report = await _perform(store, step, provider, left, watch, retrieve, done.problems)
+            report = await _perform(store, step, provider, left, watch, retrieve, done.problems, load)
             done.steps.append((step, report))
             if report is not None and (report.stopped or report.interrupted or report.error):
                 done.stopped = report
@@ -77,6 +78,7 @@ async def _perform(
     watch: Callable[[], Watch],
     retrieve: Callable[[Step], None],
     problems: list[str],
+    load: Callable[[str], Task],
 ) -> Report | None:
     if step.kind == "retrieve":
         retrieve(step)
@@ -93,7 +95,7 @@ async def _perform(
         raise UsageError(
             f"{step.why}: that is another model than {plan.model}; run it by itself: {step.command(str(store.path))}"
         )
-    task = load_task(step.task)
+    task = load(step.task)
     own = replace(plan, task=task, selection=Selection(step.where))
     if step.relevant is not None:
         found = relevant(store, step.relevant)

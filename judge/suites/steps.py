@@ -99,6 +99,7 @@ def _flags(options: Mapping[str, Json]) -> list[str]:
         ("label_order", "--label-order", "declared"),
         ("answers", "--answers", "auto"),
         ("base_url", "--base-url", None),
+        ("rationale", "--rationale", None),
     ):
         value = options.get(name, default)
         if name == "temperature" and value is None:

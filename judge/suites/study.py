@@ -47,7 +47,9 @@ class Study(Reading):
         super().__init__(store, paper, asked)
         self.read: list[Read] = []
         self.whose: System | None = None
-        self.runs = chosen.all_runs(store)
+        self.runs = [
+            r for r in chosen.all_runs(store) if asked.rationale in (None, r.rationale or asked.rationale)
+        ]
         self.pinned = chosen.named(store, asked.runs, self.runs)
 
     def ranking(self, name: str | None = None, stage: str | None = None) -> tuple[str, str] | None:
@@ -343,7 +345,7 @@ class Study(Reading):
     def _task(self, task_id: str, own: Mapping[str, str]) -> Task:
         """The task as the study has it where a run of it is meant, else the newest version."""
         used = next((run.task for run in self.runs if run.task_id == task_id and run.serves(own)), None)
-        return stored_task(self.store, used) if used else load_task(task_id)
+        return stored_task(self.store, used) if used else load_task(task_id, self.asked.prompts)
 
     def _best(self, runs: Sequence[Run], units: np.ndarray[Any, Any], field: str) -> Found:
         """Labels, statuses and which units have no judgement: of the newest complete run, else the fullest."""
@@ -358,6 +360,8 @@ class Study(Reading):
             none = np.full(len(units), None, dtype=object)
             return none, np.full(len(units), NOT_JUDGED, dtype=object), np.ones(len(units), dtype=bool)
         self.read.append(Read(best[0], Counter(best[1][1].tolist())))
+        if "rationale" in best[0].options:
+            self.note(f"{best[0].task} was asked with --rationale {best[0].options['rationale']}")
         return best[1]
 
     def _missing(
