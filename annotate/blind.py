@@ -38,6 +38,7 @@ from judge.store.inputs import quoted as quote
 from judge.store.study import explained
 
 BUSY_MS = 3000
+"""How long a statement waits for another program's lock, unless told otherwise."""
 _FIRST_WORD = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE)\b", re.IGNORECASE)
 _HIDDEN_COLUMNS = {"meta", "correct", "polarity", "pair_id", "import_id", "content_sha"}
 _TEXT_TABLES = {"items", "passages", "units", "answers", "json_each"}
@@ -49,6 +50,10 @@ _HARMLESS = {
     sqlite3.SQLITE_SAVEPOINT,
     sqlite3.SQLITE_RECURSIVE,
 }
+
+
+class Busy(StudyError):
+    """Another program held the study's lock; nothing was written, and the same may be tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +72,10 @@ class Blind:
 
     __slots__ = ("__conn", "__path")
 
-    def __init__(self, store: Store, seat: Seat, task: Task) -> None:
+    def __init__(self, store: Store, seat: Seat, task: Task, busy_ms: int | None = None) -> None:
         clone = store.clone()
         conn = clone.conn
-        conn.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+        conn.execute(f"PRAGMA busy_timeout = {BUSY_MS if busy_ms is None else int(busy_ms)}")
         conn.execute("PRAGMA temp_store = MEMORY")
         inside, public = _make_views(conn, seat, task)
         conn.set_authorizer(_authorizer(inside, public, set(task.input_names)))
@@ -122,7 +127,7 @@ def _denied(path: Path) -> Iterator[None]:
         if "full" in text or "disk I/O" in text:
             raise WriteFailed(f"no room on the disk of {path}: make some, then press the key again") from e
         if "locked" in text or "busy" in text:
-            raise StudyError("another program is writing in the study: press the key again") from e
+            raise Busy("another program is writing in the study: press the key again") from e
         raise
     except sqlite3.DatabaseError as e:
         text = str(e)
@@ -206,14 +211,14 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     view(
         "my_events",
         "SELECT a.seq, a.event_id, a.position, a.kind, a.field, a.value, a.reason, a.undoes, a.active_ms, "
-        f"a.idle_ms, a.at FROM main.events AS a WHERE a.batch = {batch} AND a.annotator_id = {who}",
+        f"a.idle_ms, a.shown_ms, a.at FROM main.events AS a WHERE a.batch = {batch} AND a.annotator_id = {who}",
     )
     trigger(
         "INSERT",
         "my_events",
         "INSERT INTO events (event_id, batch, annotator_id, position, kind, field, value, reason, undoes, "
-        f"active_ms, idle_ms, session_id, at) VALUES (NEW.event_id, {batch}, {who}, NEW.position, NEW.kind, "
-        f"NEW.field, NEW.value, NEW.reason, NEW.undoes, NEW.active_ms, NEW.idle_ms, {quote(seat.session)}, NEW.at)",
+        f"active_ms, idle_ms, shown_ms, session_id, at) VALUES (NEW.event_id, {batch}, {who}, NEW.position, NEW.kind, "
+        f"NEW.field, NEW.value, NEW.reason, NEW.undoes, NEW.active_ms, NEW.idle_ms, NEW.shown_ms, {quote(seat.session)}, NEW.at)",
     )
     kept = "a.role IN ('sample', 'repeat', 'adjudication')"
     view(
@@ -240,8 +245,8 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     )
     view(
         "my_key",
-        "SELECT a.position, l.field, l.value FROM main.assignments AS a JOIN main.labels AS l ON l.unit_id = a.unit_id "
-        f"WHERE {mine} AND a.locked = 1 AND a.role = 'training' AND l.annotator_id = 'gold' "
+        "SELECT a.position, l.field, l.value, l.rationale FROM main.assignments AS a "
+        f"JOIN main.labels AS l ON l.unit_id = a.unit_id WHERE {mine} AND a.locked = 1 AND a.role = 'training' AND l.annotator_id = 'gold' "
         f"AND l.layer = 'first' AND l.field IN ({fields})",
     )
     view(
@@ -270,7 +275,7 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         conn.create_function("adjudge_rank", 1, bodies.rank, deterministic=True)
         view(
             "my_sources",
-            f"SELECT a.position, {rank} AS number, o.answers, o.note, o.flag FROM main.assignments AS a "
+            f"SELECT a.position, {rank} AS number, o.answers, o.note, o.flag, o.spans FROM main.assignments AS a "
             f"JOIN main.assignments AS o ON o.batch = a.batch AND o.unit_id = a.unit_id "
             f"WHERE {mine} AND o.role = 'sample' AND o.status = 'done'",
         )

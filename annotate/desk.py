@@ -38,9 +38,16 @@ class Desk(Queue):
 
     @classmethod
     def open(
-        cls, store: Store, batch: str, person: str, *, adjudicate: bool = False, allow_own: bool = False
+        cls,
+        store: Store,
+        batch: str,
+        person: str,
+        *,
+        adjudicate: bool = False,
+        allow_own: bool = False,
+        busy_ms: int | None = None,
     ) -> Desk:
-        """Sit down. Raises UsageError for a batch or person that is not there, StudyError when the
+        """Sit down; `busy_ms` is how long a commit waits for another program before it raises Busy. Raises UsageError for a batch or person that is not there, StudyError when the
         batch is closed or the same seat is taken by another terminal."""
         info = batch_info(store, batch)
         if info.closed:
@@ -69,7 +76,7 @@ class Desk(Queue):
                     [session, batch, annotator, person, version("adjudge"), now()],
                 )
             seat = Seat(batch, annotator, person, session, show_own=not adjudicate or allow_own)
-            desk = cls(info, seat, Blind(store, seat, info.task), lock)
+            desk = cls(info, seat, Blind(store, seat, info.task, busy_ms), lock)
         except BaseException:
             lock.__exit__(None, None, None)
             raise
@@ -201,8 +208,8 @@ class Desk(Queue):
         spent: Spent,
     ) -> None:
         self._blind.write(
-            "INSERT INTO my_events (event_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO my_events (event_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 str(ULID()),
                 position,
@@ -213,6 +220,7 @@ class Desk(Queue):
                 undoes,
                 spent.active_ms,
                 spent.idle_ms,
+                spent.shown_ms if kind in (Kind.LABEL, Kind.KEEP, Kind.REVISE) else None,
                 now(),
             ],
         )

@@ -16,7 +16,7 @@ from typing import Any
 from judge.errors import StudyError
 from judge.migrations import applied, perform
 
-NAMES = ("m001_batches", "m002_exchange", "m003_label_studio")
+NAMES = ("m001_batches", "m002_exchange", "m003_label_studio", "m004_shown")
 SET = "annotate"
 
 
@@ -40,6 +40,10 @@ def _m002_exchange(db: Any) -> None:
 
 def _m003_label_studio(db: Any) -> None:
     _execute(db, _LABEL_STUDIO)
+
+
+def _m004_shown(db: Any) -> None:
+    _execute(db, _SHOWN)
 
 
 def _execute(db: Any, statements: str) -> None:
@@ -211,4 +215,8 @@ CREATE TABLE label_studio_annotations (
     PRIMARY KEY (batch, url, annotation),
     FOREIGN KEY (batch, url) REFERENCES label_studio_projects(batch, url) ON DELETE CASCADE
 ) WITHOUT ROWID
+"""
+
+_SHOWN = """
+ALTER TABLE events ADD COLUMN shown_ms INTEGER
 """

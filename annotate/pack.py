@@ -86,11 +86,11 @@ def _copy_events(source: sqlite3.Connection, target: sqlite3.Connection, batch: 
     """Sessions and events of one person that the target does not have; returns how many events were new."""
     for row in source.execute("SELECT * FROM sessions WHERE batch = ? AND annotator_id = ?", [batch, person]):
         target.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-    columns = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, session_id, at"
+    columns = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, session_id, at"
     query = f"SELECT {columns} FROM events WHERE batch = ? AND annotator_id = ? ORDER BY seq"
     known = {r[0] for r in target.execute("SELECT event_id FROM events WHERE batch = ?", [batch])}
     rows = [row for row in source.execute(query, [batch, person]) if row[0] not in known]
-    target.executemany(f"INSERT INTO events ({columns}) VALUES ({', '.join('?' * 13)})", rows)
+    target.executemany(f"INSERT INTO events ({columns}) VALUES ({', '.join('?' * 14)})", rows)
     return len(rows)
 
 

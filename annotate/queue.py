@@ -12,14 +12,18 @@ from typing import Any, NamedTuple
 from annotate._blind_sql import PARTS
 from annotate.blind import Blind
 from annotate.events import Event, State, Status, fold
-from annotate.unit import Line, Part, Passage, Sheet
+from annotate.unit import Line, Part, Passage, Sheet, Source
 from judge.errors import UsageError
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.export import stored_task
 from judge.store.inputs import own_name
+from judge.store.study import dumps
 
+LOOKED_AT = 200
+"""Units from which the list of units learns which of their texts tells them apart."""
+SHORT = 28
 LISTS = {"reference_answers", "options", *LIST_INPUTS}
 
 
@@ -53,6 +57,9 @@ class Queue:
         self.info, self.task = info, info.task
         self.fields = [q.field for q in info.task.spec.questions]
         self._blind = blind
+        self._telling: list[str] | None = None
+        self._unjudged: set[int] = set()
+        """Locked units of which the judge has said nothing more than was answered."""
         self._tally = self._read_tally()
         self.total = sum(self._tally[str(s)] for s in Status)
 
@@ -168,7 +175,7 @@ class Queue:
     ) -> list[Line]:
         """A page of the own queue; `only` is all, open, done, skipped, flagged or noted."""
         where, values = self._where(only, search)
-        text = "coalesce(" + ", ".join(f'substr(t."{n}", 1, 200)' for n in self._text_columns()) + ", '')"
+        text = self._line()
         query = (
             f"SELECT u.position, u.status, u.answers, u.flag, u.note, {text} FROM my_units AS u "
             f"JOIN my_texts AS t ON t.position = u.position WHERE {where} "
@@ -200,6 +207,26 @@ class Queue:
             where, values = f"({' OR '.join(columns)})", [like] * len(columns)
         return where, values
 
+    def _line(self) -> str:
+        """The SQL of what a row of the list shows: the start of the text that tells units apart, and if it takes
+        two, of both."""
+        if self._telling is None:
+            names = self._text_columns()
+            starts = ", ".join(f'substr(t."{n}", 1, 200)' for n in names)
+            rows = self._blind.rows(f"SELECT {starts} FROM my_texts AS t LIMIT {LOOKED_AT}") if names else []
+            there = [n for i, n in enumerate(names) if any(row[i] for row in rows)]
+            column = {n: [row[i] for row in rows] for i, n in enumerate(names)}
+            best = sorted(there, key=lambda n: (-len(set(column[n])), names.index(n)))[:2]
+            if len(best) == 2:
+                both = len(set(zip(column[best[0]], column[best[1]], strict=True)))
+                best = best if both > len(set(column[best[0]])) else best[:1]
+            self._telling = best
+        parts = [f"coalesce(substr(t.\"{n}\", 1, 200), '')" for n in self._telling]
+        if len(parts) == 2:
+            # The one that fewer units share stands first, short enough to leave room for the other.
+            parts[0] = f"substr({parts[0]}, 1, {SHORT})"
+        return " || ' · ' || ".join(parts) or "''"
+
     def _text_columns(self) -> list[str]:
         names = [n for n in self.task.input_names if n not in LISTS]
         order = ["sentence", "answer_claim", "passage", "answer", "claim", "question"]
@@ -217,10 +244,41 @@ class Queue:
             for f, v, d, r in self._blind.rows(query, [position])
         }
 
-    def sources(self, position: int) -> list[tuple[str, dict[str, str], str | None]]:
-        """When adjudicating: (A / B / C, answers, note) of those who labelled the unit."""
-        query = "SELECT number, answers, note FROM my_sources WHERE position = ? ORDER BY number"
-        return [(chr(64 + n), json.loads(a), note) for n, a, note in self._blind.rows(query, [position])]
+    def reasons(self, position: int) -> dict[str, str]:
+        """Why the right answers of a training unit are right, where gold says so; empty before it was locked."""
+        query = "SELECT field, rationale FROM my_key WHERE position = ? AND rationale IS NOT NULL"
+        return dict(self._blind.rows(query, [position]))
+
+    def second_open(self) -> int | None:
+        """The first unit whose judge was or is to be shown and whose keep or revise is missing; None when none is."""
+        if not self.info.reveal:
+            return None
+        missing = " OR ".join(f"instr(u.revised, '{dumps(f)}:') = 0" for f in self.fields)
+        query = (
+            "SELECT u.position, u.revised, u.locked FROM my_units AS u WHERE u.role = 'unit' AND u.status = 'done' "
+            f"AND ({missing}) ORDER BY u.position"
+        )
+        for position, revised, locked in self._blind.rows(query):
+            if position in self._unjudged:
+                continue
+            if not locked or self.judge(position).keys() - json.loads(revised).keys():
+                return int(position)
+            self._unjudged.add(position)
+        return None
+
+    def sources(self, position: int) -> list[Source]:
+        """When adjudicating: what those who labelled the unit said, as A, B, C."""
+        query = "SELECT number, answers, note, flag, spans FROM my_sources WHERE position = ? ORDER BY number"
+        return [
+            Source(
+                chr(64 + n),
+                json.loads(a),
+                note,
+                flag,
+                [(str(f), int(x), int(y)) for f, x, y in json.loads(s)],
+            )
+            for n, a, note, flag, s in self._blind.rows(query, [position])
+        ]
 
     def training(self) -> tuple[int, int, int]:
         """(training units, those answered, those of them with every known answer right)."""

@@ -9,10 +9,12 @@ from annotate.events import State
 
 
 class Spent(NamedTuple):
-    """Milliseconds since the event before, at work and away."""
+    """Milliseconds since the event before, at work and away; `shown_ms` since the unit was painted, 0 for a
+    key that came before the paint, None where there is no screen."""
 
     active_ms: int = 0
     idle_ms: int = 0
+    shown_ms: int | None = None
 
 
 class Passage(NamedTuple):
@@ -26,6 +28,16 @@ class Passage(NamedTuple):
     date: str | None
     source: str | None
     text: str
+
+
+class Source(NamedTuple):
+    """When adjudicating: what one of those who labelled the unit said, under a letter that says nothing."""
+
+    letter: str
+    answers: dict[str, str]
+    note: str | None
+    flag: str | None
+    spans: list[tuple[str, int, int]]
 
 
 class Part(NamedTuple):

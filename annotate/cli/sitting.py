@@ -23,6 +23,10 @@ theme_option = click.option(
 )
 
 
+BUSY_MS = 8
+"""How long a commit blocks the screen before it waits for another program beside it."""
+
+
 @click.command("open")
 @click.argument("name")
 @click.option("--as", "person", required=True, metavar="NAME", help="Who you are.")
@@ -69,7 +73,7 @@ def _sit(
     from annotate.store import open_study
     from annotate.tui.app import run_app
     from annotate.tui.keymap import load_keymap
-    from annotate.tui.settings import own_keymap, remembered_theme
+    from annotate.tui.settings import held_ms, own_keymap, remembered_theme
 
     # In a browser there is no terminal: annotate serve says so by naming the driver.
     if not (os.environ.get("TEXTUAL_DRIVER") or (sys.stdin.isatty() and sys.stdout.isatty())):
@@ -80,9 +84,13 @@ def _sit(
         if adjudicate and not fill_queue(store, name, person, allow_own=allow_own):
             note(f"batch '{name}': there is nothing to adjudicate so far")
             return Exit.DONE
-        with Desk.open(store, name, person, adjudicate=adjudicate, allow_own=allow_own) as desk:
+        with Desk.open(
+            store, name, person, adjudicate=adjudicate, allow_own=allow_own, busy_ms=BUSY_MS
+        ) as desk:
             try:
-                refused = run_app(desk, keymap=keys, theme=theme, remembered=remembered_theme())
+                refused = run_app(
+                    desk, keymap=keys, theme=theme, remembered=remembered_theme(), held_ms=held_ms()
+                )
             finally:
                 counts = desk.counts()
                 end_session(db, desk.seat.session)

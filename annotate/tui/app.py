@@ -1,23 +1,34 @@
-"""The program `annotate open` runs."""
+"""The program `annotate open` runs, and the one consumer of what is typed."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 
 from textual import events
 from textual.app import App, SystemCommand
+from textual.command import CommandPalette
+from textual.events import Event
 from textual.screen import Screen
 
 from annotate.desk import Desk
 from annotate.tui.colours import own_colours
-from annotate.tui.keymap import COMMANDS
+from annotate.tui.dialogs import Dialog, Finished
+from annotate.tui.intentions import Intention, Intentions
+from annotate.tui.keymap import COMMANDS, QUIT
 from annotate.tui.label import LabelScreen
+from annotate.tui.review import Review
 from annotate.tui.settings import remember_theme
 from judge.errors import UsageError
 
 
 class AnnotateApp(App[None]):
-    """One annotator at one batch; the desk commits, this shows."""
+    """One annotator at one batch; the desk commits, this shows.
+
+    Every key goes into `typed` when the terminal sends it, and `_work` does one after the other: the
+    next is not looked at before all is done that the one before it meant.
+    """
 
     CSS_PATH = "app.tcss"
     TITLE = "annotate"
@@ -30,15 +41,17 @@ class AnnotateApp(App[None]):
         keymap: dict[str, str] | None = None,
         theme: str | None = None,
         remembered: str | None = None,
+        held_ms: float | None = None,
     ) -> None:
         """`theme` is asked for, `remembered` taken if it is there. Raises UsageError for a theme that is not."""
         super().__init__()
         if theme and theme not in self.available_themes:
             names = ", ".join(sorted(self.available_themes))
             raise UsageError(f"--theme {theme}: there is no such theme; there are: {names}")
-        self.desk, self._wanted = desk, keymap or {}
+        self.desk = desk
         self._first_theme = theme or (remembered if remembered in self.available_themes else None)
-        self.labelling = LabelScreen(desk, self._wanted)
+        self.typed = Intentions()
+        self.labelling = LabelScreen(desk, keymap or {}, self.typed, held_ms=held_ms)
 
     def get_css_variables(self) -> dict[str, str]:
         """Textual's, and ours."""
@@ -47,14 +60,64 @@ class AnnotateApp(App[None]):
         self.theme_variables = variables
         return variables
 
-    def on_mount(self) -> None:
-        """Keys, theme, the screen."""
-        self.set_keymap(self._wanted)
+    async def on_mount(self) -> None:
+        """Theme, the screen, then the consumer."""
         if self._first_theme:
             self.theme = self._first_theme
             remember_theme(self._first_theme)
         self.theme_changed_signal.subscribe(self, lambda theme: remember_theme(theme.name))
-        self.push_screen(self.labelling)
+        await self.push_screen(self.labelling)
+        self.run_worker(self._work(), group="typed")
+
+    async def on_event(self, event: Event) -> None:
+        """Keys and pastes of the terminal go into the queue, and nowhere else."""
+        if isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
+            self.app_focus = True
+            self.typed.put(Intention(event, at=event.time))
+            return
+        await super().on_event(event)
+
+    async def _work(self) -> None:
+        while True:
+            one, valid = await self.typed.take()
+            if one.key == QUIT:
+                self.exit()
+                return
+            if valid:
+                await self._do(one)
+            else:
+                self._told_dropped()
+            if self._exit:
+                return
+            await asyncio.sleep(0)  # painting has its turn between two keys
+
+    async def _do(self, one: Intention) -> None:
+        screen = self.screen
+        if one.act is not None:
+            await one.act()
+        elif one.event is None:
+            return
+        elif not (isinstance(screen, (LabelScreen, Dialog, Review)) and await screen.take(one)):
+            await super().on_event(one.event)
+            await self._delivered(screen)
+
+    async def _delivered(self, screen: Screen[object]) -> None:
+        """Wait until Textual has done with a key: the widgets it bubbles through, and what they tell each other."""
+        for _ in range(4 if isinstance(screen, CommandPalette) else 2):
+            start = screen.focused or screen
+            for node in start.ancestors_with_self:
+                done = asyncio.Event()
+                if node.is_running and node.call_later(done.set):
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(done.wait(), 1)
+
+    def _told_dropped(self) -> None:
+        n = self.typed.dropped
+        told = f"{n} key{'s' if n > 1 else ''} typed behind it did nothing"
+        if isinstance(self.screen, Finished):
+            self.screen.say(told)
+        else:
+            self.labelling.add(told)
 
     def on_app_blur(self, event: events.AppBlur) -> None:
         """Time from here on is idle."""
@@ -70,23 +133,28 @@ class AnnotateApp(App[None]):
             for command in COMMANDS:
                 if command.short:
                     yield SystemCommand(
-                        command.short.capitalize(), command.help, lambda a=command.action: self._run(a)
+                        command.short.capitalize(), command.help, lambda c=command: self._chosen(c.id)
                     )
         for found in super().get_system_commands(screen):
             if found.title in ("Theme", "Quit"):
                 yield found
 
-    def _run(self, action: str) -> None:
-        self.labelling.call_later(self.labelling.run_action, action)
+    def _chosen(self, command: str) -> None:
+        self.typed.put(Intention(act=self.labelling.commands.by_id[command]), first=True)
 
 
 def run_app(
-    desk: Desk, *, keymap: dict[str, str], theme: str | None, remembered: str | None = None
+    desk: Desk,
+    *,
+    keymap: dict[str, str],
+    theme: str | None,
+    remembered: str | None = None,
+    held_ms: float | None = None,
 ) -> str | None:
     """Run until the person quits. Returns why the last thing pressed was not stored, None when it was.
 
     Raises UsageError for a theme that is not there.
     """
-    app = AnnotateApp(desk, keymap=keymap, theme=theme, remembered=remembered)
+    app = AnnotateApp(desk, keymap=keymap, theme=theme, remembered=remembered, held_ms=held_ms)
     app.run()
     return app.labelling.refused

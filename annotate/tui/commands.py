@@ -1,140 +1,227 @@
-"""What the commands of the labelling screen do: undo, skip, flag, note, evidence, list, search, jump, help."""
+"""What the commands of the labelling screen do: undo, skip, flag, note, list, search, jump, help, the end."""
 
 from __future__ import annotations
 
 import json
-from abc import abstractmethod
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import TYPE_CHECKING
 
-from textual import work
 from textual.content import Content
 
-from annotate.events import Status
+from annotate.events import State, Status
 from annotate.guidelines import markdown
-from annotate.tui import panel
-from annotate.tui.dialogs import Ask, Finished, Help, Told
-from annotate.tui.evidence import HELP, Evidence, with_span, without_span
+from annotate.tui.dialogs import Ask, Finished, Help
 from annotate.tui.keymap import COMMANDS, symbol
+from annotate.tui.panes import scroll_lines
 from annotate.tui.review import Review
-from annotate.tui.view import UnitScreen
 from judge.store.study import dumps
+
+if TYPE_CHECKING:
+    from annotate.tui.label import LabelScreen
 
 BETWEEN = "|"
 """What separates the entries of a list that is typed in one line."""
+ALWAYS = ("undo", "review", "search", "jump")
+"""Commands that mean the same whatever is on the screen, so at the end of the batch too."""
 
 
-class CommandScreen(UnitScreen):
-    """The commands; every one that changes something has committed it before the screen changes."""
+class Commands:
+    """Each has committed what it changes before the screen shows it, and is done when it returns."""
 
-    _told_training = False
+    def __init__(self, screen: LabelScreen) -> None:
+        self._screen, self._at = screen, 0.0
+        self._drafts: dict[tuple[str, int], str] = {}
+        """Texts typed for a unit that were not stored."""
+        self.by_id: dict[str, Callable[[], Awaitable[None]]] = {
+            "undo": self.undo,
+            "skip": self.skip,
+            "flag": self.flag,
+            "note": self.note,
+            "evidence": lambda: screen.marking.begin(self._at),
+            "review": self.review,
+            "search": lambda: self.review(ask=True),
+            "jump": self.jump,
+            "highlights": self.highlights,
+            "help": self.help,
+            "pane": self.pane,
+            "previous": lambda: self.step(-1),
+            "next": lambda: self.step(1),
+            "go_on": self.go_on,
+            "down": lambda: self.scroll(1),
+            "up": lambda: self.scroll(-1),
+            "page_down": lambda: self.scroll(10),
+            "page_up": lambda: self.scroll(-10),
+        }
 
-    def advance(self, message: str = "") -> None:
-        """The next open unit, or the end."""
-        following = self.desk.next_open(self.unit.position)
-        if following is not None:
-            self.show(following, message)
-            return
-        self.show(self.unit.position, message)
-        self.finish()
+    async def run(self, name: str, at: float) -> None:
+        """The command of a key that was typed at `at`."""
+        self._at = at
+        await self.by_id[name]()
 
-    @work(exclusive=True, group="finish")
+    async def advance(self, message: str = "") -> None:
+        """The next open unit, else one whose judge waits for keep or revise, else the end."""
+        screen, desk = self._screen, self._screen.desk
+        following = desk.next_open(screen.unit.position) or desk.second_open()
+        screen.show(following or screen.unit.position, message)
+        if following is None:
+            await self.finish()
+        elif (
+            screen.phase == "label"
+            and screen.afterwards.due
+            and screen.unit.state.status(desk.fields) is Status.DONE
+        ):
+            await screen.afterwards.unveil()
+
     async def finish(self) -> None:
         """Nothing is open: say so, and where to go."""
-        counts = self.desk.counts()
-        active, _done = self.desk.times()
-        lines = [Content.styled("Everything in this batch has been seen.", "bold"), Content("")]
-        lines.append(
-            Content(
-                f"{counts['done']} done, {counts['skipped']} skipped, {active / 60000:.0f} minutes of work"
-            )
-        )
+        screen, desk = self._screen, self._screen.desk
+        counts = desk.counts()
+        active, _done = desk.times()
+        key = {name: symbol(keys[0]) if keys else "^P" for name, keys in screen.keys.items()}
+        told = f"{counts['done']} done, {counts['skipped']} skipped, {active / 60000:.0f} minutes of work"
+        lines = [
+            Content.styled("Everything in this batch has been seen.", "bold"),
+            Content(""),
+            Content(told),
+        ]
         if counts["skipped"]:
-            lines.append(Content("-  go through the skipped ones"))
-        lines += [Content("=  your list   ⌫  undo   Esc  stay here   Enter  quit")]
-        what = await self.app.push_screen_wait(Finished(Content("\n").join(lines)))
-        if what == "quit":
-            self.app.exit()
-        elif what == "review":
-            self.action_review()
-        elif what == "undo":
-            self.action_undo()
-        elif what == "skipped" and counts["skipped"]:
-            self.show(self.desk.listing("skipped", limit=1)[0].position, "a label takes the skip back")
+            lines.append(Content(f"{key['skip']}  go through the skipped ones"))
+        lines.append(
+            Content(f"{key['review']}  your list   {key['undo']}  undo   Esc  stay here   Enter  quit")
+        )
+        ways = {k: self.by_id[name] for name in ALWAYS for k in screen.keys[name]}
+        always = frozenset(ways)
+        ways["enter"] = self._quit
+        if counts["skipped"]:
+            ways |= dict.fromkeys(screen.keys["skip"], self._skipped)
 
-    def action_undo(self) -> None:
+        def refuse(why: str) -> None:
+            screen.refuse(why)
+            box.say(why)
+
+        box = Finished(Content("\n").join(lines), ways, always, refuse)
+        await screen.app.push_screen(box)
+
+    async def _quit(self) -> None:
+        self._screen.app.exit()
+
+    async def _skipped(self) -> None:
+        first = self._screen.desk.listing("skipped", limit=1)[0].position
+        self._screen.show(first, "a label takes the skip back")
+
+    async def undo(self) -> None:
         """Take the last thing back, over restarts too."""
-        if self.evidence is not None:
+        screen = self._screen
+        if screen.phase != "label" and not screen.unit.state.revised:
+            screen.refuse("it has been shown: your first label of this unit stands")
             return
-        found = self.attempt(lambda: (self.desk.undo(),))
+        found = await screen.attempt(lambda: (screen.desk.undo(),))
         if found is None:
             return
         if found[0] is None:
-            self.say("nothing left to undo")
+            screen.say("nothing left to undo")
             return
-        self.recount()
-        self.show(found[0], "undone")
+        screen.recount()
+        screen.show(found[0], "undone")
 
-    def action_skip(self) -> None:
+    async def skip(self) -> None:
         """Leave the unit for later."""
-        if self.attempt(lambda: self.desk.skip(self.unit.position, self.take_time())) is not None:
-            self.recount()
-            self.advance("skipped")
+        screen, position = self._screen, self._screen.unit.position
+        if await screen.commit(lambda spent: screen.desk.skip(position, spent), self._at) is not None:
+            screen.recount()
+            await self.advance("skipped")
 
-    @work(exclusive=True, group="ask")
-    async def action_flag(self) -> None:
+    async def flag(self) -> None:
         """Flag with a reason, or take the flag away."""
-        position, reason = self.unit.position, None
-        if self.unit.state.flag is None:
-            reason = await self.app.push_screen_wait(Ask("Flag this unit. What is wrong with it?"))
-            if not reason:
-                self.say("no reason, no flag")
-                return
-        state = self.attempt(lambda: self.desk.flag(position, reason, self.take_time()))
-        if state is not None:
-            self.unit.state = state
-            self.draw_labels()
-            self.say("flagged" if reason else "the flag is gone")
-
-    @work(exclusive=True, group="ask")
-    async def action_note(self) -> None:
-        """Write a note; an empty one removes it."""
-        position = self.unit.position
-        text = await self.app.push_screen_wait(
-            Ask("Note on this unit (empty removes it)", self.unit.state.note or "")
-        )
-        if text is None or text == (self.unit.state.note or ""):
+        screen, position = self._screen, self._screen.unit.position
+        if screen.unit.state.flag is not None:
+            state = await screen.commit(lambda spent: screen.desk.flag(position, None, spent), self._at)
+            if state is not None:
+                self._changed(position, state, "the flag is gone")
             return
-        state = self.attempt(lambda: self.desk.note(position, text, self.take_time()))
-        if state is not None:
-            self.unit.state = state
-            self.draw_labels()
-            self.say("noted" if text else "the note is gone")
+        await self._ask_text(
+            "flag", "Flag this unit. What is wrong with it?", "", screen.desk.flag, "flagged"
+        )
 
-    @work(exclusive=True, group="ask")
-    async def action_jump(self) -> None:
+    async def note(self) -> None:
+        """Write a note; an empty one removes it."""
+        screen = self._screen
+        before = screen.unit.state.note or ""
+        await self._ask_text(
+            "note", "Note on this unit (empty removes it)", before, screen.desk.note, "noted"
+        )
+
+    async def _ask_text(
+        self, what: str, title: str, before: str, store: Callable[..., State], told: str
+    ) -> None:
+        """A text of the unit. What could not be stored is still there, in the box and when it is opened again."""
+        screen, position, at = self._screen, self._screen.unit.position, self._at
+        draft = (what, position)
+
+        async def done(text: str) -> str | None:
+            if not text and what == "flag":
+                screen.say("no reason, no flag")
+                return None
+            if text == before:
+                return None
+            state = await screen.commit(lambda spent: store(position, text, spent), at)
+            if state is None:
+                self._drafts[draft] = text
+                return f"not stored: {screen.refused}. Your text is kept: Enter tries again."
+            self._drafts.pop(draft, None)
+            self._changed(position, state, told if text else f"the {what} is gone")
+            return None
+
+        def left(text: str) -> None:
+            if draft in self._drafts:
+                self._drafts[draft] = text
+                screen.say(f"the {what} is not stored; the same key opens it again", error=True)
+
+        value = self._drafts.get(draft, before)
+        await screen.app.push_screen(Ask(title, done, value=value, left=left))
+
+    def _changed(self, position: int, state: State, told: str) -> None:
+        screen = self._screen
+        if screen.unit.position == position:
+            screen.unit.state = state
+            screen.draw_labels()
+        screen.say(told)
+
+    async def jump(self) -> None:
         """Go to a unit by its number."""
-        text = await self.app.push_screen_wait(Ask(f"Go to unit 1 to {self.desk.total}", kind="number"))
-        if text:
-            if text.isdecimal() and self.desk.neighbour(int(text) - 1, 1) == int(text):
-                self.show(int(text))
-            else:
-                self.say(f"there is no unit {text}", error=True)
+        screen, desk = self._screen, self._screen.desk
+        wanted: list[str] = []
 
-    @work(exclusive=True, group="ask")
-    async def action_review(self, ask: bool = False) -> None:
-        """The own units as a list."""
-        position = await self.app.push_screen_wait(Review(self.desk, self.unit.position, ask=ask))
-        if position is not None:
-            self.show(position)
+        async def done(text: str) -> str | None:
+            wanted.append(text)
+            return None
 
-    def action_search(self) -> None:
-        """The list with the search line open."""
-        self.action_review(True)
+        async def then() -> None:
+            text = wanted[0]
+            if text.isdecimal() and desk.neighbour(int(text) - 1, 1) == int(text):
+                screen.show(int(text))
+            elif text:
+                screen.refuse(f"there is no unit {text}")
 
-    def action_help(self) -> None:
+        await screen.app.push_screen(Ask(f"Go to unit 1 to {desk.total}", done, then=then, kind="number"))
+
+    async def review(self, *, ask: bool = False) -> None:
+        """The own units as a list, with the search line open if asked."""
+        screen = self._screen
+
+        def chosen(position: int, searched: str) -> None:
+            screen.searched = searched
+            screen.show(position)
+
+        await screen.app.push_screen(Review(screen.desk, screen.unit.position, screen.typed, chosen, ask=ask))
+
+    async def help(self) -> None:
         """Guidelines, labels, keys."""
+        screen = self._screen
         rows = ["| key | what it does |", "|---|---|"]
         for command in COMMANDS:
-            keys = " or ".join(f"`{symbol(k)}`" for k in self._keys[command.id] if k != "|")
+            keys = " or ".join(f"`{symbol(k)}`" for k in screen.keys[command.id] if k != "|")
             rows.append(f"| {keys} | {command.help} |")
         rows.append("| `^P` | menu: every command, themes |")
         rows.append("| `^Q` | quit; everything is stored already |")
@@ -142,140 +229,78 @@ class CommandScreen(UnitScreen):
             "Highlighted words are those of the question or claim, and of the reference answers. A highlight does "
             "not by itself mean that a text is relevant."
         )
-        text = f"{markdown(self.desk.task)}\n\n## Highlights\n\n{about}\n\n## Keys\n\n" + "\n".join(rows)
-        self.app.push_screen(Help(text))
+        text = f"{markdown(screen.desk.task)}\n\n## Highlights\n\n{about}\n\n## Keys\n\n" + "\n".join(rows)
+        await screen.app.push_screen(Help(text, frozenset(screen.keys["help"])))
 
-    def action_highlights(self) -> None:
+    async def highlights(self) -> None:
         """Highlights on or off."""
-        self._highlights = not self._highlights
-        self.draw()
-        self.say("" if self._highlights else "highlights are off")
+        screen = self._screen
+        screen.highlights = not screen.highlights
+        screen.draw()
+        screen.say("" if screen.highlights else "highlights are off")
 
-    def action_step(self, step: int) -> None:
+    async def step(self, step: int) -> None:
         """The unit before or behind."""
-        found = self.desk.neighbour(self.unit.position, step)
+        screen = self._screen
+        found = screen.desk.neighbour(screen.unit.position, step)
         if found is None:
-            self.say("this is the last unit" if step > 0 else "this is the first unit")
+            screen.say("this is the last unit" if step > 0 else "this is the first unit")
         else:
-            self.show(found)
+            screen.show(found)
 
-    def action_scroll(self, lines: int) -> None:
-        """Scroll the text; ten lines stand for a page."""
-        self.texts.scroll_lines(lines)
+    async def scroll(self, lines: int) -> None:
+        """Scroll what is chosen; ten lines stand for a page."""
+        scroll_lines(self._screen.box(), lines)
 
-    def action_pane(self) -> None:
-        """The answer, or the passages it is held against."""
-        if not self.texts.switch():
-            self.say("there is one text only")
+    async def pane(self) -> None:
+        """The next pane that has something to scroll: the texts, then question and labels where they are cut."""
+        screen = self._screen
+        before = (screen.pane, screen.texts.aside)
+        screen.pane, screen.texts.aside = screen.next_pane()
+        if (screen.pane, screen.texts.aside) == before:
+            screen.say("everything is in sight")
+        screen.draw_labels()
 
-    def action_go(self, position: int) -> None:
-        """A click on a part of the answer."""
-        self.show(position)
-
-    def action_go_on(self) -> None:
+    async def go_on(self) -> None:
         """Enter: on from feedback, keep after the judge, type a value, or the next open unit."""
-        if self.phase == "key":
-            self._after_training()
-        elif self.phase == "judge":
-            if not self.unread:
-                self._keep_all()
-        elif self.active is not None and not self.task_keys[self.active]:
-            self._type_value(self.active)
-        elif self.unit.state.status(self.desk.fields) is not Status.OPEN:
-            self.advance()
+        screen = self._screen
+        if screen.phase == "key":
+            await screen.afterwards.after_training()
+        elif screen.phase == "judge":
+            await screen.afterwards.keep_all(self._at)
+        elif screen.active is not None and not screen.task_keys[screen.active]:
+            await self._type_value(screen.active)
+        elif screen.unit.state.status(screen.desk.fields) is Status.OPEN:
+            screen.say("press the key of a label, or skip")
+        elif screen.afterwards.due and not screen.unit.state.locked and not screen.unit.state.skipped:
+            await screen.afterwards.unveil()
         else:
-            self.say("press the key of a label, or skip")
+            await self.advance()
 
-    def _after_training(self) -> None:
-        total, answered, right = self.desk.training()
-        self.advance()
-        if answered == total and not self._told_training:
-            self._told_training = True
-            mark = float(self.desk.info.options.get("pass_mark", 0.8))
-            scored = not self.desk.info.packed_for
-            self.app.push_screen(Told(panel.training_panel(total, right, mark, scored=scored)))
-
-    def _keep_all(self) -> None:
-        position, state = self.unit.position, self.unit.state
-        for field in self.desk.judge(position):
-            if field not in state.revised:
-                kept = self.attempt(
-                    lambda f=field: self.desk.revise(position, f, state.answers[f], None, self.take_time())  # type: ignore[misc]
-                )
-                if kept is None:
-                    return
-        self.advance()
-
-    @work(exclusive=True, group="ask")
     async def _type_value(self, field: str) -> None:
-        question = self.desk.task.question(field)
-        number = question.level == "interval"
-        before = self.unit.state.answers.get(field, "")
+        screen, question = self._screen, self._screen.desk.task.question(field)
+        before = screen.unit.state.answers.get(field, "")
         title = question.ask or field
         if question.many:
             before = f" {BETWEEN} ".join(json.loads(before or "[]"))
             title += f"\nWrite {BETWEEN} between them."
-        text = await self.app.push_screen_wait(Ask(title, before, kind="number" if number else "text"))
-        if text and question.many:
-            text = dumps([part.strip() for part in text.split(BETWEEN) if part.strip()])
-        if text:
-            self.answer(field, text)
+        stored: list[State] = []
+        was_done = screen.unit.state.status(screen.desk.fields) is Status.DONE
 
-    @abstractmethod
-    def answer(self, field: str, value: str) -> None:
-        """Commit an answer; see label.py."""
+        async def done(text: str) -> str | None:
+            if text and question.many:
+                text = dumps([part.strip() for part in text.split(BETWEEN) if part.strip()])
+            if not text:
+                return None
+            state = await screen.label(field, text, monotonic())
+            if state is None:
+                return f"{screen.refused}. Enter tries again."
+            stored.append(state)
+            return None
 
-    # Evidence
+        async def then() -> None:
+            if stored:
+                await screen.labelled(stored[0], was_done, "")
 
-    def action_evidence(self) -> None:
-        """Marking by keyboard, until Escape."""
-        evidence = Evidence(self._text.texts if self._text is not None else [])
-        if not evidence.usable:
-            self.say("there is no text to mark in")
-            return
-        self.evidence = evidence
-        self.draw()
-        self._follow_cursor()
-        self.say(HELP)
-
-    def evidence_key(self, key: str) -> bool:
-        """A key while marking; False when it is none of ours."""
-        evidence = self.evidence
-        if evidence is None:
-            return False
-        spans, name = self.unit.state.spans, evidence.picker.name
-        if key in ("left", "right"):
-            evidence.word(1 if key == "right" else -1)
-        elif key in ("up", "down"):
-            evidence.sentence(1 if key == "down" else -1)
-        elif key in ("tab", "shift+tab"):
-            evidence.text(1 if key == "tab" else -1)
-        elif key == "space":
-            evidence.begin()
-        elif key == "enter":
-            self._mark(with_span(spans, name, *evidence.span()))
-        elif key in ("backspace", "delete"):
-            self._mark(without_span(spans, name, evidence.picker.start))
-        elif key in ("escape", "asterisk", "f7"):
-            self.evidence = None
-        elif key in ("ctrl+q", "ctrl+p"):
-            return False
-        self.draw()
-        if self.evidence is None:
-            self.say("")
-        else:
-            self._follow_cursor()
-        return True
-
-    def _mark(self, spans: list[tuple[str, int, int]]) -> None:
-        position = self.unit.position
-        state = self.attempt(lambda: self.desk.spans(position, spans, self.take_time()))
-        if state is not None:
-            self.unit.state = state
-            self.say(HELP)
-
-    def _follow_cursor(self) -> None:
-        text, evidence = self._text, self.evidence
-        if text is not None and evidence is not None:
-            found = next(t for t in text.texts if t.name == evidence.picker.name)
-            self.texts.turn_to(found, evidence.picker.start)
+        kind = "number" if question.level == "interval" else "text"
+        await screen.app.push_screen(Ask(title, done, then=then, value=before, kind=kind))

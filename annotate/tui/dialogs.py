@@ -1,103 +1,174 @@
-"""Small screens over the labelling screen: one line of text, help, the end of a batch."""
+"""Small screens over the labelling screen: one line of text, help, the end of a batch.
+
+None has bindings: each takes its keys from the app's queue of intentions, like the labelling screen.
+"""
 
 from __future__ import annotations
 
-import time
+import math
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from time import monotonic
 from typing import ClassVar
 
-from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Markdown, Static
 
+from annotate.tui.intentions import Intention
+
 SETTLE = 0.3
-"""Seconds in which keys typed ahead do not answer what came up meanwhile."""
+"""Seconds after a box was painted in which a key cannot be an answer to it."""
 
 
-class Ask(ModalScreen[str | None]):
-    """One line of text; Escape gives None."""
+class Dialog(ModalScreen[None]):
+    """A box that takes intentions until it is closed."""
 
-    BINDINGS: ClassVar = [Binding("escape", "cancel", "cancel")]
+    def on_mount(self) -> None:
+        """Note when it is seen."""
+        self._painted = math.inf
+        self.call_after_refresh(self._seen)
 
-    def __init__(self, title: str, value: str = "", *, kind: str = "text") -> None:
+    def _seen(self) -> None:
+        self._painted = monotonic()
+
+    def ahead(self, one: Intention) -> bool:
+        """Whether it was typed before anybody could have read the box."""
+        return one.at < self._painted + SETTLE
+
+    async def close(self) -> None:
+        """Go; the screen below takes the keys from here on."""
+        await self.app.pop_screen()
+
+    @abstractmethod
+    async def take(self, one: Intention) -> bool:
+        """Do what a key means here; False leaves it to the widget that has the focus."""
+
+
+class Ask(Dialog):
+    """One line of text. `done` gets it at Enter and says what was wrong with it, and then it stays to be mended;
+    `then` follows once the box is gone. Escape calls `left` with what was typed so far."""
+
+    def __init__(
+        self,
+        title: str,
+        done: Callable[[str], Awaitable[str | None]],
+        *,
+        then: Callable[[], Awaitable[None]] | None = None,
+        value: str = "",
+        left: Callable[[str], None] | None = None,
+        kind: str = "text",
+    ) -> None:
         super().__init__()
-        self._title, self._value, self._kind = title, value, kind
+        self._title, self._done, self._then, self._left = title, done, then, left
+        self._value, self._kind = value, kind
 
     def compose(self) -> ComposeResult:
-        """A title and an input."""
+        """A title, an input, room for what is wrong."""
         with Vertical(id="ask-box"):
             yield Static(Content(self._title), id="ask-title")
-            yield Input(self._value, type="number" if self._kind == "number" else "text", id="ask")
+            yield Input(
+                self._value,
+                type="number" if self._kind == "number" else "text",
+                id="ask",
+                select_on_focus=False,
+            )
+            yield Static("", id="ask-wrong", markup=False)
 
-    @on(Input.Submitted)
-    def submitted(self, event: Input.Submitted) -> None:
-        """Enter: done."""
-        self.dismiss(event.value.strip())
+    async def take(self, one: Intention) -> bool:
+        """Enter hands the text over, Escape leaves; the rest is typing."""
+        box = self.query_one(Input)
+        if one.key == "escape":
+            await self.close()
+            if self._left is not None:
+                self._left(box.value)
+        elif one.key == "enter":
+            wrong = await self._done(box.value.strip())
+            if wrong is not None:
+                self.query_one("#ask-wrong", Static).update(Content(wrong))
+                self.add_class("wrong")
+                return True
+            await self.close()
+            if self._then is not None:
+                await self._then()
+        else:
+            if self.focused is not box:
+                self.set_focus(box)
+            return False
+        return True
 
-    def action_cancel(self) -> None:
-        """Escape: nothing happened."""
-        self.dismiss(None)
 
-
-class Help(ModalScreen[None]):
+class Help(Dialog):
     """Guidelines, labels and keys."""
 
-    BINDINGS: ClassVar = [
-        Binding("escape,q,enter,question_mark,f1", "dismiss", "back"),
-        Binding("down", "scroll(1)", "down", show=False),
-        Binding("up", "scroll(-1)", "up", show=False),
-        Binding("space,pagedown", "scroll(10)", "page down", show=False),
-        Binding("pageup", "scroll(-10)", "page up", show=False),
-    ]
+    SCROLL: ClassVar = {"down": 1, "up": -1, "space": 10, "pagedown": 10, "pageup": -10}
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, keys: frozenset[str]) -> None:
         super().__init__()
-        self._text = text
+        self._text, self._leave = text, keys | {"escape", "q", "enter"}
 
     def compose(self) -> ComposeResult:
         """The text, scrolled with the arrows."""
-        with VerticalScroll(id="help-box"):
+        with VerticalScroll(id="help-box", can_focus=False):
             yield Markdown(self._text, open_links=False)
 
-    def action_scroll(self, lines: int) -> None:
-        """Scroll by lines."""
-        self.query_one("#help-box").scroll_relative(y=lines, animate=False)
+    async def take(self, one: Intention) -> bool:
+        """Scroll, or go back."""
+        if one.key in self.SCROLL:
+            self.query_one("#help-box").scroll_relative(y=self.SCROLL[one.key], animate=False)
+        elif one.key in self._leave:
+            await self.close()
+        return True
 
 
-class Finished(ModalScreen[str]):
-    """Everything is answered: counts, and where to go from here. No key of it is a letter: those are labels."""
+class Finished(Dialog):
+    """Everything is answered: counts, and where to go from here.
 
-    BINDINGS: ClassVar = [
-        Binding("escape", "leave('stay')", "stay"),
-        Binding("equals_sign,f5", "leave('review')", "list"),
-        Binding("minus,f4", "leave('skipped')", "skipped ones"),
-        Binding("ctrl+q,enter", "leave('quit')", "quit"),
-        Binding("backspace", "leave('undo')", "undo"),
-    ]
+    `ways` leads from a key to what is done on the labelling screen below. Those in `always` mean the same
+    there and here; the rest are answers to the box, so one typed before it could be read is refused by
+    `refuse`, and what was typed behind it with it. No key of it is a letter: letters are labels.
+    """
 
-    def __init__(self, text: Content) -> None:
+    def __init__(
+        self,
+        text: Content,
+        ways: Mapping[str, Callable[[], Awaitable[None]]],
+        always: frozenset[str],
+        refuse: Callable[[str], None],
+    ) -> None:
         super().__init__()
-        self._text, self._since = text, time.monotonic()
+        self._text, self._ways, self._always, self._refuse = text, ways, always, refuse
 
     def compose(self) -> ComposeResult:
         """One box."""
         with Vertical(id="done-box"):
             yield Static(self._text)
+            yield Static("", id="done-said", markup=False)
 
-    def action_leave(self, what: str) -> None:
-        """Close with what was chosen. Keys typed ahead of the box open no unit that a next key would label."""
-        if what in ("skipped", "undo") and time.monotonic() - self._since < SETTLE:
-            return
-        self.dismiss(what)
+    async def take(self, one: Intention) -> bool:
+        """Go where the key leads."""
+        way = self._ways.get(one.key)
+        if one.key == "escape":
+            await self.close()
+        elif way is not None and (one.key in self._always or not self.ahead(one)):
+            await self.close()
+            await way()
+        else:
+            self._refuse(
+                "there is no unit left for that key" if way is None else "that key came before this box"
+            )
+        return True
+
+    def say(self, text: str) -> None:
+        """Why a key did nothing."""
+        self.query_one("#done-said", Static).update(Content(text))
+        self.add_class("wrong")
 
 
-class Told(ModalScreen[None]):
+class Told(Dialog):
     """Something to read once; Enter or Escape goes on."""
-
-    BINDINGS: ClassVar = [Binding("enter,escape", "dismiss", "go on")]
 
     def __init__(self, text: Content) -> None:
         super().__init__()
@@ -107,3 +178,9 @@ class Told(ModalScreen[None]):
         """One box."""
         with Vertical(id="told-box"):
             yield Static(self._text)
+
+    async def take(self, one: Intention) -> bool:
+        """Go on."""
+        if one.key in ("enter", "escape") and not self.ahead(one):
+            await self.close()
+        return True

@@ -35,11 +35,13 @@ class _Text:
 class Evidence:
     """Moves a picker over the texts of a unit and gives the span that Enter would mark."""
 
-    def __init__(self, texts: Sequence[Markable]) -> None:
+    def __init__(self, texts: Sequence[Markable], first: tuple[Markable, int] | None = None) -> None:
+        """`first` is the text and the offset to begin at; else it is the first word of all."""
         self._texts = [t for t in (_Text(m.name, m.raw) for m in texts) if t.tokens]
-        self._at = 0
+        self._at = next((n for n, t in enumerate(self._texts) if first and t.name == first[0].name), 0)
         if self._texts:
-            self.picker = Picker(self._text.name, *self._text.tokens[0])
+            start = self._text.word_at(first[1]) if first and self._text.name == first[0].name else 0
+            self.picker = Picker(self._text.name, *self._text.tokens[start])
 
     @property
     def usable(self) -> bool:

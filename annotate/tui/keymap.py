@@ -8,9 +8,14 @@ keymap.toml:
 
 from __future__ import annotations
 
+import re
 import tomllib
+import unicodedata
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
+
+from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
 from annotate.guidelines import label_keys
 from judge.errors import UsageError
@@ -22,36 +27,32 @@ class Command(NamedTuple):
 
     id: str
     keys: str
-    action: str
     short: str
     help: str
 
 
+QUIT = "ctrl+q"
 COMMANDS = (
+    Command("undo", "backspace,ctrl+z", "undo", "take back the last thing you did, as often as you like"),
+    Command("skip", "minus,f4", "skip", "leave this unit for later"),
+    Command("flag", "exclamation_mark,f3", "flag", "flag this unit with a reason, or take the flag away"),
+    Command("note", "plus,f2", "note", "write a note on this unit"),
+    Command("evidence", "asterisk,f7", "mark", "mark evidence in the text"),
+    Command("review", "equals_sign,f5", "list", "your units: all, open, done, skipped, flagged, noted"),
+    Command("search", "slash,f8", "find", "find text in your units"),
+    Command("jump", "number_sign,f9", "jump", "go to a unit by its number"),
+    Command("highlights", "percent_sign,f6", "highlights", "highlighted words on or off"),
+    Command("help", "question_mark,f1", "help", "guidelines, labels and keys"),
     Command(
-        "undo", "backspace,ctrl+z", "undo", "undo", "take back the last thing you did, as often as you like"
+        "pane", "tab,f10", "texts", "the next text; question and labels too where they are longer than shown"
     ),
-    Command("skip", "minus,f4", "skip", "skip", "leave this unit for later"),
-    Command(
-        "flag", "exclamation_mark,f3", "flag", "flag", "flag this unit with a reason, or take the flag away"
-    ),
-    Command("note", "plus,f2", "note", "note", "write a note on this unit"),
-    Command("evidence", "asterisk,f7", "evidence", "mark", "mark evidence in the text"),
-    Command(
-        "review", "equals_sign,f5", "review", "list", "your units: all, open, done, skipped, flagged, noted"
-    ),
-    Command("search", "slash,f8", "search", "find", "find text in your units"),
-    Command("jump", "number_sign,f9", "jump", "jump", "go to a unit by its number"),
-    Command("highlights", "percent_sign,f6", "highlights", "highlights", "highlighted words on or off"),
-    Command("help", "question_mark,f1", "help", "help", "guidelines, labels and keys"),
-    Command("pane", "tab,f10", "pane", "texts", "the answer, or the passages it is held against"),
-    Command("previous", "left", "step(-1)", "", "the unit before"),
-    Command("next", "right", "step(1)", "", "the unit behind"),
-    Command("go_on", "enter", "go_on", "", "go on; keep after the judge was shown; type a number or text"),
-    Command("down", "down", "scroll(1)", "", "scroll a line down"),
-    Command("up", "up", "scroll(-1)", "", "scroll a line up"),
-    Command("page_down", "space,pagedown", "scroll(10)", "", "scroll a page down"),
-    Command("page_up", "pageup", "scroll(-10)", "", "scroll a page up"),
+    Command("previous", "left", "", "the unit before"),
+    Command("next", "right", "", "the unit behind"),
+    Command("go_on", "enter", "", "go on; keep after the judge was shown; type a number or text"),
+    Command("down", "down", "", "scroll a line down"),
+    Command("up", "up", "", "scroll a line up"),
+    Command("page_down", "space,pagedown", "", "scroll a page down"),
+    Command("page_up", "pageup", "", "scroll a page up"),
 )
 _SYMBOLS = {
     "backspace": "⌫", "minus": "-", "exclamation_mark": "!", "plus": "+", "asterisk": "*", "equals_sign": "=",
@@ -59,6 +60,16 @@ _SYMBOLS = {
     "up": "↑", "down": "↓", "tab": "⇥", "enter": "⏎", "pagedown": "PgDn", "pageup": "PgUp",
 }  # fmt: skip
 _NAMES = {v: k for k, v in _SYMBOLS.items() if len(v) == 1 and v.isascii()}
+_TAKEN = {
+    QUIT: "it quits",
+    "ctrl+p": "it opens the menu",
+    "ctrl+c": "it copies",
+    "escape": "it leaves what is open",
+}
+_SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "return": "enter", "ctrl+space": "ctrl+@"}
+"""Names for which terminals send what they send for another key."""
+_KNOWN = {str(key.value) for key in Keys if key.value[0] != "<"}
+_MODIFIED = re.compile(r"(alt|ctrl\+alt)\+[a-z0-9]")
 
 
 def symbol(key: str) -> str:
@@ -66,6 +77,25 @@ def symbol(key: str) -> str:
     if key.startswith("ctrl+"):
         return "^" + key[5:].upper()
     return _SYMBOLS.get(key, key.upper() if key[0] == "f" and key[1:].isdigit() else key)
+
+
+def key_name(key: str) -> str:
+    """A key as Textual names it: `u`, `ctrl+z`, `f4`, and `semicolon` for `;`. Raises ValueError, with why."""
+    if len(key) == 1:
+        if key.isalnum() or key in _NAMES:
+            return _NAMES.get(key, key)
+        name = unicodedata.name(key, "").lower().replace("-", "_").replace(" ", "_")
+        if not name:
+            raise ValueError("there is no such key")
+        return KEY_NAME_REPLACEMENTS.get(name, name)
+    if why := _TAKEN.get(key):
+        raise ValueError(f"it cannot be given away: {why}")
+    if same := _SAME.get(key):
+        raise ValueError(f"terminals send '{same}' for it: write that")
+    if key in _SYMBOLS or key in _KNOWN or _MODIFIED.fullmatch(key):
+        return key
+    near = get_close_matches(key, [*_SYMBOLS, *_KNOWN], 1)
+    raise ValueError(f"there is no such key{f'; did you mean {near[0]}?' if near else ''}")
 
 
 def keys_of(task: Task, keymap: dict[str, str]) -> dict[str, list[str]]:
@@ -95,7 +125,7 @@ def load_keymap(path: Path | None, task: Task) -> dict[str, str]:
             raise UsageError(f"{path}: no command '{name}'; there are: {', '.join(known)}")
         if not isinstance(keys, str) or not keys.strip():
             raise UsageError(f'{path}: {name}: write the keys as text, as in {name} = "u,f2"')
-        out[name] = ",".join(_NAMES.get(k.strip(), k.strip()) for k in keys.split(",") if k.strip())
+        out[name] = ",".join(_named(path, name, k.strip()) for k in keys.split(",") if k.strip())
     labels = {key: f"label '{value}'" for keys in label_keys(task).values() for key, value in keys.items()}
     seen: dict[str, str] = {}
     for command in COMMANDS:
@@ -105,3 +135,10 @@ def load_keymap(path: Path | None, task: Task) -> dict[str, str]:
                 raise UsageError(f"{path}: key '{symbol(key)}' of '{command.id}' is that of {other}")
             seen[key] = f"'{command.id}'"
     return out
+
+
+def _named(path: Path, command: str, key: str) -> str:
+    try:
+        return key_name(key)
+    except ValueError as e:
+        raise UsageError(f"{path}: {command}: key '{key}': {e}") from e

@@ -1,41 +1,80 @@
-"""The labelling screen: one unit, one key per label, every key committed before the next unit shows."""
+"""The labelling screen: one unit, one key per label, every key committed before the next is looked at.
+
+`take` is the one way in for keys: labels first, which are single characters, then commands; while
+marking, the keys of marking. Clicks and the menu come through the same queue (`picked`, `app.py`).
+"""
 
 from __future__ import annotations
 
-import time
+import asyncio
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import TypeVar
 
-from textual import events, work
+from annotate.blind import Busy
+from annotate.desk import Desk, Spent
+from annotate.events import State, Status
+from annotate.tui.afterwards import Afterwards
+from annotate.tui.commands import Commands
+from annotate.tui.intentions import Held, Intention, Intentions
+from annotate.tui.marking import Marking
+from annotate.tui.view import UnitScreen
+from judge.errors import AdjudgeError
 
-from annotate.events import Status
-from annotate.tui.commands import CommandScreen
-from annotate.tui.dialogs import Ask
+T = TypeVar("T")
+PATIENCE = 10.0
+"""Seconds that a commit waits for another program that writes in the study; keys wait with it."""
+TELL_AFTER = 0.3
 
 
-class LabelScreen(CommandScreen):
-    """Takes label keys."""
+class LabelScreen(UnitScreen):
+    """Takes intentions; what commands, marking and the time after a commit mean is in their own rooms."""
+
+    def __init__(
+        self, desk: Desk, keymap: dict[str, str], typed: Intentions, *, held_ms: float | None = None
+    ) -> None:
+        super().__init__(desk, keymap)
+        self.typed, self._held = typed, Held(held_ms)
+        self.commands, self.marking, self.afterwards = Commands(self), Marking(self), Afterwards(self)
+        self._command_of = {key: name for name, keys in self.keys.items() for key in keys}
+        self.refused: str | None = None
+        """Why the last change was not stored."""
 
     def on_mount(self) -> None:
-        """A batch without an open unit begins at its end."""
-        if self.counts["open"] == 0:
-            self.finish()
+        """A batch without anything left to answer begins at its end."""
+        self.begin()
+        if self.counts["open"] == 0 and self.desk.second_open() is None:
+            self.typed.put(Intention(act=self.commands.finish))
 
-    def on_key(self, event: events.Key) -> None:
-        """Labels first: they are single characters and go before every command."""
+    async def take(self, one: Intention) -> bool:
+        """Do what a key means. False for the few that Textual knows: the menu, copying."""
         self.clock.touch()
         if self.has_class("-too-small"):
-            if event.key != "ctrl+q":
-                event.stop()
-            return
+            return True
+        if not one.key:
+            self.say("pasted text labels nothing: + opens a note", error=True)
+            return True
+        held = self._held.is_held(one)
+        found = self._label_of(one.character)
         if self.evidence is not None:
-            if self.evidence_key(event.key):
-                event.stop()
-                event.prevent_default()
-            return
-        found = self._label_of(event.character)
-        if found is not None:
-            event.stop()
-            event.prevent_default()
-            self.answer(*found)
+            if not await self.marking.take(one):
+                if one.key.startswith("ctrl+"):
+                    return False
+                self.refuse(
+                    "marking goes on: Esc ends it, then a label is a label" if found else "Esc ends marking"
+                )
+        elif found is not None and held:
+            self.say("a key that is held down labels nothing; press it once for each unit", error=True)
+            self.app.bell()
+        elif found is not None:
+            await self.answer(*found, one.at)
+        elif name := self._command_of.get(one.key):
+            await self.commands.run(name, one.at)
+        elif one.key.startswith("ctrl+"):
+            return False
+        elif one.character and one.character.isprintable():
+            self.refuse(f"{one.character} is no key here; ? shows all keys")
+        return True
 
     def on_mouse_down(self) -> None:
         """The mouse is work too."""
@@ -53,77 +92,108 @@ class LabelScreen(CommandScreen):
         return None
 
     def action_pick(self, question: int, label: int) -> None:
-        """A click on a label."""
+        """A click on a label: it is for the unit that was clicked on."""
         field = self.desk.fields[question]
-        if not self.has_class("-too-small"):
-            self.answer(field, list(self.task_keys[field].values())[label])
+        value, at = list(self.task_keys[field].values())[label], monotonic()
+        self._clicked(lambda: self.answer(field, value, at))
 
-    def answer(self, field: str, value: str) -> None:
-        """A label: commit it, then go on or show what is to be shown."""
-        unit = self.unit
-        if self.phase == "key":
-            self.say("Enter goes on", error=False)
-            return
-        if self.phase == "judge":
-            if self.unread:
-                self.say("the judge is shown: Enter keeps yours, another label revises it")
+    def action_go(self, position: int) -> None:
+        """A click on a part of the answer."""
+
+        async def go() -> None:
+            self.show(position)
+
+        self._clicked(go)
+
+    def _clicked(self, act: Callable[[], Awaitable[None]]) -> None:
+        unit = self.unit.position
+
+        async def checked() -> None:
+            if self.has_class("-too-small") or self.app.screen is not self:
+                return
+            if self.unit.position == unit:
+                await act()
             else:
-                self._revise(field, value)
+                self.refuse("another unit came up before the click; nothing was done")
+
+        self.typed.put(Intention(act=checked))
+
+    # Committing
+
+    async def answer(self, field: str, value: str, at: float) -> None:
+        """A label: commit it, then go on or show what is to be shown."""
+        if self.phase != "label":
+            await self.afterwards.answer(field, value, at)
             return
-        was_done = unit.state.status(self.desk.fields) is Status.DONE
-        state = self.attempt(lambda: self.desk.label(unit.position, field, value, self.take_time()))
-        if state is None:
-            return
-        unit.state = state
+        was_done = self.unit.state.status(self.desk.fields) is Status.DONE
+        state = await self.label(field, value, at)
+        if state is not None:
+            await self.labelled(state, was_done, value)
+
+    async def label(self, field: str, value: str, at: float) -> State | None:
+        """Commit a label of the unit on the screen."""
+        position = self.unit.position
+        return await self.commit(lambda spent: self.desk.label(position, field, value, spent), at)
+
+    async def labelled(self, state: State, was_done: bool, value: str) -> None:
+        """After the commit: the next question, what is to be shown, or the next unit."""
+        self.unit.state = state
         self.recount()
         if state.status(self.desk.fields) is not Status.DONE:
             self.active = state.next_field(self.desk.fields)
             self.draw_labels()
             self.say("")
-        elif unit.role == "training" or (self.desk.info.reveal and unit.role == "unit"):
-            self._unveil()
+        elif self.afterwards.due:
+            # An undo that is on its way takes back a label that nothing has been shown for.
+            if self.typed.next_key() not in self.keys["undo"]:
+                await self.afterwards.unveil()
         elif was_done:
             self.settle()
             self.draw_labels()
-            self.say(f"changed to {value}; → goes on")
+            self.say(f"changed to {value}; → goes on" if value else "changed; → goes on")
         else:
-            self.advance()
+            await self.commands.advance()
 
-    def _unveil(self) -> None:
-        what = "key" if self.unit.role == "training" else "judge"
-        state = self.attempt(lambda: self.desk.lock(self.unit.position, what))
-        if state is None:
-            return
-        self.unit.state = state
-        if what == "judge" and not self.desk.judge(self.unit.position):
-            self.advance()
-            return
-        self.phase, self._shown_at = what, time.monotonic()
-        self.draw_labels()
-        self.query_one("#labels-scroll").scroll_to(y=0, animate=False)
-        self.say("")
+    async def commit(self, change: Callable[[Spent], T], at: float) -> T | None:
+        """Do something that commits, with the times of the unit; None when it was refused, which has been told."""
+        position, seen = self.unit.position, self.since_paint(at)
+        spent = self.take_time()._replace(shown_ms=0 if seen is None else round(seen * 1000))
+        done = await self.attempt(lambda: change(spent))
+        if done is None:
+            self.give_back(position, spent)
+        return done
 
-    @work(exclusive=True)
-    async def _revise(self, field: str, value: str) -> None:
-        unit = self.unit
-        if field not in self.desk.judge(unit.position):
-            self.say(f"the judge has no label for {field}")
-            return
-        reason = None
-        if value != unit.state.answers.get(field):
-            reason = await self.app.push_screen_wait(
-                Ask(f"{field}: {unit.state.answers.get(field)} → {value}. Why?")
-            )
-            if reason is None:
-                self.say("nothing was changed")
-                return
-        state = self.attempt(lambda: self.desk.revise(unit.position, field, value, reason, self.take_time()))
-        if state is not None:
-            unit.state = state
-            self._after_judge()
+    async def attempt(self, change: Callable[[], T]) -> T | None:
+        """Do something that commits. While another program writes in the study it waits, and so do the keys."""
+        begun, told = monotonic(), False
+        while True:
+            try:
+                done = change()
+            except Busy as e:
+                waited = monotonic() - begun
+                if waited > PATIENCE:
+                    self._not_stored(e)
+                    return None
+                if waited > TELL_AFTER and not told:
+                    told = True
+                    self.say("waiting for another program that writes in the study; no key is lost")
+                await asyncio.sleep(0.001)
+            except AdjudgeError as e:
+                self._not_stored(e)
+                return None
+            else:
+                self.refused = None
+                if told:
+                    self.say("")
+                return done
 
-    def _after_judge(self) -> None:
-        if all(f in self.unit.state.revised for f in self.desk.judge(self.unit.position)):
-            self.advance()
-        else:
-            self.draw_labels()
+    def _not_stored(self, e: AdjudgeError) -> None:
+        self.refused = str(e)
+        self.refuse(f"not stored: {e}")
+
+    def refuse(self, why: str) -> None:
+        """Say why something was not done; what was typed behind it before this could be seen is dropped."""
+        self.say(why, error=True)
+        self.app.bell()
+        self.typed.refuse()
+        self.app.screen.call_after_refresh(self.typed.seen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
@@ -13,7 +13,9 @@ from annotate.desk import Sheet
 from annotate.guidelines import label_keys
 from annotate.tui.colours import QUIET
 from annotate.tui.words import one_line, shown
+from annotate.unit import Source
 from judge.prompts.load import Task
+from judge.prompts.spec import Question
 
 KEY_STYLE = "bold $text on $primary-muted"
 CHOSEN_STYLE = "bold $text on $success-muted"
@@ -71,25 +73,61 @@ def _rows(chips: Sequence[Content], columns: int) -> Content:
     return Content("\n").join(rows)
 
 
-def sources_panel(
-    sources: Sequence[tuple[str, dict[str, str], str | None]], fields: Sequence[str]
-) -> Content:
-    """When adjudicating: what A, B and C said, with their notes, without names."""
+MOST_QUOTED = 300
+
+
+def sources_panel(sources: Sequence[Source], fields: Sequence[str], texts: Mapping[str, str]) -> Content:
+    """When adjudicating: what A, B and C said, with notes, reasons of flags and evidence, without names.
+
+    `texts` are those of the unit by name: evidence is quoted from them.
+    """
     rows = []
-    for letter, answers, note in sources:
-        said = " · ".join(answers.get(f, "–") for f in fields)
-        rows.append(
-            Content.assemble(
-                (f" {letter} ", KEY_STYLE),
-                (f" {said}", "bold"),
-                (f"  “{one_line(note)}”" if note else "", QUIET),
-            )
-        )
+    for one in sources:
+        said = " · ".join(one.answers.get(f, "–") for f in fields)
+        row = [(f" {one.letter} ", KEY_STYLE), (f" {said}", "bold")]
+        if one.note:
+            row.append((f"  “{one_line(one.note)}”", QUIET))
+        if one.flag:
+            row.append((f"  ! {one_line(one.flag)}", "$text-warning"))
+        for name, start, end in one.spans:
+            quoted = one_line(texts.get(name, "")[start:end], MOST_QUOTED)
+            row.append((f"\n    marked: {quoted}", QUIET))
+        rows.append(Content.assemble(*row))
     return Content("\n").join(rows)
 
 
-def feedback_panel(key: dict[str, str], sheet: Sheet, task: Task) -> Content:
-    """After a training unit: right or wrong, and what would have been right."""
+def try_panel(key: dict[str, str], sheet: Sheet, task: Task) -> Content:
+    """After a wrong answer to a training unit: what one said and what it means, before the right one shows."""
+    rows = []
+    for question in task.spec.questions:
+        given = sheet.state.answers.get(question.field)
+        if question.field not in key:
+            continue
+        if given == key[question.field]:
+            rows.append(
+                Content.assemble(
+                    (" ✓ right ", "bold $text on $success-muted"), f"  {question.field}: {given}"
+                )
+            )
+            continue
+        meaning = _meaning(question, given)
+        rows.append(
+            Content.assemble(
+                (" ✗ not quite ", "bold $text on $error-muted"),
+                f"  {question.field}: you said {given}",
+                (f", which means: {meaning}" if meaning else "", QUIET),
+            )
+        )
+    told = "Look again: another label is a second try, Enter shows the answer. ? has the guidelines."
+    return Content("\n").join([*rows, Content.styled(told, QUIET)])
+
+
+def _meaning(question: Question, value: str | None) -> str:
+    return next((x.meaning for x in question.labels if x.value == value and x.meaning), "")
+
+
+def feedback_panel(key: dict[str, str], sheet: Sheet, task: Task, reasons: Mapping[str, str]) -> Content:
+    """After a training unit: right or wrong, what would have been right, and why."""
     rows = []
     for question in task.spec.questions:
         right, given = key.get(question.field), sheet.state.answers.get(question.field)
@@ -102,14 +140,21 @@ def feedback_panel(key: dict[str, str], sheet: Sheet, task: Task) -> Content:
                 )
             )
         else:
-            meaning = next((x.meaning for x in question.labels if x.value == right), "")
+            again = sheet.state.revised.get(question.field)
+            second = f", then {again.value}" if again is not None else ""
+            good = again is not None and again.value == right
+            meaning = _meaning(question, right)
             rows.append(
                 Content.assemble(
-                    (" ✗ not quite ", "bold $text on $error-muted"),
-                    f"  {question.field}: you said {given}; it is {right}",
+                    (" ✓ right the second time ", "bold $text on $success-muted")
+                    if good
+                    else (" ✗ not quite ", "bold $text on $error-muted"),
+                    f"  {question.field}: you said {given}{second}; it is {right}",
                     (f" ({meaning})" if meaning else "", QUIET),
                 )
             )
+        if question.field in reasons:
+            rows.append(Content.styled(f"  because: {shown(reasons[question.field]).text}", QUIET))
     if not rows:
         rows.append(
             Content.styled("The answers to training units stay with the lead in a packed batch.", QUIET)

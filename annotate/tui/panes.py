@@ -1,4 +1,8 @@
-"""The texts of a unit: one pane, or an answer with the passages it is held against."""
+"""The texts of a unit: one pane, or an answer with the passages it is held against; and what scrolls.
+
+The question above and the labels below can be longer than their share of a small terminal; they are
+panes too, so that the same key reaches whatever has more than is shown.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +33,12 @@ class Texts(Horizontal):
             yield Static("", id="aside", markup=False)
 
     def show(self, text: UnitText, *, wide: bool, top: bool) -> None:
-        """Draw; `top` begins reading at the start, or at the part in question."""
+        """Draw; `top` begins reading at the start, or at the part in question or what was searched for."""
         self._text, self._wide = text, wide
         aside = text.aside
         self.query_one("#body", Static).update(text.body)
         self.query_one("#aside", Static).update(aside if aside is not None else "")
-        self._arrange()
+        self.lay_out()
         if not top:
             return
         plain = aside.plain if aside is not None else ""
@@ -46,30 +50,37 @@ class Texts(Horizontal):
         if text.focus is not None:
             self.call_after_refresh(self._reveal, False, text.body, text.focus)
 
-    def _arrange(self) -> None:
+    @property
+    def two(self) -> bool:
+        """Whether there is an answer and what it is held against."""
+        return self._text is not None and self._text.aside is not None
+
+    def lay_out(self, chosen: str = "", other: str = "") -> None:
+        """Show the right pane, and in the rule above what the arrows scroll and what the next key leads to."""
         text = self._text
         if text is None:
             return
-        two = text.aside is not None
-        self.set_class(two and self._wide, "side-by-side")
-        self.set_class(two and self.aside, "aside")
-        self.set_class(two and not self._wide, "one-of-two")
-        other = text.title if self.aside else text.aside_title
+        self.set_class(self.two and self._wide, "side-by-side")
+        self.set_class(self.two and self.aside, "aside")
+        self.set_class(self.two and not self._wide, "one-of-two")
         here = text.aside_title if self.aside else text.title
-        if not two:
+        if not self.two and not other:
             self.border_title = ""
-        elif self._wide:
-            self.border_title = f"arrows scroll: {here} · ⇥ {other}"
-        else:
-            self.border_title = f"{here} · ⇥ {other}"
+            return
+        next_ = other or (text.title if self.aside else text.aside_title)
+        scrolls = f"arrows scroll: {chosen or here}" if chosen or self._wide else here
+        self.border_title = f"{scrolls} · ⇥ {next_}"
 
-    def switch(self) -> bool:
-        """The other pane; False when there is only one."""
-        if self._text is None or self._text.aside is None:
-            return False
-        self.aside = not self.aside
-        self._arrange()
-        return True
+    def name_of(self, aside: bool) -> str:
+        """What a pane is called."""
+        if self._text is None:
+            return ""
+        return (self._text.aside_title if aside else self._text.title) or "text"
+
+    @property
+    def box(self) -> VerticalScroll:
+        """The pane that scrolls."""
+        return self.query_one("#aside-scroll" if self.two and self.aside else "#body-scroll", VerticalScroll)
 
     def turn_to(self, text: Markable, offset: int) -> None:
         """Show a place of one of the texts, on its pane."""
@@ -77,7 +88,8 @@ class Texts(Horizontal):
         if found is None:
             return
         if found.aside is not None and self.aside != text.beside:
-            self.switch()
+            self.aside = text.beside
+            self.lay_out()
         pane = found.aside if text.beside and found.aside is not None else found.body
         self._reveal(text.beside, pane, text.at + text.shown.at(offset))
 
@@ -88,9 +100,8 @@ class Texts(Horizontal):
         if not box.scroll_y <= line < box.scroll_y + box.size.height - 1:
             box.scroll_to(y=max(line - box.size.height // 3, 0), animate=False)
 
-    def scroll_lines(self, lines: int) -> None:
-        """Scroll the chosen pane; ten lines stand for a page."""
-        two = self._text is not None and self._text.aside is not None
-        box = self.query_one("#aside-scroll" if two and self.aside else "#body-scroll")
-        step = lines if abs(lines) == 1 else (max(box.size.height - 2, 1) * (1 if lines > 0 else -1))
-        box.scroll_relative(y=step, animate=False)
+
+def scroll_lines(box: VerticalScroll, lines: int) -> None:
+    """Scroll a pane; ten lines stand for a page."""
+    step = lines if abs(lines) == 1 else (max(box.size.height - 2, 1) * (1 if lines > 0 else -1))
+    box.scroll_relative(y=step, animate=False)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Awaitable, Callable
 
 from rich.segment import Segment
 from rich.style import Style
-from textual import events, on
+from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.geometry import Region, Size
-from textual.message import Message
 from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Input, Static
 
 from annotate.desk import Desk, Line
+from annotate.tui.intentions import Intention, Intentions
 from annotate.tui.words import one_line
 
 PAGE = 100
@@ -28,26 +27,9 @@ MARKS = {"open": "·", "done": "✓", "skipped": "-"}
 class Rows(ScrollView, can_focus=True):
     """Rows of the queue; only the pages on the screen are read."""
 
-    BINDINGS: ClassVar = [
-        Binding("down,j", "move(1)", "down", show=False),
-        Binding("up,k", "move(-1)", "up", show=False),
-        Binding("pagedown,space", "page(1)", "page down", show=False),
-        Binding("pageup", "page(-1)", "page up", show=False),
-        Binding("home", "move(-1000000000)", "first", show=False),
-        Binding("end", "move(1000000000)", "last", show=False),
-        Binding("enter", "choose", "go there", show=False),
-    ]
-
-    class Chosen(Message):
-        """A row was chosen."""
-
-        def __init__(self, position: int) -> None:
-            self.position = position
-            super().__init__()
-
-    def __init__(self, desk: Desk, only: str, search: str, near: int) -> None:
+    def __init__(self, desk: Desk, only: str, search: str, near: int, clicked: Callable[[int], None]) -> None:
         super().__init__()
-        self._desk, self.only, self.search, self._near = desk, only, search, near
+        self._desk, self.only, self.search, self._near, self._clicked = desk, only, search, near, clicked
         self._pages: dict[int, list[Line]] = {}
         self.count = 0
         self.cursor = 0
@@ -94,46 +76,58 @@ class Rows(ScrollView, can_focus=True):
         text = Segment(left + one_line(line.text, 200) + why, style)
         return Strip([text]).adjust_cell_length(width, style).crop(0, width)
 
-    def action_move(self, step: int) -> None:
+    def move(self, step: int) -> None:
         """Move the cursor."""
         self.cursor = max(0, min(self.count - 1, self.cursor + step))
         self._follow()
 
-    def action_page(self, pages: int) -> None:
+    def page(self, pages: int) -> None:
         """Move it by a screen."""
-        self.action_move(pages * max(self.size.height - 1, 1))
+        self.move(pages * max(self.size.height - 1, 1))
 
     def _follow(self) -> None:
         self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False)
         self.refresh()
 
-    def action_choose(self) -> None:
-        """Go to the row under the cursor."""
-        line = self.row(self.cursor) if self.count else None
-        if line is not None:
-            self.post_message(self.Chosen(line.position))
-
     def on_click(self, event: events.Click) -> None:
         """A click goes to its row."""
         index = int(event.y + self.scroll_offset.y)
-        if index < self.count:
-            self.cursor = index
-            self.action_choose()
+        line = self.row(index) if index < self.count else None
+        if line is not None:
+            self._clicked(line.position)
 
 
-class Review(Screen[int | None]):
-    """The own units; gives the position to go to."""
+class Review(Screen[None]):
+    """The own units. `chosen` gets the position to go to and what was searched for."""
 
-    BINDINGS: ClassVar = [
-        Binding("escape,q,equals_sign,f5", "back", "back"),
-        Binding("tab", "filter(1)", "next filter", priority=True),
-        Binding("shift+tab", "filter(-1)", "filter before", priority=True),
-        Binding("slash,f8", "search", "search"),
-    ]
-
-    def __init__(self, desk: Desk, near: int, *, only: str = "all", ask: bool = False) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        near: int,
+        typed: Intentions,
+        chosen: Callable[[int, str], None],
+        *,
+        only: str = "all",
+        ask: bool = False,
+    ) -> None:
         super().__init__()
         self._desk, self._near, self._only, self._ask = desk, near, only, ask
+        self._typed, self._chosen = typed, chosen
+        self.keys: dict[str, Callable[[Rows], None]] = {
+            **dict.fromkeys(("down", "j"), lambda rows: rows.move(1)),
+            **dict.fromkeys(("up", "k"), lambda rows: rows.move(-1)),
+            **dict.fromkeys(("pagedown", "space"), lambda rows: rows.page(1)),
+            "pageup": lambda rows: rows.page(-1),
+            "home": lambda rows: rows.move(-rows.count),
+            "end": lambda rows: rows.move(rows.count),
+            "tab": lambda _: self.filter(1),
+            "shift+tab": lambda _: self.filter(-1),
+            **dict.fromkeys(("slash", "f8"), lambda _: self.search()),
+        }
+        self._leave: dict[str, Callable[[], Awaitable[None]]] = {
+            **dict.fromkeys(("escape", "q", "equals_sign", "f5"), self.back),
+            "enter": self._choose,
+        }
 
     def compose(self) -> ComposeResult:
         """Filters, a search line, the rows."""
@@ -141,17 +135,58 @@ class Review(Screen[int | None]):
         yield Input(
             placeholder="search in the texts and your notes, then Enter", id="review-search", compact=True
         )
-        yield Rows(self._desk, self._only, "", self._near)
+        yield Rows(self._desk, self._only, "", self._near, self._click)
         yield Static(
             Content("⏎ go there   tab filter   / search   Esc back   (! flagged  + note)"), id="review-keys"
         )
 
+    async def take(self, one: Intention) -> bool:
+        """Do what a key means here; the search line types what it does not know."""
+        rows, box = self.query_one(Rows), self.query_one(Input)
+        if self.focused is box:
+            if one.key == "enter":
+                self.searched(box.value)
+            elif one.key == "escape":
+                await self.back()
+            else:
+                return False
+        elif one.key in self.keys:
+            self.keys[one.key](rows)
+        elif one.key in self._leave:
+            await self._leave[one.key]()
+        elif one.character and one.character.isprintable():
+            # What is typed behind it was typed for the unit, and there it would be another one's.
+            self.query_one("#review-keys", Static).update(
+                Content("this is the list: ⏎ goes to a unit, Esc goes back")
+            )
+            self._typed.refuse()
+            self.call_after_refresh(self._typed.seen)
+        return True
+
+    def _click(self, position: int) -> None:
+        async def go() -> None:
+            if self.app.screen is self:
+                await self._go(position)
+
+        self._typed.put(Intention(act=go))
+
+    async def _choose(self) -> None:
+        rows = self.query_one(Rows)
+        line = rows.row(rows.cursor) if rows.count else None
+        if line is not None:
+            await self._go(line.position)
+
+    async def _go(self, position: int) -> None:
+        searched = self.query_one(Rows).search
+        await self.app.pop_screen()
+        self._chosen(position, searched)
+
     def on_mount(self) -> None:
         """Focus the rows, or the search line."""
         self._tell()
-        self.query_one(Rows).focus()
+        self.set_focus(self.query_one(Rows))
         if self._ask:
-            self.action_search()
+            self.search()
 
     def _tell(self) -> None:
         rows = self.query_one(Rows)
@@ -162,36 +197,35 @@ class Review(Screen[int | None]):
         parts.append(Content(told + (f" with “{one_line(rows.search, 30)}”" if rows.search else "")))
         self.query_one("#review-top", Static).update(Content("").join(parts))
 
-    def action_filter(self, step: int) -> None:
+    def filter(self, step: int) -> None:
         """The next or the previous filter."""
         rows = self.query_one(Rows)
         rows.only = FILTERS[(FILTERS.index(rows.only) + step) % len(FILTERS)]
         rows.reload()
         self._tell()
 
-    def action_search(self) -> None:
+    def search(self) -> None:
         """Open the search line."""
         box = self.query_one(Input)
         box.add_class("on")
-        box.focus()
+        self.set_focus(box)
 
-    @on(Input.Submitted)
-    def searched(self, event: Input.Submitted) -> None:
+    def searched(self, text: str) -> None:
         """Look for it."""
         rows = self.query_one(Rows)
-        rows.search = event.value.strip()
+        rows.search = text.strip()
         rows.reload()
         self._tell()
-        rows.focus()
+        self.set_focus(rows)
 
-    def action_back(self) -> None:
+    async def back(self) -> None:
         """Escape: the search line first, then the list."""
         box = self.query_one(Input)
         if box.has_class("on"):
             box.remove_class("on")
             box.value = ""
             rows = self.query_one(Rows)
-            rows.focus()
+            self.set_focus(rows)
             if rows.search:
                 rows.search = ""
                 rows.reload()
@@ -199,9 +233,4 @@ class Review(Screen[int | None]):
                 return
             if not self._ask:
                 return
-        self.dismiss(None)
-
-    @on(Rows.Chosen)
-    def chosen(self, event: Rows.Chosen) -> None:
-        """Enter or a click."""
-        self.dismiss(event.position)
+        await self.app.pop_screen()

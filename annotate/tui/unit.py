@@ -35,6 +35,7 @@ PART_STYLE = "bold $text on $primary-muted"
 TERM_STYLE = f"underline {MARK}"
 CITED_STYLE = f"bold {MARK}"
 EVIDENCE_STYLE = "bold $text on $warning-muted"
+SEARCH_STYLE = "bold reverse"
 CURSOR_STYLE = "reverse"
 NAME_STYLE = "bold $text-primary"
 
@@ -73,11 +74,17 @@ class UnitText:
     matches: int = 0
     focus: int | None = None
     """Where the part in question stands in the body."""
+    first: tuple[Markable, int] | None = None
+    """Where evidence is looked for first: what was searched for, else an answer, else a word of the question."""
+    hits: int = 0
+    """How often what was searched for is there."""
 
 
-def unit_text(task: Task, sheet: Sheet, *, highlights: bool = True, picker: Picker | None = None) -> UnitText:
+def unit_text(
+    task: Task, sheet: Sheet, *, highlights: bool = True, picker: Picker | None = None, searched: str = ""
+) -> UnitText:
     """Head, body and aside of a unit."""
-    maker = _Maker(task, sheet, highlights, picker)
+    maker = _Maker(task, sheet, highlights, picker, searched)
     inputs, own = sheet.inputs, []
     # What an answer is held against stands beside it; alone, passages are the body.
     apart = bool(inputs.get("answer"))
@@ -99,13 +106,23 @@ def unit_text(task: Task, sheet: Sheet, *, highlights: bool = True, picker: Pick
     if sheet.parts:
         # The evidence for a part is looked for in the passages first.
         out.texts.sort(key=lambda t: not t.beside)
+    ranks = [(rank, n, at) for n, t in enumerate(out.texts) for rank, at in maker.found.get(t.name, ())]
+    if ranks:
+        _, n, at = min(ranks)
+        out.first, out.hits = (out.texts[n], at), maker.hits
     return out
 
 
 class _Maker:
     """Collects the pieces of both panes and where the texts stand in them."""
 
-    def __init__(self, task: Task, sheet: Sheet, highlights: bool, picker: Picker | None) -> None:
+    def __init__(
+        self, task: Task, sheet: Sheet, highlights: bool, picker: Picker | None, searched: str
+    ) -> None:
+        self.searched = searched
+        self.found: dict[str, list[tuple[int, int]]] = {}
+        """Per text: (rank, offset) of the first thing of each kind that stands out in it."""
+        self.hits = 0
         self.sheet, self.highlights, self.picker = sheet, highlights, picker
         inputs = sheet.inputs
         self.answers = [a for a in (inputs.get("reference_answers") or []) if isinstance(a, str)]
@@ -144,6 +161,10 @@ class _Maker:
 
     def _add_text(self, name: str, raw: str, found: list[tuple[int, int, str]], beside: bool) -> None:
         view, picker = shown(raw), self.picker
+        hits = [(a, b, SEARCH_STYLE) for a, b in find_answers(raw, [self.searched])]
+        self.hits += len(hits)
+        self.found[name] = _firsts([*hits, *found])
+        found += hits
         found += [(a, b, EVIDENCE_STYLE) for n, a, b in self.sheet.state.spans if n == name]
         if picker is not None and picker.name == name:
             low = min(picker.start, picker.anchor if picker.anchor is not None else picker.start)
@@ -178,6 +199,18 @@ class _Maker:
         if part is not None and part.span is not None:
             found.append((*part.span, PART_STYLE))
         return found
+
+
+_RANKS = {SEARCH_STYLE: 0, ANSWER_STYLE: 1, TERM_STYLE: 2}
+
+
+def _firsts(found: Iterable[tuple[int, int, str]]) -> list[tuple[int, int]]:
+    first: dict[int, int] = {}
+    for start, _, style in found:
+        if style in _RANKS:
+            rank = _RANKS[style]
+            first[rank] = min(start, first.get(rank, start))
+    return sorted(first.items())
 
 
 def _own_names(inputs: dict[str, Any]) -> set[str]:

@@ -1,14 +1,11 @@
-"""How a unit looks: top line, texts, labels, foot. What keys do is in label.py and commands.py."""
+"""How a unit looks: top line, texts, labels, foot; when it was painted. What keys do is in label.py."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from time import monotonic
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.geometry import Size
@@ -17,44 +14,51 @@ from textual.widgets import Static
 
 from annotate.desk import Desk, Sheet, Spent
 from annotate.guidelines import label_keys
-from annotate.tui import dialogs, panel
+from annotate.tui import panel
 from annotate.tui.clock import Clock
 from annotate.tui.evidence import Evidence
 from annotate.tui.keymap import COMMANDS, keys_of, symbol
 from annotate.tui.panes import Texts
+from annotate.tui.shares import Pane, rows_of, share
 from annotate.tui.unit import UnitText, unit_text
 from annotate.tui.words import one_line
-from judge.errors import AdjudgeError
 
-T = TypeVar("T")
 SMALLEST = (60, 15)
 WIDE = 110
+BESIDE = 44
+"""Columns of the labels where they stand beside the text; as in app.tcss."""
+PANES = {"head": "question", "labels": "labels"}
 
 
 class UnitScreen(Screen[None]):
     """Draws a unit; `unit`, `active` and `phase` say where it is."""
 
-    BINDINGS: ClassVar = [Binding(c.keys, c.action, c.short, show=False, id=c.id) for c in COMMANDS]
-
     def __init__(self, desk: Desk, keymap: dict[str, str], *, highlights: bool = True) -> None:
         super().__init__()
         self.desk, self.clock = desk, Clock()
         self.task_keys = label_keys(desk.task)
-        self._keys = keys_of(desk.task, keymap)
+        self.keys = keys_of(desk.task, keymap)
         self._spent: dict[int, Spent] = {}
-        self._highlights = highlights
+        self.highlights = highlights
         self.counts = desk.counts()
         self._pace = desk.times()
         self.evidence: Evidence | None = None
-        self.refused: str | None = None
-        """Why the last change was not stored."""
-        self._shown_at = 0.0
         self.active: str | None = None
         self.phase = "label"
         """label, or what is shown after a commit: key (training) or judge."""
+        self.trying = False
+        """Whether a training unit is wrong and its answer still hidden, for a second try."""
+        self.searched = ""
+        """What the list was last searched for."""
+        self.pane: Pane = "text"
+        """What the arrows scroll."""
         self.unit: Sheet
-        self._text: UnitText | None = None
+        self._painted: float | None = None
+        self._paints = 0
+        self._said = ""
+        self.text: UnitText | None = None
         self._columns = 80
+        self._more: list[Pane] = []
 
     def compose(self) -> ComposeResult:
         """Top line; question and passage; labels; note, message, keys."""
@@ -72,10 +76,10 @@ class UnitScreen(Screen[None]):
         yield Static("", id="keys", markup=False)
         yield Static("", id="small", markup=False)
 
-    def on_mount(self) -> None:
-        """Resume at the first open unit."""
+    def begin(self) -> None:
+        """Resume where work stopped: a second layer that is missing, else the first open unit."""
         self._fit(self.app.size)
-        self.show(self.desk.next_open() or self.desk.neighbour(0, 1) or 1)
+        self.show(self.desk.second_open() or self.desk.next_open() or self.desk.neighbour(0, 1) or 1)
 
     # Drawing
 
@@ -103,7 +107,7 @@ class UnitScreen(Screen[None]):
             Content(f"This terminal is {size.width}x{size.height}.\nMake it {SMALLEST[0]}x{SMALLEST[1]} or larger (80x24 is fine).\nNothing is lost. Ctrl+Q quits.")
         )  # fmt: skip
         self.query_one("#keys", Static).update(self._key_line())
-        if self._text is not None:
+        if self.text is not None:
             self.draw()
 
     def show(self, position: int, message: str = "") -> None:
@@ -115,26 +119,44 @@ class UnitScreen(Screen[None]):
             self.clock.take()
         self.unit = self.desk.load(position)
         self.evidence = None
-        self.phase = "label"
+        self.phase, self.trying, self.pane = "label", False, "text"
         self.settle()
         self.draw(top=True)
+        self.paint()
         self.say(message)
 
-    @property
-    def unread(self) -> bool:
-        """Whether what is on the screen came up so recently that a key cannot be an answer to it."""
-        return time.monotonic() - self._shown_at < dialogs.SETTLE
+    def paint(self) -> None:
+        """From here on something new is to be read; `painted` is None until it is on the screen."""
+        self._painted = None
+        self._paints += 1
+        self.call_after_refresh(self._is_painted, self._paints)
+
+    def _is_painted(self, number: int) -> None:
+        if number == self._paints and self._painted is None:
+            self._painted = monotonic()
+
+    def since_paint(self, at: float) -> float | None:
+        """Seconds from the paint to `at`; None for what was typed before it."""
+        return None if self._painted is None or at < self._painted else at - self._painted
 
     def settle(self) -> None:
         """The active question, and what is shown because the unit is locked."""
         self.active = self.unit.state.next_field(self.desk.fields)
         if self.unit.state.locked and self.unit.role != "adjudication":
             self.phase = "key" if self.unit.role == "training" else "judge"
+            self.trying = self.phase == "key" and bool(self.wrong())
+
+    def wrong(self) -> list[str]:
+        """The questions of a training unit that were answered wrong and have had no second try."""
+        state, key = self.unit.state, self.desk.key(self.unit.position)
+        return [f for f, v in key.items() if state.answers.get(f) != v and f not in state.revised]
 
     def draw(self, *, top: bool = False) -> None:
         """Everything that depends on the unit."""
         picker = self.evidence.picker if self.evidence else None
-        text = self._text = unit_text(self.desk.task, self.unit, highlights=self._highlights, picker=picker)
+        text = self.text = unit_text(
+            self.desk.task, self.unit, highlights=self.highlights, picker=picker, searched=self.searched
+        )
         self.query_one("#head", Static).update(text.head)
         self.texts.show(text, wide=self.wide, top=top)
         if top:
@@ -142,27 +164,88 @@ class UnitScreen(Screen[None]):
             self.query_one("#labels-scroll").scroll_to(y=0, animate=False)
         self.draw_labels()
         self._draw_top()
+        if top and text.first is not None and self.searched and text.hits:
+            self.call_after_refresh(self._turn_to_hit)
+
+    def _turn_to_hit(self) -> None:
+        if self.text is not None and self.text.first is not None:
+            self.texts.turn_to(*self.text.first)
 
     def draw_labels(self) -> None:
+        """What was shown or said, the labels, the note; then the rows that each part gets."""
         task, unit = self.desk.task, self.unit
         said: Content | None = None
         if self.phase == "key":
-            said = panel.feedback_panel(self.desk.key(unit.position), unit, task)
+            key = self.desk.key(unit.position)
+            said = (
+                panel.try_panel(key, unit, task)
+                if self.trying
+                else panel.feedback_panel(key, unit, task, self.desk.reasons(unit.position))
+            )
         elif self.phase == "judge":
             said = panel.judge_panel(self.desk.judge(unit.position), unit)
         elif unit.role == "adjudication":
-            said = panel.sources_panel(self.desk.sources(unit.position), self.desk.fields)
+            texts = {t.name: t.raw for t in self.text.texts} if self.text is not None else {}
+            said = panel.sources_panel(self.desk.sources(unit.position), self.desk.fields, texts)
         box = self.query_one("#said", Static)
         box.set_class(said is None, "empty")
         box.update(said + "\n" if said is not None else "")
-        self.query_one("#labels", Static).update(
-            panel.label_panel(task, unit, self.active, wide=self.wide, columns=self._columns - 3)
-        )
+        labels = panel.label_panel(task, unit, self.active, wide=self.wide, columns=self._columns - 3)
+        self.query_one("#labels", Static).update(labels)
         note = self.query_one("#note", Static)
         words = [f"! {one_line(unit.state.flag, 120)}"] if unit.state.flag else []
         words += [f"+ {one_line(unit.state.note, 200)}"] if unit.state.note else []
         note.set_class(not words, "empty")
         note.update(Content("   ".join(words)))
+        below = [said + "\n", labels] if said is not None else [labels]
+        self._share(below, Content("   ".join(words)))
+
+    def _share(self, below: list[Content], note: Content) -> None:
+        """Rows for question, text and labels; the panes that have more than they show."""
+        text, width = self.text, self._columns - (BESIDE + 5 if self.wide else 3)
+        if text is None:
+            return
+        feet = 3 + (min(rows_of(note, self._columns - 2, 3), 3) if note.plain else 0)
+        total = self.app.size.height - feet
+        room = BESIDE - 6 if self.wide else width
+        head, labels = rows_of(text.head, width, total), sum(rows_of(c, room, total) for c in below) + 1
+        head, labels = (head + 2, labels + 1) if self.wide else (head, labels)  # what app.tcss pads
+        body = rows_of(text.aside if self.texts.aside and text.aside else text.body, width, total) + 1
+        got = share(total, head, body, 0 if self.wide else labels, self.pane)
+        self._more = ["head"] if got.head < head else []
+        if not self.wide:
+            self._more += ["labels"] if got.labels < labels else []
+        elif labels > total:
+            self._more += ["labels"]
+        self.query_one("#head-scroll").styles.max_height = got.head
+        self.query_one("#labels-scroll").styles.max_height = total if self.wide else got.labels
+        if self.pane != "text" and self.pane not in self._more:
+            self._more.append(self.pane)
+        self._name_panes()
+
+    def _name_panes(self) -> None:
+        chosen = "" if self.pane == "text" else PANES[self.pane]
+        following, aside = self.next_pane()
+        other = self.texts.name_of(aside) if following == "text" else PANES[following]
+        self.texts.lay_out(chosen, other if self._more else "")
+        for pane in ("head", "labels"):
+            self.query_one(f"#{pane}-scroll").set_class(self.pane == pane, "chosen")
+
+    def next_pane(self) -> tuple[Pane, bool]:
+        """What Tab leads to, and whether it is the passages beside an answer."""
+        ways: list[tuple[Pane, bool]] = [("text", False)]
+        if self.texts.two:
+            ways.append(("text", True))
+        ways += [(pane, self.texts.aside) for pane in self._more]
+        here = (self.pane, self.texts.aside and self.texts.two)
+        at = next((i for i, way in enumerate(ways) if way == here or way[0] == self.pane != "text"), 0)
+        return ways[(at + 1) % len(ways)]
+
+    def box(self) -> VerticalScroll:
+        """What the arrows scroll."""
+        return (
+            self.texts.box if self.pane == "text" else self.query_one(f"#{self.pane}-scroll", VerticalScroll)
+        )
 
     def _draw_top(self) -> None:
         info, unit, total = self.desk.info, self.unit, self.desk.total
@@ -192,7 +275,7 @@ class UnitScreen(Screen[None]):
         hints: list[Content] = []
         room = self._columns - 2
         for command in sorted(COMMANDS, key=lambda c: c.id not in ("help", "undo", "skip")):
-            keys = self._keys[command.id]
+            keys = self.keys[command.id]
             if not command.short or not keys:
                 continue
             hint = Content.assemble((symbol(keys[0]), "bold $text"), f" {command.short}")
@@ -206,26 +289,19 @@ class UnitScreen(Screen[None]):
         """One line at the foot."""
         line = self.query_one("#message", Static)
         line.set_class(error, "error")
-        if not text and self._highlights and self._text is not None and self._text.matches:
+        if not text and self.highlights and self.text is not None and self.text.matches:
             text = "highlights show equal words; they do not by themselves mean relevance"
-        line.update(Content(one_line(text, 300)))
+        self._said = one_line(text, 300)
+        line.update(Content(self._said))
 
-    # Committing
-
-    def attempt(self, change: Callable[[], T]) -> T | None:
-        """Do something that commits; an error is told, and nothing on the screen pretends it was done."""
-        try:
-            done = change()
-        except AdjudgeError as e:
-            self.refused = str(e)
-            self.say(f"not stored: {e}", error=True)
-            self.app.bell()
-            return None
-        self.refused = None
-        return done
+    def add(self, text: str) -> None:
+        """More to the line at the foot: what was typed behind a refusal and did nothing."""
+        before = self._said.partition(" · ")[0]
+        self.query_one("#message", Static).update(Content(f"{before} · {text}"))
+        self._said = before
 
     def _keep_time(self, position: int) -> None:
-        active, idle = self.clock.take()
+        active, idle, _ = self.clock.take()
         before = self._spent.get(position, Spent())
         self._spent[position] = Spent(before.active_ms + active, before.idle_ms + idle)
 
@@ -233,6 +309,11 @@ class UnitScreen(Screen[None]):
         """The times on this unit that no event has yet."""
         self._keep_time(self.unit.position)
         return self._spent.pop(self.unit.position)
+
+    def give_back(self, position: int, spent: Spent) -> None:
+        """What was taken for something that was not stored."""
+        now = self._spent.get(position, Spent())
+        self._spent[position] = Spent(now.active_ms + spent.active_ms, now.idle_ms + spent.idle_ms)
 
     def recount(self) -> None:
         """Progress and pace, after an event."""

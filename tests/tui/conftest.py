@@ -16,3 +16,4 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys of tests come faster than anybody's, and are meant all the same."""
     monkeypatch.setattr("annotate.tui.dialogs.SETTLE", 0.0)
+    monkeypatch.setattr("annotate.tui.intentions.HELD_MS", 0)

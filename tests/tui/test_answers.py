@@ -53,11 +53,11 @@ async def test_the_sentences_of_an_answer_follow_each_other(study: Path) -> None
 async def test_the_very_sentence_is_marked_where_the_same_words_stand_twice(study: Path) -> None:
     batch(study, "grounding", n=3, where=f"{MODEL} AND item_id = 'd:bridge'")
     async with sitting(study) as pilot:
-        text = screen(pilot)._text
+        text = screen(pilot).text
         assert text is not None
         starts = []
         for _ in range(3):
-            text = screen(pilot)._text
+            text = screen(pilot).text
             assert text is not None
             starts.append(text.focus)
             await press(pilot, "s")

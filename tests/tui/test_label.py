@@ -219,10 +219,10 @@ async def test_highlights_of_answers_and_the_key_that_hides_them(tmp_path: Path)
     path = build(tmp_path / "s.db")
     batch(path, "mirage_support", n=4)
     async with sitting(path) as pilot:
-        assert screen(pilot)._text is not None and screen(pilot)._text.matches > 0
+        assert screen(pilot).text is not None and screen(pilot).text.matches > 0
         assert "do not by themselves mean relevance" in text_of(pilot, "message")
         await press(pilot, "percent_sign")
-        assert screen(pilot)._text.matches == 0
+        assert screen(pilot).text.matches == 0
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
@@ -262,6 +262,7 @@ async def test_a_study_that_is_busy_is_told_and_nothing_pretended(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("annotate.blind.BUSY_MS", 50)
+    monkeypatch.setattr("annotate.tui.label.PATIENCE", 0.1)
     async with sitting(study) as pilot:
         with open_study(study) as other:
             other.conn.execute("BEGIN IMMEDIATE")

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from textual import events
 from textual.color import Color
 from textual.filter import dim_color
 from textual.geometry import Region
+from textual.widgets import Static
 
 from annotate.desk import Desk
 from annotate.store import open_study
@@ -113,10 +115,20 @@ async def test_what_is_typed_ahead_of_the_end_labels_no_skipped_unit(
     path = build(tmp_path / "s.db")
     batch(path, n=3)
     async with sitting(path) as pilot:
-        await press(pilot, "minus", "s", "s")
-        assert isinstance(pilot.app.screen, Finished)
-        await press(pilot, "minus", "r", "backspace", "n", "q")
-        assert isinstance(pilot.app.screen, Finished)
+        await press(pilot, "minus", "s")
+        app = pilot.app
+        assert isinstance(app, AnnotateApp)
+        # In one burst: the last unit's label, then keys for a unit that is not there.
+        for key, character in (("s", "s"), ("minus", "-"), ("r", "r"), ("backspace", "\x7f"), ("n", "n")):
+            app.post_message(events.Key(key, character))
+        await pilot.pause()
+        await app.typed.done()
+        await pilot.pause()
+        assert isinstance(app.screen, Finished)
+        assert "4 keys typed behind it did nothing" not in str(
+            app.screen.query_one("#done-said", Static).content
+        )
+        assert "3 keys typed behind it did nothing" in str(app.screen.query_one("#done-said", Static).content)
     assert sorted(labels(path).values()) == ["support", "support"]
 
 
@@ -152,7 +164,8 @@ async def test_the_pass_mark_is_told_after_training_and_to_the_lead(tmp_path: Pa
     wrong = {"support": "r", "refute": "n", "neutral": "s"}
     async with sitting(path) as pilot:
         await press(pilot, key[gold[0]], "enter")
-        await press(pilot, (key if right == 2 else wrong)[gold[1]], "enter")
+        # A wrong answer has a second try: the first Enter gives it up and shows the answer.
+        await press(pilot, *([key[gold[1]]] if right == 2 else [wrong[gold[1]], "enter"]), "enter")
         assert isinstance(pilot.app.screen, Told)
         told = str(pilot.app.screen._text)
         # 2 of 2 is 100 %; 1 of 2 is 50 %, below 80 %.
