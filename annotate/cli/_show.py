@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import numpy as np
 from annotate.agreement import Agreement, Block, Many
 from judge import console
 from judge.console import visible
+from judge.notes import Note, general
 from judge.types import AnnotatorKind, Measure
 
 if TYPE_CHECKING:
@@ -174,12 +174,13 @@ def _remarks(result: Agreement) -> Iterator[str]:
 
 
 def _once(notes: Iterable[str]) -> Iterator[str]:
-    """Each note once; of those that differ in their numbers only, the one with the smallest."""
+    """Each note once; of those that differ in their counts only, the one with the smallest."""
     alike: dict[str, dict[str, None]] = {}
     for note in notes:
-        alike.setdefault(re.sub(r"[0-9]+", "#", note), {})[note] = None
+        counted = isinstance(note, Note) and "n" in note.parameters
+        alike.setdefault(general(note) if counted else note, {})[note] = None
     for group in alike.values():
-        least = min(group, key=lambda note: [int(n) for n in re.findall(r"[0-9]+", note)])
+        least = min(group, key=lambda note: note.parameters.get("n", 0) if isinstance(note, Note) else 0)
         yield least if len(group) == 1 else f"{least} (the least of {len(group)} such numbers)"
 
 

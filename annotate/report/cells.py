@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from annotate.report.model import Cell, Kind, Table
+from judge.notes import general
 from judge.types import Measure
 
 UNDEFINED = "undefined"
@@ -87,22 +87,7 @@ def _shown(kind: Kind, cell: Cell, clustered: bool, remarks: Mapping[str, str]) 
 
 def _remarks(measure: Measure) -> tuple[str, ...]:
     reason = (f"{UNDEFINED}: {measure.reason}",) if measure.reason else ()
-    return reason + tuple(_general(note) for note in measure.notes)
-
-
-# In a table the count stands beside the number; without it one remark serves all rows.
-_COUNTED = (
-    (re.compile(r"^only \d+ (\w+?)s?: with fewer than (\d+) "), r"fewer than \2 \1s: "),
-    (re.compile(r"^only \d+ (\w+?)s? ha(ve|s) labels$"), r"fewer than 30 \1s have labels"),
-    (re.compile(r"^(rare labels, on fewer than \d+ units): .*", re.DOTALL), r"\1"),
-    (re.compile(r"^[\d.]+% of the resamples are undefined"), "some of the resamples are undefined"),
-)
-
-
-def _general(note: str) -> str:
-    for pattern, instead in _COUNTED:
-        note = pattern.sub(instead, note)
-    return note
+    return reason + tuple(general(note) for note in measure.notes)
 
 
 def _mark(i: int) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import sys
 from typing import TYPE_CHECKING, Any
 
 from judge.console import emit_json, table, visible
+from judge.notes import SMALL, code_of
 
 if TYPE_CHECKING:
     from judge.suites.correction import Correction
@@ -160,7 +160,7 @@ def _notes(found: Result) -> list[str]:
         for line in found.lines
         if line.measure.reason
     ]
-    own = [text for line in found.lines for text in line.measure.notes if not _SELDOM.search(text)]
+    own = [text for line in found.lines for text in line.measure.notes if code_of(text) not in _SELDOM]
     few = sum(_is_small(line.measure) for line in found.lines)
     small = [
         f"{few} of {len(found.lines)} intervals rest on few units or questions: unreliable, too narrow (--json says which)"
@@ -168,11 +168,12 @@ def _notes(found: Result) -> list[str]:
     return list(dict.fromkeys([*told, *found.notes, *own, *(small if few else [])]))
 
 
-_SELDOM = re.compile(r"have no value|^only \d+ (units|clusters)")
+_SELDOM = ("no_value", *SMALL)
+"""What stands in a column, or in one remark on all intervals."""
 
 
 def _is_small(measure: Measure) -> bool:
-    return measure.low is not None and any(text.startswith("only ") for text in measure.notes)
+    return measure.low is not None and any(code_of(text) in SMALL for text in measure.notes)
 
 
 def _print_published(found: Result) -> None:

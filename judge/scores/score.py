@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judge.errors import BadInput
+from judge.notes import Note
 from judge.scores.units import Units
 from judge.stats.bootstrap import How, Settings, resample
 from judge.stats.coefficients import ratio
@@ -147,7 +148,7 @@ class Score:
         asked = len(used) if self.counted is None else int(self.counted.sum())
         missing = self._missing(used)
         lost = ", ".join(f"{n} {name}" for name, n in missing.items())
-        notes = self.notes + ((f"{asked - n_units} of {asked} units have no value: {lost}",) if lost else ())
+        notes = self.notes + ((Note("no_value", asked=asked, missing=missing),) if lost else ())
         drawn = drawn or Drawn.of(self, settings)
         n_clusters = drawn.tally.n_clusters
 

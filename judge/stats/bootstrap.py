@@ -13,6 +13,7 @@ from typing import Literal, TypedDict
 import numpy as np
 
 from judge.errors import BadInput
+from judge.notes import Note
 from judge.stats.patterns import Tally
 from judge.stats.ratings import FloatArray, IntArray
 
@@ -29,7 +30,7 @@ FEW_UNITS = 50
 MOST_UNDEFINED = 0.25
 # Sums of floats in another order differ by less than this; resamples are compared with the value.
 SAME = 1e-12
-NO_WIDTH = "the interval has no width: every resample gives this value"
+NO_WIDTH = Note("no_width")
 _NORMAL = NormalDist()
 # Weights of one block of resamples; larger blocks fall out of the cache, smaller ones starve the product.
 _CELLS = 1_000_000
@@ -140,9 +141,8 @@ def bootstrap(tally: Tally, value: Value, settings: Settings, sums: FloatArray |
     finite = np.isfinite(drawn)
     undefined = 1 - float(finite.mean())
     if undefined > MOST_UNDEFINED:
-        return Interval(None, None, (f"no interval: {undefined:.0%} of the resamples are undefined",))
-    share = f"{undefined:.1%}" if undefined >= 0.001 else "under 0.1%"
-    notes = [f"{share} of the resamples are undefined and left out"] if undefined else []
+        return Interval(None, None, (Note("undefined_no_interval", share=undefined),))
+    notes = [Note("undefined_left_out", share=undefined)] if undefined else []
     drawn = drawn[finite]
     tail = (1 - settings.confidence) / 2
     levels = (tail, 1 - tail)
@@ -151,7 +151,7 @@ def bootstrap(tally: Tally, value: Value, settings: Settings, sums: FloatArray |
     if settings.interval == "bca":
         adjusted = _bca_levels(point, drawn, tally, value, levels)
         if adjusted is None:
-            notes.append("percentile interval: the BCa correction is undefined here")
+            notes.append(Note("percentile"))
         else:
             levels = adjusted
     low, high = np.quantile(drawn, levels)
@@ -192,11 +192,7 @@ def sample_notes(n_units: int, n_clusters: int, clustered: bool) -> tuple[str, .
     """What a reader must know about a small sample before trusting its interval."""
     notes = []
     if clustered and n_clusters < FEW_CLUSTERS:
-        notes.append(
-            f"only {n_clusters} question{'' if n_clusters == 1 else 's'}: with fewer than {FEW_CLUSTERS} the interval is too narrow"
-        )
+        notes.append(Note("few_questions", n=n_clusters, least=FEW_CLUSTERS))
     if n_units < FEW_UNITS:
-        notes.append(
-            f"only {n_units} unit{'' if n_units == 1 else 's'}: with fewer than {FEW_UNITS} the interval is unreliable"
-        )
+        notes.append(Note("few_units", n=n_units, least=FEW_UNITS))
     return tuple(notes)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
+from judge.notes import Note
 from judge.stats.bootstrap import FEW_UNITS, SAME, How, Settings
 from judge.stats.coefficients import ratio
 from judge.stats.continuous import cluster_numbers, numbers, unit_sums
@@ -165,7 +166,8 @@ class _Sample:
         found = replace(found, value=min(most, max(least, value)))
         if g < 2:
             return replace(found, notes=(*cut, "no interval: it takes at least two questions or units"))
-        few = (f"only {g} {'questions' if self.clustered else 'units'} have labels",) if g < 30 else ()
+        noun = "question" if self.clustered else "unit"
+        few = (Note("few_labelled", n=g, noun=noun, least=30),) if g < 30 else ()
         error = float(np.sqrt(g / (g - 1) * (influence**2).sum()))
         if error < SAME:
             return self._constant(found, value, g, (*cut, *few))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from judge.notes import Note
 from judge.stats.bootstrap import NO_WIDTH, Interval, Settings, Value, bootstrap, sample_notes
 from judge.stats.patterns import Tally
 from judge.stats.ratings import FloatArray
@@ -67,15 +68,11 @@ class Estimate:
         reach = unseen_share(self.trials, confidence) / self.scale
         notes = tuple(note for note in found.notes if note != NO_WIDTH)
         if point > 1 - SAME_END and NO_WIDTH in found.notes:
-            note = "no disagreement was seen: the lower bound is the exact binomial one"
-            if point - reach < self.least:
-                note += f", cut at {self.least:g}, the least there can be: so few units say next to nothing"
+            note = Note("nothing_wrong_seen", cut=self.least if point - reach < self.least else None)
             return Interval(max(self.least, point - reach), point, (*notes, note))
         if point < 1 - 1 / self.scale + SAME_END:
             # Margins that vary may give such a value a width, but no resample has a unit agreed on.
-            note = "none was seen: the upper bound is the exact binomial one"
-            if point + reach > 1:
-                note += ", cut at 1: so few units say next to nothing"
+            note = Note("none_seen", cut=point + reach > 1)
             return Interval(found.low, max(found.high, min(1.0, point + reach)), (*notes, note))
         return found
 

@@ -11,6 +11,7 @@ from typing import Unpack
 import numpy as np
 
 from judge.errors import BadInput
+from judge.notes import Note
 from judge.stats.alpha import LEVELS, Alpha, halved, package_alpha
 from judge.stats.bootstrap import How, Settings, resample
 from judge.stats.coefficients import Coefficient, Cohen, Fleiss, Gwet, Pabak, Percent, pairable
@@ -205,8 +206,8 @@ def _rare(coefficient: Coefficient, ratings: Ratings, patterns: Patterns) -> tup
         has = (rows == code).any(axis=1) if coefficient.pair else rows[:, code] > 0
         on_units = int(count[has].sum())
         if 0 < on_units < RARE:
-            few.append(f"'{label}' ({on_units})")
-    return (f"rare labels, on fewer than {RARE} units: {', '.join(few)}",) if few else ()
+            few.append((label, on_units))
+    return (Note("rare_labels", least=RARE, labels=tuple(few)),) if few else ()
 
 
 def spread(found: Iterable[Measure]) -> dict[str, float | int | None]:

@@ -1,0 +1,104 @@
+"""What must be said beside a number: a code with parameters, put into words here and nowhere else.
+
+Whoever makes a number says `Note("few_units", n=12, least=50)`; whoever shows it prints the note, asks for its `code`,
+or for its `general` words where the counts stand beside it anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _rare(least: int, labels: tuple[tuple[str, int], ...]) -> str:
+    told = ", ".join(f"'{label}' ({n})" for label, n in labels)
+    return f"rare labels, on fewer than {least} units: {told}"
+
+
+def _nothing_wrong(cut: float | None) -> str:
+    told = "no disagreement was seen: the lower bound is the exact binomial one"
+    if cut is None:
+        return told
+    return f"{told}, cut at {cut:g}, the least there can be: so few units say next to nothing"
+
+
+def _none_seen(cut: bool) -> str:
+    told = "none was seen: the upper bound is the exact binomial one"
+    return f"{told}, cut at 1: so few units say next to nothing" if cut else told
+
+
+def _no_value(asked: int, missing: Mapping[str, int]) -> str:
+    lost = ", ".join(f"{n} {name}" for name, n in missing.items())
+    return f"{sum(missing.values())} of {asked} units have no value: {lost}"
+
+
+WORDS: Mapping[str, Callable[..., str]] = {
+    "few_questions": lambda n, least: (
+        f"only {_counted(n, 'question')}: with fewer than {least} the interval is too narrow"
+    ),
+    "few_units": lambda n, least: (
+        f"only {_counted(n, 'unit')}: with fewer than {least} the interval is unreliable"
+    ),
+    "few_labelled": lambda n, noun, least: f"only {_counted(n, noun)} {'has' if n == 1 else 'have'} labels",
+    "rare_labels": _rare,
+    "undefined_left_out": lambda share: (
+        f"{f'{share:.1%}' if share >= 0.001 else 'under 0.1%'} of the resamples are undefined and left out"
+    ),
+    "undefined_no_interval": lambda share: f"no interval: {share:.0%} of the resamples are undefined",
+    "no_width": lambda: "the interval has no width: every resample gives this value",
+    "percentile": lambda: "percentile interval: the BCa correction is undefined here",
+    "nothing_wrong_seen": _nothing_wrong,
+    "none_seen": _none_seen,
+    "no_value": _no_value,
+}
+"""Code -> the words, given the parameters."""
+
+GENERAL: Mapping[str, Callable[..., str]] = {
+    "few_questions": lambda n, least: f"fewer than {least} questions: the interval is too narrow",
+    "few_units": lambda n, least: f"fewer than {least} units: the interval is unreliable",
+    "few_labelled": lambda n, noun, least: f"fewer than {least} {noun}s have labels",
+    "rare_labels": lambda least, labels: f"rare labels, on fewer than {least} units",
+    "undefined_left_out": lambda share: "some of the resamples are undefined and left out",
+}
+"""Code -> the words without the counts, for a table whose rows have different ones."""
+
+SMALL = ("few_questions", "few_units", "few_labelled")
+"""Codes that say that an interval rests on little."""
+
+
+class Note(str):
+    """The words of a code; a string like any other to whoever only prints it."""
+
+    code: str
+    parameters: Mapping[str, Any]
+
+    def __new__(cls, code: str, **parameters: Any) -> Note:
+        note = super().__new__(cls, WORDS[code](**parameters))
+        note.code, note.parameters = code, parameters
+        return note
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self.code, dict(self.parameters))
+
+    @property
+    def general(self) -> str:
+        """The words without the counts."""
+        return GENERAL[self.code](**self.parameters) if self.code in GENERAL else str(self)
+
+
+def _made(code: str, parameters: Mapping[str, Any]) -> Note:
+    return Note(code, **parameters)
+
+
+def code_of(note: str) -> str | None:
+    """The code of a note; None for words that somebody else wrote."""
+    return note.code if isinstance(note, Note) else None
+
+
+def general(note: str) -> str:
+    """A note without its counts, where it has a code."""
+    return note.general if isinstance(note, Note) else note
