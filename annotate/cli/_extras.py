@@ -27,7 +27,7 @@ class Extras:
         """Raises UsageError where there is not enough to compute them from."""
         self.panel = panel
         self.names = panel.people + panel.judges
-        self.alt_tests = _alt_tests(panel, given["epsilon"]) if given["alt_test"] else []
+        self.alt_tests = _alt_tests(panel, given) if given["alt_test"] else []
         self.latent: DawidSkene | None = None
         self.against: list[Measure] = []
         if given["dawid_skene"]:
@@ -110,15 +110,22 @@ def accuracies(latent: DawidSkene) -> list[float | None]:
     return [float(v / t) if t > 0 else None for v, t in zip(value, total, strict=True)]
 
 
-def _alt_tests(panel: Panel, epsilon: float) -> list[AltTest]:
+def _alt_tests(panel: Panel, given: Mapping[str, Any]) -> list[AltTest]:
     if len(panel.people) < 2 or not panel.judges:
         raise UsageError("--alt-test takes a judge (--judge NAME, or a run) and two people, better three")
     if panel.are_scores:
         raise UsageError(f"--alt-test takes labels; '{panel.field}' has continuous numbers")
     level = "interval" if panel.level == "ratio" else panel.level
-    others = min(2, len(panel.people) - 1)
     return [
-        alt_test(panel.ratings, judge, panel.people, epsilon=epsilon, level=level, least_others=others)
+        alt_test(
+            panel.ratings,
+            judge,
+            panel.people,
+            epsilon=given["epsilon"],
+            level=level,
+            least_others=given["least_others"],
+            clustered=given["cluster"] != "none",
+        )
         for judge in panel.judges
     ]
 

@@ -1,25 +1,22 @@
-"""annotate plan --verdict: what a verdict on each judge still needs, by the rule that its number of people takes."""
+"""annotate plan --verdict: what a verdict on each judge still needs, and with what chance."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from annotate.cli._show import MOST_SHOWN, table
+from annotate.cli._show import table
 from judge.console import visible
 from judge.errors import BadInput, UsageError
 from judge.labels.panel import Panel
 from judge.labels.reference import Reference, voices
-from judge.stats.verdict_plan import Needed, VerdictPlan, plan_verdict
+from judge.stats.verdict_plan import VerdictPlan, plan_verdict
 
 if TYPE_CHECKING:
     from judge.types import Json
 
-RULES = {
-    "alt_test": "three people or more: the alt-test",
-    "difference": "two people: the paired difference against the margin",
-    "threshold": "one source of labels: the agreement against the threshold",
-}
+MOST_NAMED = 5
 
 
 def verdict_plans(panel: Panel, reference: Reference | None, given: Mapping[str, Any]) -> list[VerdictPlan]:
@@ -43,6 +40,8 @@ def verdict_plans(panel: Panel, reference: Reference | None, given: Mapping[str,
                 people,
                 reference=name,
                 epsilon=given["epsilon"],
+                least_others=given["least_others"],
+                clustered=given["cluster"] != "none",
                 name=key,
                 level=panel.level,
                 power=given["power"],
@@ -61,58 +60,56 @@ def as_json(plan: VerdictPlan) -> dict[str, Json]:
         "decision": plan.decision,
         "rule": plan.verdict.rule,
         "because": plan.verdict.because,
-        "people_needed": plan.people_needed,
+        "conditions": [asdict(one) for one in plan.verdict.conditions],
+        "labels": [asdict(one) for one in plan.verdict.labels],
+        "labelled_by": list(plan.labelled_by),
         "more_clusters": plan.more_clusters,
         "more_units": plan.more_units,
+        "half_units": plan.half,
+        "most_units": plan.most,
+        "curve": [asdict(one) for one in plan.curve],
+        "why": plan.why,
         "assumed": list(plan.assumed),
-        "rows": [
-            {
-                "annotators": list(row.annotators),
-                "value": row.value,
-                "limit": row.limit,
-                "n_clusters": row.n_clusters,
-                "n_units": row.n_units,
-                "more_clusters": row.more_clusters,
-                "more_units": row.more_units,
-                "why": row.why,
-            }
-            for row in plan.rows
-        ],
     }
 
 
 def text(plan: VerdictPlan) -> str:
-    """The plan for a terminal: the rule, what is there, what is missing, what is assumed."""
-    lines = [f"{plan.judge}: {plan.decision} ({RULES[plan.regime]})", plan.verdict.because, ""]
-    whom = "person" if plan.regime == "alt_test" else "annotators"
-    value = "gap" if plan.regime == "alt_test" else "value"
-    head = [whom, value, "limit", "questions", "units", "more questions", "more units", ""]
-    rows = list(plan.rows)
-    if len(rows) > 3 * MOST_SHOWN:
-        rows = sorted(plan.rows, key=_nearest)[:MOST_SHOWN]
-        lines.insert(
-            2, f"the {MOST_SHOWN} of {len(plan.rows)} people nearest to a win that counts (--json has all):"
-        )
-    lines += [table(head, [_cells(row) for row in rows]), "", _needs(plan), ""]
+    """The plan for a terminal: the conditions, what is missing, with what chance, what is assumed."""
+    lines = [f"{plan.judge}: {plan.decision}", plan.verdict.because, ""]
+    head = ["condition", "", "value", "low", "high", "limit"]
+    rows = [
+        [one.name.replace("_", " "), one.state, one.value, one.low, one.high, one.limit] for one in plan.rows
+    ]
+    lines += [table(head, rows), "", needs(plan), ""]
+    if plan.curve:
+        head = ["more units", "more questions", "decided", "trust", "do not trust"]
+        chances = [[c.more_units, c.more_clusters, c.decided, c.trusted, c.distrusted] for c in plan.curve]
+        lines += [table(head, chances), ""]
     lines += [f"- rule: {plan.verdict.rule}", *(f"- {line}" for line in plan.assumed)]
     return visible("\n".join(lines))
 
 
-def _nearest(row: Needed) -> tuple[bool, bool, int]:
-    """Those who still need labels first, the fewest before the others; those who need none, or no number, last."""
-    return row.more_units is None, row.more_units == 0, row.more_units or 0
-
-
-def _cells(row: Needed) -> list[Any]:
-    counts = [row.n_clusters, row.n_units, row.more_clusters, row.more_units]
-    return [", ".join(row.annotators), row.value, row.limit, *counts, row.why]
-
-
-def _needs(plan: VerdictPlan) -> str:
+def needs(plan: VerdictPlan) -> str:
+    """One sentence: how many more, by whom, and the range."""
     if plan.decision != "undecided":
         return "Decided: no more labels are needed for a verdict."
     if plan.more_units is None or plan.more_clusters is None:
-        return "No number of labels can be named that would decide it."
-    who = f"each of {plan.people_needed} people" if plan.regime == "alt_test" else "each of them"
+        return f"No number of labels would do: {plan.why}."
     questions = f" on {plan.more_clusters:,} more questions" if plan.more_clusters != plan.more_units else ""
-    return f"Still needed: about {plan.more_units:,} more units{questions}, labelled by {who}."
+    start = (
+        f"Still needed: about {plan.more_units:,} more units{questions}, labelled by {by(plan.labelled_by)}"
+    )
+    if not plan.curve:
+        return f"{start}; {plan.why}."
+    half = f"{plan.half:,} for an even chance" if plan.half is not None else ""
+    most = f"{plan.most:,} for 90 %" if plan.most is not None else "no number on the curve for 90 %"
+    return f"{start}, for a chance of {100 * plan.power:g} % ({', '.join(x for x in (half, most) if x)})."
+
+
+def by(names: tuple[str, ...]) -> str:
+    """Who labels: all that take part."""
+    if len(names) == 1:
+        return names[0]
+    if len(names) > MOST_NAMED:
+        return f"the {len(names)} people"
+    return f"{', '.join(names[:-1])} and {names[-1]}, each of them"

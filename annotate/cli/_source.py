@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 STUDY = ("field", "task", "runs", "batch")
+NO_CLUSTER = "none"
 TABLE = ("unit", "annotator", "label", "cluster", "judges")
 
 
@@ -42,7 +43,11 @@ def source_options(function: F) -> F:
             metavar="A,B,...",
             help="Wide table: the columns with labels, one an annotator. Study: only these annotators.",
         ),
-        click.option("--cluster", help="Table: the column with the question, which intervals resample."),
+        click.option(
+            "--cluster",
+            help="Table: the column with the question, which intervals resample. none: the alt-test takes units as "
+            "independent, as its authors' code does.",
+        ),
         click.option(
             "--judge", "judges", multiple=True, help="Table: this annotator is a judge; repeatable."
         ),
@@ -56,13 +61,26 @@ def source_options(function: F) -> F:
     return function
 
 
+def least_others_option(function: F) -> F:
+    """--least-others, of the alt-test."""
+    return click.option(
+        "--least-others",
+        type=click.IntRange(1, 2),
+        default=1,
+        show_default=True,
+        help="Alt-test: units count that so many others labelled: 1 as its authors' code, 2 as the paper's text suggests.",
+    )(function)
+
+
 def panels(given: Mapping[str, Any]) -> list[Panel]:
     """The labels that the options of `source_options` ask for, one Panel a field.
 
     Raises UsageError for options that do not go together, BadInput where there is nothing to compare.
     """
     table: Path | None = given["table"]
-    wrong = [name for name in (STUDY if table else TABLE) if given[name]]
+    cluster = None if given["cluster"] == NO_CLUSTER else given["cluster"]
+    asked = {**given, "cluster": cluster}
+    wrong = [name for name in (STUDY if table else TABLE) if asked[name]]
     if wrong:
         name = {"runs": "run", "judges": "judge"}.get(wrong[0], wrong[0])
         what = f"a study, not for the table {table}" if table else "a table; name one, as in labels.csv"
@@ -81,9 +99,7 @@ def panels(given: Mapping[str, Any]) -> list[Panel]:
 
     if given["unit"] is None:
         raise UsageError(f"{table}: --unit names the column with the unit's id")
-    layout = Layout(
-        given["unit"], given["annotator"], given["label"], tuple(annotators or ()), given["cluster"]
-    )
+    layout = Layout(given["unit"], given["annotator"], given["label"], tuple(annotators or ()), cluster)
     level = given["level"] or "nominal"
     return [read_table(table, layout, level=level, order=order, judges=given["judges"])]
 

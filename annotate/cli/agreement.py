@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotate.cli._source import check_measures, panels, source_options
+from annotate.cli._source import check_measures, least_others_option, panels, source_options
 from judge.console import emit_json, emit_rows, note, output_options
 from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
@@ -46,6 +46,7 @@ COLUMNS = (
 @click.option(
     "--epsilon", default=0.2, show_default=True, help="Alt-test: 0.2 experts, 0.15 skilled, 0.1 crowd."
 )
+@least_others_option
 @click.option(
     "--interval",
     type=click.Choice(["bca", "percentile", "none"]),

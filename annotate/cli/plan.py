@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotate.cli._source import check_measures, panels, source_options
+from annotate.cli._source import check_measures, least_others_option, panels, source_options
 from judge.console import emit_json, json_option, table, visible
 from judge.errors import BadInput, Exit, UsageError
 
@@ -45,7 +45,12 @@ MOST_PER_QUESTION = 10_000
 @click.option(
     "--epsilon", default=0.2, show_default=True, help="Alt-test: 0.2 experts, 0.15 skilled, 0.1 crowd."
 )
-@click.option("--margin", type=float, help="--verdict, two people: the difference's margin, or -0.1.")
+@click.option(
+    "--margin",
+    type=float,
+    help="--verdict, two people or more: how far the judge's agreement with people may lie below theirs, or -0.1.",
+)
+@least_others_option
 @click.option("--power", default=0.8, show_default=True, help="Chance that it does, if the value stays.")
 @click.option("--confidence", default=0.95, show_default=True)
 @click.option("--expect", type=float, help="No pilot: the value you expect.")
@@ -130,7 +135,7 @@ def _verdict(given: dict[str, Any]) -> int:
             raise UsageError(
                 f"--verdict plans from the labels there are: leave out --{name.replace('_', '-')}"
             )
-    for name, least in (("epsilon", 0), ("margin", -2), ("threshold", -1)):
+    for name, least in (("epsilon", 0), ("margin", -1), ("threshold", -1)):
         if given[name] is not None and not least <= given[name] <= 1:
             raise UsageError(f"--{name} {given[name]:g}: a number from {least} to 1")
     if given["name"]:

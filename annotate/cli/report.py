@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from annotate.cli._source import least_others_option
 from annotate.cli._targets import FORMATS, targets, write
 from judge.console import db_option, note, visible
-from judge.errors import Exit, UsageError
+from judge.errors import BelowThreshold, Exit, UsageError
 from judge.labels.words import HELP
 
+if TYPE_CHECKING:
+    from annotate.report.model import Document
+
+MEASURES = ("pooled_kappa", "pooled_kappa_difference", "cohen_kappa")
 EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 
 
@@ -38,14 +45,15 @@ EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
     default="expert",
     show_default=True,
     metavar="X",
-    help="Alt-test (three people or more): what a person costs: expert (0.2), skilled (0.15), crowd (0.1), or a number.",
+    help="Alt-test (three people or more): how much oftener than the judge a person may be the nearer one to the others, for "
+    "what a person costs: expert (0.2), skilled (0.15), crowd (0.1), or a number.",
 )
 @click.option(
     "--margin",
     default=-0.1,
     show_default=True,
     type=click.FloatRange(-1, 1),
-    help="Two people: how much worse than they agree the judge may agree with them.",
+    help="Two people or more: how far the judge's agreement with people may lie below theirs with each other.",
 )
 @click.option(
     "--threshold",
@@ -53,6 +61,27 @@ EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
     show_default=True,
     type=click.FloatRange(-1, 1),
     help="One person or gold only: the agreement that is enough.",
+)
+@least_others_option
+@click.option(
+    "--cluster",
+    type=click.Choice(["question", "none"]),
+    default="question",
+    show_default=True,
+    help="none: the alt-test takes units as independent, as its authors' code does.",
+)
+@click.option(
+    "--require-trust",
+    is_flag=True,
+    help="Exit 5 unless every judge's verdict is trust; the report is written in any case.",
+)
+@click.option("--allow-part", is_flag=True, help="With --require-trust: trust in part will do.")
+@click.option(
+    "--fail-under",
+    multiple=True,
+    metavar="MEASURE=X",
+    help="Exit 5 when a measure of the verdict (pooled_kappa, pooled_kappa_difference; cohen_kappa against one source) is "
+    "below X or undefined; repeatable.",
 )
 @click.option(
     "--limit",
@@ -85,6 +114,11 @@ def report(
     epsilon: str,
     margin: float,
     threshold: float,
+    least_others: int,
+    cluster: str,
+    require_trust: bool,
+    allow_part: bool,
+    fail_under: tuple[str, ...],
     limit: int,
     outputs: tuple[Path, ...],
     form: str | None,
@@ -97,8 +131,9 @@ def report(
     annotate report --task stance --epsilon crowd -o report.html -o report.json
     annotate report --task stance --format md | less
 
-    The verdict follows a printed rule: three people or more, the alternative annotator test; two, the judge's
-    agreement with them against theirs; one, or gold only, agreement against a threshold.
+    The verdict follows a printed rule (docs/verdict.md): the judge's agreement with people against theirs with each
+    other (--margin), better than guessing, the alternative annotator test with three people or more (--epsilon), label by
+    label; one person, or gold only: agreement against a threshold (--threshold).
 
     \b
     html   one self-contained page: no network, prints well
@@ -109,6 +144,9 @@ def report(
     from annotate.report import Asked, build
     from judge.store import Store
 
+    if allow_part and not require_trust:
+        raise UsageError("--allow-part goes with --require-trust")
+    limits = _limits(fail_under)
     asked = Asked(
         task=task,
         field=field,
@@ -119,6 +157,8 @@ def report(
         epsilon_name=epsilon if epsilon in EPSILON else "",
         margin=margin,
         threshold=threshold,
+        least_others=least_others,
+        clustered=cluster != "none",
         limit=limit,
     )
     forms = targets(outputs, form, db)
@@ -133,7 +173,49 @@ def report(
         note(document.no_ruling)
     if outputs:
         note(f"written: {', '.join(visible(str(path)) for path in outputs)}")
+    _check(document, limits, require_trust, allow_part)
     return Exit.DONE
+
+
+def _limits(typed: tuple[str, ...]) -> list[tuple[str, float]]:
+    """--fail-under as (measure, least). Raises UsageError for what is not MEASURE=X."""
+    found = []
+    for text in typed:
+        name, _, number = text.partition("=")
+        try:
+            least = float(number)
+        except ValueError:
+            least = math.nan
+        if name not in MEASURES or not math.isfinite(least):
+            raise UsageError(
+                f"--fail-under {text}: write it as MEASURE=0.6; measures are {', '.join(MEASURES)}"
+            )
+        found.append((name, least))
+    return found
+
+
+def _check(
+    document: Document, limits: list[tuple[str, float]], require_trust: bool, allow_part: bool
+) -> None:
+    """Raises BelowThreshold that names everything that is not as it was asked for."""
+    low = []
+    good = ("trust", "trust in part") if allow_part else ("trust",)
+    if require_trust:
+        low += [f"{r.judge}: {r.decision}" for r in document.rulings if r.decision not in good]
+        if document.no_ruling:
+            low.append(document.no_ruling.rstrip("."))
+    for name, least in limits:
+        for ruling in document.rulings:
+            found = next((m for m in ruling.measures if m.measure == name), None)
+            if found is None or found.value is None:
+                why = "is not in this verdict" if found is None else f"is undefined: {found.reason}"
+                low.append(f"{name} of {ruling.judge} {why}")
+            elif found.value < least:
+                low.append(f"{name} of {ruling.judge} is {found.value:.4f} < {least:g}")
+        if not document.rulings:
+            low.append(f"{name}: there is no verdict")
+    if low:
+        raise BelowThreshold("below what was asked for: " + "; ".join(low))
 
 
 def _epsilon(text: str) -> float:

@@ -10,7 +10,7 @@ from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table
 from annotate.report.subject import Subject
 from judge.stats import MISSING, AltTest, dawid_skene, measures
-from judge.stats.decision import CLOSENESS
+from judge.stats.alternative import CLOSENESS
 
 SHOWN = 12
 
@@ -37,6 +37,8 @@ def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
         else:
             blocks.append(Paragraph(_in_words(judge, test)))
             blocks.append(_table(judge, test, i, CLOSENESS[subject.level]))
+        if test.notes:
+            blocks.append(Paragraph(f"Of this test: {'; '.join(test.notes)}.", "note"))
         if test.skipped:
             reasons = "; ".join(f"{name} ({why})" for name, why in test.skipped[:3])
             more = f"; and {len(test.skipped) - 3} more" if len(test.skipped) > 3 else ""

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from judge.stats.decision import Condition, Decision, LabelRow
+from judge.stats.outlook import Chance
 from judge.types import Json, Measure
 
 Kind = Literal["text", "number", "share", "p", "brief", "n"]
@@ -154,7 +156,7 @@ class Ruling:
     """The verdict on one judge: the sentence, the rule that made it and the numbers it rests on."""
 
     judge: str
-    decision: Literal["trust", "do not trust", "undecided"]
+    decision: Decision
     sentence: str
     rule: str
     because: str
@@ -163,6 +165,10 @@ class Ruling:
     ceiling_known: bool = False
     measures: Sequence[Measure] = ()
     warnings: Sequence[str] = ()
+    conditions: Sequence[Condition] = ()
+    labels: Sequence[LabelRow] = ()
+    like: str = ""
+    chances: Sequence[Chance] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,8 @@ from judge.types import AnnotatorKind, Measure
 KNOWN = ("qualification", "training", "paid", "consent")
 NAMES = {
     "percent": "percent agreement",
+    "pooled_kappa_difference": "difference of pooled kappas",
+    "pooled_kappa": "pooled kappa",
     "cohen_kappa": "Cohen's kappa",
     "cohen_kappa:quadratic": "quadratic weighted kappa",
     "krippendorff_alpha": "Krippendorff's alpha",

@@ -30,6 +30,8 @@ def settings(subject: Subject) -> dict[str, Json]:
         "epsilon_name": asked.epsilon_name or None,
         "margin": asked.margin,
         "threshold": asked.threshold,
+        "least_others": asked.least_others,
+        "alt_test_by": "questions" if asked.clustered and subject.ratings.clustered else "units",
         "coefficient": subject.coefficient,
         "confidence": interval.confidence,
         "interval": interval.interval,

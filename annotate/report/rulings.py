@@ -12,6 +12,8 @@ from annotate.report.people import NAMES
 from annotate.report.subject import Subject
 from judge.labels.reference import voices
 from judge.stats import MISSING, AltTest, Verdict, verdict
+from judge.stats.decision import UNKNOWN_CEILING, labels_text
+from judge.stats.rates import like_this
 
 # Above this share of one label a judge can agree with people without telling units apart.
 ONE_SIDED = 0.95
@@ -19,6 +21,7 @@ ONE_SIDED = 0.95
 SILENT = 0.05
 # A label with fewer units says nothing of how often the judge is silent on it; a smaller gap is no pattern.
 FEW, UNEVEN = 10, 0.1
+MOST_NAMED = 5
 
 
 def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
@@ -37,6 +40,8 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
             people,
             reference=subject.reference,
             epsilon=subject.asked.epsilon,
+            least_others=subject.asked.least_others,
+            clustered=subject.asked.clustered,
             margin=subject.asked.margin,
             threshold=subject.asked.threshold,
             name=subject.coefficient,
@@ -57,7 +62,11 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
                 more_questions=found.more_clusters,
                 ceiling_known=found.ceiling_known,
                 measures=measures,
-                warnings=_warnings(subject, judge),
+                warnings=(*found.warnings, *_warnings(subject, judge)),
+                conditions=found.conditions,
+                labels=found.labels,
+                like=_like(subject, found),
+                chances=found.outlook.curve if found.outlook else (),
             )
         )
     return rulings, tests, ""
@@ -66,12 +75,13 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
 def _because(found: Verdict) -> str:
     text = _named(found.because)
     text = text[:1].upper() + text[1:]
-    if found.alt_test is None:
-        return text
-    left = len(found.alt_test.skipped)
-    return f"{text}, {counted(len(found.alt_test.compared), 'person', 'people')} tested" + (
-        f" and {left} left out" if left else ""
-    )
+    left = len(found.alt_test.skipped) if found.alt_test is not None else 0
+    return f"{text}; {counted(left, 'person', 'people')} left out of the alt-test" if left else text
+
+
+def _like(subject: Subject, found: Verdict) -> str:
+    """The error rates of the rule in simulated studies like this one."""
+    return "" if subject.numeric else like_this(found)
 
 
 def _named(text: str) -> str:
@@ -132,27 +142,41 @@ def _at_chance(subject: Subject) -> list[str]:
 
 def _sentence(subject: Subject, judge: str, found: Verdict) -> str:
     whom = "people" if subject.people else subject.reference_text
-    if found.decision == "trust":
+    if found.decision in ("trust", "trust in part"):
         asked, given = _asked_and_given(subject, judge)
         where = (
             f", where it gives a label ({given:,} of {counted(asked, 'unit')})"
             if asked - given > SILENT * asked
             else ""
         )
-        return f"Trust {judge} on '{subject.field}'{where}: by the rule below it may stand in for {whom}."
+        which = f" {labels_text(found.labels)}" if found.decision == "trust in part" else ""
+        tail = "by the rule below it may stand in for"
+        if found.regime == "threshold":
+            tail = f"this is {UNKNOWN_CEILING}; by the rule below it may stand in for"
+        return f"Trust {judge} on '{subject.field}'{where}{which}: {tail} {whom}."
     if found.decision == "do not trust":
         return f"Do not trust {judge} on '{subject.field}': by the rule below it cannot stand in for {whom}."
     start = f"Undecided whether {judge} can be trusted on '{subject.field}': "
     if not found.more_units:
         if found.measures and found.measures[0].value is None:
             start += f"{_named(found.because)}; "
-        return f"{start}no number of further labels can be named that would decide it."
+        why = f": {found.outlook.why}" if found.outlook is not None and found.outlook.why else ""
+        return f"{start}no number of further labels would do{why}."
     units = f"about {found.more_units:,} more labelled unit{'s' if found.more_units > 1 else ''}"
     if found.more_clusters and found.more_clusters != found.more_units:
         units += f" (of {found.more_clusters:,} more question{'s' if found.more_clusters > 1 else ''})"
-    if len(subject.people) > 1:
-        units += ", each of them by all people,"
-    text = f"{start}{units} would decide with a chance of 80 %, if the agreement stays as it is."
+    if len(found.people) > 1:
+        named = (
+            ", ".join(found.people) if len(found.people) <= MOST_NAMED else f"the {len(found.people)} people"
+        )
+        units += f", labelled by {named},"
+    ahead = found.outlook
+    if ahead is None or not ahead.curve:
+        text = f"{start}{units} would be enough to plan from."
+    else:
+        most = f"{ahead.most:,} for 90 %" if ahead.most is not None else "none on the curve for 90 %"
+        half = f"{ahead.half:,} for an even chance, " if ahead.half is not None else ""
+        text = f"{start}{units} would decide with a chance of 80 % ({half}{most})."
     used = (
         found.measures[0].n_units
         if found.measures

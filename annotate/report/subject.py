@@ -32,6 +32,8 @@ class Asked:
     epsilon_name: str = ""
     margin: float = -0.1
     threshold: float = 0.667
+    least_others: int = 1
+    clustered: bool = True
     limit: int = 50
 
 

@@ -21,6 +21,12 @@ from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
 
 EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 ENOUGH = 30
+CLOSENESS = {
+    "nominal": "the share of equal labels",
+    "ordinal": "the distance of the labels' positions (root mean square)",
+    "interval": "the distance of the numbers (root mean square)",
+    "ratio": "the distance of the numbers (root mean square)",
+}
 ALL_SIGNS = 13  # values; up to here scipy, too, goes through all choices of signs
 
 
@@ -30,7 +36,8 @@ class Compared:
 
     `judge_wins` and `annotator_wins` are the shares of units on which the one is at least as close to
     the other annotators as the other is (ties count for both). `adjusted` is the Benjamini-Yekutieli
-    p-value, `test` "t" or "wilcoxon", `error` the standard error of annotator_wins - judge_wins.
+    p-value, `test` "t" or "wilcoxon", `error` the standard error of annotator_wins - judge_wins. `lost` is the
+    mirrored test, which is not in the paper: the annotator wins by more than epsilon.
     """
 
     annotator: str
@@ -43,6 +50,7 @@ class Compared:
     p_value: float
     adjusted: float
     won: bool
+    lost: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class AltTest:
     advantage: float | None
     passed: bool | None
     reason: str | None
-    least_others: int = 2
+    least_others: int = 1
     notes: tuple[str, ...] = ()
 
 
@@ -73,7 +81,8 @@ def alt_test(
     epsilon: float = 0.2,
     q: float = 0.05,
     level: str = "nominal",
-    least_others: int = 2,
+    least_others: int = 1,
+    clustered: bool = True,
 ) -> AltTest:
     """For each annotator: is the judge at least as close to the others as that annotator, give or take?
 
@@ -82,8 +91,9 @@ def alt_test(
     the differences; with fewer than 30 clusters by Wilcoxon's signed-rank test of the cluster means.
     The judge passes when, after Benjamini-Yekutieli at `q`, it wins against half of the annotators.
     `epsilon` is what a person costs: 0.2 for experts, 0.15 skilled, 0.1 crowd. Units count that the judge,
-    the annotator and `least_others` others labelled. Where the table has clusters the t-test is
-    cluster-robust (without, it is the paper's).
+    the annotator and `least_others` others labelled: 1 is what the authors' code does, the paper's text suggests 2.
+    Where the table has clusters the t-test is cluster-robust; with `clustered` False (or without clusters) it is
+    the authors', on units as if they were independent.
 
     Raises BadInput for an unknown judge, fewer than two annotators, epsilon or q outside 0..1.
     """
@@ -97,15 +107,18 @@ def alt_test(
     humans = ratings.select(names)
     verdicts = ratings.column(judge)
     values = _values(ratings, level)
+    by_question = ratings.clustered and clustered
+    groups = ratings.clusters if by_question else np.arange(ratings.n_units)
     rows: list[Compared] = []
     skipped: list[tuple[str, str]] = []
+    mirrored: list[float] = []
     for name in names:
         mine = humans.column(name)
         used = comparable(humans, verdicts, name, least_others)
-        clusters = ratings.clusters[used]
+        clusters = groups[used]
         n, g = int(used.sum()), n_present(clusters)
         if g < FEWEST_CLUSTERS:
-            kind = ("question" if ratings.clustered else "unit") + ("" if g == 1 else "s")
+            kind = ("question" if by_question else "unit") + ("" if g == 1 else "s")
             others = "another" if least_others == 1 else f"{least_others} others"
             skipped.append((name, f"only {g} {kind} with the judge and {others}"))
             continue
@@ -119,21 +132,27 @@ def alt_test(
         kind_of_test: Literal["t", "wilcoxon"] = "t" if g >= ENOUGH else "wilcoxon"
         shares = float(judge_wins.mean()), float(person_wins.mean())
         rows.append(Compared(name, n, g, *shares, error, kind_of_test, p, p, False))
+        mirrored.append(_p_lost(difference, error, epsilon, g))
     if not rows:
-        reason = f"nobody shares {FEWEST_CLUSTERS} units with the judge and {least_others} other annotators"
-        notes = _notes(names, least_others, (), ratings.clustered)
+        other = "one other annotator" if least_others == 1 else f"{least_others} other annotators"
+        reason = f"nobody shares {FEWEST_CLUSTERS} units with the judge and {other}"
+        notes = _notes(least_others, (), by_question, ratings.clustered)
         return AltTest(judge, epsilon, q, (), tuple(skipped), None, None, None, reason, least_others, notes)
     adjusted = benjamini_yekutieli([row.p_value for row in rows]).tolist()
-    compared = tuple(replace(row, adjusted=a, won=a <= q) for row, a in zip(rows, adjusted, strict=True))
+    lost = benjamini_yekutieli(mirrored) <= q
+    compared = tuple(
+        replace(row, adjusted=a, won=a <= q, lost=bool(b))
+        for row, a, b in zip(rows, adjusted, lost, strict=True)
+    )
     rate = sum(row.won for row in compared) / len(compared)
     advantage = sum(row.judge_wins for row in compared) / len(compared)
-    notes = _notes(names, least_others, compared, ratings.clustered)
+    notes = _notes(least_others, compared, by_question, ratings.clustered)
     return AltTest(
         judge, epsilon, q, compared, tuple(skipped), rate, advantage, rate >= 0.5, None, least_others, notes
     )
 
 
-def comparable(humans: Ratings, verdicts: IntArray, name: str, least_others: int = 2) -> BoolArray:
+def comparable(humans: Ratings, verdicts: IntArray, name: str, least_others: int = 1) -> BoolArray:
     """The units on which the judge, who gave `verdicts`, can be compared with `name`, one of `humans`."""
     mine = humans.column(name) >= 0
     others = (humans.codes >= 0).sum(axis=1) - mine
@@ -160,13 +179,13 @@ def to_win(row: Compared, test: AltTest, power: float = 0.8) -> tuple[int, int] 
 
 
 def _notes(
-    names: Sequence[str], least_others: int, compared: Sequence[Compared], clustered: bool
+    least_others: int, compared: Sequence[Compared], clustered: bool, could_cluster: bool
 ) -> tuple[str, ...]:
     notes = []
-    if least_others < 2 and len(names) == 2:
-        notes.append("two people only: compared with the one other; the paper asks for two others")
-    elif least_others < 2:
-        notes.append("units count that one other person labelled; the paper asks for two others")
+    if least_others > 1:
+        notes.append(
+            f"units count that {least_others} others labelled, as the paper's text suggests; the authors' code takes one"
+        )
     few = [row for row in compared if row.test == "wilcoxon"]
     if few:
         kind = "questions" if clustered else "units"
@@ -175,6 +194,14 @@ def _notes(
         notes.append(
             f"{who} tested on fewer than {ENOUGH} {kind} (down to {least}): the signed-rank test of shifted differences "
             "wins too easily there"
+        )
+    if clustered:
+        notes.append(
+            "standard errors are by question, which the authors' code does not do: units of one question are alike"
+        )
+    elif could_cluster:
+        notes.append(
+            "units are taken as independent, as in the authors' code: wins come too easily where a question has several"
         )
     return tuple(notes)
 
@@ -225,6 +252,18 @@ def _p_value(difference: FloatArray, clusters: IntArray, error: float, epsilon: 
     from scipy.special import stdtr
 
     return float(stdtr(g - 1, (float(difference.mean()) - epsilon) / error))
+
+
+def _p_lost(difference: FloatArray, error: float, epsilon: float, g: int) -> float:
+    """One-sided p-value of H1: mean difference > epsilon, by the t-test; 1 on fewer questions than it takes."""
+    mean = float(difference.mean())
+    if g < ENOUGH:
+        return 1.0
+    if error < 1e-12:
+        return 0.0 if mean > epsilon else 1.0
+    from scipy.special import stdtr
+
+    return float(stdtr(g - 1, (epsilon - mean) / error))
 
 
 def _exact_signed_rank(values: FloatArray) -> float:

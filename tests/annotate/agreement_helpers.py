@@ -10,6 +10,7 @@ from typing import Any
 
 import jsonschema
 from click.testing import CliRunner, Result
+from referencing import Registry, Resource
 
 from tests.real import ROOT
 
@@ -62,9 +63,17 @@ def document(*args: str | Path, code: int = 0) -> Any:
 def checked(text: str) -> Any:
     found = json.loads(text, parse_constant=_no_constant)
     name = found["schema"].split("/")[1]
-    schema = json.loads((ROOT / "tests" / "schemas" / f"{name}.json").read_text("utf-8"))
-    jsonschema.Draft202012Validator(schema).validate(found)
+    validate(found, name)
     return found
+
+
+def validate(found: Any, name: str) -> None:
+    """Raises jsonschema's error when the document is not as its schema says."""
+    schemas = ROOT / "tests" / "schemas"
+    schema = json.loads((schemas / f"{name}.json").read_text("utf-8"))
+    shared = Resource.from_contents(json.loads((schemas / "shared.json").read_text("utf-8")))
+    registry: Registry[Any] = Registry().with_resource("shared.json", shared)
+    jsonschema.Draft202012Validator(schema, registry=registry).validate(found)
 
 
 def _no_constant(name: str) -> Any:

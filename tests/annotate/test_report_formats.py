@@ -176,7 +176,7 @@ def test_json_follows_its_schema_and_refers_to_its_measures(db: Path, texts: dic
     found = checked(texts["json"])
     assert found["verdicts"][0]["judge"] == "m/<i>judge|$" and found["people"] == ["bob", PERSON]
     kappa = found["measures"][found["verdicts"][0]["measures"][0]]
-    assert kappa["measure"] == "cohen_kappa_difference" and kappa["section"] == "verdict"
+    assert kappa["measure"] == "pooled_kappa_difference" and kappa["section"] == "verdict"
     cases = next(b for s in found["sections"] for b in s["blocks"] if b["kind"] == "cases")
     assert cases["rows"][0]["shown"]["passage"].endswith(NASTY), "JSON is lossless"
     assert "\u202e" not in texts["json"] and "\\u202e" in texts["json"]

@@ -61,10 +61,12 @@ def test_gold_only_trust(tmp_path: Path) -> None:
     (ruling,) = report(tmp_path, units(200, lambda i: i < 10, gold=True)).rulings
     assert ruling.decision == "trust" and not ruling.ceiling_known
     assert (
-        ruling.sentence == "Trust m/judge on 'stance': by the rule below it may stand in for the gold labels."
+        ruling.sentence
+        == "Trust m/judge on 'stance': this is against a threshold; how well people would agree is unknown; by the rule below it "
+        "may stand in for the gold labels."
     )
-    assert ruling.because.startswith("Cohen's kappa 0.900 (0.8")
-    assert "How well people would agree is unknown." in ruling.rule and "0.667" in ruling.rule
+    assert ruling.because.startswith("The judge's agreement with 'gold', chance-corrected, is 0.900 (0.8")
+    assert "how well people would agree is unknown." in ruling.rule and "0.667" in ruling.rule
     (kappa,) = ruling.measures
     assert (kappa.n_units, kappa.coverage) == (200, 1.0)
 
@@ -73,20 +75,23 @@ def test_gold_only_do_not_trust(tmp_path: Path) -> None:
     # Wrong on 80 of 200: po = .6, kappa .2, error .069, so about .06 to .34: below .667.
     (ruling,) = report(tmp_path, units(200, lambda i: i < 80, gold=True)).rulings
     assert ruling.decision == "do not trust"
-    assert ruling.because.startswith("Cohen's kappa 0.200 (0.0")
+    assert ruling.because.startswith("The judge's agreement with 'gold', chance-corrected, is 0.200 (0.0")
 
 
 def test_gold_only_undecided_names_the_units_still_needed(tmp_path: Path) -> None:
-    # Wrong on 8 of 50: po = .84, kappa .68, error .104, so about .45 to .87. To clear .667 from .68 the half
-    # width of about .21 must fall to .013 / (1 + .84 / 1.96): 50 (.21 x 1.43 / .013)^2, some 25,000 units.
-    (ruling,) = report(tmp_path, units(50, lambda i: i < 8, gold=True)).rulings
+    # Wrong on 10 of 100: kappa .8, error .06, so about .68 to .92 around the threshold .7: more units decide it.
+    (ruling,) = report(tmp_path, units(100, lambda i: i < 10, gold=True), threshold=0.7).rulings
     assert ruling.decision == "undecided"
-    assert ruling.more_units is not None and 15_000 < ruling.more_units < 40_000
+    assert ruling.more_units is not None and 20 < ruling.more_units < 1000
     assert (
         f"about {ruling.more_units:,} more labelled units would decide with a chance of 80 %"
         in ruling.sentence
     )
     assert ruling.sentence.endswith("This judge was asked about no others.")
+    assert ruling.chances[0].decided < 0.8 <= ruling.chances[-1].decided
+    # At the threshold itself no number would do.
+    near = report(tmp_path, units(50, lambda i: i < 8, gold=True), name="b", threshold=0.68).rulings[0]
+    assert near.more_units is None and "no number of further labels would do" in near.sentence
 
 
 def test_the_threshold_is_an_option(tmp_path: Path) -> None:
@@ -94,12 +99,11 @@ def test_the_threshold_is_an_option(tmp_path: Path) -> None:
     assert ruling.decision == "trust", "kappa .06 to .34 lies above 0"
 
 
-def test_a_judge_with_one_label_is_undecided_with_the_reason_and_a_warning(tmp_path: Path) -> None:
+def test_a_judge_with_one_label_is_not_trusted_and_warned_of(tmp_path: Path) -> None:
     made = [U(gold=truth(i), judges={"m/judge": S}) for i in range(60)]
     (ruling,) = report(tmp_path, made).rulings
-    assert ruling.decision == "undecided" and ruling.more_units is None
-    assert "undefined: 'm/judge' gave only the label 'support'" in ruling.because
-    assert "no number of further labels" in ruling.sentence
+    assert ruling.decision == "do not trust" and ruling.more_units is None
+    assert ruling.because == "The judge gives one label only"
     assert ruling.warnings == (
         "m/judge gave the label 'support' to 60 of 60 units: it hardly tells units apart.",
     )
@@ -125,16 +129,16 @@ def test_one_person_is_compared_like_gold(tmp_path: Path) -> None:
     assert ruling.decision == "trust" and "('ann')" in ruling.rule and not ruling.ceiling_known
 
 
-# Two people: mean kappa of the judge with each, minus theirs, against -0.1. kappa = 1 - 2 x share that differ.
+# Two people: pooled kappa of the judge with them, minus theirs, against -0.1. kappa = 1 - 2 x share that differ.
 
 
 def test_two_people_trust(tmp_path: Path) -> None:
     # Judge always right, each person wrong on another tenth: .8 and .8 with the judge, .6 with each other: +.2.
     made = units(300, never, ann=lambda i: i % 20 < 2, bob=lambda i: i % 20 in (10, 11))
     (ruling,) = report(tmp_path, made).rulings
-    assert ruling.decision == "trust" and ruling.ceiling_known
-    assert ruling.because.startswith("The difference of Cohen's kappa 0.200 (0.")
-    assert "against -0.1" in ruling.because and "Two annotators" in ruling.rule
+    assert ruling.decision == "trust in part" and ruling.ceiling_known  # nobody says 'neutral'
+    assert ruling.measures[0].value == pytest.approx(0.2)
+    assert "against the margin -0.1" in ruling.because and ruling.rule.startswith("2 people.")
 
 
 def test_two_people_do_not_trust(tmp_path: Path) -> None:
@@ -142,7 +146,8 @@ def test_two_people_do_not_trust(tmp_path: Path) -> None:
     made = units(300, lambda i: i % 20 < 6, ann=never, bob=lambda i: i % 20 in (10, 11))
     (ruling,) = report(tmp_path, made).rulings
     assert ruling.decision == "do not trust"
-    assert ruling.because.startswith("The difference of Cohen's kappa -0.500")
+    assert ruling.measures[0].value == pytest.approx(-0.5)
+    assert "is -0.500 (" in ruling.because
 
 
 def test_two_people_undecided(tmp_path: Path) -> None:
@@ -150,28 +155,34 @@ def test_two_people_undecided(tmp_path: Path) -> None:
     # judge's errors move it by .1 each time two units change, so -.1 is inside the interval.
     made = units(40, lambda i: i in (0, 1), ann=never, bob=lambda i: 10 <= i < 14)
     (ruling,) = report(tmp_path, made).rulings
-    assert ruling.because.startswith("The difference of Cohen's kappa 0.000")
+    assert ruling.measures[0].value == pytest.approx(0, abs=1e-9)
     assert ruling.decision == "undecided" and ruling.more_units and ruling.more_units > 0
+    assert "labelled by ann, bob, would decide" in ruling.sentence
     (ruling,) = report(tmp_path / "b", made, margin=-0.5).rulings if (tmp_path / "b").mkdir() is None else ()
-    assert ruling.decision == "trust"
+    assert ruling.decision == "trust in part"
 
 
-# Three or more people: the alternative annotator test.
+# Three or more people: the alternative annotator test beside the same.
 
 
 def wrong_in(start: int) -> Callable[[int], bool]:
-    """Wrong on two of ten units, one of each label, at its own place."""
-    return lambda i: i % 10 in (start, start + 1)
+    """Wrong on two of twenty units, one of each label, at its own place."""
+    return lambda i: i % 20 in (start, start + 1)
 
 
 def test_three_people_trust(tmp_path: Path) -> None:
-    # Judge always right. Where a person errs (1 in 5) the judge is closer, where another does both are equally
-    # close: the judge is at least as close on all units, a person on .8: difference -.2 against epsilon .2.
+    # Judge always right. Where a person errs (1 in 10) the judge is closer, where another does both are equally
+    # close: the judge is at least as close on all units, a person on .9: difference -.1 against epsilon .2. People
+    # differ on a fifth: kappa .6 with each other, and .8 with the judge.
     made = units(100, never, ann=wrong_in(0), bob=wrong_in(2), cy=wrong_in(4))
     (ruling,) = report(tmp_path, made).rulings
-    assert ruling.decision == "trust" and ruling.ceiling_known
-    assert ruling.because == "Winning rate 1.00, advantage probability 1.00, 3 people tested"
+    assert ruling.decision == "trust in part" and ruling.ceiling_known  # nobody says 'neutral'
+    assert "for 'support', 'refute'; 'neutral' is not shown (0 units)" in ruling.sentence
+    assert (
+        "the alt-test at epsilon 0.2: the judge wins against 3 of 3 people and loses to 0" in ruling.because
+    )
     assert "epsilon 0.2" in ruling.rule
+    assert [row.state for row in ruling.labels] == ["shown", "shown", "not shown"]
 
 
 def test_three_people_do_not_trust(tmp_path: Path) -> None:
@@ -180,25 +191,28 @@ def test_three_people_do_not_trust(tmp_path: Path) -> None:
         200, lambda i: i % 4 < 2, ann=lambda i: i < 4, bob=lambda i: 4 <= i < 8, cy=lambda i: 8 <= i < 12
     )
     (ruling,) = report(tmp_path, made).rulings
-    assert ruling.decision == "do not trust" and "Winning rate 0.00" in ruling.because
+    assert ruling.decision == "do not trust" and "wins against 0 of 3 people and loses to 3" in ruling.because
 
 
 def test_three_people_undecided(tmp_path: Path) -> None:
-    # The judge errs on 6 of 40 units, nobody else does: a person is closer by .15, which is less than epsilon
-    # .2, but not significantly: error sqrt(.15 x .85 / 39) = .057, t = -.9.
+    # The judge errs on 6 of 40 units, nobody else does: kappa .7 against 1, and -.3 lies below the margin -.1 by
+    # 1.8 standard errors of .114; a person is closer by .15, which is less than epsilon .2, but not significantly.
     made = units(40, lambda i: i < 6, ann=never, bob=never, cy=never)
     (ruling,) = report(tmp_path, made).rulings
-    assert ruling.decision == "undecided" and ruling.more_units and ruling.more_units > 40
-    (strict,) = report(tmp_path / "b", made, epsilon=0.1).rulings if (tmp_path / "b").mkdir() is None else ()
-    assert strict.decision == "do not trust", (
-        "worse by .15 than by the .1 allowed: more labels would not help"
-    )
+    assert ruling.decision == "undecided" and ruling.more_units and ruling.more_units > 5
+    assert {c.name: c.state for c in ruling.conditions} == {
+        "evidence": "holds",
+        "non_inferiority": "open",
+        "skill": "holds",
+        "alt_test": "open",
+        "people_agree": "holds",
+    }
 
 
 def test_three_people_with_too_few_common_units(tmp_path: Path) -> None:
     made = units(8, never, ann=never, bob=never, cy=never)
     (ruling,) = report(tmp_path, made).rulings
-    assert ruling.decision == "undecided" and "only 0 of 3 annotators" in ruling.because.lower()
+    assert ruling.decision == "undecided" and "8 questions" in ruling.because
     assert ruling.more_units == 22  # thirty questions, of which they share eight
 
 
@@ -254,7 +268,8 @@ def test_people_who_agree_by_chance_are_told(tmp_path: Path) -> None:
     assert any(
         text.startswith("People agree with each other no better than chance") for text in ruling.warnings
     )
-    clear = report(tmp_path, units(200, never, ann=never, bob=never), name="b").rulings[0]
+    assert ruling.decision == "undecided"
+    clear = report(tmp_path, units(200, never, ann=never, bob=lambda i: i < 10), name="b").rulings[0]
     assert clear.warnings == ()
 
 

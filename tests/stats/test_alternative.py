@@ -142,12 +142,36 @@ def test_the_signed_rank_test_wins_too_easily_at_the_boundary() -> None:
 
 def test_two_people_are_compared_with_the_one_other() -> None:
     table = simulated(60, (0.2, 0.2), 0.1)
-    assert alt_test(table, "judge").winning_rate is None
-    found = alt_test(table, "judge", least_others=1)
-    assert found.least_others == 1
-    assert found.notes == ("two people only: compared with the one other; the paper asks for two others",)
-    three = alt_test(simulated(60, (0.2,) * 3, 0.1), "judge", least_others=1)
-    assert three.notes == ("units count that one other person labelled; the paper asks for two others",)
+    assert alt_test(table, "judge", least_others=2).winning_rate is None
+    found = alt_test(table, "judge")
+    assert (found.least_others, found.notes) == (1, ())
+    (two,) = alt_test(simulated(60, (0.2,) * 3, 0.1), "judge", least_others=2).notes
+    assert two == (
+        "units count that 2 others labelled, as the paper's text suggests; the authors' code takes one"
+    )
+
+
+def test_what_clusters_change_is_said_and_can_be_left_out() -> None:
+    # Every unit eight times, as one question: taken as independent the standard error is that of 400 units.
+    table = simulated(50, (0.3, 0.3, 0.3), 0.3, seed=4)
+    codes = np.repeat(table.codes, 8, axis=0)
+    grouped = Ratings.from_codes(codes, LABELS, table.annotators, clusters=np.arange(400) // 8)
+    alone = Ratings.from_codes(codes, LABELS, table.annotators)
+    plain = alt_test(grouped, "judge", clustered=False)
+    assert plain.compared == alt_test(alone, "judge").compared
+    assert "units are taken as independent, as in the authors' code" in plain.notes[0]
+    assert "which the authors' code does not do" in alt_test(grouped, "judge").notes[0]
+
+
+def test_the_mirrored_test_loses_where_the_judge_guesses() -> None:
+    bad = alt_test(simulated(120, (0.1, 0.1, 0.1), 1.0), "judge")
+    assert all(row.lost and not row.won for row in bad.compared)
+    good = alt_test(simulated(120, (0.3, 0.3, 0.3), 0.1), "judge")
+    assert not any(row.lost for row in good.compared)
+    # Ties everywhere: nobody loses, whatever epsilon.
+    codes = np.zeros((40, 4), dtype=int)
+    ties = alt_test(Ratings.from_codes(codes, LABELS, ["h0", "h1", "h2", "judge"]), "judge", epsilon=0)
+    assert not any(row.lost or row.won for row in ties.compared)
 
 
 def row(gap: float, n_clusters: int, won: bool = False, error: float = 0.05) -> Compared:
@@ -193,7 +217,7 @@ def test_annotators_with_too_little_are_skipped_and_named() -> None:
     codes[9:, 3] = -1
     found = alt_test(Ratings.from_codes(codes, LABELS, table.annotators), "judge")
     assert [row.annotator for row in found.compared] == ["h0", "h1", "h2"]
-    assert found.skipped == (("h3", "only 9 units with the judge and 2 others"),)
+    assert found.skipped == (("h3", "only 9 units with the judge and another"),)
 
 
 def test_units_need_two_others() -> None:
@@ -202,7 +226,7 @@ def test_units_need_two_others() -> None:
     for i in range(60):
         codes[i, i % 3] = -1
     table = Ratings.from_codes(codes, LABELS, ["h0", "h1", "h2", "judge"])
-    found = alt_test(table, "judge")
+    found = alt_test(table, "judge", least_others=2)
     assert found.passed is None
     assert found.winning_rate is None
     assert found.reason == "nobody shares 10 units with the judge and 2 other annotators"

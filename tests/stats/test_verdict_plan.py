@@ -1,4 +1,4 @@
-"""What a verdict still needs: the rows of each rule, and whether the labels asked for do decide."""
+"""What a verdict still needs: a chance over all truths that the pilot leaves open."""
 
 from __future__ import annotations
 
@@ -6,135 +6,88 @@ import numpy as np
 import pytest
 
 from judge.errors import BadInput
-from judge.stats import Ratings, plan_verdict, still_needed, verdict
-from judge.stats.alternative import to_win
+from judge.stats import Ratings, plan_verdict
+from judge.stats.conditions import UNDECIDED, Limits, rule, sums
+from judge.stats.outlook import Chance, _crossing, outlook
+from judge.stats.ratings import FloatArray, IntArray
+
+from .test_decision import copied, noisy
+
+PEOPLE = {"h1": 0.8185, "h2": 0.8185}
 
 
-def noisy(n: int, noise: dict[str, float], seed: int = 0, per_question: int = 1) -> Ratings:
-    """Two labels; each annotator turns the true one around with the chance given."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, 2, n)
-    columns = [np.where(rng.random(n) < chance, 1 - truth, truth) for chance in noise.values()]
-    clusters = np.arange(n) // per_question
-    return Ratings.from_codes(np.column_stack(columns), ["a", "b"], list(noise), clusters=clusters)
+def test_the_crossing_lies_on_the_line() -> None:
+    # From 20 units (.5) to 60 (.9): .8 is three quarters of the way.
+    curve = [Chance(10, 20, 0.5, 0.5, 0.0), Chance(30, 60, 0.9, 0.9, 0.0)]
+    assert _crossing(curve, 0.8) == (25, 50)
+    assert _crossing(curve, 0.5) == (10, 20)
+    assert _crossing(curve, 0.95) == (None, None)
 
 
-CLOSE = {"judge": 0.24, "x": 0.15, "y": 0.15, "z": 0.15}
-
-
-def test_three_people_are_planned_by_the_alt_test() -> None:
-    table = noisy(40, CLOSE, seed=0)
-    plan = plan_verdict(table, "judge", ["x", "y", "z"])
-    test = plan.verdict.alt_test
-    assert (plan.regime, plan.decision) == ("alt_test", "undecided")
-    needed = []
-    for row, compared in zip(plan.rows, test.compared, strict=True):
-        assert row.annotators == (compared.annotator,)
-        assert row.value == pytest.approx(compared.annotator_wins - compared.judge_wins)
-        assert (row.limit, row.n_units, row.n_clusters) == (0.2, 40, 40)
-        expected = to_win(compared, test)
-        assert (row.more_clusters, row.more_units) == (expected or (None, None))
-        needed += [expected] if expected else []
-    # Two of three have to be won, and every unit takes two others.
-    assert (plan.more_clusters, plan.more_units) == sorted(needed)[1]
-    assert plan.people_needed == 3
-    surer = plan_verdict(table, "judge", ["x", "y", "z"], power=0.95)
-    assert surer.more_units > plan.more_units
-    assert any("Benjamini-Yekutieli" in line for line in plan.assumed)
-
-
-def test_a_person_who_labelled_too_little_is_told_what_is_missing() -> None:
-    table = noisy(60, {**CLOSE, "w": 0.1}, seed=3)
-    codes = table.codes.copy()
-    codes[8:, 4] = -1
-    plan = plan_verdict(
-        Ratings.from_codes(codes, table.domain, table.annotators), "judge", ["x", "y", "z", "w"]
+def test_a_plan_names_who_labels_and_by_what_chance() -> None:
+    plan = plan_verdict(copied(120, {**PEOPLE, "judge": 0.8185}, [0.5, 0.5], 1), "judge", ["h1", "h2"])
+    assert (plan.decision, plan.labelled_by) == ("undecided", ("h1", "h2"))
+    assert plan.half < plan.more_units
+    assert [c.more_units for c in plan.curve] == sorted(c.more_units for c in plan.curve)
+    assert plan.curve[-1].decided > plan.curve[0].decided
+    for c in plan.curve:
+        assert c.decided == pytest.approx(c.trusted + c.distrusted)
+    assert any("Bayesian bootstrap" in line for line in plan.assumed)
+    surer = plan_verdict(
+        copied(120, {**PEOPLE, "judge": 0.8185}, [0.5, 0.5], 1), "judge", ["h1", "h2"], power=0.6
     )
-    (row,) = [row for row in plan.rows if row.annotators == ("w",)]
-    assert row.value is None
-    # 8 units there, 30 make a test.
-    assert (row.n_units, row.more_clusters, row.more_units) == (8, 22, 22)
-    assert row.why == "not tested: only 8 units with the judge and 2 others"
+    assert surer.more_units < plan.more_units
 
 
-def test_a_gap_above_epsilon_is_won_by_no_number_of_labels() -> None:
-    plan = plan_verdict(
-        noisy(200, {"judge": 0.45, "x": 0.05, "y": 0.05, "z": 0.05}), "judge", ["x", "y", "z"]
-    )
-    assert plan.decision == "do not trust"
-    assert (plan.more_clusters, plan.more_units) == (0, 0)
-    assert all(row.more_units is None and "more labels win nothing" in row.why for row in plan.rows)
-
-
-def test_a_win_on_few_questions_needs_the_rest_of_thirty() -> None:
-    plan = plan_verdict(
-        noisy(36, {"judge": 0.0, "x": 0.3, "y": 0.3, "z": 0.3}, 1, 2), "judge", ["x", "y", "z"]
-    )
+def test_near_the_limit_no_number_would_do() -> None:
+    # 56 of 72 units alike, both labels as often: kappa (56/72 - .5) / .5 = .5556.
+    codes = np.array([[0, 0], [1, 1], [0, 0], [1, 1], [0, 1], [1, 0]] * 8 + [[0, 0], [1, 1]] * 12)
+    table = Ratings.from_codes(codes, ["a", "b"], ["judge", "gold"])
+    plan = plan_verdict(table, "judge", reference="gold", threshold=0.5556)
     assert plan.decision == "undecided"
-    # 18 questions of two units: 12 more.
-    assert (plan.more_clusters, plan.more_units) == (12, 24)
-    assert {row.why for row in plan.rows} == {"won, but on fewer than 30 questions"}
+    assert plan.more_units is None and plan.more_clusters is None
+    assert "the chance is" in plan.why
 
 
-def test_two_people_are_planned_by_the_difference() -> None:
-    table = noisy(120, {"judge": 0.16, "x": 0.1, "y": 0.1}, seed=2, per_question=2)
-    plan = plan_verdict(table, "judge", ["x", "y"])
-    (row,) = plan.rows
-    difference = plan.verdict.comparison.difference
-    assert (plan.regime, plan.decision) == ("difference", "undecided")
-    assert (row.value, row.limit, row.n_clusters, row.n_units) == (difference.value, -0.1, 60, 120)
-    assert (row.more_clusters, row.more_units) == still_needed(difference, -0.1)
-    assert (plan.more_clusters, plan.people_needed) == (row.more_clusters, 2)
-    wide = plan_verdict(table, "judge", ["x", "y"], margin=-0.6)
-    assert (wide.decision, wide.more_units, wide.rows[0].why) == ("trust", 0, "decided")
+def test_what_is_decided_needs_nothing() -> None:
+    plan = plan_verdict(noisy(300, {"judge": 0.5, "x": 0.1, "y": 0.1}), "judge", ["x", "y"])
+    assert (plan.decision, plan.more_units, plan.curve) == ("do not trust", 0, ())
 
 
-def test_gold_alone_is_planned_by_the_threshold() -> None:
-    table = noisy(80, {"judge": 0.12, "gold": 0.0}, seed=4)
-    plan = plan_verdict(table, "judge", reference="gold")
-    (row,) = plan.rows
-    assert (plan.regime, plan.decision, plan.people_needed) == ("threshold", "undecided", 1)
-    assert (row.more_clusters, row.more_units) == still_needed(plan.verdict.measures[0], 0.667)
-    few = plan_verdict(noisy(8, {"judge": 0.12, "gold": 0.0}, seed=4), "judge", reference="gold")
-    assert few.more_units >= 2
-    assert "too few for an interval" in few.rows[0].why
-    same = noisy(60, {"judge": 0.0, "gold": 0.0})
-    codes = np.where(np.arange(60)[:, None] % 5 == 0, 0, same.codes)
-    constant = plan_verdict(
-        Ratings.from_codes(np.zeros_like(codes), ["a", "b"], ["judge", "gold"]), "judge", reference="gold"
-    )
-    assert constant.more_units is None
-    assert constant.rows[0].why.startswith("undefined: every label is 'a'")
+def test_too_few_questions_are_no_pilot() -> None:
+    plan = plan_verdict(noisy(16, {"judge": 0.2, "gold": 0.0}, per_question=2), "judge", reference="gold")
+    # 8 questions of two units: 22 more make thirty.
+    assert (plan.more_clusters, plan.more_units) == (22, 44)
+    assert plan.why == "too few for a plan: label 30 questions and plan again"
 
 
-@pytest.mark.parametrize(
-    ("noise", "people", "reference"),
-    [
-        (CLOSE, ["x", "y", "z"], None),
-        ({"judge": 0.07, "x": 0.1, "y": 0.1}, ["x", "y"], None),
-        ({"judge": 0.12, "gold": 0.0}, [], "gold"),
-    ],
-)
-def test_the_labels_asked_for_decide(
-    noise: dict[str, float], people: list[str], reference: str | None
-) -> None:
-    # Pilots of 60 that leave it undecided, and then 60 and as many more as the plan says, drawn anew. A pilot's
-    # value is an estimate: of 100 pilots 94, 94 and 77 % were decided so, and not one of them before.
-    decided = asked = 0
-    for seed in range(60):
-        first = plan_verdict(noisy(60, noise, seed), "judge", people, reference=reference, replicates=300)
-        if first.decision != "undecided" or first.more_units is None or first.more_units > 5000:
-            continue
-        whole = noisy(60 + first.more_units, noise, 1000 + seed)
-        asked += 1
-        found = verdict(whole, "judge", people, reference=reference, replicates=300)
-        decided += found.decision != "undecided"
-        if asked == 20:
-            break
-    assert asked >= 10
-    assert decided / asked >= 0.6
+def test_bad_powers_are_refused() -> None:
+    with pytest.raises(BadInput, match=r"from 0\.5 and below 1"):
+        plan_verdict(noisy(40, {"judge": 0.2, "gold": 0.0}), "judge", reference="gold", power=0.3)
 
 
-def test_a_chance_below_one_half_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"a chance from 0\.5 and below 1, not 0\.3"):
-        plan_verdict(noisy(60, CLOSE), "judge", ["x", "y", "z"], power=0.3)
+def kept_promises(rng: np.random.Generator, studies: int, pilot: int) -> tuple[FloatArray, IntArray]:
+    """For studies whose judge has any skill: what the curve says at four times the pilot, and whether it came."""
+    said, came = np.zeros(studies), np.zeros(studies, dtype=np.int64)
+    eye = np.eye(2)
+    for i in range(studies):
+        skill, n = rng.uniform(0.45, 1.0), 4 * pilot
+        truth = rng.integers(0, 2, n)
+        columns = [np.where(rng.random(n) < s, truth, rng.integers(0, 2, n)) for s in (0.85, 0.85, skill)]
+        codes = np.column_stack(columns)[None]
+        at_hand = sums(codes[:, :pilot, 2], codes[:, :pilot, :2], np.arange(pilot), eye, 1 - eye)
+        ahead = outlook(at_hand, Limits(), draws=40, seed=i)
+        (point,) = [c for c in ahead.curve if c.more_clusters == 3 * pilot]
+        whole = rule(sums(codes[..., 2], codes[..., :2], np.arange(n), eye, 1 - eye), Limits())
+        said[i], came[i] = point.decided, whole.decision[0] != UNDECIDED
+    return said, came
+
+
+def test_a_chance_is_a_share_of_studies() -> None:
+    # Truths drawn from a flat prior, as the Bayesian bootstrap takes them: the mean chance is the share decided, within
+    # 3 standard errors of 80 studies (.46 / sqrt(80) = .051). A plan at the pilot's own value promised .9 and more.
+    said, came = kept_promises(np.random.default_rng(5), 80, 80)
+    assert abs(said.mean() - came.mean()) < 3 * 0.051
+    sure = said > 0.7
+    assert sure.sum() > 15
+    assert abs(said[sure].mean() - came[sure].mean()) < 3 * 0.4 / np.sqrt(sure.sum())

@@ -35,6 +35,13 @@ def as_json(document: Document) -> dict[str, Json]:
                 "more_units": r.more_units,
                 "more_questions": r.more_questions,
                 "ceiling_known": r.ceiling_known,
+                "conditions": [asdict(c) for c in r.conditions],
+                "labels": [asdict(row) for row in r.labels],
+                "shown": [row.label for row in r.labels if row.state == "shown"],
+                "missed": [row.label for row in r.labels if row.state == "missed"],
+                "not_shown": [row.label for row in r.labels if row.state == "not shown"],
+                "error_rates": r.like or None,
+                "power": [asdict(c) for c in r.chances],
                 "warnings": list(r.warnings),
                 "measures": [place[id(m)] for m in r.measures],
             }

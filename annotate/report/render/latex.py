@@ -55,7 +55,7 @@ def _lines(document: Document) -> Iterator[str]:
     yield r"\begingroup\sloppy"
     yield from _facts(Facts("about", document.title, document.about))
     for ruling in document.rulings:
-        parts = [ruling.sentence, ruling.because + ".", *ruling.warnings, ruling.rule]
+        parts = [ruling.sentence, ruling.because + ".", *ruling.warnings, ruling.rule, ruling.like]
         yield from ("", r"\paragraph{Verdict}", " ".join(text(part) for part in parts))
     if document.no_ruling:
         yield from ("", r"\paragraph{Verdict}", text(document.no_ruling))

@@ -50,6 +50,8 @@ def _lines(document: Document) -> Iterator[str]:
 def _ruling(ruling: Ruling) -> Iterator[str]:
     yield from (f"**{text(ruling.decision)}**: {text(ruling.sentence)}", "")
     yield from (text(ruling.because) + ".", "")
+    if ruling.like:
+        yield from (text(ruling.like), "")
     for warning in ruling.warnings:
         yield from (f"Note: {text(warning)}", "")
 

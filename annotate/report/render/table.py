@@ -64,6 +64,8 @@ def _rows(document: Document) -> Iterator[dict[str, Json]]:
             ("sentence", r.sentence),
             ("rule", r.rule),
             ("because", r.because),
+            *((f"condition {c.name}", c.why) for c in r.conditions),
+            *((f"label {row.label}", row.state) for row in r.labels),
             ("more units", r.more_units),
             ("more questions", r.more_questions),
             *((m.measure, m) for m in r.measures),

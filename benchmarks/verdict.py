@@ -1,0 +1,343 @@
+"""How often the verdict errs, on simulated studies: the table that docs/verdict.md and the report quote.
+
+    python -m benchmarks.verdict --studies 400                 all cells, those at hand already left out
+    python -m benchmarks.verdict --cells "labels=2 people=3 kappa=0.67" --studies 1000 --again
+    python -m benchmarks.verdict --show                        the cells that miss their target, and the power
+    python -m benchmarks.verdict --panels                      adding, duplicating and splitting a person
+
+A person knows the truth of a unit with probability sqrt(kappa) and else guesses by the shares of the labels, so that two
+people have that kappa with each other; so does a judge with a skill of its own. In questions of 5 units truth, knowing
+and guessing are drawn once for a question with probability sqrt(.3), so that two units of one have
+correlation .3 in each. Truth about every rate (the kappas, the recalls) is computed from the model. Seeded by cell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import sqrt
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from judge.stats.conditions import DISTRUST, IN_PART, TRUST, Found, Limits, rule, sums
+from judge.stats.ratings import FloatArray, IntArray
+
+TABLE = Path(__file__).parent.parent / "judge" / "stats" / "verdict_rates.csv"
+JUDGES = ("good", "margin", "worse", "random", "uniform", "constant", "blind")
+CORRELATION = 0.3
+BLOCK = 150_000  # units of one block of studies: it stays in the cache, more or less
+
+
+class Cell(NamedTuple):
+    """`people` 1, 2, 3, 5; `guessers` of them guess; `minority` is the share of the rarest label."""
+
+    labels: int
+    people: int
+    guessers: int
+    kappa: float
+    minority: float
+    units: int
+    per_question: int
+
+
+class Rates(NamedTuple):
+    """Shares of studies. `false_shown`: some label that is truly missed was called shown, in a verdict of trust."""
+
+    trust: float
+    whole: float
+    distrust: float
+    false_shown: float
+
+
+COLUMNS = [*Cell._fields, "judge", "studies", *Rates._fields, "truth", "truly_missed"]
+
+
+def cells() -> Iterator[Cell]:
+    for labels, people, minority, units, per in product(
+        (2, 3), (1, 2, 3, 5), (0.5, 0.1, 0.05), (30, 100, 300, 1000), (1, 5)
+    ):
+        for kappa in (0.67, 0.4, 0.1):
+            yield Cell(labels, people, 0, kappa, minority, units, per)
+        if people == 5:
+            yield Cell(labels, people, 3, 0.67, minority, units, per)
+
+
+def shares(cell: Cell) -> FloatArray:
+    """The rarest label stands last."""
+    rest = [1 - cell.minority] if cell.labels == 2 else [(1 - cell.minority) / 2] * 2
+    return np.array([*rest, cell.minority])
+
+
+def skill(cell: Cell, judge: str) -> float | None:
+    """With what probability the judge knows; None for those that do not work that way."""
+    person = sqrt(cell.kappa)
+    if judge == "good":
+        return person
+    if judge == "random":
+        return 0.0
+    if judge in ("margin", "worse"):
+        # One person: against the threshold .667; more: the margin .1 below people's kappa.
+        target = 0.667 if cell.people == 1 else cell.kappa - 0.1
+        target -= 0.15 if judge == "worse" else 0.0
+        return min(1.0, max(0.0, target / person))
+    return None
+
+
+class Drawn:
+    """People and judges of some studies of one cell."""
+
+    def __init__(self, cell: Cell, studies: int, rng: np.random.Generator) -> None:
+        self.cell, self.studies, self.rng = cell, studies, rng
+        self.p = shares(cell)
+        self.edges = np.cumsum(self.p)[:-1].astype(np.float32)
+        self.truth = self._mixed(self._labels)
+        self.clusters = np.arange(cell.units) // cell.per_question
+        able = cell.people - cell.guessers
+        self.people = np.stack(
+            [self._rater(sqrt(cell.kappa) if i < able else 0.0) for i in range(cell.people)], axis=-1
+        )
+        self._good: IntArray | None = None
+
+    def judge(self, name: str) -> IntArray:
+        known = skill(self.cell, name)
+        if name == "good" or name == "blind":
+            if self._good is None:
+                self._good = self._rater(sqrt(self.cell.kappa))
+            if name == "good":
+                return self._good
+            return np.where(self._good == self.cell.labels - 1, 0, self._good)
+        if known is not None:
+            return self._rater(known)
+        if name == "uniform":
+            return self.rng.integers(0, self.cell.labels, self.truth.shape)
+        return np.full(self.truth.shape, int(self.p.argmax()))
+
+    def _labels(self, shape: tuple[int, ...]) -> IntArray:
+        u = self.rng.random(shape, dtype=np.float32)
+        found = (u > self.edges[0]).astype(np.int64)
+        for edge in self.edges[1:]:
+            found += u > edge
+        return found
+
+    def _mixed(self, draw: Any) -> Any:
+        """Drawn anew for each unit, or with a chance once for all units of the question."""
+        n, per = self.cell.units, self.cell.per_question
+        fresh = draw((self.studies, n))
+        if per == 1:
+            return fresh
+        shared = np.repeat(draw((self.studies, n // per)), per, axis=1)
+        return np.where(self.rng.random(fresh.shape, dtype=np.float32) < sqrt(CORRELATION), shared, fresh)
+
+    def _rater(self, known: float) -> IntArray:
+        guess = self._mixed(self._labels)
+        if known <= 0:
+            return guess
+        knows = self._mixed(lambda shape: self.rng.random(shape, dtype=np.float32) < known)
+        return np.where(knows, self.truth, guess)
+
+
+def truth(cell: Cell, judge: str) -> tuple[float, float, list[bool]]:
+    """From the model: (a) (with one person the agreement), people's kappa, and which labels the judge misses."""
+    p = shares(cell)
+
+    def table(known: float) -> FloatArray:
+        return known * np.eye(len(p)) + (1 - known) * p
+
+    known = skill(cell, judge)
+    if known is not None:
+        mine = table(known)
+    elif judge == "uniform":
+        mine = np.full((len(p), len(p)), 1 / len(p))
+    elif judge == "constant":
+        mine = np.eye(len(p))[np.full(len(p), int(p.argmax()))]
+    else:
+        mine = table(sqrt(cell.kappa))
+        mine[:, 0] += mine[:, -1]
+        mine[:, -1] = 0
+    people = [table(sqrt(cell.kappa) if i < cell.people - cell.guessers else 0.0) for i in range(cell.people)]
+    pooled = sum(people) / len(people)
+    with_judge = pooled.T @ (p[:, None] * mine)
+    judge_shares = with_judge.sum(axis=0)
+    chance = float(p @ judge_shares)
+    kappa = (float(np.trace(with_judge)) - chance) / (1 - chance)
+    if len(people) == 1:
+        return kappa, 0.0, [False] * len(p)
+    pairs = [a.T @ (p[:, None] * b) for i, a in enumerate(people) for j, b in enumerate(people) if i != j]
+    among = sum(pairs) / len(pairs)
+    ceiling = (float(np.trace(among)) - float(p @ p)) / (1 - float(p @ p))
+    gap = (np.diag(with_judge) - np.diag(among)) / p
+    return kappa - ceiling, ceiling, [bool(g <= -0.2 + 1e-9) for g in gap]
+
+
+def measure(cell: Cell, judges: Sequence[str], studies: int) -> dict[str, Rates]:
+    seed = np.random.SeedSequence([round(1000 * float(x)) for x in cell])
+    rng = np.random.default_rng(seed)
+    limits = Limits()
+    agreement = np.eye(cell.labels)
+    counts = {judge: np.zeros(4) for judge in judges}
+    missed = {judge: np.array(truth(cell, judge)[2]) for judge in judges}
+    left = studies
+    while left:
+        block = min(left, max(1, BLOCK // cell.units))
+        left -= block
+        drawn = Drawn(cell, block, rng)
+        for judge in judges:
+            found = rule(
+                sums(drawn.judge(judge), drawn.people, drawn.clusters, agreement, 1 - agreement), limits
+            )
+            counts[judge] += _counted(found, missed[judge])
+    return {judge: Rates(*(counts[judge] / studies).tolist()) for judge in judges}
+
+
+def _counted(found: Found, missed: np.ndarray[Any, Any]) -> FloatArray:
+    trust = np.isin(found.decision, (TRUST, IN_PART))
+    return np.array(
+        [
+            trust.sum(),
+            (found.decision == TRUST).sum(),
+            (found.decision == DISTRUST).sum(),
+            (trust & (found.shown & missed).any(axis=1)).sum(),
+        ],
+        dtype=np.float64,
+    )
+
+
+def targets(row: dict[str, Any]) -> list[tuple[str, float, float]]:
+    """(what, its rate, the most it may be) for one line of the table."""
+    cell, judge = _cell(row), str(row["judge"])
+    value, ceiling, missed = truth(cell, judge)
+    found = []
+    guessing = judge in ("random", "uniform", "constant")
+    if guessing:
+        found.append(("guessing judge trusted", float(row["trust"]), 0.01))
+    elif value <= 0.667 + 1e-9 if cell.people == 1 else value <= -0.1 + 1e-9 or ceiling <= 0.2:
+        found.append(("false trust", float(row["trust"]), 0.05))
+    if any(missed):
+        found.append(("missed label called shown", float(row["false_shown"]), 0.05))
+    if judge == "good" and (cell.people > 1 or value >= 0.667):
+        found.append(("false distrust", float(row["distrust"]), 0.05))
+    return found
+
+
+def power_targets(row: dict[str, Any]) -> float | None:
+    """The least share of trust for a judge as good as a person, where one is asked for."""
+    cell = _cell(row)
+    if row["judge"] != "good" or cell.labels != 2 or cell.kappa != 0.67 or cell.guessers:
+        return None
+    if cell.minority != 0.5 or cell.per_question != 1 or cell.people == 1:
+        return None
+    return {300: {2: 0.6, 3: 0.7, 5: 0.75}[cell.people], 1000: 0.95}.get(cell.units)
+
+
+def exact_low(rate: float, n: int) -> float:
+    """The exact lower 95 % bound (Clopper and Pearson, one-sided)."""
+    from scipy.special import betaincinv
+
+    k = round(rate * n)
+    return 0.0 if k == 0 else float(betaincinv(k, n - k + 1, 0.05))
+
+
+def exact_high(rate: float, n: int) -> float:
+    k = round(rate * n)
+    from scipy.special import betaincinv
+
+    return 1.0 if k == n else float(betaincinv(k + 1, n - k, 0.95))
+
+
+def _cell(row: dict[str, Any]) -> Cell:
+    return Cell(
+        *(float(row[f]) if f in ("kappa", "minority") else int(row[f]) for f in Cell._fields)  # type: ignore[arg-type]
+    )
+
+
+def stored() -> list[dict[str, Any]]:
+    if not TABLE.exists():
+        return []
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def store(rows: list[dict[str, Any]]) -> None:
+    rows.sort(key=lambda row: (*_cell(row), JUDGES.index(row["judge"])))
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    asked = missing = 0
+    for row in rows:
+        n, told = int(row["studies"]), " ".join(f"{f}={row[f]}" for f in (*Cell._fields, "judge"))
+        for what, rate, most in targets(row):
+            asked += 1
+            if exact_low(rate, n) > most:
+                missing += 1
+                print(f"MISSES  {told}: {what} {rate:.3f} of {n} (target {most})")
+        least = power_targets(row)
+        if least is not None:
+            reached = exact_high(float(row["trust"]), n) >= least
+            print(
+                f"{'power ' if reached else 'WEAK  '}  {told}: trust {float(row['trust']):.3f} (at least {least})"
+            )
+    print(f"{len(rows):,} cells, {asked:,} targets, {missing:,} missed")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--studies", type=int, default=400)
+    parser.add_argument("--cells", default="", help="as in 'labels=2 people=3,5 units=300'")
+    parser.add_argument("--judges", default=",".join(JUDGES))
+    parser.add_argument("--again", action="store_true", help="measure what is in the table already, too")
+    parser.add_argument("--seconds", type=float, default=230, help="stop starting cells after so long")
+    parser.add_argument("--dry", action="store_true", help="print, do not store")
+    parser.add_argument("--show", action="store_true", help="what the table says")
+    given = parser.parse_args()
+    rows = stored()
+    if given.show:
+        show(rows)
+        return
+    wanted = {
+        name: [float(v) for v in value.split(",")]
+        for name, value in (part.split("=") for part in given.cells.split())
+    }
+    chosen = [c for c in cells() if all(float(getattr(c, name)) in v for name, v in wanted.items())]
+    at_hand = {(_cell(row), row["judge"]): row for row in rows}
+    judges = given.judges.split(",")
+    started, done, fresh = time.perf_counter(), 0, []
+    for cell in chosen:
+        todo = [j for j in judges if given.again or (cell, j) not in at_hand]
+        if not todo:
+            continue
+        if time.perf_counter() - started > given.seconds:
+            break
+        for judge, rates in measure(cell, todo, given.studies).items():
+            value, _, missed = truth(cell, judge)
+            row = {
+                **cell._asdict(),
+                "judge": judge,
+                "studies": given.studies,
+                **{k: f"{v:.4f}".rstrip("0").rstrip(".") for k, v in rates._asdict().items()},
+                "truth": f"{value:.3f}",
+                "truly_missed": sum(missed),
+            }
+            at_hand[cell, judge] = row
+            fresh.append(row)
+        done += 1
+        if not given.dry and done % 20 == 0:
+            store(list(at_hand.values()))
+    if not given.dry:
+        store(list(at_hand.values()))
+    show(fresh)
+    left = sum(1 for c in chosen if any((c, j) not in at_hand for j in judges))
+    print(f"{done} cells in {time.perf_counter() - started:.0f} s, {left} left", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

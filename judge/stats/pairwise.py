@@ -1,0 +1,56 @@
+"""All pairs of people at once: who agrees with nobody, and who is the same as somebody else."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from judge.stats.ratings import MISSING, BoolArray, FloatArray, Ratings
+
+FEWEST = 10
+SHOWN = 3
+
+
+def pair_tables(people: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(units shared, share of equal labels, Cohen's kappa), each [people, people]; nan where there is none."""
+    codes = people.codes
+    there = (codes != MISSING).astype(np.float64)
+    shared = there.T @ there
+    equal, chance = np.zeros_like(shared), np.zeros_like(shared)
+    for code in range(len(people.domain)):
+        said = (codes == code).astype(np.float64)
+        equal += said.T @ said
+        mine = said.T @ there
+        chance += mine * mine.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share, by_chance = equal / shared, chance / shared**2
+        kappa = np.where(by_chance < 1 - 1e-12, (share - by_chance) / (1 - by_chance), np.nan)
+    return shared, share, kappa
+
+
+def lone(people: Ratings, least: float) -> tuple[str, ...]:
+    """Those whose kappa is above `least` with nobody, of those who share ten units with somebody."""
+    shared, _, kappa = pair_tables(people)
+    known: BoolArray = (shared >= FEWEST) & ~np.eye(len(shared), dtype=bool)
+    near = known & (np.nan_to_num(kappa, nan=-1.0) > least)
+    alone = np.asarray(known.any(axis=1) & ~near.any(axis=1))
+    return tuple(name for name, is_alone in zip(people.annotators, alone.tolist(), strict=True) if is_alone)
+
+
+def identical(people: Ratings) -> tuple[str, ...]:
+    """A warning where two people gave the same labels throughout: one person counted twice makes people agree
+    better than they do, and any judge look worse beside them."""
+    shared, share, _ = pair_tables(people)
+    several = np.array([len(np.unique(c[c != MISSING])) > 1 for c in people.codes.T])
+    same = (shared >= FEWEST) & (share >= 1) & several[:, None] & several[None, :]
+    pairs = [(i, j) for i, j in np.argwhere(same).tolist() if i < j]
+    if not pairs:
+        return ()
+    told = "; ".join(
+        f"{people.annotators[i]} and {people.annotators[j]} ({int(shared[i, j]):,} units)"
+        for i, j in pairs[:SHOWN]
+    )
+    more = f"; and {len(pairs) - SHOWN} more pairs" if len(pairs) > SHOWN else ""
+    return (
+        f"The same labels throughout: {told}{more}. If that is one person twice, leave one out: a duplicate raises "
+        "people's agreement, and a good judge falls behind it.",
+    )

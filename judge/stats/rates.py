@@ -1,0 +1,97 @@
+"""The error rates of the verdict in simulated studies: the table that benchmarks/verdict.py fills."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from judge.stats.decision import Verdict
+
+TABLE = Path(__file__).with_name("verdict_rates.csv")
+PEOPLE, UNITS = (1, 2, 3, 5), (30, 100, 300, 1000)
+MINORITY, KAPPA = (0.05, 0.1, 0.5), (0.1, 0.4, 0.67)
+GUESSING = ("random", "uniform", "constant")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A kind of study, as benchmarks/verdict.py simulates them."""
+
+    labels: int
+    people: int
+    kappa: float
+    minority: float
+    units: int
+    per_question: int
+
+
+@lru_cache
+def table() -> Mapping[Cell, Mapping[str, tuple[int, float, float]]]:
+    """Cell -> judge -> (studies, share of trust, of distrust); cells with guessers among the people left out."""
+    found: dict[Cell, dict[str, tuple[int, float, float]]] = {}
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if int(row["guessers"]):
+                continue
+            cell = Cell(
+                int(row["labels"]),
+                int(row["people"]),
+                float(row["kappa"]),
+                float(row["minority"]),
+                int(row["units"]),
+                int(row["per_question"]),
+            )
+            rates = int(row["studies"]), float(row["trust"]), float(row["distrust"])
+            found.setdefault(cell, {})[row["judge"]] = rates
+    return found
+
+
+def nearest(found: Verdict) -> Cell | None:
+    """The cell nearest to the study, towards less evidence; None below the smallest."""
+    evidence = found.conditions[0]
+    units, questions = evidence.n_units, evidence.n_clusters
+    if not units or units < UNITS[0]:
+        return None
+    people = len(found.people) or 1
+    kappa = KAPPA[-1]
+    if found.regime == "people":
+        agree = next(c.value for c in found.conditions if c.name == "people_agree")
+        kappa = _below(KAPPA, agree if agree is not None else 0.0)
+    counts = [row.n_units for row in found.labels if row.n_units > 0]
+    smallest = min(counts) if len(counts) > 1 else (evidence.value or 0.0)
+    return Cell(
+        2 if len(found.labels) == 2 else 3,
+        int(_below(PEOPLE, people)),
+        kappa,
+        _below(MINORITY, smallest / units),
+        int(_below(UNITS, units)),
+        1 if units == questions else 5,
+    )
+
+
+def like_this(found: Verdict) -> str:
+    """The error rates of the nearest cell, in words; empty where there is none."""
+    cell = nearest(found)
+    if cell is None or cell not in table():
+        return ""
+    rates = table()[cell]
+    if not {"good", "margin", *GUESSING} <= set(rates):
+        return ""
+    studies = rates["good"][0]
+    guessing = max(rates[judge][1] for judge in GUESSING)
+    people = "1 person" if cell.people == 1 else f"{cell.people} people of kappa {cell.kappa:g}"
+    limit = "the threshold" if cell.people == 1 else "the margin"
+    return (
+        f"How often this rule errs, in {studies:,} simulated studies of the nearest kind with no more evidence ({people}, "
+        f"{cell.units:,} units, {cell.per_question} a question, {cell.labels} labels, the rarest {100 * cell.minority:g} %): a judge as good as a "
+        f"person is trusted in {rates['good'][1]:.0%} and not trusted in {rates['good'][2]:.0%}, one at {limit} is trusted in "
+        f"{rates['margin'][1]:.1%}, one that guesses or gives one label in {guessing:.1%}."
+    )
+
+
+def _below(steps: tuple[float, ...], value: float) -> float:
+    """The largest step that is not above the value, or the first."""
+    return max((step for step in steps if step <= value + 1e-9), default=steps[0])
