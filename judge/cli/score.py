@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
+from judge.cli import board as board_cli
 from judge.cli.compare import compare
 from judge.cli.scored import emit
 from judge.cli.scoring import F, asked, by_option, how, interval_options, paper_options, rows_options
 from judge.console import db_option, note, output_options, visible
-from judge.errors import Exit
+from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
 from judge.suites.paper import Paper
 from judge.suites.papers import PAPERS
@@ -27,6 +28,7 @@ def score() -> None:
     judge score garage
     judge score garage -m openai/gpt-5-mini --by density
     judge score raguard --system openai/gpt-5-mini --json
+    judge score garage --system all -o board.html
 
     Where runs are missing it prints the commands that make them, and exits with 1; judge suite PAPER types them
     for you. What the papers print stands beside: another judge, other answers, other rows.
@@ -75,8 +77,8 @@ def _command(paper: Paper) -> click.Command:
     )
     @click.option(
         "--judges",
-        type=click.Choice(["mean", "majority"]),
-        help="Several judges: the mean over them, or their majority.",
+        type=click.Choice(["mean", "majority", "each"]),
+        help="Several judges: the mean over them, their majority, or each on a leaderboard of judges.",
     )
     @_reference_options(paper)
     @click.option(
@@ -86,6 +88,19 @@ def _command(paper: Paper) -> click.Command:
     )
     @click.option(
         "--partial", is_flag=True, help="Score what there is: units not judged yet lower the coverage."
+    )
+    @click.option(
+        "--system",
+        "systems",
+        multiple=True,
+        help="Whose answers; several times, or 'all', for a leaderboard of systems on the rows they share.",
+    )
+    @click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write the leaderboard too: .html, .md, .tex or .csv.",
     )
     @rows_options
     @paper_options(paper)
@@ -97,8 +112,12 @@ def _command(paper: Paper) -> click.Command:
         from judge.store import Store
         from judge.suites.result import score as scored
 
+        contenders, axis = _contenders(options)
+        board_cli.check_target(options["output"])
         with Store.open(options["db"], create=False) as store:
             try:
+                if contenders:
+                    return _board(store, paper, contenders, axis, options)
                 found = scored(
                     store,
                     paper,
@@ -115,6 +134,51 @@ def _command(paper: Paper) -> click.Command:
         return Exit.DONE
 
     return command
+
+
+def _contenders(options: dict[str, Any]) -> tuple[tuple[str, ...], str]:
+    """Who is compared, and on which axis; nobody for the score of one. Puts the one system where `asked` looks for it.
+
+    Raises UsageError for options that do not go together.
+    """
+    systems, models, each = options["systems"], options["models"], options["judges"] == "each"
+    options["system"] = systems[0] if len(systems) == 1 and systems != ("all",) else None
+    several = len(systems) > 1 or systems == ("all",)
+    if each and several:
+        raise UsageError("a leaderboard has one axis: several --system, or --judges each with several -m")
+    if each and len(models) < 2:
+        raise UsageError("--judges each compares several judges: give -m several times")
+    if options["output"] is not None and not (each or several):
+        raise UsageError(
+            "-o writes a leaderboard: name several --system (or 'all'), or --judges each with several -m"
+        )
+    if each:
+        return models, "judge"
+    return (systems, "system") if several else ((), "system")
+
+
+def _board(store: Any, paper: Paper, contenders: tuple[str, ...], axis: str, options: dict[str, Any]) -> int:
+    from judge.suites.board import all_systems, board
+
+    each = axis == "judge"
+    wanted = asked(paper, options | ({"models": (), "judges": None} if each else {}))
+    names = all_systems(store, paper, wanted) if contenders == ("all",) else list(contenders)
+    found = board(
+        store,
+        paper,
+        wanted,
+        names,
+        axis="judge" if each else "system",
+        judges=None if each else options["judges"],
+        by=options["by"],
+        reference=None if _has_own(paper) else options["reference"],
+        batch=None if _has_own(paper) else options["batch"],
+        **how(options),
+    )
+    board_cli.emit(found, options["as_json"], options["as_csv"])
+    if options["output"] is not None:
+        board_cli.write(found, options["output"])
+    return Exit.DONE
 
 
 def _help(paper: Paper) -> str:

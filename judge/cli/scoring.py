@@ -49,12 +49,15 @@ def rows_options(function: F) -> F:
             callback=once,
             help="Answers under this condition, when the system has several.",
         ),
-        click.option(
-            "--system", multiple=True, callback=once, help="Whose answers, when several systems have some."
-        ),
     ):
         function = option(function)
     return function
+
+
+def system_option(function: F) -> F:
+    """Whose answers: one system."""
+    told = "Whose answers, when several systems have some."
+    return click.option("--system", multiple=True, callback=once, help=told)(function)
 
 
 def interval_options(function: F) -> F:

@@ -12,7 +12,15 @@ import click
 from judge.cli.retrieve import retrieve
 from judge.cli.run import exit_code, run
 from judge.cli.scored import emit
-from judge.cli.scoring import asked, by_option, how, interval_options, paper_options, rows_options
+from judge.cli.scoring import (
+    asked,
+    by_option,
+    how,
+    interval_options,
+    paper_options,
+    rows_options,
+    system_option,
+)
 from judge.console import db_option, note, output_options, pairs
 from judge.errors import Exit
 from judge.suites.paper import Paper
@@ -56,6 +64,7 @@ def _command(paper: Paper) -> click.Command:
     @click.option(
         "-m", "--model", required=True, help="The judge; also the system under test, unless --system says."
     )
+    @system_option
     @rows_options
     @paper_options(paper)
     @interval_options

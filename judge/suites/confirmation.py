@@ -268,6 +268,18 @@ PAPER = Paper(
     name="confirmation",
     title="ConfirmBiasRAG (Retrieving Facts or Reinforcing Beliefs?): support ratios and confirmation bias of claim pairs",
     read=read,
+    lower=("cbr*", "cr*"),
+    neutral=(
+        "sr*",
+        "rr*",
+        "signed_cr*",
+        "neutral_share*",
+        "valid_pairs*",
+        "defined_pairs*",
+        "overlap*",
+        "missing*",
+        "*_change*",
+    ),
     present=present,
     parts=(
         Part("retrieval", ("stance",), "SR, CR, signed CR, neutral share, overlap, change between stages"),

@@ -109,6 +109,8 @@ PAPER = Paper(
     name="faithfulness",
     title="Faithfulness of answers: RAGAS, FActScore, ALCE, TREC RAG support",
     read=read,
+    lower=("*hallucination*", "*noise_sensitivity*", "*invented_share"),
+    neutral=("facts_per_answer", "respond_ratio", "*self_knowledge*"),
     parts=(
         Part("claims", ("claim_decomposition", "claim_support"), "RAGAS faithfulness and FActScore"),
         Part(

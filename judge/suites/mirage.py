@@ -99,6 +99,7 @@ PAPER = Paper(
     name="mirage",
     title="MIRAGE (arXiv 2504.17137): answers without context, with the oracle passage, and with noise",
     read=read,
+    lower=("noise_vulnerability", "context_insensitivity", "context_misinterpretation"),
     parts=(
         Part(
             "adaptability",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,9 @@ class Paper:
     """One paper. `read` makes the scores (see `judge.suites`).
 
     `strata` are strata that only this paper has: name -> a function of the study that gives question -> stratum.
-    `several` aggregates several judges' scores where the paper has a rule of its own: {judge: its scores} -> scores,
+    `lower` are patterns of measures of which less is better, `neutral` of those where neither is; `main` of those that a
+    leaderboard shows first (none: all that have a better side). `contenders` names what a leaderboard of all
+    compares, where that is not every system with answers. `several` aggregates several judges' scores where the paper has a rule of its own: {judge: its scores} -> scores,
     which replace those of the same name in the mean over judges. `reads` tells the options under which the scores
     rest on a run, where that is not the default; `present` whether a data set holds what the paper speaks of.
     """
@@ -72,6 +75,22 @@ class Paper:
     reads: Callable[[Run], Mapping[str, str]] = lambda run: {}
     present: Callable[[Store, str], bool] = lambda store, dataset: True
     help: str = ""
+    lower: tuple[str, ...] = ()
+    neutral: tuple[str, ...] = ()
+    main: tuple[str, ...] = ()
+    contenders: Callable[[Study], list[str]] | None = None
+
+    def better(self, measure: str) -> int:
+        """1 when a greater value is better, -1 when a smaller one is, 0 when neither."""
+        if any(fnmatchcase(measure, pattern) for pattern in self.neutral):
+            return 0
+        return -1 if any(fnmatchcase(measure, pattern) for pattern in self.lower) else 1
+
+    def is_main(self, measure: str) -> bool:
+        """Whether a leaderboard shows it first."""
+        if self.main:
+            return any(fnmatchcase(measure, pattern) for pattern in self.main)
+        return self.better(measure) != 0
 
 
 @dataclass(frozen=True, slots=True)

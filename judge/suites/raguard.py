@@ -167,6 +167,9 @@ PAPER = Paper(
     name="raguard",
     title="RAGuard (arXiv 2502.16101): accuracy with misleading documents, and what a retriever brings",
     read=read,
+    lower=("misleading_*", "*exposure*"),
+    neutral=("exam_*",),
+    main=("accuracy_*", "drop_*"),
     parts=(
         Part("zero", ("verdict",), "accuracy without documents"),
         Part("rag", ("verdict",), "accuracy with the first k retrieved documents, and the drop"),

@@ -28,7 +28,8 @@ COMPARED = ("ndcg", "mrr", "precision")
 
 def read(study: Study) -> list[Score]:
     """The scores of the parts asked for."""
-    rankings = study.rankings(study.option("ranking"), study.option("stage"))
+    # On a leaderboard each ranking is a system.
+    rankings = study.rankings(study.asked.system or study.option("ranking"), study.option("stage"))
     qrels = {}
     task = _task(study)
     own = _own_field(study, task)
@@ -60,7 +61,7 @@ def _scores(study: Study, rankings: list[tuple[str, str]], qrels: dict[str, pd.D
     values: dict[tuple[str, str], list[np.ndarray[tuple[int], np.dtype[np.float64]]]] = {}
     for whose, relevance in qrels.items():
         for (name, stage), ranked in listed.items():
-            suffix = f"[{whose}, {name} {stage}]"
+            suffix = f"[{whose}]" if study.asked.system else f"[{whose}, {name} {stage}]"
             for k in study.numbers("k"):
                 for score in retrieval.at(
                     k, queries, ranked, relevance, suffix=suffix, relevant_from=at_least, reciprocal=True
@@ -71,7 +72,7 @@ def _scores(study: Study, rankings: list[tuple[str, str]], qrels: dict[str, pd.D
                     # What is judged here is the whole pool: an ideal out of the retrieved list says nothing more.
                     if study.part("rankings") and not measure.startswith("ndcg_retrieved"):
                         found.append(score)
-    if study.part("order") and len(qrels) == 2:
+    if study.part("order") and len(qrels) == 2 and not study.asked.system:
         who = units(queries, "queries")
         for measure in dict.fromkeys(measure for measure, _ in values):
             both = [np.column_stack(values[measure, whose]) for whose in ("gold", "judge")]
@@ -161,6 +162,7 @@ def _graded(table: pd.DataFrame, grades: dict[str, int]) -> pd.DataFrame:
 
 PAPER = Paper(
     name="retrieval",
+    contenders=lambda study: list(dict.fromkeys(name for name, _ in study.rankings())),
     title="Retrieval: every ranking by gold qrels and by a judge's, and whether both order the systems alike",
     read=read,
     parts=(

@@ -138,6 +138,8 @@ PAPER = Paper(
     name="urag",
     title="URAG (arXiv 2603.19281): uncertainty of multiple-choice answers by conformal sets",
     read=read,
+    lower=("*size*",),
+    neutral=("*coverage*", "empty_sets*", "*_ratio"),
     parts=(
         Part(
             "sets",

@@ -1,0 +1,328 @@
+"""A leaderboard: one paper's measures of several systems (or judges), compared on the rows that all of them share.
+
+A system that answered fewer rows, or whose labels are missing for some, would otherwise be compared on easier ones. Each
+measure is therefore computed twice: on the rows that all contenders have a value for (these are compared, each
+with the best by a paired test by question, Holm over the measure's tests), and on a contender's own rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Unpack
+
+import numpy as np
+import pandas as pd
+
+from judge.errors import UsageError
+from judge.labels.held import Held
+from judge.scores.published import Published, published
+from judge.scores.score import Score, by_stratum, measured_all
+from judge.stats.bootstrap import How
+from judge.stats.jackknife import Paired, paired_difference, pseudo_values
+from judge.stats.multiple import holm
+from judge.stats.ratings import FloatArray
+from judge.store.study import Store
+from judge.suites.correction import Correction, corrected
+from judge.suites.paper import Asked, Paper
+from judge.suites.result import ALL, is_of, scores_of, strata
+from judge.suites.steps import Incomplete
+from judge.suites.study import Study
+from judge.types import Json, Measure
+
+Axis = Literal["system", "judge"]
+Mark = Literal["best", "tied", "worse", ""]
+ALPHA = 0.05
+# Units of these kinds belong to one system's answer: systems share the item, not the unit.
+_OF_ANSWERS = ("answer", "sentence", "citation", "claim")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One contender's value of one measure: on the shared rows (`shared`) and on all of its own (`own`).
+
+    `against` is its difference to the best with the p value, `p_holm` that value adjusted for how many are compared.
+    `mark`: best, tied (no difference to the best is shown), worse, or nothing where no value is better than another.
+    """
+
+    contender: str
+    shared: Measure
+    own: Measure
+    mark: Mark = ""
+    against: Paired | None = None
+    p_holm: float | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape."""
+        a = self.against
+        return {
+            "contender": self.contender,
+            "shared": self.shared.as_json(),
+            "own": self.own.as_json(),
+            "mark": self.mark or None,
+            "difference_to_best": None if a is None else a.difference,
+            "low": None if a is None else a.low,
+            "high": None if a is None else a.high,
+            "p": None if a is None else a.p,
+            "p_holm": self.p_holm,
+            "reason": None if a is None else a.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measure in one stratum (ALL: all rows). `better`: 1 when greater is better, -1 when smaller is, 0 neither."""
+
+    stratum: str
+    measure: str
+    better: int
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Everything that the table, the page and the files show."""
+
+    paper: Paper
+    axis: Axis
+    dataset: str
+    contenders: Sequence[str]
+    rows: Sequence[Row]
+    readings: Mapping[str, str]
+    runs: Sequence[Mapping[str, Json]]
+    notes: Sequence[str]
+    published: Sequence[Published]
+    corrections: Mapping[str, Correction]
+    confidence: float
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape."""
+        return {
+            "board": self.paper.name,
+            "title": self.paper.title,
+            "axis": self.axis,
+            "dataset": self.dataset,
+            "contenders": list(self.contenders),
+            "readings": dict(self.readings),
+            "runs": [dict(run) for run in self.runs],
+            "rows": [
+                {
+                    "stratum": row.stratum or None,
+                    "measure": row.measure,
+                    "better": {1: "greater", -1: "smaller", 0: None}[row.better],
+                    "cells": [cell.as_json() for cell in row.cells],
+                }
+                for row in self.rows
+            ],
+            "alpha": ALPHA,
+            "notes": list(self.notes),
+            "published": [{name: getattr(p, name) for name in Published.__slots__} for p in self.published],
+            "corrections": {name: found.as_json() for name, found in self.corrections.items()},
+        }
+
+
+def board(
+    store: Store,
+    paper: Paper,
+    asked: Asked,
+    contenders: Sequence[str],
+    *,
+    axis: Axis = "system",
+    judges: str | None = None,
+    by: str | None = None,
+    reference: str | None = None,
+    batch: str | None = None,
+    **how: Unpack[How],
+) -> Board:
+    """Read a paper for each contender (a system's name; on the axis `judge` a model's) and compare them.
+
+    `judges`, `by`, `reference` and `batch` as in `judge.suites.result.score`. Raises UsageError for fewer than two contenders
+    or one that is named twice, Incomplete with the steps that all of them lack.
+    """
+    names = list(contenders)
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise UsageError(
+            f"a leaderboard compares two {axis}s or more, each named once: {', '.join(names) or 'none'}"
+        )
+    held = None if reference is None else Held(store, reference, batch)
+    found: dict[str, list[Score]] = {}
+    studies: dict[str, Study] = {}
+    steps = []
+    for name in names:
+        own = replace(asked, system=name) if axis == "system" else replace(asked, models=(name,))
+        try:
+            found[name], studies[name] = scores_of(store, paper, own, judges)
+        except Incomplete as missing:
+            steps += missing.steps
+    if steps:
+        raise Incomplete(paper.name, steps)
+    first = studies[names[0]]
+    groups: dict[str, dict[str, list[Score]]] = {ALL: found}
+    if by is not None:
+        of = strata(first, by)
+        for name, scores in found.items():
+            for stratum, some in by_stratum(scores, of).items():
+                groups.setdefault(stratum, {})[name] = some
+    item_of = _items(store)
+    rows = [
+        row for stratum, each in groups.items() for row in _rows(paper, stratum, each, names, item_of, how)
+    ]
+    measures = {row.measure for row in rows}
+    confidence = how.get("confidence", 0.95)
+    return Board(
+        paper,
+        axis,
+        first.dataset,
+        names,
+        rows,
+        {option.name: first.option(option.name) for option in paper.options},
+        [
+            {
+                "contender": name,
+                "run": r.run.run_id,
+                "task": r.run.task,
+                "model": r.run.model,
+                "counts": dict(r.counts),
+            }
+            for name, study in studies.items()
+            for r in study.read
+        ],
+        list(dict.fromkeys(f"{name}: {text}" for name, study in studies.items() for text in study.notes)),
+        [p for p in published(paper.name) if any(is_of(p, name) for name in measures)],
+        {
+            name: corrected(study, found[name], held, confidence)
+            for name, study in studies.items()
+            if held is not None
+        },
+        confidence,
+    )
+
+
+def all_systems(store: Store, paper: Paper, asked: Asked) -> list[str]:
+    """Every system that this paper can score in the data set, in order of appearance.
+
+    Those with answers, and those that runs of generated answers name. Raises UsageError when there are none.
+    """
+    study = Study(store, paper, asked)
+    if paper.contenders is not None:
+        found = paper.contenders(study)
+    else:
+        tasks = {task for part in paper.parts for task in (*part.tasks, *part.instead)}
+        generated = [
+            r.options.get("system")
+            for r in reversed(study.runs)
+            if r.task_id in tasks or "context" in r.options
+        ]
+        found = [s.system for s in study.systems()] + [str(s) for s in generated if s]
+    if not found:
+        raise UsageError(
+            f"no system has answers in '{study.dataset}': judge answers import, judge answers generate"
+        )
+    return list(dict.fromkeys(found))
+
+
+def _items(store: Store) -> pd.Series:
+    """Number of a unit that belongs to one system's answer -> its item."""
+    marks = ",".join("?" * len(_OF_ANSWERS))
+    query = f"SELECT rowid, item_id FROM units WHERE kind IN ({marks})"
+    found = store.conn.execute(query, _OF_ANSWERS).fetchall()
+    return pd.Series([row[1] for row in found], index=[row[0] for row in found], dtype=object)
+
+
+def _rows(
+    paper: Paper,
+    stratum: str,
+    each: Mapping[str, Sequence[Score]],
+    names: Sequence[str],
+    item_of: pd.Series,
+    how: How,
+) -> list[Row]:
+    """The measures that every contender has in this stratum."""
+    of = {name: {score.measure: score for score in each.get(name, ())} for name in names}
+    wanted = [m for m in of[names[0]] if all(m in own for own in of.values())]
+    own_scores = [of[name][m] for m in wanted for name in names]
+    shared_scores = [score for m in wanted for score in _shared([of[name][m] for name in names], item_of)]
+    own = measured_all(own_scores, **how)
+    shared = measured_all(shared_scores, **how)
+    rows = []
+    for n, measure in enumerate(wanted):
+        part = slice(n * len(names), (n + 1) * len(names))
+        cells = [Cell(name, s, o) for name, s, o in zip(names, shared[part], own[part], strict=True)]
+        better = paper.better(measure)
+        if better:
+            cells = _marked(cells, shared_scores[part], better, how.get("confidence", 0.95))
+        rows.append(Row(stratum, measure, better, cells))
+    return rows
+
+
+def _shared(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
+    """Each contender's score on the rows for which all of them have a value."""
+    keys = [_keys(score, item_of) for score in scores]
+    common: pd.Index[Any] | None = None
+    for score, own in zip(scores, keys, strict=True):
+        valued = pd.Index(own[score.used]).unique()
+        common = valued if common is None else common[common.isin(valued)]
+    assert common is not None
+    return [score.where(pd.Index(own).isin(common)) for score, own in zip(scores, keys, strict=True)]
+
+
+def _keys(score: Score, item_of: pd.Series) -> np.ndarray[Any, Any]:
+    """What a unit is matched by: its item where it is of an answer, itself where it is not, its question where several
+    kinds of units stand together."""
+    ids = score.units.ids
+    if isinstance(ids, pd.MultiIndex):
+        return score.units.questions.to_numpy(dtype=object)[score.units.clusters]
+    own = ids.to_numpy(dtype=object)
+    if not pd.api.types.is_integer_dtype(ids.dtype):
+        return own
+    items = item_of.reindex(ids)
+    return np.where(items.notna().to_numpy(), items.to_numpy(dtype=object), own)
+
+
+def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confidence: float) -> list[Cell]:
+    """The best, what is tied with it, and what is worse: each against the best, Holm over these tests."""
+    values = [better * c.shared.value if c.shared.value is not None else -np.inf for c in cells]
+    best = int(np.argmax(values))
+    if values[best] == -np.inf:
+        return list(cells)
+    sums = _by_question(scores)
+    pseudo = [pseudo_values(s, score.value) for s, score in zip(sums, scores, strict=True)]
+    tests = [
+        None
+        if n == best or cell.shared.value is None
+        else paired_difference(pseudo[best], pseudo[n], confidence)
+        for n, cell in enumerate(cells)
+    ]
+    tested = [t.p for t in tests if t is not None and t.p is not None]
+    adjusted = iter(holm(tested).tolist() if tested else [])
+    found = []
+    for n, (cell, test) in enumerate(zip(cells, tests, strict=True)):
+        if n == best:
+            found.append(replace(cell, mark="best"))
+        elif test is None or test.p is None:
+            found.append(replace(cell, against=test))
+        else:
+            p = next(adjusted)
+            found.append(replace(cell, against=test, p_holm=p, mark="worse" if p <= ALPHA else "tied"))
+    return found
+
+
+def _by_question(scores: Sequence[Score]) -> list[FloatArray]:
+    """Each score's sums by question, with a last column that counts units; the same questions in the same order."""
+    shared: pd.Index[Any] | None = None
+    for score in scores:
+        there = score.units.questions[np.unique(score.units.clusters[score.used])]
+        shared = there if shared is None else shared[shared.isin(there)]
+    assert shared is not None
+    # Not in the order of the import: shuffling rows or systems changes nothing.
+    shared = shared[np.argsort(shared.to_numpy(dtype=object).astype(str), kind="stable")]
+    found = []
+    for score in scores:
+        used = score.used
+        position = shared.get_indexer(score.units.questions)[score.units.clusters[used]]
+        known = position >= 0
+        rows = np.column_stack([score.rows[used][known], np.ones(int(known.sum()))])
+        sums = np.zeros((len(shared), rows.shape[1]))
+        np.add.at(sums, position[known], rows)
+        found.append(sums)
+    return found

@@ -1,0 +1,331 @@
+"""A leaderboard as a file: a page with dot plots, Markdown, LaTeX (booktabs), CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from judge.errors import UsageError
+from judge.suites.board import ALPHA, Board, Cell, Row
+from judge.suites.result import is_of
+
+MARKS = {"best": "best", "tied": "tied with the best", "worse": "worse than the best", "": ""}
+COLUMNS = (
+    "stratum", "measure", "better", "contender", "value", "low", "high", "n_shared", "questions_shared",
+    "own_value", "own_low", "own_high", "n_own", "own_coverage", "mark", "difference_to_best", "difference_low",
+    "difference_high", "p", "p_holm", "corrected", "corrected_low", "corrected_high", "reason",
+)  # fmt: skip
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+}  # fmt: skip
+
+
+def formats() -> dict[str, Callable[[Board], str]]:
+    """Ending of a file's name -> what writes it."""
+    return {".html": as_html, ".md": as_markdown, ".tex": as_latex, ".csv": as_csv}
+
+
+def writer_of(path: Path) -> Callable[[Board], str]:
+    """What writes a file of this name. Raises UsageError for an ending that is none of `formats`."""
+    known = formats()
+    if path.suffix.lower() not in known:
+        raise UsageError(f"-o {path}: the name says the format, and ends with one of {', '.join(known)}")
+    return known[path.suffix.lower()]
+
+
+def columns_of(found: Board) -> list[Row]:
+    """The rows that a wide table has as columns: the paper's main measures, each with its strata beside it."""
+    main = [row for row in found.rows if found.paper.is_main(row.measure)]
+    order = list(dict.fromkeys(row.measure for row in main))
+    return sorted(main, key=lambda row: order.index(row.measure))
+
+
+def head(row: Row) -> str:
+    """The name of a column, with the side that is better."""
+    arrow = {1: " ↑", -1: " ↓", 0: ""}[row.better]
+    return row.measure + (f" · {row.stratum}" if row.stratum else "") + arrow
+
+
+def number(value: float | None) -> str:
+    """Three digits, or a dash."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def p_value(value: float) -> str:
+    """Three digits, never 0."""
+    return f"{value:.3f}" if value >= 0.0005 else "<0.001"
+
+
+def counts(cell: Cell) -> str:
+    """How many rows the value rests on, and of how many of its own."""
+    return f"n {cell.shared.n_units} of {cell.own.n_units}"
+
+
+def legend(found: Board) -> list[str]:
+    """What the marks mean, and what else is to be said once."""
+    told = [
+        f"values are on the rows that all {len(found.contenders)} {found.axis}s have a value for; n is that number, and of "
+        "how many of the contender's own",
+        f"the best is marked (bold in files); =: no difference to it is shown (paired t-test by question of jackknife pseudo-values, "
+        f"Holm per measure, {ALPHA:g}); intervals at {found.confidence:.0%}".replace("%", " %"),
+    ]
+    for name, correction in found.corrections.items():
+        told.append(
+            f"{name}: corrected by labels of {correction.reference} (PPI++): {len(correction.found)} measures"
+        )
+    return [*told, *found.notes]
+
+
+def printed(found: Board) -> list[tuple[str, list[float | None], str, str]]:
+    """The papers' own rows: (system, value of each column, who labelled, where): another judge's, other rows."""
+    rows: dict[tuple[str, str, str], dict[str, float]] = {}
+    for p in found.published:
+        rows.setdefault((p.system, p.by, p.where), {})[p.measure] = p.value
+    columns = columns_of(found)
+    told = []
+    for (system, by, where), values in rows.items():
+        one = [
+            next(
+                (
+                    p.value
+                    for p in found.published
+                    if (p.system, p.by, p.where) == (system, by, where) and is_of(p, c.measure)
+                ),
+                None,
+            )
+            if not c.stratum
+            else None
+            for c in columns
+        ]
+        if any(v is not None for v in one):
+            told.append((system, one, by, where))
+        del values
+    return told
+
+
+def as_csv(found: Board) -> str:
+    """One line a stratum, measure and contender."""
+    out = io.StringIO()
+    lines = csv.writer(out, lineterminator="\n")
+    lines.writerow(COLUMNS)
+    for row in found.rows:
+        for cell in row.cells:
+            a, c = cell.against, found.corrections.get(cell.contender)
+            ppi = (
+                c.found[row.measure].ppi
+                if c is not None and row.measure in c.found and not row.stratum
+                else None
+            )
+            values: list[Any] = [
+                row.stratum, row.measure, {1: "greater", -1: "smaller", 0: ""}[row.better], cell.contender,
+                cell.shared.value, cell.shared.low, cell.shared.high, cell.shared.n_units, cell.shared.n_clusters,
+                cell.own.value, cell.own.low, cell.own.high, cell.own.n_units, cell.own.coverage, cell.mark,
+                *((a.difference, a.low, a.high, a.p) if a else (None,) * 4), cell.p_holm,
+                *((ppi.value, ppi.low, ppi.high) if ppi else (None,) * 3), cell.shared.reason or (a and a.reason) or "",
+            ]  # fmt: skip
+            lines.writerow(["" if v is None else _guarded(v) for v in values])
+    return out.getvalue()
+
+
+def _guarded(value: Any) -> Any:
+    """A name that a spreadsheet would take for a formula gets an apostrophe; numbers stay numbers."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def as_markdown(found: Board) -> str:
+    """Contenders as lines, measures as columns."""
+    columns = columns_of(found)
+    lines = [
+        f"# {_md(found.paper.title)}",
+        "",
+        f"Data set {_md(found.dataset)}; {_md(_readings(found))}",
+        "",
+        "| " + " | ".join([found.axis, *(_md(head(c)) for c in columns)]) + " |",
+        "|" + "---|" * (len(columns) + 1),
+    ]
+    for n, name in enumerate(found.contenders):
+        cells = [_md_cell(c.cells[n]) for c in columns]
+        lines.append("| " + " | ".join([_md(name), *cells]) + " |")
+    for system, values, by, _ in printed(found):
+        lines.append(
+            "| "
+            + " | ".join(
+                [f"*{_md(system)} (paper: {_md(by)})*", *(number(v) if v is not None else "" for v in values)]
+            )
+            + " |"
+        )
+    return "\n".join([*lines, "", *(f"- {_md(text)}" for text in legend(found)), ""])
+
+
+def _md(text: str) -> str:
+    plain = " ".join(text.split())
+    for sign in "\\`*_[]<>|#":
+        plain = plain.replace(sign, f"\\{sign}" if sign not in "<>" else {"<": "&lt;", ">": "&gt;"}[sign])
+    return plain
+
+
+def _md_cell(cell: Cell) -> str:
+    value = number(cell.shared.value)
+    shown = f"**{value}**" if cell.mark == "best" else f"{value} =" if cell.mark == "tied" else value
+    return f"{shown}{_span(cell)}<br>{counts(cell)}"
+
+
+def _span(cell: Cell) -> str:
+    m = cell.shared
+    return "" if m.low is None or m.high is None else f" ({m.low:.3f} … {m.high:.3f})"
+
+
+def as_latex(found: Board) -> str:
+    """A table* with booktabs: `\\usepackage{booktabs}`; the best bold, ties marked."""
+    columns = columns_of(found)
+    lines = [
+        r"% needs \usepackage{booktabs,graphicx}",
+        r"\begin{table*}",
+        r"\centering",
+        r"\resizebox{\textwidth}{!}{%",
+        r"\begin{tabular}{l" + "r" * len(columns) + "}",
+        r"\toprule",
+        " & ".join([latex(found.axis), *(latex(head(c)) for c in columns)]) + r" \\",
+        r"\midrule",
+    ]
+    for n, name in enumerate(found.contenders):
+        lines.append(" & ".join([latex(name), *(_tex_cell(c.cells[n]) for c in columns)]) + r" \\")
+    shared = [str(c.cells[0].shared.n_units) for c in columns]
+    lines += [r"\midrule", " & ".join(["rows shared", *shared]) + r" \\"]
+    others = printed(found)
+    if others:
+        lines.append(r"\midrule")
+    for system, values, by, _ in others:
+        cells = ["" if v is None else number(v) for v in values]
+        lines.append(" & ".join([rf"\emph{{{latex(system)}}} ({latex(by)})", *cells]) + r" \\")
+    told = ". ".join(latex(text) for text in legend(found)[:2])
+    return "\n".join(
+        [
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}}",
+            rf"\caption{{{latex(found.paper.title)}. {told}.}}",
+            r"\end{table*}",
+            "",
+        ]
+    )
+
+
+def latex(text: str) -> str:
+    """Text that pdflatex sets as it stands; a character that its fonts lack as its number."""
+    marks = {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "…": r"\ldots{}", "–": "--", "·": r"$\cdot$"}
+    out = []
+    for sign in " ".join(text.split()):
+        known = marks.get(sign) or _LATEX.get(sign)
+        out.append(known or (sign if " " <= sign <= "ÿ" else rf"\texttt{{U+{ord(sign):04X}}}"))
+    return "".join(out)
+
+
+def _tex_cell(cell: Cell) -> str:
+    value = latex(number(cell.shared.value))
+    if cell.mark == "best":
+        return rf"\textbf{{{value}}}"
+    return value + (r"$^{=}$" if cell.mark == "tied" else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One contender in a drawing: places in pixels, None where there is no value."""
+
+    name: str
+    y: float
+    x: float | None
+    low: float | None
+    high: float | None
+    mark: str
+    label: str
+    own: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One measure: dots on an axis from `ticks[0]` to `ticks[-1]`."""
+
+    title: str
+    height: float
+    dots: Sequence[Dot]
+    ticks: Sequence[tuple[float, str]]
+
+
+LEFT, WIDTH, STEP = 220.0, 420.0, 26.0
+
+
+def plots(found: Board) -> Iterator[Plot]:
+    """A drawing for each column of the table."""
+    for row in columns_of(found):
+        known = [
+            v
+            for c in row.cells
+            for v in (c.shared.value, c.shared.low, c.shared.high, c.own.value)
+            if v is not None
+        ]
+        if not known:
+            continue
+        low, high = min([0.0, *known]), max([1.0, *known])
+
+        def place(value: float | None, low: float = low, high: float = high) -> float | None:
+            return None if value is None else LEFT + WIDTH * (value - low) / (high - low)
+
+        dots = [
+            Dot(
+                c.contender,
+                20 + STEP * n,
+                place(c.shared.value),
+                place(c.shared.low),
+                place(c.shared.high),
+                c.mark,
+                f"{c.contender}: {number(c.shared.value)}{_span(c)}, {counts(c)}"
+                + (f", {MARKS[c.mark]}" if c.mark else ""),
+                place(c.own.value),
+            )
+            for n, c in enumerate(row.cells)
+        ]
+        ticks = [(LEFT + WIDTH * n / 4, f"{low + (high - low) * n / 4:.2f}") for n in range(5)]
+        yield Plot(head(row), 40 + STEP * len(row.cells), dots, ticks)
+
+
+def as_html(found: Board) -> str:
+    """A page that needs nothing from elsewhere; all text is escaped."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    source = files("judge.suites").joinpath("board.html").read_text("utf-8")
+    return environment.from_string(source).render(
+        board=found,
+        columns=columns_of(found),
+        printed=printed(found),
+        plots=list(plots(found)),
+        legend=legend(found),
+        readings=_readings(found),
+        head=head,
+        number=number,
+        span=_span,
+        counts=counts,
+        marks=MARKS,
+        p_value=p_value,
+        short=_short,
+        left=LEFT,
+        width=WIDTH,
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 30 else name[:29] + "…"
+
+
+def _readings(found: Board) -> str:
+    own: Mapping[str, str] = found.readings
+    return "readings: " + (", ".join(f"{name} {value}" for name, value in own.items() if value) or "none")

@@ -1,0 +1,247 @@
+"""The leaderboard: shared rows, the paired test, its files, and what is refused. Numbers are derived beside them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import ttest_rel
+
+from tests.cli.helpers import checked
+from tests.formats import garage_row, write_jsonl
+from tests.real import require
+from tests.suites.helpers import Judge, answers, give
+
+N = 12
+SYSTEMS = {"good": 0, "fair": 3, "poor": 9}
+"""System -> how many of its 12 answers have a major issue (the first ones)."""
+
+
+@pytest.fixture
+def study(judge: Judge, tmp_path: Path) -> None:
+    rows = [
+        {**garage_row(f"g{n:02}", ["ANSWER-THE-QUESTION"]), "question_type": "fast" if n % 2 else "slow"}
+        for n in range(N)
+    ]
+    judge("items", "import", "garage", write_jsonl(tmp_path / "garage.jsonl", rows))
+    texts = [
+        (f"g{n:02}", system, "full", f"{system} says so [cite_1].") for system in SYSTEMS for n in range(N)
+    ]
+    answers(judge, tmp_path, texts)
+
+
+def unit(n: int, system: str) -> str:
+    return f"garage:g{n:02}@{system}@full"
+
+
+def label(**changed: str) -> None:
+    """Eligibility of every answer; `changed`: system_n -> another status or label."""
+    given = {
+        unit(n, system): "Major Issue(s)" if n < bad else "No Issues"
+        for system, bad in SYSTEMS.items()
+        for n in range(N)
+    }
+    for name, value in changed.items():
+        system, _, n = name.partition("_")
+        given[unit(int(n), system)] = value
+    give("eligibility", given)
+
+
+def board(judge: Judge, *words: str) -> dict[str, Any]:
+    done = judge("score", "garage", "--part", "eligibility", *words, "--json")
+    return dict(checked(done.out, "board"))
+
+
+def cells(found: dict[str, Any], stratum: str | None = None) -> dict[str, dict[str, Any]]:
+    [row] = [r for r in found["rows"] if (r["measure"], r["stratum"]) == ("eligibility", stratum)]
+    return {c["contender"]: c for c in row["cells"]}
+
+
+@pytest.mark.usefixtures("study")
+def test_all_systems_with_the_paired_test_and_holm(judge: Judge) -> None:
+    label()
+    found = cells(board(judge, "--system", "all"))
+    assert {name: c["shared"]["value"] for name, c in found.items()} == {
+        "good": 1.0,
+        "fair": 0.75,
+        "poor": 0.25,
+    }
+    values = {name: [float(n >= bad) for n in range(N)] for name, bad in SYSTEMS.items()}
+    p = {name: ttest_rel(values[name], values["good"]).pvalue for name in ("fair", "poor")}
+    # Two tests: the smaller p twice, the greater once (and never below the other). By hand: fair differs on 3 of 12,
+    # -.25 with sd .452, t = -1.915, p = .082; poor on 9 of 12, t = -5.745, p = .00013.
+    assert p["fair"] == pytest.approx(0.0819, abs=1e-3)
+    assert (found["good"]["mark"], found["good"]["p_holm"]) == ("best", None)
+    assert (found["fair"]["mark"], found["fair"]["p_holm"]) == ("tied", pytest.approx(p["fair"], abs=1e-12))
+    assert (found["poor"]["mark"], found["poor"]["p_holm"]) == (
+        "worse",
+        pytest.approx(2 * p["poor"], abs=1e-12),
+    )
+    assert found["poor"]["difference_to_best"] == pytest.approx(-0.75)
+
+
+@pytest.mark.usefixtures("study")
+def test_what_one_lacks_is_compared_for_none_and_own_rows_stand_beside(judge: Judge) -> None:
+    # The judge's reply on poor's first nine (bad) answers cannot be read: on its own rows poor is perfect.
+    label(**{f"poor_{n}": "unparsed" for n in range(9)})
+    found = cells(board(judge, "--system", "poor", "--system", "fair"))
+    assert (found["poor"]["own"]["value"], found["poor"]["own"]["n_units"]) == (1.0, 3)
+    assert (found["fair"]["own"]["value"], found["fair"]["own"]["n_units"]) == (0.75, 12)
+    # On the three shared rows fair is perfect too: no system is better for what its judge could not read.
+    assert {name: (c["shared"]["value"], c["shared"]["n_units"]) for name, c in found.items()} == {
+        "poor": (1.0, 3),
+        "fair": (1.0, 3),
+    }
+    assert {c["mark"] for c in found.values()} == {"best", "tied"}
+
+
+@pytest.mark.usefixtures("study")
+def test_the_order_of_systems_changes_no_number(judge: Judge) -> None:
+    label(fair_5="refused")
+    first = cells(board(judge, "--system", "good", "--system", "fair", "--system", "poor"))
+    second = cells(board(judge, "--system", "poor", "--system", "good", "--system", "fair"))
+    assert first == second
+
+
+@pytest.mark.usefixtures("study")
+def test_strata_are_columns_and_share_their_own_rows(judge: Judge, tmp_path: Path) -> None:
+    label()
+    found = board(
+        judge, "--system", "good", "--system", "poor", "--by", "question_type", "-o", str(tmp_path / "b.md")
+    )
+    # slow: n = 0, 2, 4, 6, 8 of 0..8 are bad, 10 is good: 1 of 6. fast: 1, 3, 5, 7 bad, 9 and 11 good: 2 of 6.
+    assert cells(found, "slow")["poor"]["shared"]["value"] == pytest.approx(1 / 6)
+    assert cells(found, "fast")["poor"]["shared"]["value"] == pytest.approx(2 / 6)
+    head = next(
+        line for line in (tmp_path / "b.md").read_text("utf-8").splitlines() if line.startswith("| system")
+    )
+    assert [c.strip() for c in head.strip("|").split("|")] == [
+        "system",
+        "eligibility ↑",
+        "eligibility · fast ↑",
+        "eligibility · slow ↑",
+    ]
+
+
+@pytest.mark.usefixtures("study")
+def test_judges_are_the_other_axis(judge: Judge) -> None:
+    for model, bad in (("a/one", 0), ("b/two", 6)):
+        give(
+            "eligibility",
+            {unit(n, "fair"): "Major Issue(s)" if n < bad else "No Issues" for n in range(N)},
+            model=model,
+        )
+    found = board(judge, "--system", "fair", "--judges", "each", "-m", "a/one", "-m", "b/two")
+    assert found["axis"] == "judge"
+    assert {n: c["shared"]["value"] for n, c in cells(found).items()} == {"a/one": 1.0, "b/two": 0.5}
+
+
+@pytest.mark.usefixtures("study")
+def test_people_correct_each_system(judge: Judge, tmp_path: Path) -> None:
+    label()
+    rows = [{"id": f"g{n:02}", "unit": unit(n, s)} for s in ("good", "poor") for n in range(N)]
+    assert len(rows) == 24
+    from judge.store import Store
+
+    with Store.open(tmp_path / "study.db", create=False) as store, store.transaction() as conn:
+        conn.execute("INSERT OR IGNORE INTO annotators VALUES ('ann', 'human', '{}')")
+        conn.executemany(
+            "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, 'eligibility', 'ann', ?)",
+            [
+                (unit(n, s), "No Issues" if n % 2 else "Major Issue(s)")
+                for s in ("good", "poor")
+                for n in range(N)
+            ],
+        )
+    found = board(judge, "--system", "good", "--system", "poor", "--correct-by", "ann")
+    for name in ("good", "poor"):
+        [one] = found["corrections"][name]["measures"]
+        assert one["measure"] == "eligibility"
+        # Everything is labelled by ann: half of the answers are eligible, whatever the judge says.
+        assert one["human_only"]["value"] == 0.5
+
+
+@pytest.mark.usefixtures("study")
+def test_files_hold_the_same_values_and_escape_names(judge: Judge, tmp_path: Path) -> None:
+    evil = '=cmd|"<script>alert(1)</script>_&%'
+    texts = [(f"g{n:02}", evil, "full", f"{evil} says so [cite_1].") for n in range(N)]
+    answers(judge, tmp_path, texts)
+    given = {f"garage:g{n:02}@{evil}@full": "No Issues" for n in range(N)}
+    label()
+    give("eligibility", given)
+    both = ("--system", "poor", "--system", evil)
+    from judge.store import Store
+
+    with Store.open(tmp_path / "study.db", create=False) as store:
+        runs = [str(r[0]) for r in store.conn.execute("SELECT run_id FROM runs ORDER BY started")]
+    assert len(runs) >= 1
+    for name in ("b.html", "b.md", "b.tex", "b.csv"):
+        judge("score", "garage", "--part", "eligibility", "--partial", *both, "-o", name)
+    page = (tmp_path / "b.html").read_text("utf-8")
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert "<script" not in (tmp_path / "b.md").read_text("utf-8")
+    assert r"\textless{}script\textgreater{}" in (tmp_path / "b.tex").read_text("utf-8")
+    lines = list(csv.DictReader(io.StringIO((tmp_path / "b.csv").read_text("utf-8"))))
+    assert {line["contender"] for line in lines} == {"poor", f"'{evil}"}
+
+
+@pytest.mark.real
+@pytest.mark.usefixtures("study")
+def test_the_latex_compiles(judge: Judge, tmp_path: Path) -> None:
+    pdflatex = require("pdflatex")
+    label()
+    judge("score", "garage", "--part", "eligibility", "--system", "all", "-o", "b.tex")
+    (tmp_path / "d.tex").write_text(
+        "\\documentclass{article}\\usepackage{booktabs,graphicx}\\begin{document}\\input{b.tex}\\end{document}"
+    )
+    command = [str(pdflatex), "-interaction=nonstopmode", "-halt-on-error", "d.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout[-500:]
+
+
+@pytest.mark.usefixtures("study")
+def test_what_does_not_go_together_is_refused_before_anything_is_read(judge: Judge, tmp_path: Path) -> None:
+    label()
+    part = ("score", "garage", "--part", "eligibility")
+    assert "each named once" in judge(*part, "--system", "good", "--system", "good", code=2).err
+    assert "several answers fit" not in judge(*part, "--system", "good").err
+    assert "-o writes a leaderboard" in judge(*part, "--system", "good", "-o", "b.md", code=2).err
+    assert "ends with one of" in judge(*part, "--system", "all", "-o", "b.docx", code=2).err
+    assert "there is no folder" in judge(*part, "--system", "all", "-o", "no/b.md", code=1).err
+    assert "one axis" in judge(*part, "--system", "all", "--judges", "each", "-m", "a", "-m", "b", code=2).err
+    assert "several judges" in judge(*part, "--judges", "each", "-m", "a", code=2).err
+    assert "no answers of that system" in judge(*part, "--system", "good", "--system", "nobody", code=2).err
+    assert not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.usefixtures("study")
+def test_missing_labels_of_all_systems_are_told_at_once(judge: Judge) -> None:
+    give("eligibility", {unit(n, "good"): "No Issues" for n in range(N)})
+    done = judge("score", "garage", "--part", "eligibility", "--system", "all", code=1)
+    assert len([line for line in done.out.splitlines() if line.startswith("judge run eligibility")]) == 2
+
+
+def test_rankings_are_the_systems_of_retrieval(judge: Judge, tmp_path: Path) -> None:
+    (tmp_path / "topics.tsv").write_text("".join(f"{q}\tquery {q}\n" for q in range(6)))
+    (tmp_path / "docs.tsv").write_text("a\tone\nb\ttwo\n")
+    (tmp_path / "qrels.txt").write_text("".join(f"{q} 0 a 1\n{q} 0 b 0\n" for q in range(6)))
+    judge("items", "import", "trec", "topics.tsv", "docs.tsv", "qrels.txt")
+    for name, order in (("up", "ab"), ("down", "ba")):
+        lines = [f"{q} Q0 {d} {r} {-r} {name}" for q in range(6) for r, d in enumerate(order, 1)]
+        (tmp_path / f"{name}.run").write_text("\n".join(lines))
+    judge("rankings", "import", "--stage", "retrieve", "up.run", "down.run")
+    found = json.loads(judge("score", "retrieval", "--k", "1", "--system", "all", "--json").out)
+    [row] = [r for r in found["rows"] if r["measure"] == "precision@1[gold]"]
+    assert {c["contender"]: (c["shared"]["value"], c["mark"]) for c in row["cells"]} == {
+        "up": (1.0, "best"),
+        "down": (0.0, "worse"),
+    }
+    # Six questions, each with the same difference: the sign test's 2^(1-6).
+    assert next(c["p"] for c in row["cells"] if c["contender"] == "down") == pytest.approx(2**-5)
