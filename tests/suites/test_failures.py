@@ -121,10 +121,14 @@ def test_claims_without_a_ranking_are_in_no_drop_on_the_same_claims(judge: Judge
 
 
 @pytest.mark.parametrize("command", [("score", "garage"), ("suite", "garage", "-m", "scripted/hash")])
-def test_two_systems_are_refused(judge: Judge, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_what_is_given_twice_is_never_silently_the_last(
+    judge: Judge, tmp_path: Path, command: tuple[str, ...]
+) -> None:
     garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION"]])
-    told = judge(*command, "--system", "a", "--system", "b", code=2).err
-    assert "--system is given 2 times (a, b)" in told
+    told = judge(*command, "--system", "a", "--system", "b", code=None).err
+    # The score makes a leaderboard of several systems (here it lacks the answers of both), a suite runs for one.
+    assert ("--system is given 2 times (a, b)" in told) == (command[0] == "suite")
+    assert ("a has 1 items" in told and "b has 1 items" in told) == (command[0] == "score")
     assert "--condition is given" in judge(*command, "--condition", "a", "--condition", "b", code=2).err
 
 
