@@ -9,10 +9,12 @@ import csv
 import io
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from sqlite3 import DatabaseError, IntegrityError
 from typing import Any, TypeVar
 
 import click
@@ -94,6 +96,8 @@ class Command(click.Group):
         if os.environ.get("JUDGE_DEBUG") == "1":
             traceback.print_exc()
         code, told = Exit.ERROR, f"unexpected {type(error).__name__}: {error} (JUDGE_DEBUG=1 shows where)"
+        if isinstance(error, DatabaseError) and not isinstance(error, IntegrityError):
+            told = f"the study cannot be read: {error}; go back to a copy of it, or try SQLite's .recover"
         if isinstance(error, AdjudgeError):
             code, told = error.exit_code, str(error)
         elif isinstance(error, OSError):
@@ -114,6 +118,19 @@ def _drop_stdout() -> None:
 def visible(text: str) -> str:
     """Text that a terminal shows and does not obey: control and direction characters as escapes."""
     return text.translate(_VISIBLE)
+
+
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+
+
+def csv_cell(value: Any) -> Any:
+    """A cell that no spreadsheet runs and no terminal obeys: an apostrophe before = + - @ (not before a number),
+    control characters as escapes."""
+    if not isinstance(value, str):
+        return value
+    shown = visible(value)
+    return f"'{shown}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else shown
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
@@ -168,7 +185,7 @@ def emit_rows(
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows([[_cell(r.get(c)) for c in columns] for r in rows])
+        writer.writerows([[csv_cell(_cell(r.get(c))) for c in columns] for r in rows])
         sys.stdout.write(out.getvalue())
     else:
         print(table(columns, [[r.get(c) for c in columns] for r in rows]))

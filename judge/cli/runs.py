@@ -13,6 +13,7 @@ from typing import IO, Any
 import click
 
 from judge.console import (
+    csv_cell,
     db_option,
     emit_json,
     emit_rows,
@@ -216,7 +217,7 @@ def _formatted(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> 
     head = [*COLUMNS, *(name for f in fields for name in (f, f"{f}.distribution"))]
     for cells in itertools.chain([head], (_cells(row, fields) for row in rows)):
         line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(cells)
+        csv.writer(line, lineterminator="\n").writerow([csv_cell(cell) for cell in cells])
         yield line.getvalue()
 
 

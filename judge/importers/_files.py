@@ -11,7 +11,6 @@ import codecs
 import csv
 import gzip
 import io
-import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from typing import IO, Any, cast
 import ijson
 
 from judge.errors import BadInput
+from judge.importers._json import Shallow, loads
 from judge.importers.base import Bad, Row
 from judge.types import Item, Where
 
@@ -83,7 +83,7 @@ def json_lines(path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
             continue
         found = True
         try:
-            value = _loads(line)
+            value = loads(line)
         except (ValueError, RecursionError) as error:
             bad(BadInput(f"not UTF-8 JSON: {error}", path=str(path), line=number))
         else:
@@ -105,18 +105,6 @@ def _lines(path: Path, bad: Bad) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _loads(line: bytes) -> Any:
-    value = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
-    if b"\\u" in line:
-        # Half a surrogate pair is legal JSON but no text: SQLite and every provider refuse it.
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    return value
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
 def json_elements(path: Path, prefix: str = "item") -> Iterator[tuple[int, Any]]:
     """(1-based position, value) of the elements of the array at `prefix` of a JSON file.
 
@@ -134,10 +122,10 @@ def _parsed(path: Path, parse: Callable[[IO[bytes]], Iterable[Any]]) -> Iterator
     number = 0
     with opened(path) as handle:
         try:
-            for value in parse(handle):
+            for value in parse(cast("IO[bytes]", Shallow(handle, str(path)))):
                 number += 1
                 yield number, value
-        except (ijson.JSONError, UnicodeDecodeError) as error:
+        except (ijson.JSONError, ValueError) as error:
             first = str(error).split("\n")[0]
             reason = f"element {number + 1}: not UTF-8 JSON: {first}"
             raise BadInput(reason, path=str(path), line=number + 1) from error
@@ -153,7 +141,9 @@ def csv_records(path: Path, bad: Bad, need: Iterable[str] = ()) -> tuple[list[st
     _, header = next(rows, (0, []))
     if not header:
         raise BadInput("the file is empty", path=str(path))
-    for name in header:
+    for place, name in enumerate(header, 1):
+        if not name.strip():
+            raise BadInput(f"column {place} has no name", path=str(path), line=1)
         if header.count(name) > 1:
             raise BadInput("two columns have this name", path=str(path), line=1, field=name)
     for name in need:

@@ -42,10 +42,34 @@ def check_template(task: Task, where: str) -> None:
     if unused := sorted(inputs - used):
         raise TaskError(f"{where}: template: input '{unused[0]}' is declared and never shown")
     _refuse_unfencing(trees["unit"], inputs, where)
+    for tree in trees.values():
+        _refuse_endless(tree, where)
     for question in task.spec.questions:
         if len(question.labels) > len(CODES):
             raise TaskError(f"{where}: field '{question.field}' has more than {len(CODES)} labels")
     _try(task, where)
+
+
+def _refuse_endless(tree: nodes.Template, where: str) -> None:
+    """What a template is made of is small: loops go over the questions and their labels, nothing is multiplied.
+
+    A few nested loops over a range would else run for days before the first unit.
+    """
+    for loop in tree.find_all(nodes.For):
+        inner = list(loop.find_all(nodes.For))
+        small = isinstance(loop.iter, nodes.Name | nodes.Getattr | nodes.Getitem | nodes.List | nodes.Tuple)
+        if loop.recursive or not small or any(list(n.find_all(nodes.For)) for n in inner):
+            raise TaskError(
+                f"{where}: template, line {loop.lineno}: a loop goes over the questions, their labels or a list "
+                "written out, two within each other at most"
+            )
+    for node in tree.find_all((nodes.Mul, nodes.Pow, nodes.Macro)):
+        raise TaskError(
+            f"{where}: template, line {node.lineno}: products, powers and macros are not for prompts"
+        )
+    for name in tree.find_all(nodes.Name):
+        if name.name in ("range", "lipsum"):
+            raise TaskError(f"{where}: template, line {name.lineno}: '{name.name}' is not for prompts")
 
 
 def _refuse_unfencing(tree: nodes.Template, inputs: set[str], where: str) -> None:

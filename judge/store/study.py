@@ -66,7 +66,7 @@ class Store:
         if not path.parent.is_dir():
             raise StudyError(f"{path}: the folder {path.parent} does not exist")
         with explained(path):
-            conn = _connect(path)
+            conn = _connect(path) if create or _is_writable(path) else _connect_read_only(path)
             try:
                 _prepare(conn, path)
             except BaseException:
@@ -170,6 +170,27 @@ def _connect(path: Path) -> sqlite3.Connection:
     return conn
 
 
+def _is_writable(path: Path) -> bool:
+    """Whether the study and its folder, where SQLite keeps its log, take changes."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _connect_read_only(path: Path) -> sqlite3.Connection:
+    """A connection that shows and never writes: nobody can change what nobody can write.
+
+    Raises StudyError when the last changes are still in the log, which cannot be taken up there.
+    """
+    log = path.with_name(path.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        raise StudyError(
+            f"{path}: its last changes are in {log.name}, which cannot be taken up here; copy both elsewhere"
+        )
+    uri = f"{path.absolute().as_uri()}?immutable=1"
+    conn = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    conn.execute("PRAGMA query_only = ON")
+    return conn
+
+
 def _prepare(conn: sqlite3.Connection, path: Path) -> None:
     # One look at the tables: another process may be making this very study at the same time.
     tables = [row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -177,6 +198,12 @@ def _prepare(conn: sqlite3.Connection, path: Path) -> None:
         raise StudyError(f"{path}: an SQLite file, but no study (it has a table '{tables[0]}')")
     if newer := migrations.unknown(conn):
         raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade to read it")
+    if conn.execute("PRAGMA query_only").fetchone()[0]:
+        if not migrations.is_current(conn):
+            raise StudyError(
+                f"{path}: made by an older adjudge, on a disk that cannot be written; copy it elsewhere"
+            )
+        return
     conn.execute("PRAGMA journal_mode = WAL")
     if not migrations.is_current(conn):
         migrations.migrate(conn)
@@ -203,6 +230,6 @@ def explained(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as e:
         if "not a database" in str(e):
             raise StudyError(f"{path}: {e}; name the study with -d (judge items import makes one)") from e
-        if "malformed" in str(e):
+        if "malformed" in str(e) or "corrupt" in str(e):
             raise StudyError(f"{path}: {e}; go back to a copy of the study, or try SQLite's .recover") from e
         raise

@@ -181,3 +181,19 @@ def test_where_an_export_can_go(judge: Judge, tmp_path: Path) -> None:
     assert target.read_text("utf-8").count("\n") == 4
     judge("runs", "export", "-o", "/dev/null")
     assert Path("/dev/null").is_char_device(), "and a device too"
+
+
+def test_a_spreadsheet_does_not_run_what_a_model_writes(judge: Judge, tmp_path: Path) -> None:
+    """Formulas get an apostrophe, control characters are escaped; numbers and JSON lines stay as they are."""
+    replies = [
+        ("satellite", "=HYPERLINK(1)"),
+        ("Mars", "\x1b[31mred\x1b[0m"),
+        ("South", "-1.5"),
+        ("", "@SUM(A1)"),
+    ]
+    words = ["-m", "scripted/file", "--option", f"script={script(tmp_path / 'f.jsonl', replies)}"]
+    judge("run", "stance", *words, code=4)
+    rows = list(csv.DictReader(judge("runs", "export", "--format", "csv").out.splitlines()))
+    assert [row["reply"] for row in rows] == ["'=HYPERLINK(1)", "\\x1b[31mred\\x1b[0m", "-1.5", "'@SUM(A1)"]
+    lines = judge("runs", "export").out.splitlines()
+    assert [json.loads(line)["reply"] for line in lines] == [reply for _, reply in replies]

@@ -400,3 +400,18 @@ def test_the_schema_of_other_levels_and_of_a_rationale() -> None:
     assert schema["properties"]["why"] == {"type": "string"}
     assert list(answer_schema(task({**front, "rationale": "after"}))["properties"])[-1] == "rationale"
     assert schema["required"] == ["rationale", "stance", "score", "why"]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}",
+        "{% set r = range(99999) %}{% for a in r %}{% for b in r %}x{% endfor %}{% endfor %}",
+        "{% for a in 'a' * 999999 %}x{% endfor %}",
+        "{% for a in [1, 2] %}{% for b in [1, 2] %}{% for c in [1, 2] %}x{% endfor %}{% endfor %}{% endfor %}",
+        "{% macro m(n) %}{{ m(n) }}{{ m(n) }}{% endmacro %}{{ m(1) }}",
+    ],
+)
+def test_a_template_that_would_not_end_is_refused_before_it_is_tried(loop: str) -> None:
+    with pytest.raises(TaskError, match="template, line"):
+        task(None, BODY.replace("{{ claim }}", loop + "{{ claim }}"))

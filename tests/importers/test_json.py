@@ -1,0 +1,96 @@
+"""JSON that is legal for many readers and no data set: refused with its place, in little memory."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.errors import BadInput
+from judge.importers._files import csv_records, json_records
+from judge.importers._json import DEEPEST, Shallow
+from tests.real import ROOT
+
+CODE = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+from pathlib import Path
+from judge.errors import BadInput
+from judge.importers._files import json_records
+try:
+    list(json_records(Path(sys.argv[1]), print).rows)
+except BadInput as e:
+    print(e)
+"""
+
+
+def test_a_hundred_thousand_brackets_need_no_gigabytes(tmp_path: Path) -> None:
+    """It took 22 GB: the parser kept the whole path of each of them. Here it has 2 GB."""
+    path = tmp_path / "deep.json"
+    path.write_text("[" * 100_000)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, str(path)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert f"{path}: lists and objects nested over {DEEPEST} deep" in done.stdout
+
+
+@given(
+    st.recursive(
+        st.text('ab"\\[]{}é\n'),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    ),
+    st.integers(1, 7),
+)
+def test_brackets_in_texts_are_not_counted_wherever_the_bytes_are_cut(value: object, size: int) -> None:
+    """Written out, read in pieces of a few bytes: at the end nothing is open."""
+    for data in (json.dumps(value).encode(), json.dumps(value, ensure_ascii=False).encode()):
+        shallow = Shallow(io.BytesIO(data), "x")
+        read = b""
+        while piece := shallow.read(size):
+            read += piece
+        assert read == data
+        assert (shallow._depth, shallow._in_string) == (0, False)
+
+
+def test_the_depth_is_that_of_open_brackets(tmp_path: Path) -> None:
+    for opened, deep in ((DEEPEST, False), (DEEPEST + 1, True)):
+        path = tmp_path / "x.json"
+        path.write_text("[" * opened + "]" * opened)
+        if deep:
+            with pytest.raises(BadInput, match="nested over"):
+                list(json_records(path, lambda e: None).rows)
+        else:
+            assert list(json_records(path, lambda e: None).rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"id": "a", "id": "b"}', "'id' stands twice"),
+        ('{"id": {"x": 1, "x": 1}}', "'x' stands twice"),
+        ('{"": "a"}', "without a name"),
+        ('{"score": 1e400}', ""),
+        ('{"score": ' + "9" * 400 + ".5}", ""),
+    ],
+)
+def test_what_only_some_readers_take(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(f'{{"id": "1"}}\n{text}\n')
+    told: list[BadInput] = []
+    assert len(list(json_records(path, told.append).rows)) == 1
+    assert len(told) == 1
+    assert said in str(told[0])
+    assert f"{path}:2" in str(told[0])
+
+
+def test_a_column_without_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("id,,claim\n1,2,3\n")
+    with pytest.raises(BadInput, match="column 2 has no name"):
+        csv_records(path, lambda e: None)
