@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.helpers import process, write_rows
+from tests.cli.helpers import Done, write_rows
 from tests.loopback.process import ServerProcess
 from tests.store.helpers import import_jsonl
 
@@ -19,9 +19,19 @@ SECRETS = (KEY, USER, PASSWORD, "canary", base64.b64encode(f"{USER}:{PASSWORD}".
 KEYS = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
 
 
+Judge = Callable[..., Done]
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch, no_way_out: None) -> None:
+    """Keys in the environment."""
+    for name, key in KEYS.items():
+        monkeypatch.setenv(name, key)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a study."""
+    """A folder with a study: the one that the command runs in."""
     import_jsonl(tmp_path / "study.db", write_rows(tmp_path / "pairs.jsonl"))
     return tmp_path
 
@@ -54,47 +64,51 @@ def with_password(url: str) -> str:
 
 @pytest.mark.parametrize("vendor", ["openai", "anthropic"])
 @pytest.mark.parametrize("words", [["run", "stance", "-m"], ["models", "check"]], ids=["run", "check"])
-def test_a_server_that_is_not_there(folder: Path, vendor: str, words: list[str]) -> None:
+def test_a_server_that_is_not_there(judge: Judge, folder: Path, vendor: str, words: list[str]) -> None:
     url = with_password(f"http://127.0.0.1:{unused_port()}/v1")
-    done = process(*words, f"{vendor}/m", "--base-url", url, cwd=folder, code=3, env=KEYS)
-    assert "127.0.0.1" in done.stderr
-    assert_nowhere(folder, done.stdout, done.stderr)
+    done = judge(*words, f"{vendor}/m", "--base-url", url, code=3)
+    assert "127.0.0.1" in done.err
+    assert_nowhere(folder, done.out, done.err)
 
 
-def test_a_run_with_a_password_in_its_address(folder: Path, server: ServerProcess) -> None:
+def test_a_run_with_a_password_in_its_address(judge: Judge, folder: Path, server: ServerProcess) -> None:
     url = with_password(server.url)
     words = ["run", "stance", "-m", "openai/m", "--base-url", url, "--answers", "json"]
-    done = process(*words, cwd=folder, env=KEYS)
-    shown = process("runs", "show", cwd=folder)
-    listed = process("runs", "list", "--json", cwd=folder)
-    exported = process("runs", "export", cwd=folder)
-    assert server.url.rstrip("/") in shown.stdout, "the address itself is kept"
-    assert_nowhere(folder, done.stdout, done.stderr, shown.stdout, listed.stdout, exported.stdout)
+    done = judge(*words)
+    shown = judge("runs", "show")
+    listed = judge("runs", "list", "--json")
+    exported = judge("runs", "export")
+    assert server.url.rstrip("/") in shown.out, "the address itself is kept"
+    assert_nowhere(folder, done.out, done.err, shown.out, listed.out, exported.out)
 
 
-def test_the_line_to_resume_does_not_repeat_a_password(folder: Path, server: ServerProcess) -> None:
+def test_the_line_to_resume_does_not_repeat_a_password(
+    judge: Judge, folder: Path, server: ServerProcess
+) -> None:
     words = ["run", "stance", "-m", "openai/m", "--base-url", with_password(server.url), "--answers", "json"]
-    done = process(*words, "--max-tokens", "1", cwd=folder, code=4, env=KEYS)
-    assert "to resume: the same command" in done.stderr
-    assert_nowhere(folder, done.stdout, done.stderr)
+    done = judge(*words, "--max-tokens", "1", code=4)
+    assert "to resume: the same command" in done.err
+    assert_nowhere(folder, done.out, done.err)
     equals = [w for w in words if w != "--base-url" and "://" not in w] + [f"--base-url={words[5]}"]
-    done = process(*equals, "--max-tokens", "1", cwd=folder, code=4, env=KEYS)
-    assert_nowhere(folder, done.stdout, done.stderr)
+    done = judge(*equals, "--max-tokens", "1", code=4)
+    assert_nowhere(folder, done.out, done.err)
 
 
-def test_a_key_that_is_refused_is_not_repeated(folder: Path) -> None:
+def test_a_key_that_is_refused_is_not_repeated(
+    judge: Judge, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Like the real ones, the server puts the key it was given into its answer.
-    wrong = {"OPENAI_API_KEY": "sk-canary-wrong"}
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-wrong")
     with ServerProcess("openai", "--key", KEY) as strict:
         words = ["openai/m", "--base-url", strict.url]
-        done = process("run", "stance", "-m", *words, cwd=folder, code=3, env=wrong)
-        checked = process("models", "check", *words, cwd=folder, code=3, env=wrong)
-    assert "OPENAI_API_KEY" in done.stderr
-    assert_nowhere(folder, done.stdout, done.stderr, checked.stdout, checked.stderr)
+        done = judge("run", "stance", "-m", *words, code=3)
+        checked = judge("models", "check", *words, code=3)
+    assert "OPENAI_API_KEY" in done.err
+    assert_nowhere(folder, done.out, done.err, checked.out, checked.err)
 
 
-def test_a_dry_run_and_the_listings_do_not_show_them(folder: Path) -> None:
+def test_a_dry_run_and_the_listings_do_not_show_them(judge: Judge, folder: Path) -> None:
     url = with_password("http://127.0.0.1:9/v1")
-    dry = process("run", "stance", "-m", "openai/m", "--base-url", url, "--dry-run", cwd=folder, env=KEYS)
-    models = process("models", "list", "--json", cwd=folder, env=KEYS)
-    assert_nowhere(folder, dry.stdout, dry.stderr, models.stdout, models.stderr)
+    dry = judge("run", "stance", "-m", "openai/m", "--base-url", url, "--dry-run")
+    models = judge("models", "list", "--json")
+    assert_nowhere(folder, dry.out, dry.err, models.out, models.err)
