@@ -60,7 +60,13 @@ def generate(task_name: str, model: str, **options: Any) -> int:
         )
         system = options["system"] or plan.model
         check(plan.task, system, context.name)
-        generation = Generation(plan, system, context.name, contexts.contexts(store, context))
+        passages = contexts.contexts(store, context)
+        if options["examples"]:
+            from judge.runner.examples import showing
+
+            task = showing(store, plan.task, options["examples"].split(","), passages)
+            plan = dataclasses.replace(plan, task=task)
+        generation = Generation(plan, system, context.name, passages)
         if options["dry_run"]:
             return dry_run(store, generation.with_contexts(), provider, options["as_json"])
         with store.run_lock(f"{plan.task.name} {plan.model} {context.name} {system}"):

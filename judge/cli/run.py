@@ -41,6 +41,11 @@ STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
     "--relevant",
     help="For tasks about relevant passages: answer, answer+related, marked, or RUN:answer by a judge's run.",
 )
+@click.option(
+    "--examples",
+    metavar="ITEM,ITEM",
+    help="Show these items of the study, with their gold labels, as few-shot examples; they are not asked about.",
+)
 @click.option("--repeats", default=1, show_default=True, type=click.IntRange(1), help="Ask this often.")
 @click.option(
     "--concurrency", default=64, show_default=True, type=click.IntRange(1), help="Most calls at once."
@@ -116,6 +121,11 @@ def run(task_name: str, model: str, **options: Any) -> int:
     settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
     provider = base.get(model, settings)
     with Store.open(options["db"], create=False) as store:
+        if options["examples"]:
+            from judge.runner.examples import showing
+
+            task = showing(store, plan.task, options["examples"].split(","))
+            plan = dataclasses.replace(plan, task=task)
         if options["relevant"]:
             plan = with_relevant(store, plan, options["relevant"])
         if options["dry_run"]:

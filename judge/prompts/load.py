@@ -46,7 +46,7 @@ class Task:
         if self.spec.rationale != self.declared.rationale:
             found["rationale"] = self.spec.rationale
         if self.spec.examples != self.declared.examples:
-            found["examples"] = [example.item_id for example in self.spec.examples]
+            found["examples"] = ",".join(str(example.item_id) for example in self.spec.examples)
         return found
 
     def thinking(self, rationale: str | None) -> Task:

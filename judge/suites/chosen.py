@@ -11,7 +11,7 @@ from judge.store.export import find_run
 from judge.store.study import Store
 from judge.types import Json
 
-OWN = ("context", "system", "relevant")
+OWN = ("context", "system", "relevant", "examples")
 """What makes a run one of its own beside task, model and sampling: a run with other values serves another purpose."""
 
 
@@ -28,7 +28,7 @@ class Run:
     """What it was asked for beside labels: none, before or after; None for a task that asks for text."""
 
     def serves(self, own: Mapping[str, str]) -> bool:
-        """Made for this: the same context and system of generated answers, the same relevant passages."""
+        """Made for this: the same context and system of generated answers, the same relevant passages and examples."""
         return all(self.options.get(name) == own.get(name) for name in OWN)
 
 

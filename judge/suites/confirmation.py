@@ -108,28 +108,48 @@ def _listed(study: Study, pairs: pd.DataFrame) -> pd.DataFrame | None:
     name = _ranking(study)
     if name is None:
         return None
-    k = study.numbers("k")[0]
+    depth = _depths(study)
+    within = " OR ".join(f"(r.stage = {quoted(stage)} AND r.rank <= {k})" for stage, k in depth.items())
     query = (
         "SELECT r.item_id, r.stage, r.rank, p.content_sha, min(o.passage_id) "
-        f"{LISTED} WHERE r.name = ? AND r.rank <= ? AND r.item_id IN (SELECT item_id FROM unit_texts "
+        f"{LISTED} WHERE r.name = ? AND ({within}) AND r.item_id IN (SELECT item_id FROM unit_texts "
         f"WHERE kind = 'item' AND {study.scope}) GROUP BY r.item_id, r.stage, r.rank ORDER BY r.item_id, r.rank"
     )
-    found = frame(study.store.conn, query, [name, k], "claim_id stage rank_n document own")
+    found = frame(study.store.conn, query, [name], "claim_id stage rank_n document own")
     found = found.rename(columns={"rank_n": "rank"})
+    if found.empty:
+        raise UsageError(f"ranking '{name}' has no list at the stages of --k: {', '.join(depth)}")
     found = found[found["claim_id"].isin([*pairs["original"], *pairs["counter"]])].reset_index(drop=True)
     for stage in _stages(found):
         alone = found[(found["stage"] == stage) & found["own"].isna()]
         if len(alone):
             told = f"{len(alone)} passages in the lists of '{name}' ({stage}) are of other items: no unit yet"
-            study.need(Step("attach", told, ranking=(name, stage), k=k, dataset=study.dataset))
-    only = f"passage_id IN (SELECT o.passage_id {LISTED} WHERE r.name = {quoted(name)} AND r.rank <= {k})"
+            study.need(Step("attach", told, ranking=(name, stage), k=depth[stage], dataset=study.dataset))
+    only = f"passage_id IN (SELECT o.passage_id {LISTED} WHERE r.name = {quoted(name)} AND ({within}))"
     stances = study.labels("stance", only=only, columns="passage_id", together="item_id")
     by_passage = stances.set_index("passage_id")
     found["label"] = by_passage["label"].reindex(found["own"]).to_numpy(dtype=object)
     status = by_passage["status"].reindex(found["own"]).to_numpy(dtype=object)
     found["status"] = pd.Series(status, dtype=object).where(pd.notna(status), NOT_JUDGED).to_numpy()
     found["label"] = found["label"].where(found["label"].notna(), None)
-    study.note(f"ranking {name}, the first {k} of each list; stages: {', '.join(_stages(found))}")
+    shown = ", ".join(f"{stage} (first {depth[stage]})" for stage in _stages(found))
+    study.note(f"ranking {name}; stages: {shown}")
+    return found
+
+
+def _depths(study: Study) -> dict[str, int]:
+    """How many passages of each stage's lists count: --k 10 for all, or retrieve=100,rerank=20,top-k=5."""
+    text = study.option("k")
+    if "=" not in text:
+        return dict.fromkeys(STAGES, study.numbers("k")[0])
+    found = {}
+    for word in text.split(","):
+        stage, _, k = word.strip().partition("=")
+        if stage not in STAGES or not k.isdecimal() or int(k) < 1:
+            raise UsageError(
+                f"--k is a number from 1, or STAGE=NUMBER of {', '.join(STAGES)}, not '{word.strip()}'"
+            )
+        found[stage] = int(k)
     return found
 
 
@@ -286,7 +306,7 @@ PAPER = Paper(
         Part("answers", ("confirmation",), "CBR: both answers support their own claim"),
     ),
     options=(
-        Option("k", "10", "The first K of each list."),
+        Option("k", "10", "The first K of each list, or of each stage: retrieve=100,rerank=20,top-k=5."),
         Option("ranking", "", "The ranking, when there are several; all its stages are read."),
         Option(
             "context",

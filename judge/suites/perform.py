@@ -10,6 +10,7 @@ from judge.errors import AdjudgeError, UsageError
 from judge.prompts import Task, load_task
 from judge.providers.base import Provider
 from judge.runner import Live, Plan, Report, contexts, run_task
+from judge.runner.examples import showing
 from judge.runner.generate import Generation, generate
 from judge.runner.relevant import relevant
 from judge.store.answers import add_claims
@@ -101,6 +102,8 @@ async def _perform(
         found = relevant(store, step.relevant)
         chosen = replace(own.selection, relevant=found.passages)
         own = replace(own, selection=chosen, extra={**own.extra, "relevant": found.name})
+    if step.examples is not None and step.kind == "run":
+        own = replace(own, task=showing(store, task, step.examples.split(",")))
     progress = watch()
     try:
         if step.kind == "run":
@@ -113,7 +116,10 @@ async def _perform(
             stage=step.ranking[1] if step.ranking else None,
         )
         system = step.system or plan.model
-        made = Generation(own, system, given.name, contexts.contexts(store, given))
+        passages = contexts.contexts(store, given)
+        if step.examples is not None:
+            own = replace(own, task=showing(store, task, step.examples.split(","), passages))
+        made = Generation(own, system, given.name, passages)
         with store.run_lock(f"{task.name} {plan.model} {given.name} {system}"):
             report, kept = await generate(store, made, provider, progress)
         problems += kept.problems

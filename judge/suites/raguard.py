@@ -37,7 +37,7 @@ def read(study: Study) -> list[Score]:
     ranking = None
     if study.part("rag") or study.part("retrieval"):
         ranking = study.ranking(study.option("ranking") or None, study.option("stage") or None)
-    tables = _answers(study, ranking)
+    tables = _answers(study, ranking, _examples(study, gold))
     study.check()
     documents = _documents(study, exam, gold) if judged and exam is not None else _gold_documents(study)
     scores: list[Score] = []
@@ -50,20 +50,53 @@ def read(study: Study) -> list[Score]:
     return scores
 
 
-def _answers(study: Study, ranking: tuple[str, str] | None) -> dict[str, pd.DataFrame]:
+FEW = 20
+"""With fewer claims than this, two of them are worth more as rows than as examples."""
+
+
+def _examples(study: Study, gold: pd.Series) -> str:
+    """One true and one false claim that are shown with every question and left out of the scores (section 4.1)."""
+    asked = study.option("examples")
+    if asked not in ("auto", "none"):
+        return asked
+    if asked == "none" or not (study.part("zero") or study.part("rag") or study.part("oracle")):
+        return ""
+    every = study.gold("claim_verdict", everywhere=True)
+    train = study.meta("split", everywhere=True)
+    kept = every[every.index.isin(train[train.isin(["train", "training"])].index)]
+    if not len(kept) and len(every) < FEW:
+        study.note(
+            f"{len(every)} claims are too few to take examples from: asked without any (--examples ID,ID)"
+        )
+        return ""
+    chosen = kept if len(kept) else every
+    owning = set(study.passages(everywhere=True)["item_id"])
+    picked = []
+    for verdict in ("true", "false"):
+        fit = [str(item) for item in chosen[chosen == verdict].index if item in owning]
+        if not fit:
+            study.note(f"no {verdict} claim with a document to take as an example: asked without any")
+            return ""
+        picked.append(min(fit))
+    study.note(f"two-shot: {' and '.join(picked)} are shown with every question and are no rows")
+    return ",".join(picked)
+
+
+def _answers(study: Study, ranking: tuple[str, str] | None, examples: str) -> dict[str, pd.DataFrame]:
     """What the system answered in each condition, by its name in `judge.scores.raguard`."""
     found = {}
     if study.part("zero") or study.part("rag") or study.part("oracle"):
-        found["none"] = study.generated("verdict", "none")
+        found["none"] = study.generated("verdict", "none", examples=examples)
     if study.part("rag") and ranking is not None:
         for k in study.numbers("k"):
-            found[f"top:{k}"] = study.generated("verdict", f"top:{k}", ranking)
+            found[f"top:{k}"] = study.generated("verdict", f"top:{k}", ranking, examples=examples)
     if study.part("oracle"):
         found["oracle"] = study.labels(
             "verdict_document",
             only=_HAS_ROLE,
             columns="passage_id",
             models=study.of_system("verdict_document"),
+            own={"examples": examples} if examples else {},
         )
     return found
 
@@ -183,6 +216,11 @@ PAPER = Paper(
     ),
     options=(
         Option("k", "1,5", "How many retrieved documents are given, as 1,5."),
+        Option(
+            "examples",
+            "auto",
+            "Claims shown with every question, as ID,ID; auto: a true and a false one, of the training part if there is one; none.",
+        ),
         Option("outside", "wrong", "An answer outside the options, or not readable.", ("wrong", "unscored")),
         Option("relevant", "associated", "What a retriever should find.", ("associated", "supporting")),
         Option("roles", "gold", "Whose roles of documents: gold, or a judge's exam.", ("gold", "judge")),

@@ -156,12 +156,16 @@ class Rows:
         found = frame(self.store.conn, query, [], "item_id value")
         return pd.Series(found["value"].to_numpy(), index=pd.Index(found["item_id"].to_numpy(), dtype=object))
 
-    def meta(self, key: str, of: str = "items") -> pd.Series:
-        """A value of the meta of items (or passages) by its id; lists and objects as JSON text."""
+    def meta(self, key: str, of: str = "items", *, everywhere: bool = False) -> pd.Series:
+        """A value of the meta of items (or passages) by its id; lists and objects as JSON text.
+
+        `everywhere`: of the whole data set.
+        """
         name = of.removesuffix("s") + "_id"
         query = (
             f"SELECT x.{name}, json_extract(x.meta, ?) FROM {of} AS x JOIN items AS i ON i.item_id = x.item_id "
-            f"WHERE i.item_id IN (SELECT item_id FROM unit_texts WHERE kind = 'item' AND {self.scope})"
+            "WHERE i.item_id IN (SELECT item_id FROM unit_texts WHERE kind = 'item' "
+            f"AND {self.data if everywhere else self.scope})"
         )
         found = frame(self.store.conn, query, [f'$."{key}"'], f"{name} value")
         return pd.Series(found["value"].to_numpy(), index=pd.Index(found[name].to_numpy(), dtype=object))

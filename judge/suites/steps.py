@@ -38,6 +38,8 @@ class Step:
     k: int | None = None
     relevant: str | None = None
     """Which passages count as relevant, for tasks that show them (see `judge.runner.relevant`)."""
+    examples: str | None = None
+    """Items that are shown as few-shot examples, with a comma between them."""
     options: Mapping[str, Json] = field(default_factory=dict, compare=False)
     """Options of the run that this goes on with; none for a new one."""
 
@@ -64,6 +66,8 @@ class Step:
             words += ["--system", self.system]
         if self.relevant is not None:
             words += ["--relevant", self.relevant]
+        if self.examples is not None:
+            words += ["--examples", self.examples]
         if self.where:
             words += ["--where", self.where]
         return [*words, *_flags(self.options), "-d", db]

@@ -142,19 +142,22 @@ class Study(Reading):
         *,
         only: str = "",
         system: str | None = None,
+        examples: str = "",
     ) -> pd.DataFrame:
         """unit_id, item_id, question_id, label, status of each item: what the system under test answered.
 
         Of a run of `judge answers generate` under this context, with what was refused or not readable; else of
         imported answers under this condition. Items that there is nothing to give to are not judged; the others
-        without an answer make a step. `only`: a condition on `unit_texts`.
+        without an answer make a step. `only`: a condition on `unit_texts`; `examples`: items that are shown with
+        every question, and are no rows.
         """
         system = system or self.tested()
         given = contexts.parse(
             self.store, context, ranking=(ranking or (None,))[0], stage=(ranking or (None, None))[1]
         )
-        own = {"context": given.name, "system": system}
+        own = {"context": given.name, "system": system, **({"examples": examples} if examples else {})}
         items = self._units("item", only, "n item_id question_id")
+        items = items[~items["item_id"].isin(examples.split(","))].reset_index(drop=True)
         runs = [run for run in self.runs if run.task_id == task and run.serves(own)]
         runs = [run for run in self.pinned if run in runs] or runs
         loaded = self._task(task, own)
@@ -198,6 +201,7 @@ class Study(Reading):
                         system,
                         context,
                         ranking,
+                        examples=examples or None,
                         options=run.options if run else {},
                     )
                 )
@@ -285,6 +289,7 @@ class Study(Reading):
         names = "n item_id question_id" + (" answer_id" if loaded.spec.unit in PARTS else "")
         units = self._units(loaded.spec.unit, where, f"{names} {columns}".strip())
         examples = [e.item_id for e in loaded.spec.examples if e.item_id]
+        examples += (own or {}).get("examples", "").split(",")
         if examples:
             units = units[~units["item_id"].isin(examples)].reset_index(drop=True)
         asked = tuple(models) if models is not None else self.asked.models
@@ -393,6 +398,7 @@ class Study(Reading):
                     f"{where} AND {self.scope}" if where else self.scope,
                     model,
                     relevant=own.get("relevant"),
+                    examples=own.get("examples"),
                     options=run.options if run else {},
                 )
             )

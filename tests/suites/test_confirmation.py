@@ -228,3 +228,17 @@ def test_what_cannot_be_asked_for(
 def test_a_data_set_without_pairs(judge: Judge, tmp_path: Path) -> None:
     judge("items", "import", "jsonl", write_jsonl(tmp_path / "d.jsonl", [{"id": "1", "claim": "x"}]))
     assert "no pairs" in judge("score", "confirmation", code=2).err
+
+
+def test_each_stage_has_its_own_depth(judge: Judge, study: None) -> None:
+    found = score(judge, "confirmation", "--part", "retrieval", "--k", "retrieve=1,rerank=2")
+    # retrieve@1: p1 support and support (|1 + 1 - 1| = 1), p2 support and refute (0): 0.5. rerank@2 as with all: 0.5.
+    assert found.value("cr[retrieve]") == 0.5 and found.value("cr[rerank]") == 0.5
+    # One passage a list at retrieve: the overlap of {a} and {a}, {e} and {e}; at rerank {a, c} and {a, b}, {e} and {e}.
+    assert found.value("overlap[retrieve]") == 1.0
+    assert found.value("overlap[rerank]") == pytest.approx((1 / 3 + 1) / 2)
+    assert "ranking own; stages: retrieve (first 1), rerank (first 2)" in found.document["notes"]
+    # A stage that is not named is not read.
+    assert "cr[rerank]" not in score(judge, "confirmation", "--part", "retrieval", "--k", "retrieve=1").names
+    told = judge("score", "confirmation", "--k", "retreive=1", code=2).err
+    assert "--k is a number from 1, or STAGE=NUMBER of retrieve, rerank, top-k, not 'retreive=1'" in told

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.formats import raguard
+from tests.formats import raguard, write_jsonl
 from tests.suites.helpers import Judge, answers, commands, give, score
 
 # Claims 1 true, 2 false, 3 false; documents 1 supporting, 2 misleading, 3 irrelevant (of claim 1), 4 irrelevant,
@@ -141,3 +141,40 @@ def test_without_gold_verdicts_there_is_no_score(judge: Judge, tmp_path: Path) -
     judge("items", "import", "jsonl", rows, "--dataset", "own")
     told = judge("score", "raguard", "--dataset", "own", code=1).err
     assert told == "judge: no item of 'own' has a gold label 'claim_verdict', which the scores rest on\n"
+
+
+def test_examples_are_training_claims_without_documents_where_there_are_none(
+    judge: Judge, tmp_path: Path
+) -> None:
+    parts = {"a": "train", "b": "train", "c": "test", "d": "test"}
+    rows = [
+        {
+            "id": name,
+            "claim": f"Claim {name}.",
+            "split": part,
+            "passages": [{"id": "p", "text": f"Text of {name}.", "gold": {"raguard.role": "supporting"}}],
+            "gold": {"claim_verdict": "true" if name in "ac" else "false"},
+        }
+        for name, part in parts.items()
+    ]
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "t.jsonl", rows), "--dataset", "t")
+    asked = ("raguard", "--dataset", "t", "-m", "scripted/first", "--part", "zero", "--part", "oracle")
+    lines = commands(judge, *asked)
+    assert all("--examples t:a,t:b" in line for line in lines) and len(lines) == 2
+    shown = []
+    for line in lines:
+        words = shlex.split(line)[1:]
+        shown.append(judge(*words, "--dry-run").out)
+        judge(*words)
+    # Without context the examples have no document; with one at a time each has its own.
+    assert "Claim a." in shown[0] and "Text of" not in shown[0] and "half true counts as true" in shown[0]
+    assert "Text of a." in shown[1] and "Text of b." in shown[1]
+    found = score(judge, *asked)
+    # c (true) and d (false) are left; the model always says true.
+    assert (found.value("accuracy_zero"), found["accuracy_zero"]["n_units"]) == (0.5, 2)
+    assert (found.value("accuracy_oracle"), found["accuracy_oracle"]["n_units"]) == (0.5, 2)
+    assert "two-shot: t:a and t:b are shown with every question and are no rows" in found.document["notes"]
+    # Without examples it is another run.
+    assert "--examples" not in " ".join(commands(judge, *asked, "--examples", "none", "--system", "other"))
+    told = judge("run", "verdict_document", "-m", "scripted/first", "--examples", "t:z", code=2).err
+    assert "--examples: no item 't:z'" in told

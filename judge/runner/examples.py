@@ -1,0 +1,73 @@
+"""Few-shot examples out of the study: labelled items that a run shows, and leaves out of what it asks.
+
+An example of a task on items has the context that the run gives the item (none, where it gives none); one of a task
+on passages the item's first passage that gold calls supporting, else its first one. What it answers is the gold
+label of the task's field, else the item's `claim_verdict`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from judge.errors import UsageError
+from judge.prompts.load import Task
+from judge.prompts.spec import Example
+from judge.store.study import Store
+from judge.types import GOLD
+
+VERDICT = "claim_verdict"
+_ROLE = "raguard.role"
+
+
+def showing(
+    store: Store, task: Task, items: Sequence[str], contexts: Mapping[str, Sequence[str]] | None = None
+) -> Task:
+    """The task with these items as its examples, in order; `contexts`: item -> the passages it is given.
+
+    Raises UsageError for an item that is not there, has no gold label that the task knows, or lacks an input.
+    """
+    return task.showing([_example(store, task, item, (contexts or {}).get(item, ())) for item in items])
+
+
+def _example(store: Store, task: Task, item: str, context: Sequence[str]) -> Example:
+    row = store.conn.execute("SELECT claim, question FROM items WHERE item_id = ?", [item]).fetchone()
+    if row is None:
+        raise UsageError(f"--examples: no item '{item}'; judge items list shows the ids")
+    inputs: dict[str, str | list[str] | dict[str, str]] = {
+        name: value for name, value in zip(("claim", "question"), row, strict=True) if value is not None
+    }
+    if task.spec.unit == "passage":
+        inputs["passage"] = _passage(store, item)
+    elif context:
+        inputs["context"] = [_text(store, passage) for passage in context]
+    field = task.spec.questions[0].field
+    answer = _gold(store, item, field) or _gold(store, item, VERDICT)
+    if len(task.spec.questions) != 1 or answer not in task.domain(field):
+        raise UsageError(f"--examples: '{item}' has no gold label that answers {task.name}")
+    shown = {name: value for name, value in inputs.items() if name in task.input_names}
+    if lacking := [name for name in task.required_inputs if name not in shown]:
+        raise UsageError(f"--examples: '{item}' lacks {', '.join(lacking)}, which {task.name} shows")
+    return Example(inputs=shown, answers={field: answer}, rationale="", item_id=item)
+
+
+def _passage(store: Store, item: str) -> str:
+    query = (
+        "SELECT p.text FROM passages AS p LEFT JOIN labels AS l ON l.unit_id = p.passage_id AND l.annotator_id = ? "
+        "AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 WHERE p.item_id = ? "
+        "ORDER BY coalesce(l.value = 'supporting', 0) DESC, p.position LIMIT 1"
+    )
+    row = store.conn.execute(query, [GOLD, _ROLE, item]).fetchone()
+    if row is None:
+        raise UsageError(f"--examples: '{item}' has no passage")
+    return str(row[0])
+
+
+def _text(store: Store, passage: str) -> str:
+    row = store.conn.execute("SELECT text FROM passages WHERE passage_id = ?", [passage]).fetchone()
+    return str(row[0])
+
+
+def _gold(store: Store, item: str, field: str) -> str | None:
+    query = "SELECT value FROM labels WHERE unit_id = ? AND annotator_id = ? AND field = ? AND layer = 'first' AND repeat = 0"
+    row = store.conn.execute(query, [item, GOLD, field]).fetchone()
+    return None if row is None else str(row[0])
