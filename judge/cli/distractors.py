@@ -38,6 +38,13 @@ SLOTS = click.option(
 )
 
 
+READINGS: dict[str, tuple[str, Reading]] = {
+    "paper": ("distractor", "entailed"),
+    "practice": ("distractor_apart", "not-entailed"),
+}
+"""Task, and what makes a question challenging, of each reading."""
+
+
 @click.group()
 def distractors() -> None:
     """Write wrong but plausible options for questions, check them, and export the questions."""
@@ -52,7 +59,21 @@ def distractors() -> None:
     type=click.IntRange(0, 20),
     help="How often again for questions that are not challenging.",
 )
-@READING
+@click.option(
+    "--reading",
+    "way",
+    type=click.Choice(["paper", "practice"]),
+    default="paper",
+    show_default=True,
+    help="As URAG does (task distractor; the check may find an option entailed), or every option wrong "
+    "(task distractor_apart, --challenging not-entailed).",
+)
+@click.option(
+    "--challenging",
+    "reading",
+    type=click.Choice(["entailed", "not-entailed"]),
+    help="When a question is challenging (default: as the reading has it).",
+)
 @click.option("--check-model", help="Another model for the entailment check (default: the same).")
 @click.option("--system", help="Name to keep the distractors under (default: the model).")
 def generate(model: str, **options: Any) -> int:
@@ -72,10 +93,12 @@ def generate(model: str, **options: Any) -> int:
     from judge.runner.distractors import Making, check_making, make
     from judge.store import Store
 
-    plan = chain_plan("distractor", model, options)
+    task, reading = READINGS[options["way"]]
+    options["reading"] = options["reading"] or reading
+    plan = chain_plan(task, model, options)
     checker = chain_plan("distractor_check", options["check_model"] or model, options)
     making = Making(
-        load_task("distractor", options["prompts"]),
+        load_task(task, options["prompts"]),
         checker.task,
         options["system"] or model,
         options["slots"],
@@ -162,15 +185,20 @@ def _finish(made: Made, making: Making, measures: list[Measure], options: dict[s
     else:
         print(
             f"distractors of '{making.system}' for {len(made.questions)} questions, {making.slots} each; "
-            f"challenging: {_WORDS[making.reading]}"
+            f"reading: {options['way']} ({making.task.name}); challenging: {_WORDS[making.reading]}"
         )
         print(table(list(rows[0]), [list(r.values()) for r in rows]) + "\n")
         print(measure_table(measures))
-        print(f"next: judge distractors export -o questions.json -d {options['db']}")
+        how = "" if making.reading == "entailed" else f" --challenging {making.reading}"
+        print(f"next: judge distractors export -o questions.json{how} -d {options['db']}")
     for problem in made.kept.problems:
         note(f"not kept: {problem}")
     if made.left_out:
         note(f"note: {made.left_out} items were left out: no question or no reference answer")
+    if made.without_document:
+        note(
+            f"note: {made.without_document} questions have no original document that the made-up ones could contradict"
+        )
     if unknown:
         note(f"note: {unknown} questions have a distractor that was not written or not checked")
     return Exit.INCOMPLETE if unknown or made.kept.problems else Exit.DONE

@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 
 from judge.errors import UsageError
 from judge.prompts.load import Task
+from judge.runner import contexts as given
 from judge.runner.flow import Flow
 from judge.runner.generate import Generation, Kept, keep
 from judge.store import distractors
 from judge.store.distractors import PREFIX, Question, Reading
 from judge.store.inputs import quoted
 from judge.store.selection import Selection, select, selected_units
+from judge.store.study import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Made:
     check_run: str | None
     left_out: int
     kept: Kept
+    without_document: int = 0
+    """Questions that have no document which the prompt could show."""
 
 
 async def make(flow: Flow, check: Flow, making: Making, selection: Selection) -> Made:
@@ -57,6 +61,7 @@ async def make(flow: Flow, check: Flow, making: Making, selection: Selection) ->
             f"no item fits: {making.task.name} needs {' and '.join(making.task.required_inputs)}"
         )
     kept = Kept(0, 0, [])
+    documents = originals(store, items) if "context" in making.task.input_names else {}
     run: str | None = None
     iteration = 0
     while iteration <= making.regenerate:
@@ -65,10 +70,17 @@ async def make(flow: Flow, check: Flow, making: Making, selection: Selection) ->
         if not open_:
             break
         iteration += 1
-        await _generate(flow, making, iteration, [q.item_id for q in open_], kept)
+        await _generate(flow, making, iteration, [q.item_id for q in open_], kept, documents)
         run = await _check(check, making, iteration)
     found = distractors.questions(store, making.system, run, items)
-    return Made(found, iteration, run, left_out, kept)
+    return Made(found, iteration, run, left_out, kept, sum(item not in documents for item in items))
+
+
+def originals(store: Store, items: Sequence[str]) -> dict[str, list[str]]:
+    """Item -> the one document that gold calls evidence of its answer, else the item's first passage."""
+    found = given.contexts(store, given.parse(store, "oracle"))
+    first = given.contexts(store, given.parse(store, "fixed5"))
+    return {item: (found.get(item) or first[item])[:1] for item in items if item in found or item in first}
 
 
 def check_making(making: Making) -> None:
@@ -77,13 +89,20 @@ def check_making(making: Making) -> None:
         raise UsageError(f"'{making.system}' holds '@' or '#', which join ids: name it with --system")
 
 
-async def _generate(flow: Flow, making: Making, iteration: int, items: Sequence[str], kept: Kept) -> None:
+async def _generate(
+    flow: Flow,
+    making: Making,
+    iteration: int,
+    items: Sequence[str],
+    kept: Kept,
+    documents: Mapping[str, Sequence[str]],
+) -> None:
     for slot in range(1, making.slots + 1):
         condition = f"{PREFIX}{iteration}.{slot}"
         # What an earlier run of this command has made in this place does not forbid itself.
         before = distractors.questions(flow.store, making.system, None, items)
         options = {item: _before(q, iteration, slot).taken for item, q in before.items()}
-        contexts: Mapping[str, Sequence[str]] = {item: [] for item in items}
+        contexts: Mapping[str, Sequence[str]] = {item: documents.get(item, ()) for item in items}
         extra = {"context": condition, "system": making.system}
         report = await flow.run(making.task, Selection(contexts=contexts, options=options), extra)
         now = keep(

@@ -14,6 +14,7 @@ questions with an option that is right as well, so the other reading is here too
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -29,7 +30,8 @@ READINGS: tuple[Reading, ...] = ("entailed", "not-entailed")
 
 @dataclass(frozen=True, slots=True)
 class Distractor:
-    """One wrong option. `label` is that of the check (None: none yet); `usable` False: no new text."""
+    """One wrong option. `label` is that of the check (None: none yet); `usable` False: no new text, or its document
+    holds the right answer."""
 
     answer_id: str
     slot: int
@@ -137,13 +139,29 @@ def _question(
         iteration = []
         for d in sorted(made.get(n, ()), key=lambda d: d.slot):
             folded = _folded(d.text)
-            usable = bool(folded) and folded not in right
+            usable = bool(folded) and folded not in right and not gives_away(d, answers)
             right.add(folded)
             iteration.append(
                 Distractor(d.answer_id, d.slot, d.text, d.document, d.similarity, d.label, usable)
             )
         iterations.append(iteration)
     return Question(item, question or "", answers, options, iterations)
+
+
+SIMILARITIES = ("role-similar", "time-similar", "lexical-similar", "topic-similar")
+"""Prompt 2's four dimensions; distractors of an earlier version have other words."""
+
+
+def gives_away(made: Distractor, answers: Iterable[str]) -> bool:
+    """Whether a made-up document holds the right answer, word for word, which Prompt 2 rules out."""
+    if made.similarity not in SIMILARITIES:
+        return False
+    document = f" {_words(made.document)} "
+    return any(f" {words} " in document for words in map(_words, answers) if words)
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 def only_system(store: Store, system: str | None) -> str:

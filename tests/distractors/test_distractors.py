@@ -28,7 +28,7 @@ ITEMS: list[dict[str, Any]] = [
 ]
 
 
-def option(text: str, similarity: str = "category") -> str:
+def option(text: str, similarity: str = "topic-similar") -> str:
     return json.dumps({"distractor": text, "fake_document": f"They say {text}.", "similarity": similarity})
 
 
@@ -41,7 +41,7 @@ SCRIPT = [
     ("Lyon", option("Nice")),
     ("Berlin", option("Rome")),
     ("Capital of France", option("Berlin")),
-    ("Legs of a spider", option("six", "attribute")),
+    ("Legs of a spider", option("six", "role-similar")),
 ]
 
 
@@ -104,8 +104,8 @@ def test_questions_that_are_not_challenging_are_written_again(
             ("Lyon", option("Nice")),
             ("Berlin", option("Lyon")),
             ("Capital of France", option("Berlin")),
-            ("six", option("ten", "attribute")),
-            ("Legs of a spider", option("six", "attribute")),
+            ("six", option("ten", "role-similar")),
+            ("Legs of a spider", option("six", "role-similar")),
         ],
     )
     done = judge(*GENERATE, "--per-question", "1", "--regenerate", "2", "--json")
@@ -122,7 +122,7 @@ def test_questions_that_are_not_challenging_are_written_again(
     answers = dict(rows("SELECT condition, text FROM answers WHERE item_id = 'd:france'"))
     assert answers == {"distractor:1.1": "Berlin", "distractor:2.1": "Lyon", "distractor:3.1": "Nice"}
     meta = column("SELECT meta FROM answers WHERE item_id = 'd:spider' AND condition = 'distractor:1.1'")
-    assert json.loads(meta[0]) == {"fake_document": "They say six.", "similarity": "attribute"}
+    assert json.loads(meta[0]) == {"fake_document": "They say six.", "similarity": "role-similar"}
     assert column("SELECT count(*) FROM units WHERE kind = 'sentence'") == [0]
     # The other reading of the same labels: challenging at once.
     other = judge(*GENERATE, "--per-question", "1", "--challenging", "not-entailed", "--json")
@@ -213,7 +213,7 @@ def questions(judge: Judge, tmp_path: Path) -> None:
             ("Berlin", option("Rome\n and C. more")),
             ("Capital of France", option("Berlin")),
             ("six", option("ten")),
-            ("Legs of a spider", option("six", "attribute")),
+            ("Legs of a spider", option("six", "role-similar")),
         ],
     )
     judge(*GENERATE, "--per-question", "2", "--challenging", "not-entailed")
@@ -254,7 +254,7 @@ def test_the_urag_file_comes_back(judge: Judge, study: None, tmp_path: Path) -> 
     assert column("SELECT correct FROM items WHERE item_id = 'y:france'") == [correct]
     # The meta of a passage reaches no prompt.
     prompt = judge("run", "multiple_choice", "-m", "scripted/first", "--dry-run", "--json").out
-    assert "made_up" not in prompt and "attribute" not in prompt
+    assert "made_up" not in prompt and "role-similar" not in prompt
 
 
 def test_people_decide_at_export(judge: Judge, study: None, tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_people_decide_at_export(judge: Judge, study: None, tmp_path: Path) -> N
 
 BAD = [
     (("--system", "a@b"), 2, "'a@b' holds '@' or '#'"),
-    (("--where", "dataset = 'z'"), 2, "no item fits: distractor.v1 needs question and reference_answers"),
+    (("--where", "dataset = 'z'"), 2, "no item fits: distractor.v2 needs question and reference_answers"),
     (("--where", "nonsense ("), 2, "--where 'nonsense ('"),
     (("--max-tokens", "1"), 4, "the limit of 1 tokens"),
 ]
@@ -295,3 +295,43 @@ def test_export_without_distractors(judge: Judge, study: None) -> None:
     told = judge("distractors", "export", "-o", "x.json", code=2).err
     assert "there are: none; judge distractors generate makes some" in told
     assert not Path("x.json").exists()
+
+
+def test_the_original_document_is_shown_and_the_made_up_one_may_not_hold_the_answer(
+    judge: Judge, study: None, tmp_path: Path
+) -> None:
+    away = {"distractor": "Lyon", "fake_document": "Paris lost to Lyon.", "similarity": "role-similar"}
+    scripted(
+        tmp_path,
+        [
+            ("Say whether", check("entailed")),
+            ("Lyon", option("Nice")),
+            # The prompt holds the question's own passage: the original document.
+            ("Paris is on the Seine.", json.dumps(away)),
+            ("Legs of a spider", option("six")),
+        ],
+    )
+    done = judge(*GENERATE, "--per-question", "1", "--regenerate", "1")
+    # "Paris lost to Lyon." holds the right answer, so the question is written again.
+    assert column("SELECT text FROM answers WHERE item_id = 'd:france' ORDER BY condition") == [
+        "Lyon",
+        "Nice",
+    ]
+    assert "reading: paper (distractor.v2)" in done.out
+    assert "1 questions have no original document" in done.err
+
+
+def test_the_reading_of_good_practice_forbids_what_its_filter_drops(
+    judge: Judge, study: None, tmp_path: Path
+) -> None:
+    apart = {"fake_document": "They say so.", "similarity": "topic-similar"}
+    scripted(
+        tmp_path,
+        [
+            ("Say whether", check("not_entailed")),
+            ("consequence of the right answer either", json.dumps({"distractor_apart": "Nice", **apart})),
+        ],
+    )
+    done = judge(*GENERATE, "--per-question", "1", "--reading", "practice")
+    assert "reading: practice (distractor_apart.v1); challenging: no distractor is entailed" in done.out
+    assert column("SELECT DISTINCT text FROM answers") == ["Nice"]
