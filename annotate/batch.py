@@ -94,7 +94,7 @@ def new_batch(store: Store, task: Task, plan: Plan) -> Made:
         apart = {*training, *attention}
         drawn = _draw([c for c in candidates if c.unit_id not in apart], plan)
         conn.execute(
-            "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, NULL, ?, NULL)",
+            "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, NULL, ?, NULL, 'kept')",
             [
                 plan.name,
                 task.name,

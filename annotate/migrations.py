@@ -6,6 +6,9 @@ batches, batch_units, sessions
 batch_labels  view: one row a batch, annotator, unit and field, with layer, value and seconds
 label_imports labels made elsewhere: one row an import that brought something new
 label_studio_projects, _tasks, _annotations   where a batch was pushed, and what came from there
+event_sources which record of another program an event came from, so that it can be retracted with it
+quarantine    incoming labels that did not prove themselves, with the reason; no number reads it
+exposures     what a person was shown of a unit, append-only, over all batches, packs, pushes and imports
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import Any
 from judge.errors import StudyError
 from judge.migrations import applied, perform
 
-NAMES = ("m001_batches", "m002_exchange", "m003_label_studio", "m004_shown")
+NAMES = ("m001_batches", "m002_exchange", "m003_label_studio", "m004_shown", "m005_intake")
 SET = "annotate"
 
 
@@ -44,6 +47,10 @@ def _m003_label_studio(db: Any) -> None:
 
 def _m004_shown(db: Any) -> None:
     _execute(db, _SHOWN)
+
+
+def _m005_intake(db: Any) -> None:
+    _execute(db, _INTAKE)
 
 
 def _execute(db: Any, statements: str) -> None:
@@ -219,4 +226,55 @@ CREATE TABLE label_studio_annotations (
 
 _SHOWN = """
 ALTER TABLE events ADD COLUMN shown_ms INTEGER
+"""
+
+_INTAKE = """
+ALTER TABLE label_studio_tasks ADD COLUMN created TEXT
+
+ALTER TABLE label_studio_annotations ADD COLUMN unit_id TEXT
+
+ALTER TABLE label_studio_annotations ADD COLUMN annotator_id TEXT
+
+CREATE TABLE event_sources (
+    event_id TEXT PRIMARY KEY REFERENCES events(event_id),
+    source TEXT NOT NULL
+) WITHOUT ROWID
+
+CREATE INDEX idx_event_sources ON event_sources(source)
+
+CREATE TABLE quarantine (
+    quarantine_id INTEGER PRIMARY KEY,
+    record TEXT NOT NULL UNIQUE,
+    batch TEXT REFERENCES batches(batch),
+    format TEXT NOT NULL,
+    place TEXT NOT NULL,
+    annotator TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    code TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    response TEXT CHECK (response IS NULL OR json_valid(response)),
+    found_at TEXT NOT NULL,
+    status TEXT NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'accepted', 'dropped', 'settled')),
+    decided_at TEXT,
+    note TEXT
+)
+
+ALTER TABLE batches ADD COLUMN exposure TEXT NOT NULL DEFAULT 'unknown' CHECK (exposure IN ('unknown', 'kept'))
+
+CREATE TABLE exposures (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    person TEXT NOT NULL,
+    unit_id TEXT NOT NULL REFERENCES units(unit_id),
+    what TEXT NOT NULL CHECK (what IN ('text', 'gold', 'judge', 'labels')),
+    field TEXT NOT NULL DEFAULT '',
+    batch TEXT NOT NULL DEFAULT '',
+    how TEXT NOT NULL CHECK (how IN ('sitting', 'pack', 'push', 'pull', 'import')),
+    at TEXT NOT NULL
+)
+
+CREATE UNIQUE INDEX idx_exposures ON exposures(person, unit_id, what, field, batch, how)
+
+CREATE TRIGGER exposures_keep BEFORE UPDATE ON exposures BEGIN SELECT RAISE(ABORT, 'exposures are append-only'); END
+
+CREATE TRIGGER exposures_stay BEFORE DELETE ON exposures BEGIN SELECT RAISE(ABORT, 'exposures are append-only'); END
 """

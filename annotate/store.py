@@ -38,9 +38,15 @@ def check_name(name: str) -> None:
 def ensure_human(conn: sqlite3.Connection, names: list[str]) -> None:
     """Make annotators of kind human. Raises UsageError for a bad name or one that is somebody else's."""
     for name in names:
-        found = conn.execute("SELECT kind FROM annotators WHERE annotator_id = ?", [name]).fetchone()
-        if found is None:
-            check_name(name)
+        if not check_human(conn, name):
             conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [name])
-        elif found[0] != "human":
-            raise UsageError(f"'{name}' is a {found[0]} in this study; people need another name")
+
+
+def check_human(conn: sqlite3.Connection, name: str) -> bool:
+    """Whether a person of this name is there. Raises UsageError as `ensure_human`."""
+    found = conn.execute("SELECT kind FROM annotators WHERE annotator_id = ?", [name]).fetchone()
+    if found is None:
+        check_name(name)
+    elif found[0] != "human":
+        raise UsageError(f"'{name}' is a {found[0]} in this study; people need another name")
+    return found is not None

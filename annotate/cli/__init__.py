@@ -11,6 +11,7 @@ from annotate.cli.importing import import_
 from annotate.cli.label_studio import pull, push
 from annotate.cli.packing import batches
 from annotate.cli.plan import plan
+from annotate.cli.quarantine import quarantine
 from annotate.cli.report import report
 from annotate.cli.serve import serve
 from annotate.cli.sitting import adjudicate, open_
@@ -39,6 +40,7 @@ for command in (
     import_,
     push,
     pull,
+    quarantine,
     formats,
     plan,
     report,

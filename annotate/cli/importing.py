@@ -38,7 +38,10 @@ from judge.errors import BadInput, Exit, UsageError
 @click.option(
     "--map-label", "labels", multiple=True, metavar="FIELD:OLD=NEW", help="Another word for a label."
 )
-@click.option("--skip-bad", is_flag=True, help="Leave out what cannot be used, and list it.")
+@click.option(
+    "--new-people", is_flag=True, help="Take in people whom the batch, or the study, does not know."
+)
+@click.option("--skip-bad", is_flag=True, help="Leave out what cannot be used: it goes to the quarantine.")
 @click.option(
     "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format."
 )
@@ -59,6 +62,7 @@ def import_(
     person: str | None,
     field: str | None,
     latest: bool,
+    new_people: bool,
     people: tuple[str, ...],
     labels: tuple[str, ...],
     skip_bad: bool,
@@ -78,7 +82,8 @@ def import_(
     annotate import prodigy.jsonl --from prodigy --batch pilot --blind
 
     A file is one transaction; importing it again changes nothing. With a batch, labels count as work on it
-    (progress, adjudication, notes, evidence), but in headline numbers only when known to be blind.
+    (progress, adjudication, notes, evidence), but in headline numbers only when known to be blind. A record
+    whose text, or status, is not what it should be goes to the quarantine (exit 1; annotate quarantine list).
     """
     from annotate.exchange import base
     from annotate.exchange.read import import_file
@@ -93,7 +98,15 @@ def import_(
         columns = {"unit": unit, "label": label, "annotator": annotator_column, "field": field_column}
         given = columns | given
     bad: list[BadInput] = []
-    how = Intake(name, [path], blind, latest, pairs(people, "--map-annotator"), _label_maps(labels))  # type: ignore[arg-type]
+    how = Intake(
+        name,
+        [path],
+        blind,  # type: ignore[arg-type]
+        latest,
+        pairs(people, "--map-annotator"),
+        _label_maps(labels),
+        new_people,
+    )
     with open_study(db) as store:
         done = import_file(
             store,
@@ -107,11 +120,12 @@ def import_(
             options=given,
             bad=bad.append if skip_bad else None,
         )
+    code = Exit.ERROR if done.held and not skip_bad else Exit.DONE
     if as_json:
         emit_json(
             "labels-import", {"format": name, "batch": batch, **done.as_json(), "bad": [str(e) for e in bad]}
         )
-        return Exit.DONE
+        return code
     note(f"{path}: new labels: {short_list(done.new)}; {done.unchanged} were there already")
     for line in done.notes_for_people(batch):
         note(line)
@@ -119,7 +133,7 @@ def import_(
         note(f"left out: {len(bad)}")
         for e in bad:
             note(f"  {e}")
-    return Exit.DONE
+    return code
 
 
 def _label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:

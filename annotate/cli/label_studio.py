@@ -124,7 +124,7 @@ def pull(name: str, url: str, annotators: tuple[str, ...], db: Path, as_json: bo
     if as_json:
         emit_json("pull", {slot: getattr(done, slot) for slot in done.__slots__})
     _tell_pull(done)
-    return Exit.ERROR if done.problems else Exit.DONE
+    return Exit.ERROR if done.problems or done.held else Exit.DONE
 
 
 def _tell_pull(done: Pulled) -> None:
@@ -140,7 +140,9 @@ def _tell_pull(done: Pulled) -> None:
         (done.incomplete, "annotations leave a question open"),
         (sum(done.joined.values()), "units were not in the queue of who labelled them: added to it"),
         (done.deleted_tasks, "units have no task there any more; labels that came in stay"),
-        (done.deleted_annotations, "annotations were deleted there; their labels stay here"),
+        (done.deleted_annotations, "annotations were deleted there"),
+        (done.retracted, "labels of these are undone here; the log keeps them"),
+        (done.held, "answers did not prove themselves and are in no number: annotate quarantine list"),
         (done.strange_tasks, "tasks there are not of this batch: left out"),
     ):
         if count:

@@ -40,9 +40,10 @@ def pack(name: str, person: str, out: Path | None, db: Path) -> int:
 def merge(path: Path, db: Path, as_json: bool) -> int:
     """Bring the labels of a packed study back. Merging again changes nothing.
 
-    A unit that was answered differently in both places is named and left as it is here (exit 1).
+    A unit that was answered differently in both places, or on another text, is left as it is here and waits in
+    the quarantine (exit 1): annotate quarantine accept takes the file's side, drop this one's.
     """
-    from annotate.pack import merge as read
+    from annotate.merge import merge as read
     from annotate.store import open_study
 
     with open_study(db) as store:
@@ -51,5 +52,5 @@ def merge(path: Path, db: Path, as_json: bool) -> int:
         emit_json("batch-merge", {name: getattr(done, name) for name in done.__slots__})
     note(f"batch '{done.batch}': {done.events} new events of {done.annotator}, {done.units} units done")
     for conflict in done.conflicts:
-        note(f"conflict, not merged: {conflict}")
+        note(f"not merged, waits in the quarantine: {conflict}")
     return Exit.ERROR if done.conflicts else Exit.DONE

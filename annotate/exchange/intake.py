@@ -9,18 +9,20 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
 from ulid import ULID
 
-from annotate.desk import batch_info
+from annotate.desk import BatchInfo, batch_info
 from annotate.events import ASSISTED, UNDECLARED
+from annotate.exchange import quarantine
 from annotate.exchange.checks import Checks
 from annotate.exchange.log import BatchLog
+from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
-from annotate.exchange.taken import Intake, Taken, conflict, ensure_person, kind_of
+from annotate.exchange.taken import Intake, Retracted, Taken, check_person, conflict, ensure_person, kind_of
 from judge.errors import BadInput, StudyError, UsageError
 from judge.prompts.load import Task
 from judge.store import Store
@@ -37,8 +39,16 @@ def take(
     *,
     batch: str | None = None,
     task: Task | None = None,
+    unread: Sequence[BadInput] = (),
+    decided: bool = False,
+    retracted: Sequence[Retracted] = (),
 ) -> Taken:
     """Store the responses, all or nothing; `bad` gets what cannot be used and raises, or lets it be left out.
+
+    What is left out, and every record that does not prove itself, goes to the quarantine, and so do the
+    errors in `unread` (read when the responses end): records that no response could be made of. `decided`
+    says that a lead has accepted them from there. What `retracted` names was taken back where it was said: its events are
+    undone before the responses come in.
 
     Raises StudyError for a closed batch or one that somebody has open as one of these annotators.
     """
@@ -53,17 +63,89 @@ def take(
         inside: BatchLog | _Labels = (
             BatchLog(store, conn, info, how, done, locks) if info else _Labels(conn, how, done)
         )
+        people = People(conn, info, how)
+        for back in retracted:
+            done.retracted += inside.retract(back)
         for response in responses:
             named = replace(response, annotator=how.people.get(response.annotator, response.annotator))
+            stands = None if decided else quarantine.stands(conn, batch, how.format, named)
+            if stands is not None:
+                done.unchanged += 1
+                done.held += stands == "open"
+                continue
             try:
-                inside.take(checks.checked(named))
+                proved = checks.checked(named)
+                people.check(named.annotator)
+                _prove(named)
+                inside.take(proved)
             except BadInput as e:
-                where = response.where
-                bad(e if e.path else BadInput(e.reason, path=where.path, line=where.line, field=e.field))
+                error = _placed(e, response)
+                if not (isinstance(error, Unproven) and error.code in ("text", "status")):
+                    bad(error)
+                quarantine.hold(conn, batch, how.format, named, error)
+                done.held += 1
+                continue
+            done.unproven += response.differs is None
+            quarantine.settle_record(conn, batch, how.format, named)
+        for error in unread:
+            quarantine.hold(conn, batch, how.format, None, error)
+            done.held += 1
         inside.finish()
+        done.people = people.new
         if done.changed:
             _remember(conn, how, batch, done, inside.sessions)
     return done
+
+
+def _placed(error: BadInput, response: Response) -> BadInput:
+    if error.path:
+        return error
+    where = response.where
+    at = {"path": where.path, "line": where.line, "field": error.field}
+    if isinstance(error, Unproven):
+        return Unproven(error.code, error.reason, **at)  # type: ignore[arg-type]
+    return BadInput(error.reason, **at)  # type: ignore[arg-type]
+
+
+def _prove(response: Response) -> None:
+    """Raises Unproven for a record that may be about another text, or not what its person meant."""
+    if response.doubt is not None:
+        raise Unproven(*response.doubt)
+    if response.differs:
+        raise Unproven("text", response.differs, field="text")
+
+
+class People:
+    """Who may come in: the annotators of the batch, else the people of the study; anybody into a study without people."""
+
+    def __init__(self, conn: sqlite3.Connection, info: BatchInfo | None, how: Intake) -> None:
+        self._conn = conn
+        query = "SELECT annotator_id FROM annotators WHERE kind = 'human'"
+        self._before = {who for (who,) in conn.execute(query)}
+        self._where = f"batch '{info.batch}'" if info else "the study"
+        if info:
+            query = "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication'"
+            self._known = {who for (who,) in conn.execute(query, [info.batch])}
+        else:
+            self._known = self._before
+        self._open = how.new_people or not self._known
+        self.new: list[str] = []
+
+    def check(self, who: str) -> None:
+        """Raises Unproven for somebody unknown, unless new people are welcome."""
+        if who in self._known or who in self.new:
+            return
+        check_person(self._conn, who)
+        if not self._open:
+            known = ", ".join(sorted(self._known))
+            raise Unproven(
+                "person",
+                f"{who} is none of the people of {self._where} ({known}): say who that is with --map-annotator "
+                f"{who}=NAME, or take new people in with --new-people",
+                field="annotator",
+            )
+        if who not in self._before:
+            self.new.append(who)
 
 
 def _remember(
@@ -79,6 +161,7 @@ def _remember(
         "labels": sum(done.new.values()),
         **{k: getattr(done, k) for k in ("replaced", "skips", "spans", "notes", "flags")},
     }
+    counts |= {"held": done.held, "unproven": done.unproven}
     counts |= {"blindness": dict(done.blind), "units": len(done.units)}
     conn.execute(
         "INSERT INTO label_imports VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -129,6 +212,10 @@ class _Labels:
             done.blind += kinds
         if response.answers:
             done.units.add(response.unit)
+
+    def retract(self, back: Retracted) -> int:
+        """Without a log nothing is known of where a label came from."""
+        return 0
 
     def finish(self) -> None:
         """Nothing is left to do."""

@@ -13,9 +13,9 @@ from importlib.metadata import version
 from ulid import ULID
 
 from annotate.desk import BatchInfo
-from annotate.events import ASSISTED, BLIND, UNDECLARED, Event, Kind, State, fold
+from annotate.events import ASSISTED, BLIND, FIRST_LAYER, UNDECLARED, Event, Kind, State, fold
 from annotate.exchange.responses import Response
-from annotate.exchange.taken import COUNTED, Intake, Taken, conflict, ensure_person, kind_of
+from annotate.exchange.taken import COUNTED, Intake, Retracted, Taken, conflict, ensure_person, kind_of
 from annotate.standing import settle
 from judge.errors import BadInput
 from judge.store import Store
@@ -82,6 +82,22 @@ class BatchLog:
                     self._done.new[response.annotator] += 1
         self._done.units.add(response.unit)
 
+    def retract(self, back: Retracted) -> int:
+        """Undo what a record said that was taken back since; the log keeps both. Returns how many labels fell."""
+        place = self._place(Response(back.unit, back.annotator))
+        query = "SELECT event_id FROM event_sources WHERE source = ?"
+        said = {e for (e,) in self._conn.execute(query, [back.source])}
+        undone = {e.undoes for e in place.events}
+        labels = 0
+        for event in list(place.events):
+            first = event.kind in FIRST_LAYER
+            if event.event_id in said - undone and not (first and place.state.locked):
+                undo = hashlib.sha256(f"retracted {event.event_id}".encode()).hexdigest()[:32]
+                told = Event(undo, Kind.UNDO, None, None, "retracted", event.event_id)
+                self._append(Response(back.unit, back.annotator), place, told)
+                labels += event.kind == Kind.LABEL
+        return labels
+
     def _news(
         self, response: Response, place: _Place, kinds: Mapping[str, str]
     ) -> list[tuple[Kind, str | None, str | None, str]]:
@@ -121,11 +137,13 @@ class BatchLog:
     def _append(self, response: Response, place: _Place, event: Event) -> None:
         at = response.at or now()
         self._conn.execute(
-            "INSERT INTO events (event_id, batch, annotator_id, position, kind, field, value, reason, active_ms, session_id, at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO events (event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, "
+            "session_id, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [event.event_id, self._info.batch, response.annotator, place.position, str(event.kind), event.field,
-             event.value, event.reason, event.active_ms, self._session(response.annotator), at],
+             event.value, event.reason, event.undoes, event.active_ms, self._session(response.annotator), at],
         )  # fmt: skip
+        if response.source:
+            self._conn.execute("INSERT INTO event_sources VALUES (?, ?)", [event.event_id, response.source])
         place.events.append(event)
         place.at[event.field or str(event.kind)] = at
         place.state, place.changed = fold(place.events), True

@@ -40,8 +40,14 @@ def import_file(
         inputs: Callable[[str], Mapping[str, Any] | None] = lambda unit: None  # noqa: E731
         if info:
             inputs = stack.enter_context(Units(store, info).reader())
-        reading = Reading(complain, info.task if info else task, inputs, person, field, options or {})
-        done = take(store, form.read(path, reading), how, complain, batch=batch, task=task)
+        unread: list[BadInput] = []
+
+        def unreadable(error: BadInput) -> None:
+            complain(error)
+            unread.append(error)
+
+        reading = Reading(unreadable, info.task if info else task, inputs, person, field, options or {})
+        done = take(store, form.read(path, reading), how, complain, batch=batch, task=task, unread=unread)
         done.remarks = reading.remarks
         return done
 

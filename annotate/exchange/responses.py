@@ -39,6 +39,13 @@ class Response:
     repeat: int = 0
     layers: Mapping[str, str] = field(default_factory=dict)
     where: Where = NOWHERE
+    differs: str | None = None
+    """What shows that it was given on another text than the unit's: "" when the texts agree, None when the
+    record carries neither text nor hash."""
+    doubt: tuple[str, str] | None = None
+    """What the record cannot show, as (code, reason): it goes to the quarantine."""
+    source: str = ""
+    """The record of another program that says it, where that program can take it back."""
     role: str = "sample"
     question: str | None = None
     revised: Mapping[str, str] = field(default_factory=dict)

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from annotate.events import ASSISTED, BLIND, UNDECLARED, Kind
 from annotate.exchange.responses import Response
-from annotate.store import ensure_human
+from annotate.store import check_human, ensure_human
 from judge.errors import BadInput, UsageError
 from judge.types import Json
 
@@ -35,6 +35,16 @@ class Intake:
     latest: bool = False
     people: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    new_people: bool = False
+    """Whether people whom the batch, or the study, does not know may come in."""
+
+
+class Retracted(NamedTuple):
+    """A record that is not there any more where it came from."""
+
+    annotator: str
+    unit: str
+    source: str
 
 
 @dataclass(slots=True)
@@ -51,6 +61,14 @@ class Taken:
     declared: int = 0
     replaced: int = 0
     older: int = 0
+    retracted: int = 0
+    """Labels undone because they were taken back where they came from."""
+    held: int = 0
+    """Records that went to the quarantine, because they did not prove themselves."""
+    unproven: int = 0
+    """Records that carry neither their text nor its hash."""
+    people: list[str] = field(default_factory=list)
+    """People that the study did not know."""
     units: set[str] = field(default_factory=set)
     skips: int = 0
     spans: int = 0
@@ -67,7 +85,16 @@ class Taken:
     @property
     def changed(self) -> bool:
         """Whether anything was stored."""
-        return bool(self.new or self.declared or self.skips or self.spans or self.notes or self.flags)
+        return bool(
+            self.held
+            or self.retracted
+            or self.new
+            or self.declared
+            or self.skips
+            or self.spans
+            or self.notes
+            or self.flags
+        )
 
     def as_json(self) -> dict[str, Json]:
         """The documented shape, with the units counted."""
@@ -87,11 +114,21 @@ class Taken:
                 f"{self.replaced} took the place of an earlier answer, {self.older} were older than what stands"
             )
         lines += [f"{n} {what}: nothing to import" for what, n in self.remarks.items()]
+        if self.people:
+            lines.append(f"new people: {', '.join(self.people)}")
         if self.joined:
             lines.append(f"units given to people who were not asked for them: {short_list(self.joined)}")
         if self.left_out:
             told = ", ".join(f"{n} {what}" for what, n in self.left_out.items())
             lines.append(f"{told} left out: only a batch keeps them (--batch)")
+        if self.unproven and batch:
+            lines.append(
+                f"{self.unproven} records carry neither their text nor its hash: that it was this text is not shown"
+            )
+        if self.held:
+            lines.append(
+                f"{self.held} records did not prove themselves and are in no number: annotate quarantine list"
+            )
         if self.declared:
             lines.append(f"{self.declared} labels that were there are now declared")
         if batch and self.blind[UNDECLARED]:
@@ -128,6 +165,14 @@ def conflict(response: Response, name: str, there: str, here: str) -> BadInput:
         "correct one of the two, or take the later one with --latest"
     )
     return BadInput(told, field=name)
+
+
+def check_person(conn: sqlite3.Connection, who: str) -> None:
+    """Raises BadInput for a name that no person can have."""
+    try:
+        check_human(conn, who)
+    except UsageError as e:
+        raise BadInput(str(e), field="annotator") from e
 
 
 def ensure_person(conn: sqlite3.Connection, response: Response) -> None:

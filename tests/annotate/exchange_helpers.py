@@ -83,12 +83,12 @@ def export(path: Path, out: Path, form: str, *args: str, code: int = 0) -> Any:
     return checked(done.stdout) if code == 0 else done
 
 
-def take_in(path: Path, file: Path, form: str, *args: str, code: int = 0) -> Any:
-    """`annotate import FILE --from FORM --batch pilot`; the JSON document."""
+def take_in(path: Path, file: Path, form: str, *args: str, code: int = 0, document: bool = False) -> Any:
+    """`annotate import FILE --from FORM --batch pilot`; the JSON document, at exit 0 or when it is asked for."""
     done = annotate(
         "import", file, "--from", form, "--batch", "pilot", "-d", path, "--json", *args, code=code
     )
-    return checked(done.stdout) if code == 0 else done
+    return checked(done.stdout) if code == 0 or document else done
 
 
 def write_lines(path: Path, rows: list[Any]) -> Path:

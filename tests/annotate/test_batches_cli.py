@@ -126,9 +126,9 @@ def test_labels_made_elsewhere(study: Path, tmp_path: Path, capsys: pytest.Captu
         units = [desk.load(p).unit_id for p in range(1, 5)]
     table = tmp_path / "labels.csv"
     table.write_text("unit,field,annotator,label\n" + "".join(f"{u},stance,zoe,neutral\n" for u in units))
-    code, out, _ = run(capsys, "import", str(table), "--batch", "pilot", "-d", str(study), "--json")
+    code, out, _ = run(capsys, "import", str(table), "--batch", "pilot", "-d", str(study), "--json", "--new-people")
     assert code == 0 and json.loads(out)["new"] == {"zoe": 4}
-    _, out, _ = run(capsys, "import", str(table), "--batch", "pilot", "-d", str(study), "--json")
+    _, out, _ = run(capsys, "import", str(table), "--batch", "pilot", "-d", str(study), "--json", "--new-people")
     assert json.loads(out)["unchanged"] == 4
     assert len(labels(study, "zoe")) == 4
     for row, told in [
@@ -138,7 +138,7 @@ def test_labels_made_elsewhere(study: Path, tmp_path: Path, capsys: pytest.Captu
         (f"{units[0]},stance,gold,support", "is a gold"),
     ]:
         table.write_text(f"unit,field,annotator,label\n{units[1]},stance,new,neutral\n{row}\n")
-        code, _, err = run(capsys, "import", str(table), "--batch", "pilot", "-d", str(study))
+        code, _, err = run(capsys, "import", str(table), "--batch", "pilot", "--new-people", "-d", str(study))
         assert code == 1 and told in err and "labels.csv:3" in err
         assert labels(study, "new") == {}, "a bad row keeps the whole file out"
 

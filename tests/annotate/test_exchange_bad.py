@@ -42,6 +42,10 @@ def units(path: Path) -> list[str]:
     return [u for (u,) in rows_of(path, "SELECT unit_id FROM batch_units WHERE role = 'sample' ORDER BY 1")]
 
 
+def passage(path: Path, unit: str) -> str:
+    return str(rows_of(path, "SELECT passage FROM unit_texts WHERE unit_id = ?", [unit])[0][0])
+
+
 def own(unit: str, **more: Any) -> dict[str, Any]:
     return {"unit": unit, "annotator": "alice", "field": "stance", "label": "support", **more}
 
@@ -164,14 +168,14 @@ FOREIGN = [
     ("prodigy", {"accept": ["perhaps"]}, "field 'stance': 'perhaps' is no label"),
     ("prodigy", {"_timestamp": "now"}, "field '_timestamp': must be a number"),
     ("prodigy", {"_timestamp": 1e300}, "field '_timestamp': is no time"),
-    ("prodigy", {"spans": [{"start": 0, "end": 1}]}, "field 'text': is not the unit's text"),
+    ("prodigy", {"text": "x", "spans": [{"start": 0, "end": 1}]}, "field 'text': is not the unit's text"),
     ("prodigy", {"spans": {}}, "field 'spans'"),
     ("doccano", {"label": ["support", "refute"]}, "2 labels of 'stance'"),
     ("doccano", {"label": "support"}, "field 'label': must be a list"),
     ("doccano", {"label": [7]}, "field 'label': must be a list of labels"),
     ("doccano", {"label": ["perhaps"]}, "field 'stance': 'perhaps' is no label"),
     ("doccano", {"annotations": [{"label": 5, "user": 1}]}, "export it again as JSONL"),
-    ("doccano", {"entities": [[0, 3, "E"]]}, "field 'text': is not the unit's text"),
+    ("doccano", {"text": "x", "entities": [[0, 3, "E"]]}, "field 'text': is not the unit's text"),
     ("argilla", {"responses": []}, "field 'responses': must be an object"),
     ("argilla", {"responses": {"stance": ["support"]}}, "field 'responses.stance'"),
     ("argilla", {"responses": {"role": [{"value": "x", "user_id": "alice"}]}}, "question 'role' is none of stance"),
@@ -187,9 +191,17 @@ def test_rows_of_other_tools_that_cannot_be_used(
 ) -> None:
     good, other = units(path)[:2]
     plain = {
-        "prodigy": lambda u: PRODIGY | {"adjudge_unit_id": u},
-        "doccano": lambda u: {"id": 1, "text": "x", "label": ["support"], "adjudge_unit_id": u},
-        "argilla": lambda u: {"id": u, "responses": {"stance": [{"value": "support", "user_id": "alice"}]}},
+        "prodigy": lambda u: PRODIGY | {"adjudge_unit_id": u, "text": passage(path, u)},
+        "doccano": lambda u: {
+            "id": 1,
+            "text": passage(path, u),
+            "label": ["support"],
+            "adjudge_unit_id": u,
+        },
+        "argilla": lambda u: {
+            "id": u,
+            "responses": {"stance": [{"value": "support", "user_id": "alice", "status": "submitted"}]},
+        },
     }[form]
     row = {k: v for k, v in (plain(other) | change).items() if v is not None}
     if "stance.responses" in change:
@@ -273,7 +285,10 @@ def test_without_a_batch_only_labels_are_kept(path: Path, tmp_path: Path) -> Non
     file = write_lines(
         tmp_path / "x.jsonl", [own(unit, annotator="zoe", note="n", spans=[["passage", 0, 2]])]
     )
-    done = document("import", file, "--from", "jsonl", "--task", "stance", "-d", path)
+    failed = annotate("import", file, "--from", "jsonl", "--task", "stance", "-d", path, code=1)
+    assert "zoe is none of the people of the study (alice, bob)" in failed.stderr
+    done = document("import", file, "--from", "jsonl", "--task", "stance", "--new-people", "-d", path)
+    assert done["people"] == ["zoe"]
     assert done["new"] == {"zoe": 1} and done["left_out"] == {"notes": 1, "spans": 1}
     assert rows_of(path, "SELECT count(*) FROM events") == [(0,)]
     assert all_labels(path) == {(unit, "stance", "zoe", "first", 0, "support")}
@@ -294,7 +309,7 @@ def test_units_hold_what_a_blind_annotator_sees_and_nothing_else(tmp_path: Path)
         for secret in (CANARY, "BOBSAYS", "scripted/test", "claim_verdict", "training", "attention", "0.7"):
             assert secret.encode() not in data, (form, secret)
     found = read_lines(tmp_path / "jsonl")
-    assert len(found) == 10 and all(set(r) == {"unit", "inputs"} for r in found)
+    assert len(found) == 10 and all(set(r) == {"unit", "inputs", "text_sha256"} for r in found)
     assert all(set(r["inputs"]) <= {"claim", "passage", "passage_title"} for r in found)
     # Roles do not show in the order either: training comes first only at the desk.
     roles = dict(rows_of(path, "SELECT unit_id, role FROM batch_units"))

@@ -245,8 +245,8 @@ def test_what_prodigy_writes(tmp_path: Path) -> None:
         tasks[2] | about | {"accept": ["refute"], "answer": "reject"},
         tasks[3] | about | {"accept": ["neutral"], "answer": "accept",
                             "spans": [{"start": start, "end": start + 7, "label": "E", "token_start": 3, "token_end": 3}]},
-        {"text": "x", "label": "refute", "meta": {"adjudge_unit_id": tasks[4]["adjudge_unit_id"]}, "answer": "accept"} | about,
-        {"text": "x", "label": "refute", "meta": {"adjudge_unit_id": tasks[5]["adjudge_unit_id"]}, "answer": "reject"} | about,
+        {"text": tasks[4]["text"], "label": "refute", "meta": {"adjudge_unit_id": tasks[4]["adjudge_unit_id"]}, "answer": "accept"} | about,
+        {"text": tasks[5]["text"], "label": "refute", "meta": {"adjudge_unit_id": tasks[5]["adjudge_unit_id"]}, "answer": "reject"} | about,
     ]  # fmt: skip
     done = take_in(path, write_lines(tmp_path / "done.jsonl", rows), "prodigy", "--blind", "-O", "dataset=ds")
     assert done["new"] == {"alice": 3} and (done["skips"], done["flags"], done["spans"]) == (2, 1, 1)
@@ -285,12 +285,17 @@ def test_sessions_without_a_name_are_nobody(tmp_path: Path) -> None:
 
 
 def test_what_argilla_gives(tmp_path: Path) -> None:
-    """`to_list(flatten=True)` and `to_json` of argilla 2.8.0 (an array; responses without status when nested)."""
+    """The keys of `to_list(flatten=True)` and of `to_list()` or `to_json` of argilla 2.8.0.
+
+    Nested, responses have no status: what was discarded or a draft looks submitted, so nothing of it
+    becomes a label. A record that holds a suggestion showed it.
+    """
     path = study(tmp_path / "s.db", task="stance")
     a, b, c = (u for (u,) in rows_of(path, "SELECT unit_id FROM batch_units ORDER BY 1 LIMIT 3"))
     ann, bob = "5f6b1b1e-8c8e-4f5e-9b1e-2f1b6b1e8c8e", "6f6b1b1e-8c8e-4f5e-9b1e-2f1b6b1e8c8e"
+    texts = dict(rows_of(path, "SELECT unit_id, passage FROM unit_texts"))
     flat = [
-        {"id": u, "status": "completed", "_server_id": "x", "claim": "c", "stance.responses": ["support", value],
+        {"id": u, "status": "completed", "_server_id": "x", "passage": texts[u], "stance.responses": ["support", value],
          "stance.responses.users": [ann, bob], "stance.responses.status": ["submitted", state],
          "stance.suggestion": "refute", "stance.suggestion.score": 0.9, "stance.suggestion.agent": "judge"}
         for u, value, state in ((a, "refute", "submitted"), (b, None, "discarded"), (c, "neutral", "draft"))
@@ -298,10 +303,26 @@ def test_what_argilla_gives(tmp_path: Path) -> None:
     file = tmp_path / "flat.json"
     file.write_text(json.dumps(flat, indent=1))
     people = ("--map-annotator", f"{ann}=alice", "--map-annotator", f"{bob}=bob")
-    done = take_in(path, file, "argilla", "--assisted", *people)
+    failed = take_in(path, file, "argilla", "--blind", code=1)
+    assert f"{ann} is none of the people of batch 'pilot' (alice, bob)" in failed.stderr
+    done = take_in(path, file, "argilla", "--blind", *people)
     assert done["new"] == {"alice": 3, "bob": 1} and done["skips"] == 1 and done["remarks"] == {"drafts": 1}
-    nested = [{"id": a, "fields": {}, "metadata": {}, "suggestions": {}, "vectors": {}, "status": "pending", "_server_id": None,
-               "responses": {"stance": [{"value": "support", "user_id": ann}, {"value": "refute", "user_id": bob}]}}]  # fmt: skip
+    assert done["blind"] == {"assisted": 4}, "the records hold suggestions, whatever was declared"
+
+    other = study(tmp_path / "t.db", task="stance")
+    nested = [
+        {"id": u, "fields": {"passage": texts[u]}, "metadata": {}, "suggestions": {}, "vectors": {}, "status": "pending",
+         "_server_id": None, "responses": {"stance": [{"value": "support", "user_id": ann}, {"value": v, "user_id": bob}]}}
+        for u, v in ((a, "refute"), (b, None), (c, "neutral"))
+    ]  # fmt: skip
     (tmp_path / "users.json").write_text(json.dumps({ann: "alice", bob: "bob"}))
-    again = take_in(path, write_lines(tmp_path / "n.jsonl", nested), "argilla", "--assisted")
-    assert again["new"] == {} and again["unchanged"] == 2
+    file = write_lines(tmp_path / "n.jsonl", nested)
+    done = take_in(other, file, "argilla", "--blind", code=1, document=True)
+    assert done["new"] == {} and done["held"] == 6 and all_labels(other) == set()
+    assert {c for (c,) in rows_of(other, "SELECT code FROM quarantine")} == {"status"}
+    assert "to_list(flatten=True)" in rows_of(other, "SELECT reason FROM quarantine")[0][0]
+    # The value of a discarded response is None: it is no label, whoever declares it to be submitted.
+    assert take_in(other, file, "argilla", "--blind", "-O", "status=submitted")["new"] == {
+        "alice": 3,
+        "bob": 2,
+    }

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from annotate.batch import close_batch
 from annotate.desk import Desk
-from annotate.pack import merge, pack
+from annotate.exchange.quarantine import accept, drop, listing
+from annotate.merge import merge, settle_conflict
+from annotate.pack import pack
 from annotate.store import open_study
 from judge.errors import AdjudgeError, BadInput, StudyError, UsageError
 from tests.tui.studies import CANARY, batch, build, judge_all, labels
@@ -139,7 +142,9 @@ def test_a_packed_file_with_an_answer_the_task_does_not_know_brings_nothing(stud
     before = labels(study)
     with open_study(study) as store:
         events = store.conn.execute("SELECT count(*) FROM events").fetchone()
-        with pytest.raises(BadInput, match=r"alice\.db: field 'stance': unit 4: 'perhaps' is no label"):
+        with pytest.raises(
+            BadInput, match=r"alice\.db: field 'stance': event 1, unit 4: 'perhaps' is no label"
+        ):
             merge(store, out)
         assert store.conn.execute("SELECT count(*) FROM events").fetchone() == events
     assert labels(study) == before
@@ -150,8 +155,98 @@ def test_a_pack_that_fails_leaves_nothing(study: Path, monkeypatch: pytest.Monke
         raise StudyError("disk I/O error")
 
     with monkeypatch.context() as broken:
-        broken.setattr("annotate.pack._copy_events", fail)
+        broken.setattr("annotate.pack.copy_events", fail)
         with pytest.raises(StudyError):
             packed(study)
     assert [p.name for p in study.parent.iterdir() if "alice" in p.name] == []
     assert packed(study).exists()
+
+
+def tampered(out: Path, *statements: str) -> None:
+    with open_study(out) as store:
+        with Desk.open(store, "pilot", "alice") as desk:
+            desk.label(4, "stance", "neutral")
+            desk.label(5, "stance", "refute")
+        with store.transaction() as conn:
+            conn.execute("DROP TRIGGER events_keep")
+            for statement in statements:
+                conn.execute(statement)
+
+
+TAMPERED = [
+    ("UPDATE events SET kind = 'revise', field = 'stance' WHERE position = 5", "event 2, unit 5: 'revise' cannot happen"),
+    ("UPDATE events SET reason = 'blind' WHERE position = 5", "event 2, unit 5: .*no word on its blindness"),
+    ("UPDATE events SET active_ms = -1 WHERE position = 5", "event 2, unit 5: -1 is no time spent"),
+    ("UPDATE events SET at = 'soon' WHERE position = 5", "event 2, unit 5"),
+    ("UPDATE events SET kind = 'undo', undoes = (SELECT event_id FROM events WHERE position = 4) WHERE position = 5",
+     "event 2, unit 5: undoes nothing"),
+    ("UPDATE events SET kind = 'span', value = '[[\"passage\", 9, 3]]' WHERE position = 5", "event 2, unit 5: evidence"),
+    ("UPDATE sessions SET person = 'bob'", "session .* is of another person"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("statement", "told"), TAMPERED, ids=range(len(TAMPERED)))
+def test_a_tampered_row_is_named_and_nothing_comes_in(study: Path, statement: str, told: str) -> None:
+    out = packed(study)
+    tampered(out, statement)
+    before = labels(study)
+    with open_study(study) as store, pytest.raises(BadInput, match=told):
+        merge(store, out)
+    assert labels(study) == before
+
+
+def test_a_row_changed_after_packing_is_named(study: Path) -> None:
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(4, "stance", "support")
+    out = packed(study)
+    with open_study(out) as store, store.transaction() as conn:
+        conn.execute("DROP TRIGGER events_keep")
+        conn.execute("UPDATE events SET value = 'refute'")
+    with open_study(study) as store, pytest.raises(BadInput, match="event 1, unit 4: was changed after"):
+        merge(store, out)
+
+
+def test_labels_of_an_edited_text_wait(study: Path) -> None:
+    out = packed(study)
+    tampered(
+        out,
+        "UPDATE passages SET text = text || ' Not.' WHERE passage_id = (SELECT unit_id FROM assignments WHERE position = 5)",
+    )
+    with open_study(study) as store:
+        done = merge(store, out)
+        assert (
+            done.conflicts == ["unit 5: its text in the file is not that of the study"] and done.events == 1
+        )
+        assert [row["code"] for row in listing(store)] == ["text"]
+    assert set(labels(study).values()) == {"neutral"}
+
+
+@pytest.mark.parametrize("side", ["accept", "drop"])
+def test_conflicts_can_be_settled(study: Path, side: str) -> None:
+    out = packed(study)
+    with open_study(out) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(4, "stance", "neutral")
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(4, "stance", "support")
+        desk.note(4, "mine")
+    with open_study(study) as store:
+        assert len(merge(store, out).conflicts) == 1
+        (row,) = listing(store)
+        assert row["code"] == "conflict" and row["reason"] == "unit 4: here support, in the file neutral"
+        if side == "accept":
+            accept(store, [int(row["id"])], merged=settle_conflict)
+        else:
+            drop(store, [int(row["id"])], "a slip")
+        assert listing(store) == [] and merge(store, out).conflicts == []
+        query = "SELECT answers, note FROM assignments WHERE annotator_id = 'alice' AND position = 4"
+        stands = ('{"stance":"neutral"}', None) if side == "accept" else ('{"stance":"support"}', "mine")
+        assert store.conn.execute(query).fetchone() == stands
+        with pytest.raises(UsageError, match="already"):
+            drop(store, [int(row["id"])])
+
+
+def test_a_closed_batch_is_not_packed(study: Path) -> None:
+    with open_study(study) as store:
+        close_batch(store, "pilot")
+    with pytest.raises(UsageError, match="was closed"):
+        packed(study)

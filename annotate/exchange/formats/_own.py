@@ -6,24 +6,27 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from annotate.exchange.base import Export, Reading
+from annotate.exchange.proof import SHA_KEY, differs_by_hash, differs_by_inputs, text_sha
 from annotate.exchange.responses import Response
 from annotate.store import ADJUDICATED
 from judge.errors import BadInput
 from judge.types import Where
 
 COLUMNS = ("unit", "question", "field", "annotator", "label", "layer", "repeat", "role", "blind", "seconds",
-           "flag", "note", "spans", "at", "stratum", "weight")  # fmt: skip
+           "flag", "note", "spans", "at", "stratum", "weight", SHA_KEY)  # fmt: skip
 """As `annotate batches labels` has them, with evidence and time."""
 BLIND = {"true": True, "false": False, "1": True, "0": False, True: True, False: False}
 
 
 def label_rows(export: Export) -> Iterator[dict[str, Any]]:
     """One row a label; a unit that was skipped, or has only a note, a flag or evidence, is a row without a label."""
+    shas = {unit.unit_id: text_sha(unit.inputs) for unit in export.units()}
     for r in export.responses():
         about = {
             "unit": r.unit, "question": r.question, "annotator": r.annotator, "repeat": r.repeat, "role": r.role,
             "seconds": r.seconds, "flag": r.flag, "note": r.note, "spans": [list(s) for s in r.spans or ()],
             "at": r.at, "stratum": r.stratum, "weight": r.weight,
+            SHA_KEY: shas.get(r.unit),
         }  # fmt: skip
         rows = []
         if not r.skipped:
@@ -94,7 +97,14 @@ def _response(
         blind=None if blind in (None, "") else BLIND[blind],
         repeat=whole(_number(row.get("repeat"), "repeat"), "repeat"),
         where=where,
+        differs=_differs(row, reading),
     )
+
+
+def _differs(row: Mapping[str, Any], reading: Reading) -> str | None:
+    inputs = reading.inputs(str(row.get("unit") or ""))
+    found = [differs_by_inputs(row.get("inputs"), inputs), differs_by_hash(row.get(SHA_KEY), inputs)]
+    return max((f for f in found if f is not None), default=None)
 
 
 def _number(value: Any, name: str) -> float | None:

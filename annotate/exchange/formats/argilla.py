@@ -22,6 +22,7 @@ from typing import Any
 from annotate.exchange.base import Export, Out, Reading, Response, Unit
 from annotate.exchange.files import json_records
 from annotate.exchange.formats._texts import EVIDENCE, flat, title
+from annotate.exchange.proof import differs_by_inputs
 from annotate.guidelines import markdown
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
@@ -31,7 +32,14 @@ from judge.types import Where
 NAME = "argilla"
 HELP = "Argilla 2: settings and records out, records with responses in"
 WRITES = "folder"
-OPTIONS = {"users": "import: a JSON file {user id: name}; default: users.json beside the records"}
+OPTIONS = {
+    "users": "import: a JSON file {user id: name}; default: users.json beside the records",
+    "status": "import: submitted, where the records have no status and you know that they all were",
+}
+NO_STATUS = (
+    "no status: it may be a draft or discarded; export with to_list(flatten=True), which keeps the status, or say "
+    "-O status=submitted"
+)
 NOTE, SPANS = "adjudge-note", "adjudge-evidence"
 _PEOPLE = uuid.UUID("8f2c7f0e-6f0b-5b3e-9d59-6a1d5f1f0c11")
 """Our namespace for ids of people made from their names."""
@@ -149,7 +157,12 @@ def _given(task: Task, unit: Unit, responses: Iterable[Response]) -> dict[str, l
 
 
 def read(path: Path, reading: Reading) -> Iterator[Response]:
-    """Submitted responses; discarded ones are skips, drafts are passed over. Suggestions are not read."""
+    """Submitted responses; discarded ones are skips, drafts are passed over. Suggestions are not read.
+
+    The nested export of SDK 2.8 leaves the status out: such responses go to the quarantine.
+    """
+    if reading.options.get("status", "submitted") != "submitted":
+        raise UsageError(f"-O status={reading.options['status']}: only submitted can be declared")
     if path.is_dir():
         path = path / "records.jsonl"
     users = _users(path, reading)
@@ -189,10 +202,10 @@ def _responses(
     status: dict[str, str] = {}
     for name, value, user, state in _values(row):
         by_user.setdefault(user, {})[name] = value
-        status[user] = state or status.get(user, "submitted")
+        status[user] = state or status.get(user) or reading.options.get("status", "")
     questions = {_there(q.field): q.field for q in reading.task.spec.questions}
     for user, values in by_user.items():
-        if status[user] not in ("submitted", "discarded", "draft"):
+        if status[user] not in ("", "submitted", "discarded", "draft"):
             raise BadInput(f"'{status[user]}' is no status: submitted, discarded, draft", field="responses")
         if status[user] == "draft":
             reading.remarks["drafts"] += 1
@@ -208,8 +221,26 @@ def _responses(
             spans=None if skipped or SPANS not in values else _spans(values[SPANS], main),
             skipped=skipped,
             note=_text(values[NOTE], NOTE) if values.get(NOTE) else None,
+            blind=False if _suggested(row) else None,
             where=where,
+            doubt=None if status[user] else ("status", NO_STATUS),
+            differs=differs_by_inputs(_shown(row), reading.inputs(unit)),
         )
+
+
+def _suggested(row: Mapping[str, Any]) -> bool:
+    """Whether the record holds a suggestion, which its page shows."""
+    return bool(row.get("suggestions")) or any(
+        key.endswith(".suggestion") and row[key] is not None for key in row
+    )
+
+
+def _shown(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of a record by name, nested or flat."""
+    nested = row.get("fields")
+    if isinstance(nested, Mapping):
+        return nested
+    return row
 
 
 def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any, str, str | None]]:

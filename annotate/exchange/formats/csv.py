@@ -11,6 +11,7 @@ from typing import Any
 from annotate._rows import columns_of, read_rows
 from annotate.exchange.base import Export, Out, Reading
 from annotate.exchange.formats._own import COLUMNS, checked_spans, label_rows, responses
+from annotate.exchange.proof import SHA_KEY, text_sha
 from annotate.exchange.responses import Response
 from judge.errors import BadInput
 
@@ -34,10 +35,10 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
             return
         names = export.task.input_names
         fields = [q.field for q in export.task.spec.questions]
-        writer.writerow(["unit", *names, *fields, "note"])
+        writer.writerow(["unit", *names, *fields, "note", SHA_KEY])
         for unit in export.units():
             shown = [_harmless(_cell(unit.inputs.get(n))) for n in names]
-            writer.writerow([unit.unit_id, *shown, *("" for _ in fields), ""])
+            writer.writerow([unit.unit_id, *shown, *("" for _ in fields), "", text_sha(unit.inputs)])
             out.rows[name] += 1
 
 

@@ -22,6 +22,7 @@ from typing import IO, Any
 from annotate.exchange.base import UNIT_KEY, Export, Out, Reading, Response, Unit
 from annotate.exchange.files import json_records
 from annotate.exchange.formats._texts import EVIDENCE, compose, inward, outward
+from annotate.exchange.proof import differs_by_text
 from annotate.guidelines import markdown
 from judge.errors import BadInput
 from judge.prompts.load import Task
@@ -159,6 +160,7 @@ def _response(row: Mapping[str, Any], stem: str, where: Where, reading: Reading)
         note="\n".join(notes) or None,
         blind=row["adjudge_blind"] if isinstance(row.get("adjudge_blind"), bool) else None,
         where=where,
+        differs=differs_by_text(row.get("text"), reading.inputs(unit)),
     )
 
 

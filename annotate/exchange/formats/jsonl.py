@@ -8,6 +8,7 @@ from pathlib import Path
 from annotate.exchange.base import Export, Out, Reading
 from annotate.exchange.files import json_records
 from annotate.exchange.formats._own import checked_spans, label_rows, responses
+from annotate.exchange.proof import SHA_KEY, text_sha
 from annotate.exchange.responses import Response
 
 NAME = "jsonl"
@@ -16,14 +17,14 @@ WRITES = "file"
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
-    """Units as {"unit", "inputs"}, labels as rows of `annotate batches labels` with `spans` and `at`."""
+    """Units as {"unit", "inputs", "text_sha256"}, labels as rows of `annotate batches labels` with `spans` and `at`."""
     with out.lines() as put:
         if export.labels:
             for row in label_rows(export):
                 put(row)
         else:
             for unit in export.units():
-                put({"unit": unit.unit_id, "inputs": unit.inputs})
+                put({"unit": unit.unit_id, "inputs": unit.inputs, SHA_KEY: text_sha(unit.inputs)})
 
 
 def read(path: Path, reading: Reading) -> Iterator[Response]:

@@ -72,7 +72,7 @@ def read(path: Path, reading: Reading) -> Iterator[Response]:
         for annotation in sorted(annotations, key=_updated):
             try:
                 response, problems = reader.response(
-                    annotation, unit, blind=blind, where=Where(str(path), line)
+                    annotation, unit, blind=blind, where=Where(str(path), line), data=task["data"]
                 )
             except BadInput as e:
                 reading.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))

@@ -21,6 +21,7 @@ from annotate.exchange.base import UNIT_KEY, Export, Out, Reading, Response, Uni
 from annotate.exchange.files import json_records
 from annotate.exchange.formats._own import whole
 from annotate.exchange.formats._texts import EVIDENCE, compose, inward, outward
+from annotate.exchange.proof import differs_by_text
 from judge.errors import BadInput
 from judge.prompts.spec import Question
 from judge.types import Where
@@ -133,6 +134,7 @@ def _response(row: Mapping[str, Any], where: Where, reading: Reading) -> Respons
         blind=_blind(row.get("adjudge_blind")),
         repeat=whole(_number(row.get("adjudge_repeat"), "adjudge_repeat"), "adjudge_repeat"),
         where=where,
+        differs=differs_by_text(row.get("text"), reading.inputs(unit)),
     )
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from annotate.desk import BatchInfo
 from annotate.exchange.label_studio.server import User
-from judge.errors import BadInput, UsageError
+from annotate.exchange.proof import Unproven
+from judge.errors import UsageError
 from judge.store import Store
 
 
@@ -37,16 +38,18 @@ class Authors:
         return next((name for name in _names(user) if name in self._people), None)
 
     def of(self, completed_by: Any) -> str:
-        """The annotator. Raises BadInput for a user who is none of the batch's."""
+        """The annotator. Raises Unproven for a user who is none of the batch's."""
         number = completed_by.get("id") if isinstance(completed_by, Mapping) else completed_by
         name = self._found.get(number)
         if name is None:
             user = self._users.get(number) if isinstance(number, int) else None
             who = (user.email or user.username or number) if user else number
-            raise BadInput(
+            raise Unproven(
+                "person",
                 f"{who} is none of the batch's annotators ({', '.join(sorted(self._people))}): "
                 f"say who that is with --annotator {who}=NAME",
                 field="completed_by",
+                who=str(who),
             )
         return name
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import NamedTuple
 
 from annotate.desk import BatchInfo
 from annotate.exchange.base import UNIT_KEY
-from annotate.exchange.label_studio.server import Project, Server
+from annotate.exchange.label_studio.server import Listed, Project, Server
 from judge.errors import Rejected
 from judge.store import Store
 from judge.store.study import dumps, now
@@ -116,17 +117,26 @@ def find(store: Store, info: BatchInfo, server: Server, hint: str) -> tuple[Link
     return link, project
 
 
-def tasks_of(store: Store, batch: str, link: Link) -> dict[int, str]:
-    """Task id -> unit id, as far as the study knows."""
-    query = "SELECT task, unit_id FROM label_studio_tasks WHERE batch = ? AND url = ?"
-    return dict(store.conn.execute(query, [batch, link.url]))
+class Known(NamedTuple):
+    """A task as the study knows it. `pulled` and `created` are None before it was read."""
+
+    unit: str
+    pulled: str | None
+    created: str | None
+
+
+def tasks_of(store: Store, batch: str, link: Link) -> dict[int, Known]:
+    """What the study knows of the tasks of a batch, by task id."""
+    query = "SELECT task, unit_id, pulled, created FROM label_studio_tasks WHERE batch = ? AND url = ?"
+    return {task: Known(*rest) for task, *rest in store.conn.execute(query, [batch, link.url])}
 
 
 def add_tasks(store: Store, batch: str, link: Link, tasks: Mapping[int, str]) -> None:
-    """Note which task is which unit."""
+    """Note which task is which unit; what was known of a task of this number before is forgotten."""
     with store.transaction() as conn:
         conn.executemany(
-            "INSERT OR IGNORE INTO label_studio_tasks (batch, url, task, unit_id) VALUES (?, ?, ?, ?)",
+            "INSERT INTO label_studio_tasks (batch, url, task, unit_id) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (batch, url, task) DO UPDATE SET unit_id = excluded.unit_id, pulled = NULL, created = NULL",
             [(batch, link.url, task, unit) for task, unit in tasks.items()],
         )
 
@@ -138,25 +148,63 @@ def drop_tasks(store: Store, batch: str, link: Link, tasks: Iterable[int]) -> No
         conn.executemany(query, [(batch, link.url, task) for task in tasks])
 
 
-def compare(
-    store: Store, info: BatchInfo, server: Server, link: Link, project: Project
-) -> tuple[dict[int, str], set[int], int]:
-    """(task id -> unit id of the batch, those of them that are not there any more, tasks that are none of ours).
+class Survey(NamedTuple):
+    """The tasks of a project against what the study knows: by number, then what has to be read."""
 
-    Tasks that a push sent and could not note are found by their unit id.
+    known: dict[int, Known]
+    there: dict[int, Listed]
+
+    @property
+    def gone(self) -> set[int]:
+        """Known tasks that are not there any more, or whose number another task has now."""
+        return {t for t, known in self.known.items() if t not in self.there or self._other(t, known)}
+
+    @property
+    def unread(self) -> set[int]:
+        """Tasks that the study has not read as they are now: what is on them only they say themselves."""
+        return {
+            t
+            for t, listed in self.there.items()
+            if t not in self.known
+            or self._other(t, self.known[t])
+            or not same_time(listed.updated, self.known[t].pulled)
+        }
+
+    @property
+    def strange(self) -> set[int]:
+        """Tasks that nobody here has sent or read."""
+        return {t for t in self.there if t not in self.known or self._other(t, self.known[t])}
+
+    def _other(self, task: int, known: Known) -> bool:
+        return known.created is not None and not same_time(self.there[task].created, known.created)
+
+
+def survey(store: Store, info: BatchInfo, server: Server, link: Link) -> Survey:
+    """List the project. Equal counts prove nothing: tasks are deleted, and made again under old or new numbers."""
+    return Survey(tasks_of(store, info.batch, link), server.listing(link.project))
+
+
+def same_time(one: str, other: str | None) -> bool:
+    """Whether two times are one, however they are written."""
+    return other is not None and datetime.fromisoformat(one) == datetime.fromisoformat(other)
+
+
+def units_there(store: Store, info: BatchInfo, server: Server, link: Link) -> tuple[dict[int, str], set[str]]:
+    """(task id -> unit for tasks that are there and say which unit they are, units whose task was deleted).
+
+    Tasks that a push sent and could not note, and tasks that others imported again, are found by their unit id.
     """
-    known = tasks_of(store, info.batch, link)
-    if project.tasks == len(known):  # listing them takes the server longer than all the rest
-        return known, set(), 0
-    there = server.ids(link.project)
-    strange = sorted(there - set(known))
+    found = survey(store, info, server, link)
+    live = {t: known.unit for t, known in found.known.items() if t in found.there and t not in found.gone}
     query = "SELECT value FROM json_each(?) WHERE value IN (SELECT unit_id FROM batch_units WHERE batch = ?)"
-    found = {}
-    for task in server.tasks(link.project, strange):
-        unit = task.get("data", {}).get(UNIT_KEY) if isinstance(task.get("data"), dict) else None
+    said = {}
+    for task in server.tasks(link.project, sorted(found.strange)):
+        data = task.get("data")
+        unit = data.get(UNIT_KEY) if isinstance(data, dict) else None
         if isinstance(unit, str):
-            found[int(task["id"])] = unit
-    ours = {u for (u,) in store.conn.execute(query, [dumps(sorted(set(found.values()))), info.batch])}
-    new = {task: unit for task, unit in found.items() if unit in ours}
+            said[int(task["id"])] = unit
+    ours = {u for (u,) in store.conn.execute(query, [dumps(sorted(set(said.values()))), info.batch])}
+    new = {task: unit for task, unit in said.items() if unit in ours}
     add_tasks(store, info.batch, link, new)
-    return known | new, set(known) - there, len(strange) - len(new)
+    live |= new
+    return live, {found.known[t].unit for t in found.gone} - set(live.values())

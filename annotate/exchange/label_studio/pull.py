@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
 from annotate.desk import BatchInfo, batch_info
+from annotate.exchange.base import UNIT_KEY
 from annotate.exchange.intake import Intake, take
 from annotate.exchange.label_studio import link as links
 from annotate.exchange.label_studio.annotations import Reader
 from annotate.exchange.label_studio.authors import Authors
 from annotate.exchange.label_studio.check import Check
 from annotate.exchange.label_studio.config import Layout
-from annotate.exchange.label_studio.link import Link
+from annotate.exchange.label_studio.link import Link, Survey
 from annotate.exchange.label_studio.server import Server
+from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
+from annotate.exchange.taken import Retracted
 from annotate.exchange.units import Units
 from judge.errors import BadInput, ServerFault, UsageError
 from judge.store import Store
@@ -29,9 +31,6 @@ AT_ONCE = 500
 """So many tasks are fetched by their ids; with more that changed, the whole export is faster."""
 PAGE = 500
 """Tasks whose answers are stored in one transaction."""
-
-LATE = timedelta(minutes=1)
-"""How much later than its time stamp a change may become visible on a busy server."""
 
 
 @dataclass(slots=True)
@@ -61,6 +60,10 @@ class Pulled:
     deleted_tasks: int = 0
     deleted_annotations: int = 0
     strange_tasks: int = 0
+    held: int = 0
+    """Answers that wait in the quarantine, because they did not prove themselves."""
+    retracted: int = 0
+    """Labels undone here because their annotation was deleted there."""
     problems: list[str] = field(default_factory=list)
     """What could not be taken over, each with its task and annotation."""
 
@@ -89,37 +92,24 @@ def pull(
                 f"batch '{batch}' is not on {server.url}: annotate push {batch} --url {server.url}"
             )
         link, project = found
-        known, gone, out.strange_tasks = links.compare(store, info, server, link, project)
+        found_there = links.survey(store, info, server, link)
         if project.predictions and not link.assisted:
             link = links.mark_assisted(store, batch, link)
-        live = {unit for task, unit in known.items() if task not in gone}
         out.project, out.assisted = link.project, link.assisted
-        out.tasks, out.deleted_tasks = len(live), len(set(known.values()) - live)
-        changed = _changed(store, batch, link, server) - gone
+        changed = found_there.unread
         authors = Authors(store, info, server.users() if changed else {}, people or {})
-        page = _Page(store, info, link, Reader(layout, Check(layout.xml), inputs, authors.of), out)
+        page = _Page(
+            store, info, link, Reader(layout, Check(layout.xml), inputs, authors.of), out, found_there
+        )
         ids = None if len(changed) > AT_ONCE else sorted(changed)
         tasks = (t for t in server.tasks(link.project, ids) if t.get("id") in changed)
         while rows := list(islice(tasks, PAGE)):
-            page.take(rows, known)
+            page.take(rows)
             told(out.read, len(changed))
+        now = links.tasks_of(store, batch, link)
+        live = {known.unit for task, known in now.items() if task in found_there.there}
+        out.tasks, out.deleted_tasks = len(live), len({known.unit for known in now.values()} - live)
     return out
-
-
-def _changed(store: Store, batch: str, link: Link, server: Server) -> set[int]:
-    """Tasks of ours with something new since they were last read."""
-    query = "SELECT task, pulled FROM label_studio_tasks WHERE batch = ? AND url = ?"
-    pulled = dict(store.conn.execute(query, [batch, link.url]))
-    never = {task for task, when in pulled.items() if when is None}
-    if len(never) == len(pulled):
-        return never
-    since = max(datetime.fromisoformat(when) for when in pulled.values() if when) - LATE
-    there = server.changed(link.project, since)
-    return never | {task for task, when in there.items() if task in pulled and not _same(when, pulled[task])}
-
-
-def _same(one: str, other: str | None) -> bool:
-    return other is not None and datetime.fromisoformat(one) == datetime.fromisoformat(other)
 
 
 @dataclass(slots=True)
@@ -131,40 +121,66 @@ class _Page:
     link: Link
     reader: Reader
     out: Pulled
+    survey: Survey
 
-    def take(self, tasks: Sequence[Mapping[str, Any]], known: Mapping[int, str]) -> None:
+    def take(self, tasks: Sequence[Mapping[str, Any]]) -> None:
         """A process that dies in between reads them again, and finds every answer there."""
         left: set[str] = set()
+        unread: list[BadInput] = []
 
         def bad(error: BadInput) -> None:
             self.out.problems.append(str(error))
             left.add(error.path)
 
+        def unreadable(error: BadInput) -> None:
+            bad(error)
+            unread.append(error)
+
+        for task in tasks:
+            annotations = task.get("annotations")
+            if not isinstance(annotations, list) or not all(isinstance(a, dict) for a in annotations):
+                raise ServerFault(f"{self.link.url}: task {task['id']} has no list of annotations")
         how = Intake("label-studio", latest=True)
-        responses = self._responses(tasks, known, bad)
-        done = take(self.store, responses, how, bad, batch=self.info.batch)
+        done = take(
+            self.store,
+            self._responses(tasks, unreadable),
+            how,
+            bad,
+            batch=self.info.batch,
+            unread=unread,
+            retracted=self._retracted(tasks),
+        )
         self.out.new += done.new
         self.out.joined += done.joined
-        for name in ("replaced", "older", "skips", "spans", "notes"):
+        for name in ("replaced", "older", "skips", "spans", "notes", "held", "retracted"):
             setattr(self.out, name, getattr(self.out, name) + getattr(done, name))
         self.out.read += len(tasks)
         failed = {task["id"] for task in tasks if any(_name(task, a) in left for a in task["annotations"])}
         self._remember(tasks, failed)
 
     def _responses(
-        self, tasks: Sequence[Mapping[str, Any]], known: Mapping[int, str], bad: Callable[[BadInput], None]
+        self, tasks: Sequence[Mapping[str, Any]], bad: Callable[[BadInput], None]
     ) -> Iterator[Response]:
         for task in tasks:
-            unit, annotations = known[task["id"]], task.get("annotations")
-            if not isinstance(annotations, list) or not all(isinstance(a, dict) for a in annotations):
-                raise ServerFault(f"{self.link.url}: task {task['id']} has no list of annotations")
-            for annotation in sorted(annotations, key=lambda a: str(a.get("updated_at"))):
+            unit = _unit(task)
+            ours = unit is not None and self.reader.inputs(unit) is not None
+            self.out.strange_tasks += not ours
+            for annotation in sorted(task["annotations"], key=lambda a: str(a.get("updated_at"))):
                 where = Where(_name(task, annotation), 0)
                 self.out.annotations += 1
+                if unit is None or not ours:
+                    told = (
+                        "the task does not say which unit it is"
+                        if unit is None
+                        else f"unit '{unit}' is not in the batch"
+                    )
+                    bad(Unproven("unit", told, path=where.path, field=UNIT_KEY))
+                    continue
                 try:
                     response, problems = self.reader.response(
-                        annotation, unit, blind=not self.link.assisted, where=where
-                    )
+                        annotation, unit, blind=not self.link.assisted, where=where, data=task["data"],
+                        source=self._source(annotation["id"]),
+                    )  # fmt: skip
                 except BadInput as e:
                     bad(BadInput(f"{unit}: {e.reason}", path=where.path, field=e.field))
                     continue
@@ -174,30 +190,76 @@ class _Page:
                 )
                 yield response
 
-    def _remember(self, tasks: Sequence[Mapping[str, Any]], failed: set[int]) -> None:
-        key = [self.info.batch, self.link.url]
-        read = [task["id"] for task in tasks]
-        now = {a["id"]: task["id"] for task in tasks for a in task["annotations"]}
+    def _source(self, annotation: int) -> str:
+        return f"{self.link.address}#{annotation}"
+
+    def _retracted(self, tasks: Sequence[Mapping[str, Any]]) -> list[Retracted]:
+        """Annotations that came in and are gone from a task that is still the one they were made on.
+
+        Of a deleted task the labels stay: that says nothing about what its annotators meant.
+        """
+        gone = []
+        for task in tasks:
+            if task["id"] in self.survey.strange or self.survey.known[task["id"]].unit != _unit(task):
+                continue
+            there = {a["id"] for a in task["annotations"]}
+            for number, unit, who in self._known_annotations([task["id"]]):
+                if number not in there:
+                    self.out.deleted_annotations += 1
+                    if unit and who:
+                        gone.append(Retracted(who, unit, self._source(number)))
+        return gone
+
+    def _known_annotations(self, tasks: Sequence[int]) -> list[tuple[int, str | None, str | None]]:
         query = (
-            "SELECT annotation FROM label_studio_annotations WHERE batch = ? AND url = ? "
+            "SELECT annotation, unit_id, annotator_id FROM label_studio_annotations WHERE batch = ? AND url = ? "
             "AND task IN (SELECT value FROM json_each(?))"
         )
-        known = {a for (a,) in self.store.conn.execute(query, [*key, dumps(read)])}
-        gone = known - set(now)
-        self.out.deleted_annotations += len(gone)
+        return self.store.conn.execute(query, [self.info.batch, self.link.url, dumps(list(tasks))]).fetchall()
+
+    def _remember(self, tasks: Sequence[Mapping[str, Any]], failed: set[int]) -> None:
+        key = [self.info.batch, self.link.url]
+        units = {
+            task["id"]: unit
+            for task in tasks
+            if (unit := _unit(task)) and self.reader.inputs(unit) is not None
+        }
         with self.store.transaction() as conn:
+            query = "DELETE FROM label_studio_annotations WHERE batch = ? AND url = ? AND task IN (SELECT value FROM json_each(?))"
+            conn.execute(query, [*key, dumps([task["id"] for task in tasks])])
             conn.executemany(
-                "DELETE FROM label_studio_annotations WHERE batch = ? AND url = ? AND annotation = ?",
-                [(*key, a) for a in gone],
+                "INSERT OR REPLACE INTO label_studio_annotations VALUES (?, ?, ?, ?, ?, "
+                "(SELECT e.annotator_id FROM event_sources AS s JOIN events AS e USING (event_id) WHERE s.source = ? LIMIT 1))",
+                [
+                    (*key, a["id"], task["id"], units[task["id"]], self._source(a["id"]))
+                    for task in tasks
+                    if task["id"] in units
+                    for a in task["annotations"]
+                ],
             )
             conn.executemany(
-                "INSERT INTO label_studio_annotations VALUES (?, ?, ?, ?)",
-                [(*key, a, t) for a, t in now.items() if a not in known],
+                "INSERT INTO label_studio_tasks (batch, url, task, unit_id, pulled, created) VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (batch, url, task) DO UPDATE SET unit_id = excluded.unit_id, pulled = excluded.pulled, "
+                "created = excluded.created",
+                [
+                    (
+                        *key,
+                        t["id"],
+                        units[t["id"]],
+                        None if t["id"] in failed else t["updated_at"],
+                        t["created_at"],
+                    )
+                    for t in tasks
+                    if t["id"] in units
+                ],
             )
-            conn.executemany(
-                "UPDATE label_studio_tasks SET pulled = ? WHERE batch = ? AND url = ? AND task = ?",
-                [(t["updated_at"], *key, t["id"]) for t in tasks if t["id"] not in failed],
-            )
+
+
+def _unit(task: Mapping[str, Any]) -> str | None:
+    """The unit that a task says it is."""
+    data = task.get("data")
+    unit = data.get(UNIT_KEY) if isinstance(data, Mapping) else None
+    return unit if isinstance(unit, str) else None
 
 
 def _name(task: Mapping[str, Any], annotation: Mapping[str, Any]) -> str:

@@ -79,17 +79,17 @@ def push(
         if found is None:
             link = _create(store, info, server, layout, run_id)
             out.created = True
-            known: dict[int, str] = {}
+            sent: set[str] = set()
+            lost: set[str] = set()
         else:
             link, project = found
             _same_sight(store, info, link, project, run_id)
             out.updated = _update(server, layout, link, project)
-            known, out.deleted = _known(store, info, server, link, project, restore)
+            sent, lost = _known(store, info, server, link, restore)
         link = links.stored(store, batch, server.url) or link
-        sent = set(known.values())
-        missing = [u for u in units.ids if u not in sent]
+        missing = [u for u in units.ids if u not in sent and u not in lost]
         out.project, out.assisted, out.run = link.project, link.assisted, link.run
-        out.there = len(sent) - out.deleted
+        out.there, out.deleted = len(sent), len(lost)
         labels = _judged(store, info, link.run) if link.run else {}
         model = _model(store, link.run) if link.run else ""
         for page in _pages(_tasks(units, layout, missing, labels, model, check)):
@@ -177,15 +177,15 @@ def _update(server: Server, layout: Layout, link: Link, project: Project) -> boo
 
 
 def _known(
-    store: Store, info: BatchInfo, server: Server, link: Link, project: Project, restore: bool
-) -> tuple[dict[int, str], int]:
-    known, gone, _ = links.compare(store, info, server, link, project)
-    live = {unit for task, unit in known.items() if task not in gone}
-    lost = {task: unit for task, unit in known.items() if unit not in live}
+    store: Store, info: BatchInfo, server: Server, link: Link, restore: bool
+) -> tuple[set[str], set[str]]:
+    """(units that have a task there, units whose task was deleted and that are not sent again)."""
+    live, lost = links.units_there(store, info, server, link)
     if restore:
-        links.drop_tasks(store, info.batch, link, gone)
-        return {task: unit for task, unit in known.items() if task not in gone}, 0
-    return known, len(set(lost.values()))
+        there = links.tasks_of(store, info.batch, link)
+        links.drop_tasks(store, info.batch, link, [t for t in there if t not in live])
+        return set(live.values()), set()
+    return set(live.values()), lost
 
 
 def _tasks(

@@ -1,0 +1,123 @@
+"""Rows of a packed study that no annotator can have made there: each is named, and nothing comes in."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from annotate.events import UNDOABLE, Event, Kind
+from judge.errors import BadInput
+from judge.prompts.load import Task
+
+COLUMNS = "seq, position, event_id, kind, field, value, reason, undoes, active_ms, idle_ms, session_id, at"
+MOST_MS = 7 * 24 * 3_600_000
+HERE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.SHOWN, Kind.UNDO)
+"""What can happen in a pack: it holds no judge, so nothing is kept or revised there."""
+
+
+class Row(NamedTuple):
+    """An event of the log with where it stands."""
+
+    seq: int
+    position: int
+    event: Event
+    session: str
+    at: str
+
+
+def rows_of(conn: sqlite3.Connection, batch: str, person: str) -> list[Row]:
+    """One person's events in their order."""
+    query = f"SELECT {COLUMNS} FROM events WHERE batch = ? AND annotator_id = ? ORDER BY seq"
+    return [
+        Row(seq, position, Event(*rest[:8]), rest[8], rest[9])
+        for seq, position, *rest in conn.execute(query, [batch, person])
+    ]
+
+
+def check_rows(
+    packed: sqlite3.Connection,
+    task: Task,
+    batch: str,
+    person: str,
+    there: Sequence[Row],
+    here: Sequence[Row],
+    path: Path,
+) -> None:
+    """Raises BadInput naming the first row of `events` or `sessions` that cannot be."""
+    strange = packed.execute(
+        "SELECT seq, annotator_id, batch FROM events WHERE annotator_id <> ? OR batch <> ? LIMIT 1",
+        [person, batch],
+    ).fetchone()
+    if strange:
+        raise BadInput(f"event {strange[0]} is of {strange[1]} in batch '{strange[2]}'", path=str(path))
+    sessions = {}
+    for session, *about in packed.execute("SELECT session_id, batch, annotator_id, person FROM sessions"):
+        if about != [batch, person, person]:
+            raise BadInput(f"session {session} is of another person or batch than the pack", path=str(path))
+        sessions[session] = about
+    known = {row.event.event_id: row for row in here}
+    before: dict[str, Row] = {}
+    for row in there:
+        where = f"event {row.seq}, unit {row.position}"
+        mine = known.get(row.event.event_id)
+        try:
+            if mine is None:
+                _check(task, row, before)
+        except (BadInput, TypeError, ValueError) as e:
+            field = e.field if isinstance(e, BadInput) else ""
+            told = e.reason if isinstance(e, BadInput) else "cannot be read"
+            raise BadInput(f"{where}: {told}", path=str(path), field=field) from e
+        if row.session not in sessions:
+            raise BadInput(f"{where}: of no session", path=str(path))
+        if mine is not None and (mine.event, mine.position, mine.at) != (row.event, row.position, row.at):
+            raise BadInput(f"{where}: was changed after it was packed", path=str(path))
+        before[row.event.event_id] = row
+
+
+def _check(task: Task, row: Row, before: dict[str, Row]) -> None:
+    event = row.event
+    if not isinstance(event.event_id, str) or not event.event_id or event.event_id in before:
+        raise BadInput("needs an id of its own")
+    if event.kind not in HERE:
+        raise BadInput(f"'{event.kind}' cannot happen in a pack")
+    for ms in (event.active_ms, event.idle_ms):
+        if not isinstance(ms, int) or not 0 <= ms <= MOST_MS:
+            raise BadInput(f"{ms!r} is no time spent on a unit")
+    if not isinstance(row.at, str) or datetime.fromisoformat(row.at).utcoffset() is None:
+        raise BadInput(f"{row.at!r} is no time")
+    if event.kind == Kind.LABEL:
+        _check_label(task, event)
+    elif event.kind == Kind.SPAN:
+        _check_spans(event)
+    elif event.kind == Kind.UNDO:
+        target = before.get(event.undoes or "")
+        if target is None or target.position != row.position or target.event.kind not in UNDOABLE:
+            raise BadInput("undoes nothing that was done before on this unit")
+    if event.kind in (Kind.FLAG, Kind.NOTE) and not isinstance(event.value, str | None):
+        raise BadInput("must be text")
+    # Blindness is told by the study, never by the file.
+    if event.kind == Kind.LABEL and event.reason is not None:
+        raise BadInput("a label made in a pack has no word on its blindness", field=str(event.field))
+
+
+def _check_label(task: Task, event: Event) -> None:
+    name, value = event.field or "", event.value
+    if name not in [q.field for q in task.spec.questions]:
+        raise BadInput(f"task {task.name} has no question '{name}'")
+    if not isinstance(value, str) or (task.domain(name) and value not in task.domain(name)):
+        raise BadInput(f"'{value}' is no label", field=name)
+
+
+def _check_spans(event: Event) -> None:
+    spans: Any = json.loads(event.value or "[]")
+    fine = isinstance(spans, list) and all(
+        isinstance(s, list) and len(s) == 3 and isinstance(s[0], str)
+        and all(isinstance(n, int) and not isinstance(n, bool) for n in s[1:]) and 0 <= s[1] < s[2]
+        for s in spans
+    )  # fmt: skip
+    if not fine:
+        raise BadInput("evidence must be a list of [input, start, end]")

@@ -1,0 +1,72 @@
+"""What shows that an incoming label is about the text that the study holds: the text itself, or its hash.
+
+White space is not compared: spreadsheets and databases trim and join it, and nobody judges by it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from annotate.exchange.formats._texts import compose, flat
+from judge.errors import BadInput
+
+SHA_KEY = "text_sha256"
+"""The column or key of the hash in our own rows."""
+
+
+class Unproven(BadInput):
+    """A record that may be about something else than it says; it goes to the quarantine.
+
+    `code` is text, person, status, unit or conflict; `who` says whom the record names, where nobody knows them.
+    """
+
+    def __init__(
+        self, code: str, reason: str, *, field: str = "", path: str = "", line: int = 0, who: str = ""
+    ) -> None:
+        super().__init__(reason, path=path, line=line, field=field)
+        self.code, self.who = code, who
+
+
+def text_sha(inputs: Mapping[str, Any]) -> str:
+    """The hash of what a unit shows: 32 hex digits of the SHA-256 of its inputs, without white space."""
+    parts = [[name, _bare(flat(name, value))] for name, value in sorted(inputs.items())]
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()[
+        :32
+    ]
+
+
+def differs_by_hash(said: str | None, inputs: Mapping[str, Any] | None) -> str | None:
+    """What is wrong with a record's hash: "" when it fits, None when there is none to compare."""
+    if not said or inputs is None:
+        return None
+    return (
+        ""
+        if said == text_sha(inputs)
+        else "the hash of its text is another one: it was labelled on another text"
+    )
+
+
+def differs_by_text(said: Any, inputs: Mapping[str, Any] | None) -> str | None:
+    """The same for a record that holds the text: all inputs as we write them, or one of them as it stands."""
+    if not isinstance(said, str) or not said or inputs is None:
+        return None
+    known = [compose(inputs)[0], *(v for v in inputs.values() if isinstance(v, str))]
+    return "" if _bare(said) in map(_bare, known) else "its text is not that of the unit"
+
+
+def differs_by_inputs(said: Any, inputs: Mapping[str, Any] | None) -> str | None:
+    """The same for a record that holds inputs by name; names the first that differs."""
+    if not isinstance(said, Mapping) or inputs is None:
+        return None
+    there = {name: said[name] for name in inputs if said.get(name) is not None}
+    for name, value in there.items():
+        if _bare(flat(name, value)) != _bare(flat(name, inputs[name])):
+            return f"its '{name}' is not that of the unit"
+    return "" if there else None
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split()).replace("\x00", "\ufffd")

@@ -1,0 +1,218 @@
+"""Incoming labels that did not prove themselves: kept with the reason, read by no number, decided by a lead.
+
+A record is known by its content, so that the same file or the next pull does not list it twice. One that
+was doubted for its text stays in the quarantine until somebody decides, even if the text was put right
+meanwhile: what was in sight when the label was given cannot be seen any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from annotate.exchange.proof import Unproven
+from annotate.exchange.responses import Response
+from judge.errors import BadInput, UsageError
+from judge.store import Store
+from judge.store.listing import dicts
+from judge.store.study import dumps, now
+from judge.types import Json, Where
+
+if TYPE_CHECKING:
+    from annotate.exchange.taken import Taken
+
+LASTING = ("text", "conflict")
+"""Doubts that a later look at the same record cannot settle."""
+KEPT = ("unit", "annotator", "answers", "spans", "skipped", "flag", "note", "seconds", "at", "blind", "repeat",
+        "layers", "source")  # fmt: skip
+STATES = ("open", "accepted", "dropped", "settled")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One record of the quarantine. `response` is None for one that could not even be read."""
+
+    quarantine_id: int
+    batch: str | None
+    format: str
+    place: str
+    annotator: str
+    unit: str
+    code: str
+    reason: str
+    response: dict[str, Any] | None
+    status: str
+
+
+def record_of(batch: str | None, form: str, response: Response) -> str:
+    """What a record is known by: who said what about which unit when, and where it came from."""
+    parts = [batch, form, response.source, _payload(response)]
+    return hashlib.sha256(dumps(parts).encode()).hexdigest()[:32]
+
+
+def hold(
+    conn: sqlite3.Connection, batch: str | None, form: str, response: Response | None, error: BadInput
+) -> bool:
+    """Put a record into the quarantine; whether it is new there. Inside the caller's transaction."""
+    place = f"{error.path}:{error.line}" if error.line else error.path
+    code = error.code if isinstance(error, Unproven) else error.field or "record"
+    reason = (
+        f"{error.field}: {error.reason}" if error.field and not isinstance(error, Unproven) else error.reason
+    )
+    if response is None:
+        record = hashlib.sha256(_clean(dumps([batch, form, str(error)])).encode()).hexdigest()[:32]
+        who = unit = ""
+        payload = None
+    else:
+        record, payload = record_of(batch, form, response), dumps(_payload(response))
+        who, unit = response.annotator, response.unit
+    found = conn.execute(
+        "INSERT OR IGNORE INTO quarantine (record, batch, format, place, annotator, unit, code, reason, response, "
+        "found_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [record, batch, form, _clean(place), _clean(who), _clean(unit), code, _clean(reason), payload, now()],
+    )
+    return found.rowcount > 0
+
+
+def stands(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> str | None:
+    """The status of a record that a lead has decided about, or that only a lead can settle; None for others."""
+    row = conn.execute(
+        "SELECT status, code FROM quarantine WHERE record = ? OR (? <> '' AND json_extract(response, '$.source') = ? "
+        "AND json_extract(response, '$.at') = ?) ORDER BY status = 'settled', status = 'open'",
+        [record_of(batch, form, response), response.source, response.source, response.at],
+    ).fetchone()
+    if row is None or (row[0] == "open" and row[1] not in LASTING) or row[0] == "settled":
+        return None
+    return str(row[0])
+
+
+def settle_record(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> None:
+    """A record that was held has proved itself since: it is in the study now."""
+    conn.execute(
+        "UPDATE quarantine SET status = 'settled', decided_at = ? WHERE status = 'open' AND batch IS ? AND format = ? "
+        "AND (record = ? OR (place = ? AND ? <> '') OR (json_extract(response, '$.source') = ? AND ? <> ''))",
+        [now(), batch, form, record_of(batch, form, response), response.where.path, response.source,
+         response.source, response.source],
+    )  # fmt: skip
+
+
+def listing(store: Store, batch: str | None = None, status: str | None = "open") -> list[dict[str, Json]]:
+    """One row a record, oldest first; `status` None for all."""
+    query = (
+        "SELECT quarantine_id AS id, batch, format, place, annotator, unit, code, reason, status, found_at, decided_at, "
+        "note, response IS NOT NULL AS readable FROM quarantine WHERE (? IS NULL OR batch = ?) AND (? IS NULL OR status = ?) "
+        "ORDER BY quarantine_id"
+    )
+    rows = list(dicts(store.conn, query, [batch, batch, status, status]))
+    for row in rows:
+        row["readable"] = bool(row["readable"])
+    return rows
+
+
+def count_open(conn: sqlite3.Connection, batch: str) -> int:
+    """How many records of a batch wait for a decision."""
+    query = "SELECT count(*) FROM quarantine WHERE batch = ? AND status = 'open'"
+    return int(conn.execute(query, [batch]).fetchone()[0])
+
+
+def _held(conn: sqlite3.Connection, number: int) -> Held:
+    row = conn.execute(
+        "SELECT quarantine_id, batch, format, place, annotator, unit, code, reason, response, status FROM quarantine "
+        "WHERE quarantine_id = ?",
+        [number],
+    ).fetchone()
+    if row is None:
+        raise UsageError(f"there is no record {number} in the quarantine: annotate quarantine list")
+    number, of, form, place, who, unit, code, reason, response, status = row
+    found = json.loads(response) if response else None
+    return Held(number, of, form, place, who, unit, code, reason, found, status)
+
+
+def drop(store: Store, numbers: Sequence[int], note: str | None = None) -> int:
+    """Leave records out for good; they stay listed with `--all`. Raises UsageError for one that is not open."""
+    with store.transaction() as conn:
+        for number in numbers:
+            _decide(conn, _open(conn, number), "dropped", note)
+    return len(numbers)
+
+
+def _open(conn: sqlite3.Connection, number: int) -> Held:
+    held = _held(conn, number)
+    if held.status != "open":
+        raise UsageError(f"record {number} of the quarantine is {held.status} already")
+    return held
+
+
+def _decide(conn: sqlite3.Connection, held: Held, status: str, note: str | None) -> None:
+    conn.execute(
+        "UPDATE quarantine SET status = ?, decided_at = ?, note = ? WHERE quarantine_id = ?",
+        [status, now(), note, held.quarantine_id],
+    )
+
+
+def accept(
+    store: Store,
+    numbers: Sequence[int],
+    *,
+    person: str | None = None,
+    unit: str | None = None,
+    blind: str | None = None,
+    note: str | None = None,
+    merged: Callable[[Store, dict[str, Any]], None] | None = None,
+) -> Taken:
+    """Take records in as they are, or as `person`, on `unit`, or with their blindness declared.
+
+    Each is stored with its decision or not at all. Raises UsageError for a record that is not open or could
+    not be read, BadInput for one that does not fit the study. `merged` stores a record of `annotate batches merge`.
+    """
+    from annotate.exchange.intake import take
+    from annotate.exchange.taken import Intake, Taken
+
+    done = Taken()
+    for number in numbers:
+        held = _open(store.conn, number)
+        if held.response is None:
+            raise UsageError(
+                f"record {number} could not be read ({held.reason}): put it right where it comes from, and drop it here"
+            )
+        if "events" in held.response:
+            if merged is None:
+                raise UsageError(f"record {number} is a conflict of two packs")
+            merged(store, held.response)
+        else:
+            response = _response(held.response)
+            response = replace(
+                response, annotator=person or response.annotator, unit=unit or response.unit,
+                where=Where(f"quarantine {number}", 0), differs="",
+            )  # fmt: skip
+            how = Intake(held.format, blind=blind, latest=True, new_people=True)  # type: ignore[arg-type]
+            one = take(store, [response], how, _raise, batch=held.batch, decided=True)
+            done.new += one.new
+            done.blind += one.blind
+            done.replaced += one.replaced
+            done.unchanged += one.unchanged
+        with store.transaction() as conn:
+            _decide(conn, held, "accepted", note)
+    return done
+
+
+def _raise(error: BadInput) -> None:
+    raise error
+
+
+def _payload(response: Response) -> dict[str, Json]:
+    found = {name: value for name, value in asdict(response).items() if name in KEPT}
+    return json.loads(_clean(json.dumps(found, sort_keys=True, ensure_ascii=False)))  # type: ignore[no-any-return]
+
+
+def _response(payload: dict[str, Any]) -> Response:
+    spans = payload["spans"]
+    return Response(**{**payload, "spans": None if spans is None else [(n, a, b) for n, a, b in spans]})
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

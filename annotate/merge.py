@@ -1,0 +1,234 @@
+"""The labels of a packed batch brought back: row by row, with what contradicts the study here held for a lead."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ulid import ULID
+
+from annotate._merge_checks import Row, check_rows, rows_of
+from annotate.desk import BatchInfo, Desk, batch_info
+from annotate.events import FIRST_LAYER, UNDOABLE, Event, Kind, fold
+from annotate.exchange.proof import text_sha
+from annotate.exchange.units import Units
+from annotate.pack import copy_events
+from annotate.standing import settle
+from annotate.store import open_study
+from judge.errors import BadInput
+from judge.prompts.load import Task
+from judge.store import Store
+from judge.store.study import dumps, now
+
+SETTLED = ("accepted", "dropped")
+
+
+@dataclass(slots=True)
+class Merged:
+    """What a merge did. `conflicts` name units answered differently in both places, or on another text; they wait
+    in the quarantine."""
+
+    batch: str
+    annotator: str
+    events: int = 0
+    units: int = 0
+    conflicts: list[str] = field(default_factory=list)
+
+
+def merge(store: Store, path: Path) -> Merged:
+    """Bring the labels of a packed study back; doing it again changes nothing.
+
+    Raises BadInput when the file is no packed study, of another batch or task, or holds a row that no
+    annotator can have made: it names the row, and nothing comes in.
+    """
+    with open_study(path) as packed:
+        found = packed.conn.execute("SELECT batch, packed_for FROM batches").fetchall()
+        if len(found) != 1 or not found[0][1]:
+            raise BadInput("no packed batch (annotate batches pack writes one)", path=str(path))
+        batch, person = found[0]
+        theirs, ours = batch_info(packed, batch), batch_info(store, batch)
+        if theirs.task.sha256 != ours.task.sha256:
+            raise BadInput(f"packed with another text of task {theirs.task.name}", path=str(path))
+        _check_positions(packed.conn, store.conn, batch, person, path)
+        there, here = rows_of(packed.conn, batch, person), rows_of(store.conn, batch, person)
+        check_rows(packed.conn, ours.task, batch, person, there, here, path)
+        done = Merged(batch, person)
+        with Desk.open(store, batch, person):
+            edited = _edited(packed, theirs, store, ours, person)
+            with store.transaction() as conn:
+                refused = _refused(conn, packed.conn, (batch, person, path), there, here, edited, done)
+                packed.conn.execute("CREATE TEMP TABLE refused (position INTEGER PRIMARY KEY)")
+                packed.conn.executemany("INSERT INTO refused VALUES (?)", [(p,) for p in refused])
+                done.events = _copy_new(packed.conn, conn, batch, person)
+                for position in {row.position for row in there} - set(refused):
+                    _settle(conn, ours.task, batch, person, position)
+    query = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done'"
+    done.units = store.conn.execute(query, [batch, person]).fetchone()[0]
+    return done
+
+
+def _copy_new(packed: sqlite3.Connection, conn: sqlite3.Connection, batch: str, person: str) -> int:
+    packed.execute(
+        "CREATE TEMP VIEW events AS SELECT * FROM main.events WHERE position NOT IN (SELECT position FROM refused)"
+    )
+    return copy_events(packed, conn, batch, person)
+
+
+def _settle(conn: sqlite3.Connection, task: Task, batch: str, person: str, position: int) -> None:
+    """Write what follows from all events of a unit."""
+    query = (
+        "SELECT unit_id, repeat, role FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
+    )
+    unit, repeat, role = conn.execute(query, [batch, person, position]).fetchone()
+    events = [row.event for row in rows_of(conn, batch, person) if row.position == position]
+    settle(conn, task, (batch, person, position), role, (unit, repeat), fold(events))
+
+
+def _check_positions(
+    packed: sqlite3.Connection, ours: sqlite3.Connection, batch: str, person: str, path: Path
+) -> None:
+    query = "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication'"
+    theirs, here = set(packed.execute(query, [batch, person])), set(ours.execute(query, [batch, person]))
+    placed = {p for (p,) in packed.execute("SELECT DISTINCT position FROM events WHERE batch = ?", [batch])}
+    # An import may have given the person more units since.
+    if not theirs or not theirs <= here or not placed <= {p for p, _ in theirs}:
+        raise BadInput(f"packed from another batch called '{batch}': its units differ", path=str(path))
+
+
+def _edited(packed: Store, theirs: BatchInfo, store: Store, ours: BatchInfo, person: str) -> set[str]:
+    """Units whose text in the file is not that of the study."""
+    sides = []
+    for side, info in ((packed, theirs), (store, ours)):
+        with Units(side, info, person).reader() as inputs:
+            sides.append({unit: text_sha(inputs(unit)) for unit in Units(packed, theirs, person).ids})
+    return {unit for unit, sha in sides[0].items() if sides[1][unit] != sha}
+
+
+def _refused(
+    conn: sqlite3.Connection,
+    packed: sqlite3.Connection,
+    of: tuple[str, str, Path],
+    there: Sequence[Row],
+    here: Sequence[Row],
+    edited: set[str],
+    done: Merged,
+) -> list[int]:
+    """Positions that stay as they are here, each with a record in the quarantine."""
+    batch, person, path = of
+    units = dict(packed.execute("SELECT position, unit_id FROM assignments WHERE batch = ?", [batch]))
+    refused = []
+    for position in sorted({row.position for row in there}):
+        events = [r.event for r in there if r.position == position]
+        mine = [r.event for r in here if r.position == position]
+        new = {e.event_id for e in events} - {e.event_id for e in mine}
+        if not new:
+            continue
+        told = (
+            f"unit {position}: its text in the file is not that of the study"
+            if units[position] in edited
+            else None
+        )
+        told = told or _conflict(position, events, mine)
+        if told is None:
+            continue
+        refused.append(position)
+        payload = _payload(packed, batch, person, position, new)
+        record = hashlib.sha256(dumps([batch, person, position, sorted(new)]).encode()).hexdigest()[:32]
+        row = conn.execute("SELECT status FROM quarantine WHERE record = ?", [record]).fetchone()
+        if row is not None and row[0] in SETTLED:
+            continue
+        done.conflicts.append(told)
+        conn.execute(
+            "INSERT OR IGNORE INTO quarantine (record, batch, format, place, annotator, unit, code, reason, response, "
+            "found_at) VALUES (?, ?, 'pack', ?, ?, ?, ?, ?, ?, ?)",
+            [record, batch, path.name, person, units[position],
+             "text" if units[position] in edited else "conflict", told, dumps(payload), now()],
+        )  # fmt: skip
+    return refused
+
+
+def _conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> str | None:
+    """What both sides say of a unit that both went on with after packing, where that differs."""
+    new = {e.event_id for e in events} - {e.event_id for e in mine}
+    own = {e.event_id for e in mine} - {e.event_id for e in events}
+    if not new or not own:
+        return None
+    said, stands = fold(events), fold(mine)
+    clash = {e.undoes for e in events if e.undoes and e.event_id in new} & {
+        e.undoes for e in mine if e.undoes
+    }
+    if said.answers == stands.answers and said.skipped == stands.skipped and not clash:
+        return None
+    return f"unit {position}: here {_said(stands.answers)}, in the file {_said(said.answers)}"
+
+
+def _said(answers: Mapping[str, str]) -> str:
+    return ", ".join(answers.values()) or "open"
+
+
+def _payload(
+    packed: sqlite3.Connection, batch: str, person: str, position: int, new: set[str]
+) -> dict[str, Any]:
+    columns = "event_id, kind, field, value, reason, undoes, active_ms, idle_ms, session_id, at"
+    query = f"SELECT {columns} FROM events WHERE batch = ? AND annotator_id = ? AND position = ? ORDER BY seq"
+    events = [list(row) for row in packed.execute(query, [batch, person, position])]
+    sessions = packed.execute("SELECT * FROM sessions WHERE batch = ? AND annotator_id = ?", [batch, person])
+    return {
+        "batch": batch,
+        "annotator": person,
+        "position": position,
+        "events": [e for e in events if e[0] in new],
+        "known": [e[0] for e in events if e[0] not in new],
+        "sessions": [list(row) for row in sessions],
+    }
+
+
+def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
+    """Take the file's side: what was answered here since packing is undone, and what the file says comes in.
+
+    Both stay in the log. Raises StudyError when the batch is closed or somebody has the seat.
+    """
+    batch, person, position = payload["batch"], payload["annotator"], int(payload["position"])
+    info = batch_info(store, batch)
+    with Desk.open(store, batch, person), store.transaction() as conn:
+        session = str(ULID())
+        told = f"{version('adjudge')} merge"
+        conn.execute(
+            "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [session, batch, person, person, told, now(), now()],
+        )
+        mine = [row.event for row in rows_of(conn, batch, person) if row.position == position]
+        locked = fold(mine).locked
+        undone = {e.undoes for e in mine}
+        columns = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, session_id, at"
+        insert = f"INSERT OR IGNORE INTO events ({columns}) VALUES ({', '.join('?' * 13)})"
+        for event in reversed(mine):
+            stays = (
+                event.event_id in payload["known"] or event.event_id in undone or event.kind not in UNDOABLE
+            )
+            if stays or (locked and event.kind in FIRST_LAYER):
+                continue
+            row = [
+                str(ULID()),
+                batch,
+                person,
+                position,
+                str(Kind.UNDO),
+                None,
+                None,
+                "merge",
+                event.event_id,
+                0,
+                0,
+            ]
+            conn.execute(insert, [*row, session, now()])
+        for row in payload["sessions"]:
+            conn.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        for event_id, *rest in payload["events"]:
+            conn.execute(insert, [event_id, batch, person, position, *rest])
+        _settle(conn, info.task, batch, person, position)
