@@ -73,9 +73,15 @@ def check_rows(
             raise BadInput(f"{where}: {told}", path=str(path), field=field) from e
         if row.session not in sessions:
             raise BadInput(f"{where}: of no session", path=str(path))
-        if mine is not None and (mine.event, mine.position, mine.at) != (row.event, row.position, row.at):
+        if mine is not None and _said(mine) != _said(row):
             raise BadInput(f"{where}: was changed after it was packed", path=str(path))
         before[row.event.event_id] = row
+
+
+def _said(row: Row) -> tuple[object, ...]:
+    """What must not change; the blindness of a label is the study's word."""
+    event = row.event._replace(reason=None) if row.event.kind == Kind.LABEL else row.event
+    return event, row.position, row.at
 
 
 def _check(task: Task, row: Row, before: dict[str, Row]) -> None:

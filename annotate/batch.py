@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
+from annotate import exposure
 from annotate._blind_sql import PARTS
 from annotate.desk import BatchInfo, batch_info
 from annotate.sample import Candidate, Drawn, assign, draw, draw_questions, draw_queue, sequence, shuffled
@@ -45,6 +46,8 @@ class Plan:
     run: str | None = None
     where: str | None = None
     pass_mark: float = 0.8
+    allow_exposed: bool = False
+    """Also people who were shown the known answer, or the judge, of these units."""
 
 
 @dataclass(slots=True)
@@ -136,10 +139,29 @@ def new_batch(store: Store, task: Task, plan: Plan) -> Made:
                 [(plan.name, person, i, p.unit_id, p.role, p.repeat) for i, p in enumerate(places, 1)],
             )
             made.positions[person] = len(places)
+        _exposed(store, task, plan, people, made)
     made.units, made.training, made.attention = len(drawn), len(training), len(attention)
     made.questions = len({d.question_id for d in drawn})
     made.strata = _strata(drawn, candidates)
     return made
+
+
+def _exposed(store: Store, task: Task, plan: Plan, people: Sequence[str], made: Made) -> None:
+    """Refuse people who know, or will know, the answers of their units from elsewhere; warn of the rest."""
+    found = []
+    for person in people:
+        query = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'training'"
+        units = [u for (u,) in store.conn.execute(query, [plan.name, person])]
+        found += exposure.against(store, task, person, units, plan.name)
+    refused = exposure.refusal(found)
+    if refused and not plan.allow_exposed:
+        raise UsageError(refused)
+    made.notes += [refused] if refused else []
+    made.notes += exposure.warnings(found)
+    if unknown := exposure.unknown_batches(store.conn):
+        made.notes.append(
+            f"what people saw in {', '.join(unknown)} is not known: drawn before exposures were kept"
+        )
 
 
 def _check(plan: Plan, people: Sequence[str], overlap: int) -> None:

@@ -7,10 +7,13 @@ views only. Judgements, gold, `meta`, other people's labels, ATTACH, PRAGMA and 
     my_units   positions, how each stands, own answers       my_texts    the task's inputs, nothing else
     my_parts   own units that are parts of one answer        my_passages the passages that the inputs list
     my_standing  INSERT: how a position of one's own stands from now on
+    my_seen    INSERT: a position of one's own was shown (for the ledger)
     my_events  own events (INSERT: one more)                 my_labels, my_clearing   INSERT: own labels, or none
     my_judge   the judge, for units locked after commit      my_key      the key of locked training units
     my_sources adjudication only: the labels to decide between, without names
 
+Triggers take nothing from an inserted row that the person may not decide: whether the judge may be shown,
+which layer a label is of and whether it is blind follow from the log and the ledger of exposures.
 A view may be read only under a name that is random and known to nobody outside this module: SQLite
 tells the authorizer the name of the innermost view, and a common table expression could borrow it.
 The honest limit: whoever owns the file can open it with another program. `annotate batches pack`
@@ -40,6 +43,8 @@ from judge.store.study import explained
 BUSY_MS = 3000
 """How long a statement waits for another program's lock, unless told otherwise."""
 _FIRST_WORD = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE)\b", re.IGNORECASE)
+_AS = re.compile(r"\bAS\s+", re.IGNORECASE)
+_WITH = re.compile(r"\bWITH\b", re.IGNORECASE)
 _HIDDEN_COLUMNS = {"meta", "correct", "polarity", "pair_id", "import_id", "content_sha"}
 _TEXT_TABLES = {"items", "passages", "units", "answers", "json_each"}
 _ITEM_INPUTS = {"question", "question_date", "claim", "reference_answers", "options"}
@@ -70,15 +75,17 @@ class Seat:
 class Blind:
     """What a screen can do with a study: `rows` and `write`, on the views above."""
 
-    __slots__ = ("__conn", "__path")
+    __slots__ = ("__authorizer", "__busy_ms", "__conn", "__path")
 
     def __init__(self, store: Store, seat: Seat, task: Task, busy_ms: int | None = None) -> None:
         clone = store.clone()
         conn = clone.conn
-        conn.execute(f"PRAGMA busy_timeout = {BUSY_MS if busy_ms is None else int(busy_ms)}")
+        self.__busy_ms = BUSY_MS if busy_ms is None else int(busy_ms)
+        conn.execute(f"PRAGMA busy_timeout = {self.__busy_ms}")
         conn.execute("PRAGMA temp_store = MEMORY")
-        inside, public = _make_views(conn, seat, task)
-        conn.set_authorizer(_authorizer(inside, public, set(task.input_names)))
+        inside, public, texts = _make_views(conn, seat, task)
+        self.__authorizer = _authorizer(inside, public, texts, set(task.input_names))
+        conn.set_authorizer(self.__authorizer)
         self.__conn, self.__path = conn, store.path
 
     def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
@@ -92,10 +99,13 @@ class Blind:
             self.__conn.execute(_checked(sql), values)
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All or nothing, committed to the disk on leaving. Raises WriteFailed or StudyError."""
+    def transaction(self, wait_ms: int | None = None) -> Iterator[None]:
+        """All or nothing, committed to the disk on leaving. Raises WriteFailed or StudyError.
+
+        It waits `wait_ms` for another program that is writing, without it as long as the session does.
+        """
         with explained(self.__path), _denied(self.__path):
-            self.__conn.execute("BEGIN IMMEDIATE")
+            self._begin(wait_ms)
             try:
                 yield
                 self.__conn.execute("COMMIT")
@@ -104,14 +114,27 @@ class Blind:
                     self.__conn.execute("ROLLBACK")
                 raise
 
+    def _begin(self, wait_ms: int | None) -> None:
+        if wait_ms is None:
+            self.__conn.execute("BEGIN IMMEDIATE")
+            return
+        # The session itself may set nothing, so the authorizer steps aside for these two words.
+        self.__conn.set_authorizer(None)
+        try:
+            self.__conn.execute(f"PRAGMA busy_timeout = {int(wait_ms)}")
+            self.__conn.execute("BEGIN IMMEDIATE")
+        finally:
+            self.__conn.execute(f"PRAGMA busy_timeout = {self.__busy_ms}")
+            self.__conn.set_authorizer(self.__authorizer)
+
     def close(self) -> None:
         """Close the connection."""
         self.__conn.close()
 
 
 def _checked(sql: str) -> str:
-    # WITH could borrow a view's name and EXPLAIN would print it; nothing here needs either.
-    if not _FIRST_WORD.match(sql):
+    # WITH could borrow a view's name and EXPLAIN would print it; nothing here needs either, at any depth.
+    if not _FIRST_WORD.match(sql) or _WITH.search(sql):
         raise StudyError("not allowed in a blind session: one SELECT, INSERT, UPDATE or DELETE at a time")
     return sql
 
@@ -136,7 +159,7 @@ def _denied(path: Path) -> Iterator[None]:
         raise
 
 
-def _authorizer(inside: set[str], public: set[str], inputs: set[str]) -> Any:
+def _authorizer(inside: set[str], public: set[str], texts: str, inputs: set[str]) -> Any:
     """The callback: what each compiled statement may touch, by action, table and innermost view."""
     ok, deny, null = sqlite3.SQLITE_OK, sqlite3.SQLITE_DENY, sqlite3.SQLITE_IGNORE
 
@@ -151,8 +174,8 @@ def _authorizer(inside: set[str], public: set[str], inputs: set[str]) -> Any:
             if source is None:
                 return ok if a in public else deny
             if source in public:
-                return ok if a in inside or a in public else deny
-            if source == "unit_texts" and a in _TEXT_TABLES:
+                return ok if a in inside or a in public or a == texts else deny
+            if source == texts and a in _TEXT_TABLES:
                 hidden = b in _HIDDEN_COLUMNS or (a == "items" and b in _ITEM_INPUTS - inputs)
                 return null if hidden else ok
             if source == "events_closed":
@@ -165,8 +188,11 @@ def _authorizer(inside: set[str], public: set[str], inputs: set[str]) -> Any:
     return allow
 
 
-def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[str], set[str]]:
-    """Create the views and their triggers. Returns (names with access to the tables, names to use)."""
+def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[str], set[str], str]:
+    """Create the views and their triggers.
+
+    Returns (names with access to the tables, names to use, the name of the units' texts).
+    """
     inside: set[str] = set()
     batch, who = quote(seat.batch), quote(seat.annotator)
     mine = f"a.batch = {batch} AND a.annotator_id = {who}"
@@ -181,9 +207,14 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         inside.add(name := f"s{secrets.token_hex(16)}")
         return name
 
+    # A copy of the view `unit_texts` under a name that no common table expression can borrow.
+    texts = f"s{secrets.token_hex(16)}"
+    row = conn.execute("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = 'unit_texts'").fetchone()
+    conn.execute(f"CREATE TEMP VIEW {texts} AS {_AS.split(row[0], maxsplit=1)[1]}")
+
     def view(public: str, body: str) -> str:
         name = secret()
-        conn.execute(f"CREATE TEMP VIEW {name} AS {body}")
+        conn.execute(f"CREATE TEMP VIEW {name} AS {body.replace('main.unit_texts', texts)}")
         conn.execute(f"CREATE TEMP VIEW {public} AS SELECT * FROM {name}")
         return public
 
@@ -198,12 +229,18 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     )
     # An UPDATE of a view would read the whole view first; an INSERT of what is new reads nothing.
     view("my_standing", f"SELECT 0 AS position, {', '.join(f'NULL AS {c}' for c in STANDING)}")
+    here = f"batch = {batch} AND annotator_id = {who} AND position = NEW.position"
+    locks = bodies.Locks(task, f"e.batch = {batch} AND e.annotator_id = {who} AND e.position = NEW.position")
+    # What was shown follows from the log alone, and from then on the first answers stand, whatever is inserted.
+    columns = [
+        f"{c} = CASE WHEN locked THEN {c} ELSE NEW.{c} END" if c in bodies.FIRST else f"{c} = NEW.{c}"
+        for c in STANDING
+        if c != "locked"
+    ]
     trigger(
         "INSERT",
         "my_standing",
-        f"UPDATE assignments SET {', '.join(f'{c} = NEW.{c}' for c in STANDING if c != 'locked')}, "
-        "locked = max(locked, NEW.locked) "
-        f"WHERE batch = {batch} AND annotator_id = {who} AND position = NEW.position",
+        f"UPDATE assignments SET {', '.join(columns)}, locked = max(locked, {locks.shown}) WHERE {here}",
     )
     view("my_texts", bodies.texts(task, mine))
     view("my_passages", bodies.passages(task, mine))
@@ -213,25 +250,22 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         "SELECT a.seq, a.event_id, a.position, a.kind, a.field, a.value, a.reason, a.undoes, a.active_ms, "
         f"a.idle_ms, a.shown_ms, a.at FROM main.events AS a WHERE a.batch = {batch} AND a.annotator_id = {who}",
     )
-    trigger(
-        "INSERT",
-        "my_events",
-        "INSERT INTO events (event_id, batch, annotator_id, position, kind, field, value, reason, undoes, "
-        f"active_ms, idle_ms, shown_ms, session_id, at) VALUES (NEW.event_id, {batch}, {who}, NEW.position, NEW.kind, "
-        f"NEW.field, NEW.value, NEW.reason, NEW.undoes, NEW.active_ms, NEW.idle_ms, NEW.shown_ms, {quote(seat.session)}, NEW.at)",
-    )
+    trigger("INSERT", "my_events", bodies.events(task, seat, here, locks))
+    view("my_seen", "SELECT 0 AS position")
+    trigger("INSERT", "my_seen", bodies.seen(task, seat, f"a.{here.replace(' AND ', ' AND a.')}"))
     kept = "a.role IN ('sample', 'repeat', 'adjudication')"
     view(
         "my_labels",
         "SELECT 0 AS position, '' AS field, '' AS layer, '' AS value, '' AS rationale, '' AS derived_from",
     )
+    layer = locks.layer
     trigger(
         "INSERT",
         "my_labels",
-        "INSERT INTO labels (unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from) "
-        f"SELECT a.unit_id, NEW.field, {who}, NEW.layer, a.repeat, NEW.value, NEW.rationale, NEW.derived_from "
-        f"FROM main.assignments AS a WHERE a.batch = {batch} AND a.annotator_id = {who} "
-        f"AND a.position = NEW.position AND {kept}{bodies.derivations(task, batch, who, kept)}",
+        "INSERT OR IGNORE INTO labels (unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from) "
+        f"SELECT a.unit_id, NEW.field, {who}, {layer}, a.repeat, NEW.value, NEW.rationale, NEW.derived_from "
+        f"FROM main.assignments AS a WHERE a.batch = {batch} AND a.annotator_id = {who} AND a.position = NEW.position "
+        f"AND {kept} AND {locks.may_label}{bodies.derivations(task, batch, who, kept, locks)}",
     )
     # A view has no rows to delete, so clearing a unit is written as an insert into my_clearing.
     view("my_clearing", "SELECT 0 AS position")
@@ -241,7 +275,7 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         "my_clearing",
         f"DELETE FROM labels WHERE annotator_id = {who} AND field IN ({task_fields}) AND (unit_id, repeat) IN "
         f"(SELECT a.unit_id, a.repeat FROM main.assignments AS a WHERE a.batch = {batch} AND a.annotator_id = {who} "
-        f"AND a.position = NEW.position AND {kept})",
+        f"AND a.position = NEW.position AND {kept}) AND (layer = 'revised' OR NOT {locks.shown})",
     )
     view(
         "my_key",
@@ -264,6 +298,7 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         "my_passages",
         "my_parts",
         "my_events",
+        "my_seen",
         "my_labels",
         "my_clearing",
         "my_key",
@@ -280,4 +315,4 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
             f"WHERE {mine} AND o.role = 'sample' AND o.status = 'done'",
         )
         public.add("my_sources")
-    return inside, public
+    return inside, public, texts

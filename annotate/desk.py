@@ -35,6 +35,8 @@ class Desk(Queue):
     def __init__(self, info: BatchInfo, seat: Seat, blind: Blind, release: Any = None) -> None:
         super().__init__(info, blind)
         self.seat, self._release = seat, release
+        self._seen: dict[int, bool] = {}
+        """Positions that were shown -> whether the ledger has them."""
 
     @classmethod
     def open(
@@ -82,8 +84,32 @@ class Desk(Queue):
             raise
         return desk
 
+    def load(self, position: int) -> Sheet:
+        """One unit, to be shown. The ledger knows of it before it is, or, when another program is writing at
+        this moment, with the next thing that is committed here."""
+        sheet = super().load(position)
+        if position not in self._seen:
+            self._seen[position] = False
+            with suppress(StudyError):
+                self._note_seen()
+        return sheet
+
+    def _note_seen(self) -> None:
+        with self._blind.transaction(wait_ms=0):
+            waiting = self._write_seen()
+        self._seen.update(dict.fromkeys(waiting, True))
+
+    def _write_seen(self) -> list[int]:
+        waiting = [position for position, noted in self._seen.items() if not noted]
+        for position in waiting:
+            self._blind.write("INSERT INTO my_seen (position) VALUES (?)", [position])
+        return waiting
+
     def close(self) -> None:
         """Stand up."""
+        if not all(self._seen.values()):
+            with suppress(StudyError):
+                self._note_seen()
         self._blind.close()
         if self._release is not None:
             self._release.__exit__(None, None, None)
@@ -193,6 +219,8 @@ class Desk(Queue):
         try:
             with self._blind.transaction():
                 yield
+                waiting = self._write_seen()
+            self._seen.update(dict.fromkeys(waiting, True))
         except BaseException:
             self._tally = tally
             raise

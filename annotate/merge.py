@@ -14,9 +14,10 @@ from ulid import ULID
 
 from annotate._merge_checks import Row, check_rows, rows_of
 from annotate.desk import BatchInfo, Desk, batch_info
-from annotate.events import FIRST_LAYER, UNDOABLE, Event, Kind, fold
+from annotate.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, fold
 from annotate.exchange.proof import text_sha
 from annotate.exchange.units import Units
+from annotate.exposure import is_exposed
 from annotate.pack import copy_events
 from annotate.standing import settle
 from annotate.store import open_study
@@ -64,7 +65,7 @@ def merge(store: Store, path: Path) -> Merged:
                 refused = _refused(conn, packed.conn, (batch, person, path), there, here, edited, done)
                 packed.conn.execute("CREATE TEMP TABLE refused (position INTEGER PRIMARY KEY)")
                 packed.conn.executemany("INSERT INTO refused VALUES (?)", [(p,) for p in refused])
-                done.events = _copy_new(packed.conn, conn, batch, person)
+                done.events = _copy_new(packed.conn, conn, ours, person)
                 for position in {row.position for row in there} - set(refused):
                     _settle(conn, ours.task, batch, person, position)
     query = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done'"
@@ -72,11 +73,17 @@ def merge(store: Store, path: Path) -> Merged:
     return done
 
 
-def _copy_new(packed: sqlite3.Connection, conn: sqlite3.Connection, batch: str, person: str) -> int:
+def _copy_new(packed: sqlite3.Connection, conn: sqlite3.Connection, info: BatchInfo, person: str) -> int:
+    query = "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ?"
+    units = dict(conn.execute(query, [info.batch, person]).fetchall())
+
+    def blindness(position: int, at: str) -> str | None:
+        return ASSISTED if is_exposed(conn, info.task, person, units[position], at) else None
+
     packed.execute(
         "CREATE TEMP VIEW events AS SELECT * FROM main.events WHERE position NOT IN (SELECT position FROM refused)"
     )
-    return copy_events(packed, conn, batch, person)
+    return copy_events(packed, conn, info.batch, person, blindness)
 
 
 def _settle(conn: sqlite3.Connection, task: Task, batch: str, person: str, position: int) -> None:
@@ -174,7 +181,7 @@ def _said(answers: Mapping[str, str]) -> str:
 def _payload(
     packed: sqlite3.Connection, batch: str, person: str, position: int, new: set[str]
 ) -> dict[str, Any]:
-    columns = "event_id, kind, field, value, reason, undoes, active_ms, idle_ms, session_id, at"
+    columns = "event_id, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, session_id, at"
     query = f"SELECT {columns} FROM events WHERE batch = ? AND annotator_id = ? AND position = ? ORDER BY seq"
     events = [list(row) for row in packed.execute(query, [batch, person, position])]
     sessions = packed.execute("SELECT * FROM sessions WHERE batch = ? AND annotator_id = ?", [batch, person])
@@ -205,8 +212,8 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
         mine = [row.event for row in rows_of(conn, batch, person) if row.position == position]
         locked = fold(mine).locked
         undone = {e.undoes for e in mine}
-        columns = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, session_id, at"
-        insert = f"INSERT OR IGNORE INTO events ({columns}) VALUES ({', '.join('?' * 13)})"
+        columns = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, session_id, at"
+        insert = f"INSERT OR IGNORE INTO events ({columns}) VALUES ({', '.join('?' * 14)})"
         for event in reversed(mine):
             stays = (
                 event.event_id in payload["known"] or event.event_id in undone or event.kind not in UNDOABLE

@@ -8,11 +8,13 @@ answer. So training gives no feedback there; it is scored when the file is merge
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from annotate import exposure
 from annotate._pack_units import copy_units
 from annotate.desk import BatchInfo, Desk, batch_info
+from annotate.events import Kind
 from annotate.store import open_study
 from judge.errors import UsageError
 from judge.store import Store
@@ -43,6 +45,8 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
     _remove(part)
     try:
         _write(store, info, person, part, rows)
+        with store.transaction() as conn:
+            exposure.note_batch(conn, info.task, batch, [person], "pack")
         part.replace(path)
     finally:
         _remove(part)
@@ -82,14 +86,26 @@ def _write(
         packed.conn.execute("VACUUM")
 
 
-def copy_events(source: sqlite3.Connection, target: sqlite3.Connection, batch: str, person: str) -> int:
-    """Sessions and events of one person that the target does not have; returns how many events were new."""
+def copy_events(
+    source: sqlite3.Connection,
+    target: sqlite3.Connection,
+    batch: str,
+    person: str,
+    blindness: Callable[[int, str], str | None] = lambda position, at: None,
+) -> int:
+    """Sessions and events of one person that the target does not have; returns how many events were new.
+
+    `blindness` gives the layer of a new label from its position and time, None for a blind one.
+    """
     for row in source.execute("SELECT * FROM sessions WHERE batch = ? AND annotator_id = ?", [batch, person]):
         target.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
     columns = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, session_id, at"
     query = f"SELECT {columns} FROM events WHERE batch = ? AND annotator_id = ? ORDER BY seq"
     known = {r[0] for r in target.execute("SELECT event_id FROM events WHERE batch = ?", [batch])}
-    rows = [row for row in source.execute(query, [batch, person]) if row[0] not in known]
+    rows = [list(row) for row in source.execute(query, [batch, person]) if row[0] not in known]
+    for row in rows:
+        if row[4] == Kind.LABEL and row[7] is None:
+            row[7] = blindness(row[3], row[13])
     target.executemany(f"INSERT INTO events ({columns}) VALUES ({', '.join('?' * 14)})", rows)
     return len(rows)
 

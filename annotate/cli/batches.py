@@ -80,6 +80,11 @@ def batches() -> None:
 @click.option(
     "--reveal", is_flag=True, help="Show the judge after each commit: keep or revise, kept as a second layer."
 )
+@click.option(
+    "--allow-exposed",
+    is_flag=True,
+    help="Also people who saw the known answer, or the judge, of these units: such labels count as assisted.",
+)
 @click.option("--run", help="The judge run for --by, --queue and --reveal; default: the newest of the task.")
 @click.option(
     "--prompts",
@@ -124,6 +129,8 @@ def new(
     )
     rows = [[stratum, *numbers.values()] for stratum, numbers in made.strata.items()]
     print(table(["stratum", "frame", "drawn", "weight"], rows))
+    for line in made.notes:
+        note(line)
     for person, count in made.positions.items():
         note(f"{person}: {count} to do: annotate open {name} --as {person}")
     return Exit.DONE

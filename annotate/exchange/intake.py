@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from ulid import ULID
 
+from annotate import exposure
 from annotate.desk import BatchInfo, batch_info
 from annotate.events import ASSISTED, UNDECLARED
 from annotate.exchange import quarantine
@@ -212,6 +213,13 @@ class _Labels:
             done.blind += kinds
         if response.answers:
             done.units.add(response.unit)
+            exposure.note_unit(
+                self._conn, response.annotator, response.unit, "text", "", "import", response.at
+            )
+        if kinds[ASSISTED]:
+            exposure.note_unit(
+                self._conn, response.annotator, response.unit, "judge", "", "import", response.at
+            )
 
     def retract(self, back: Retracted) -> int:
         """Without a log nothing is known of where a label came from."""

@@ -12,6 +12,7 @@ from importlib.metadata import version
 
 from ulid import ULID
 
+from annotate import exposure
 from annotate.desk import BatchInfo
 from annotate.events import ASSISTED, BLIND, FIRST_LAYER, UNDECLARED, Event, Kind, State, fold
 from annotate.exchange.responses import Response
@@ -67,6 +68,7 @@ class BatchLog:
         """Turn a response into the events that are new. Raises BadInput before any of them is stored."""
         place = self._place(response)
         kinds = {name: kind_of(response, name, self._how) for name in response.answers}
+        kinds = self._exposed(response, place, kinds)
         new = self._news(response, place, kinds)
         ms = max(0, round((response.seconds or 0) * 1000) - place.imported_ms)
         for kind, name, value, event_id in new:
@@ -81,6 +83,20 @@ class BatchLog:
                 else:
                     self._done.new[response.annotator] += 1
         self._done.units.add(response.unit)
+        how = "pull" if response.source else "import"
+        assisted = any(kinds.get(name or "") == ASSISTED for _, name, _, _ in new)
+        for what in ("text", "judge") if assisted else ("text",):
+            exposure.note_unit(
+                self._conn, response.annotator, response.unit, what, self._info.batch, how, response.at
+            )
+
+    def _exposed(self, response: Response, place: _Place, kinds: dict[str, str]) -> dict[str, str]:
+        """Blindness by the ledger: what was said after the answer was shown is not blind, whatever was declared."""
+        fresh = [name for name, value in response.answers.items() if place.state.answers.get(name) != value]
+        known = (self._info.task, response.annotator, response.unit, response.at)
+        if fresh and exposure.is_exposed(self._conn, *known):
+            return kinds | dict.fromkeys(fresh, ASSISTED)
+        return kinds
 
     def retract(self, back: Retracted) -> int:
         """Undo what a record said that was taken back since; the log keeps both. Returns how many labels fell."""

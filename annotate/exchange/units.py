@@ -52,6 +52,7 @@ class Units:
             [info.batch],
         ).fetchall()
         people = sorted({row[0] for row in rows})
+        self.people = people if person is None else [person]
         if person is not None and person not in people:
             raise UsageError(
                 f"batch '{info.batch}' is not for '{person}'; its annotators are: {', '.join(people)}"

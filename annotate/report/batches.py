@@ -120,11 +120,35 @@ def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: J
     start = (
         "yes: while labelling a unit here nobody can read the judge's labels, gold or another person's labels"
     )
+    start += _elsewhere(store, batch)
     if elsewhere:
         start = f"labels made elsewhere: as declared; labels made here: {start}"
     if reveal is None:
         return f"{start}; nothing is shown afterwards"
     return f"{start}; after the label was committed, that of run {reveal} was shown, and changes are a layer of their own"
+
+
+def _elsewhere(store: Store, batch: str) -> str:
+    """What the ledger of exposures says of the labels made here, as the end of a sentence."""
+    if not store.conn.execute("SELECT 1 FROM sqlite_master WHERE name = 'exposures'").fetchone():
+        return "; what they had seen of these units elsewhere is not known"
+    query = "SELECT exposure FROM batches WHERE batch = ?"
+    if store.conn.execute(query, [batch]).fetchone()[0] == "unknown":
+        return "; what they had seen of these units elsewhere is not known: drawn before exposures were kept"
+    n = store.conn.execute(
+        "SELECT count(*) FROM events AS e JOIN sessions AS s USING (session_id) WHERE e.batch = ? AND e.kind = 'label' "
+        "AND e.reason = 'assisted' AND s.version NOT LIKE '% import %'",
+        [batch],
+    ).fetchone()[0]
+    if n:
+        return f"; {n:,} answers came after another batch had shown gold or the judge of that unit, and count as assisted"
+    other = store.conn.execute(
+        "SELECT group_concat(batch, ', ') FROM (SELECT batch FROM batches WHERE exposure = 'unknown' ORDER BY created)"
+    ).fetchone()[0]
+    seen = (
+        "; no other batch, pack, push or import had shown gold or the judge of a unit before it was labelled"
+    )
+    return f"{seen}, as far as is known: {other} came before exposures were kept" if other else seen
 
 
 def _decisions(store: Store, batch: str) -> list[tuple[str, str]]:

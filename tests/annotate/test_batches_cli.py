@@ -126,9 +126,13 @@ def test_labels_made_elsewhere(study: Path, tmp_path: Path, capsys: pytest.Captu
         units = [desk.load(p).unit_id for p in range(1, 5)]
     table = tmp_path / "labels.csv"
     table.write_text("unit,field,annotator,label\n" + "".join(f"{u},stance,zoe,neutral\n" for u in units))
-    code, out, _ = run(capsys, "import", str(table), "--batch", "pilot", "-d", str(study), "--json", "--new-people")
+    code, out, _ = run(
+        capsys, "import", str(table), "--batch", "pilot", "-d", str(study), "--json", "--new-people"
+    )
     assert code == 0 and json.loads(out)["new"] == {"zoe": 4}
-    _, out, _ = run(capsys, "import", str(table), "--batch", "pilot", "-d", str(study), "--json", "--new-people")
+    _, out, _ = run(
+        capsys, "import", str(table), "--batch", "pilot", "-d", str(study), "--json", "--new-people"
+    )
     assert json.loads(out)["unchanged"] == 4
     assert len(labels(study, "zoe")) == 4
     for row, told in [

@@ -74,6 +74,11 @@ def mark_assisted(store: Store, batch: str, link: Link) -> Link:
         query = "UPDATE label_studio_projects SET assisted = 1 WHERE batch = ? AND url = ?"
         conn.execute(query, [batch, link.url])
         _mark(conn, batch, link)
+        conn.execute(
+            "INSERT OR IGNORE INTO exposures (person, unit_id, what, batch, how, at) SELECT annotator_id, unit_id, 'judge', "
+            "batch, 'pull', ? FROM assignments WHERE batch = ? AND role <> 'adjudication'",
+            [now(), batch],
+        )
     return link
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from annotate import exposure
 from annotate.desk import BatchInfo, batch_info
 from annotate.exchange.label_studio import link as links
 from annotate.exchange.label_studio.check import Check
@@ -100,6 +101,9 @@ def push(
                     f"{e} (batch '{batch}': {out.there + out.new:,} of {len(units):,} units are known to be there; nothing is sent twice)"
                 ) from None
             links.add_tasks(store, batch, link, dict(zip(ids, [u for u, _ in page], strict=True)))
+            with store.transaction() as conn:
+                judged = [unit for unit, task in page if "predictions" in task]
+                exposure.note_batch(conn, info.task, batch, units.people, "push", judged)
             out.new += len(page)
             out.without_prediction += sum("predictions" not in task for _, task in page) if link.run else 0
             told(out.there + out.new, len(units))

@@ -1,0 +1,250 @@
+"""What a person was shown of a unit, and when: one append-only table over batches, packs, pushes and imports.
+
+    text     the unit itself               gold    its known answer: a training key, gold that a task shows, passages
+    judge    a judge's label of it         labels  what other people said of it            chosen by gold
+
+Gold is noted on the unit that has it: the verdict of a claim on the claim, so that it concerns all its passages.
+A batch drawn before this table was kept has exposure `unknown`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from judge.prompts.load import Task
+from judge.store import Store
+from judge.store.export import stored_task
+from judge.store.inputs import quoted
+from judge.store.study import dumps, now
+from judge.types import GOLD
+
+BLINDING = ("gold", "judge", "labels")
+"""What ends the blindness of a later label."""
+REFUSED = ("gold", "judge")
+"""What keeps a person out of a batch unless that is allowed."""
+WORDS = {
+    "gold": "the known answer",
+    "judge": "the judge's label",
+    "labels": "other people's labels",
+    "text": "the text",
+}
+
+
+class Exposure(NamedTuple):
+    """How many units of a person were, or will be, shown in a batch."""
+
+    person: str
+    what: str
+    batch: str
+    units: int
+
+
+def own_gold(task: Task) -> tuple[str, ...]:
+    """Gold fields that the task itself shows to whoever labels: they are part of its question."""
+    relevant = [task.spec.relevant.field] if task.spec.relevant is not None and _lists_relevant(task) else []
+    return tuple(dict.fromkeys([*task.gold_inputs.values(), *relevant]))
+
+
+def _lists_relevant(task: Task) -> bool:
+    return "relevant_passages" in task.input_names
+
+
+def rows_shown(task: Task, where: str, more: str = "") -> str:
+    """SELECT of (unit_id, what, field) and `more` that the screen of the assignments `a` shows before any answer."""
+    parts = [
+        f"SELECT a.unit_id AS unit_id, 'text' AS what, '' AS field{more} FROM main.assignments AS a WHERE {where}"
+    ]
+    gold = f"l.annotator_id = '{GOLD}' AND l.layer = 'first' AND l.repeat = 0"
+    start = f"SELECT l.unit_id, 'gold', l.field{more} FROM main.assignments AS a JOIN main.units AS u ON u.unit_id = a.unit_id"
+    for name in dict.fromkeys(task.gold_inputs.values()):
+        parts.append(
+            f"{start} JOIN main.labels AS l ON l.unit_id IN (u.unit_id, u.item_id) AND l.field = {quoted(name)} AND {gold} "
+            f"WHERE {where}"
+        )
+    if task.spec.relevant is not None and _lists_relevant(task):
+        parts.append(
+            f"{start} JOIN main.passages AS p ON p.item_id = u.item_id JOIN main.labels AS l ON l.unit_id = p.passage_id "
+            f"AND l.field = {quoted(task.spec.relevant.field)} AND {gold} WHERE {where}"
+        )
+    return " UNION ".join(parts)
+
+
+def rows_after(task: Task, where: str, more: str = "") -> str:
+    """The same for what is shown once the answer is committed: training keys, the judge."""
+    fields = ", ".join(quoted(q.field) for q in task.spec.questions)
+    return (
+        f"SELECT a.unit_id AS unit_id, 'gold' AS what, l.field AS field{more} FROM main.assignments AS a "
+        f"JOIN main.labels AS l ON l.unit_id = a.unit_id AND l.annotator_id = '{GOLD}' AND l.layer = 'first' "
+        f"AND l.field IN ({fields}) WHERE a.role = 'training' AND {where} UNION "
+        f"SELECT a.unit_id, 'judge', l.field{more} FROM main.assignments AS a JOIN main.batches AS b ON b.batch = a.batch "
+        "JOIN main.labels AS l ON l.unit_id = a.unit_id AND l.annotator_id = b.reveal_run AND l.layer = 'first' "
+        f"AND l.repeat = 0 AND l.field IN ({fields}) WHERE a.role = 'sample' AND {where}"
+    )
+
+
+def exposed(task: Task, person: str, unit: str) -> str:
+    """SQL condition: the person was shown what ends blindness of the unit (an SQL expression), or of its item.
+
+    Gold that the task shows as its input is no exposure to itself.
+    """
+    own = ", ".join(quoted(f) for f in own_gold(task)) or "''"
+    return (
+        f"EXISTS (SELECT 1 FROM main.units AS xu JOIN main.exposures AS x ON x.unit_id IN (xu.unit_id, xu.item_id) "
+        f"WHERE xu.unit_id = {unit} AND x.person = {person} AND ((x.what IN ('judge', 'labels') "
+        f"AND x.unit_id = xu.unit_id) OR (x.what = 'gold' AND x.field NOT IN ({own}))))"
+    )
+
+
+def is_exposed(conn: sqlite3.Connection, task: Task, person: str, unit: str, before: str | None) -> bool:
+    """Whether the ledger ends the blindness of a label; `before` is when it was given, None for now.
+
+    Raises nothing for a study whose ledger is empty: nothing is known against the label then.
+    """
+    condition = exposed(task, ":person", ":unit")
+    if before is not None:
+        condition = condition.removesuffix(")") + " AND x.at < :before)"
+    query = f"SELECT {condition}"
+    return bool(conn.execute(query, {"person": person, "unit": unit, "before": before}).fetchone()[0])
+
+
+def note_batch(
+    conn: sqlite3.Connection,
+    task: Task,
+    batch: str,
+    people: Iterable[str],
+    how: str,
+    judge: Iterable[str] = (),
+) -> None:
+    """Note that a batch left the study as a whole: what each person's units show, and the judge on units `judge`."""
+    judged = dumps(sorted(judge))
+    for person in people:
+        where = f"a.batch = {quoted(batch)} AND a.annotator_id = {quoted(person)}"
+        insert = "INSERT OR IGNORE INTO exposures (person, unit_id, what, field, batch, how, at) "
+        rows = rows_shown(task, where)
+        conn.execute(
+            f"{insert} SELECT ?, unit_id, what, field, ?, ?, ? FROM ({rows})", [person, batch, how, now()]
+        )
+        conn.execute(
+            f"{insert} SELECT ?, value, 'judge', '', ?, ?, ? FROM json_each(?)",
+            [person, batch, how, now(), judged],
+        )
+
+
+def note_unit(
+    conn: sqlite3.Connection, person: str, unit: str, what: str, batch: str, how: str, at: str | None = None
+) -> None:
+    """Note one thing shown of one unit."""
+    conn.execute(
+        "INSERT OR IGNORE INTO exposures (person, unit_id, what, batch, how, at) VALUES (?, ?, ?, ?, ?, ?)",
+        [person, unit, what, batch, how, at or now()],
+    )
+
+
+def against(store: Store, task: Task, person: str, units: Sequence[str], name: str) -> list[Exposure]:
+    """What the person was shown of these units in other batches, or will be shown there, by batch.
+
+    The other way round too: open units of other batches whose gold the new one would show are counted
+    under those batches.
+    """
+    conn = store.conn
+    found: Counter[tuple[str, str]] = Counter()
+    conn.execute("CREATE TEMP TABLE IF NOT EXISTS drawn_units (unit_id TEXT PRIMARY KEY)")
+    conn.execute("DELETE FROM drawn_units")
+    conn.executemany("INSERT OR IGNORE INTO drawn_units VALUES (?)", [(u,) for u in units])
+    own = set(own_gold(task))
+    mine = "SELECT d.unit_id, u.item_id FROM drawn_units AS d JOIN units AS u ON u.unit_id = d.unit_id"
+    concerned: dict[str, set[str]] = {}
+    of_item: dict[str, set[str]] = {}
+    for unit, item in conn.execute(mine):
+        concerned.setdefault(unit, set()).add(unit)
+        of_item.setdefault(item, set()).add(unit)
+    seen: set[tuple[str, str, str]] = set()
+    ledger = "SELECT unit_id, what, field, batch FROM exposures WHERE person = ?"
+    rows = conn.execute(ledger, [person]).fetchall() + _planned(store, person, name)
+    for unit, what, field, batch in rows:
+        if what == "gold" and field in own:
+            continue
+        for one in concerned.get(unit, set()) | (of_item.get(unit, set()) if what == "gold" else set()):
+            if (one, what, batch) not in seen:
+                seen.add((one, what, batch))
+                found[what, batch] += 1
+    for batch, count in _would_show(store, task, person, name).items():
+        found["gold", batch] += count
+    conn.execute("DROP TABLE drawn_units")
+    return [Exposure(person, what, batch, n) for (what, batch), n in found.items()]
+
+
+def _open_batches(store: Store, person: str, name: str) -> list[tuple[str, Task]]:
+    query = (
+        "SELECT DISTINCT b.batch, b.task FROM batches AS b JOIN assignments AS a ON a.batch = b.batch "
+        "WHERE a.annotator_id = ? AND b.closed IS NULL AND b.batch <> ?"
+    )
+    return [(batch, stored_task(store, task)) for batch, task in store.conn.execute(query, [person, name])]
+
+
+def _planned(store: Store, person: str, name: str) -> list[tuple[str, str, str, str]]:
+    """What open batches will show the person, whether or not it was looked at already."""
+    rows = []
+    for batch, task in _open_batches(store, person, name):
+        where = f"a.batch = {quoted(batch)} AND a.annotator_id = {quoted(person)}"
+        query = f"{rows_shown(task, where)} UNION {rows_after(task, where)}"
+        rows += [(*row, batch) for row in store.conn.execute(query)]
+    return rows
+
+
+def _would_show(store: Store, task: Task, person: str, name: str) -> Counter[str]:
+    """Units still open in other batches -> how many of each batch the new one would give the key of."""
+    found: Counter[str] = Counter()
+    where = f"a.batch = {quoted(name)} AND a.annotator_id = {quoted(person)}"
+    query = f"SELECT unit_id, what, field FROM ({rows_shown(task, where)} UNION {rows_after(task, where)}) WHERE what IN ('gold', 'judge')"
+    shows = store.conn.execute(query).fetchall()
+    if not shows:
+        return found
+    for batch, other in _open_batches(store, person, name):
+        own = own_gold(other)
+        judged = {unit for unit, what, _ in shows if what == "judge"}
+        keys = {unit for unit, what, field in shows if what == "gold" and field not in own}
+        rows = store.conn.execute(
+            "SELECT a.unit_id, u.item_id FROM assignments AS a JOIN units AS u ON u.unit_id = a.unit_id "
+            "WHERE a.batch = ? AND a.annotator_id = ? AND a.status = 'open'",
+            [batch, person],
+        )
+        if count := sum(bool({unit, item} & keys) or unit in judged for unit, item in rows):
+            found[batch] += count
+    return found
+
+
+def refusal(found: Sequence[Exposure]) -> str | None:
+    """Why people cannot be drawn for a batch, in words; None when nobody was shown an answer."""
+    worst = [e for e in found if e.what in REFUSED]
+    if not worst:
+        return None
+    told = "; ".join(
+        f"{e.person}: batch '{e.batch}' and this one together show {WORDS[e.what]} of {e.units:,} units before they are labelled"
+        if e.batch
+        else f"{e.person}: an import showed {WORDS[e.what]} of {e.units:,} of these units"
+        for e in worst[:5]
+    )
+    more = f"; and {len(worst) - 5} more" if len(worst) > 5 else ""
+    return f"{told}{more}. Take other people or units, or say --allow-exposed: such labels count as assisted"
+
+
+def warnings(found: Sequence[Exposure]) -> list[str]:
+    """What else people have seen of these units, a line each."""
+    return [
+        f"{e.person} has seen, or will see, {WORDS[e.what]} of {e.units:,} of these units in batch '{e.batch}'"
+        for e in found
+        if e.what not in REFUSED and e.batch
+    ]
+
+
+def unknown_batches(conn: sqlite3.Connection) -> list[str]:
+    """Batches drawn before exposures were kept, that people have worked on."""
+    query = (
+        "SELECT b.batch FROM batches AS b WHERE b.exposure = 'unknown' AND EXISTS "
+        "(SELECT 1 FROM events AS e WHERE e.batch = b.batch) ORDER BY b.created"
+    )
+    return [batch for (batch,) in conn.execute(query)]

@@ -1,0 +1,222 @@
+"""The ledger of exposures: what a person was shown of a unit decides who may label it, and what is blind."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from annotate import migrations
+from annotate.adjudication import fill_queue
+from annotate.desk import Desk
+from annotate.merge import merge
+from annotate.pack import pack
+from annotate.store import open_study
+from judge.errors import UsageError
+from judge.store import Store
+from judge.store.items import ImportInfo, add_items
+from judge.types import Item, Passage, Row, Vote, Where
+from tests.annotate.agreement_helpers import annotate
+from tests.tui.studies import batch, build, judge_all, labels
+
+
+def ledger(path: Path, person: str = "alice") -> set[tuple[str, str, str, str, str]]:
+    with open_study(path) as store:
+        rows = store.conn.execute(
+            "SELECT unit_id, what, field, batch, how FROM exposures WHERE person = ?", [person]
+        )
+        return set(rows.fetchall())
+
+
+def garage(path: Path) -> Path:
+    """Questions with two passages, of which gold calls one relevant, and an answer of two sentences."""
+
+    def rows() -> list[Row]:
+        found = []
+        for i in range(4):
+            passages = [
+                Passage(text=f"Passage {p} of {i}.", source_id=f"p{p}",
+                        votes=[Vote("relevance", "ANSWER-THE-QUESTION" if p == 0 else "IRRELEVANT")])
+                for p in range(2)
+            ]  # fmt: skip
+            found.append(Row(Item(str(i), "g", question=f"Q{i}?", passages=passages), Where("t", i)))
+        return found
+
+    def bad(e: Exception) -> None:
+        raise e
+
+    with Store.open(path) as store:
+        add_items(store, rows(), ImportInfo("test", {}), [], bad)
+        with store.transaction() as conn:
+            for i in range(4):
+                conn.execute(
+                    "INSERT INTO answers VALUES (?, ?, 'sys', 'c', 'One. Two.', '[]', NULL, '{}', '', 'test')",
+                    [f"g:{i}@sys@c", f"g:{i}"],
+                )
+                for n, (a, b) in enumerate([(0, 4), (5, 9)]):
+                    conn.execute(
+                        "INSERT INTO units (unit_id, kind, item_id, question_id, answer_id, span) "
+                        "VALUES (?, 'sentence', ?, ?, ?, json_object('start', ?, 'end', ?, 'cited', json('[]')))",
+                        [f"g:{i}@sys@c#s{n}", f"g:{i}", f"g:{i}", f"g:{i}@sys@c", a, b],
+                    )
+    return path
+
+
+@pytest.mark.parametrize("first", ["garage_relevance", "grounding_relevant"])
+def test_passages_chosen_by_gold_are_not_shown_to_who_labels_them(tmp_path: Path, first: str) -> None:
+    """Before: the same person got both, and the report said that nobody can read gold."""
+    path = garage(tmp_path / "g.db")
+    second = {"garage_relevance": "grounding_relevant", "grounding_relevant": "garage_relevance"}[first]
+    batch(path, first, n=8, name="one")
+    with pytest.raises(
+        UsageError, match=r"alice: batch 'one' and this one together show the known answer of 8 units"
+    ):
+        batch(path, second, n=8, name="two")
+    with open_study(path) as store:
+        assert [b for (b,) in store.conn.execute("SELECT batch FROM batches")] == ["one"], "nothing is kept"
+    assert batch(path, second, n=8, name="two", annotators=["bob"]).positions == {"bob": 8}
+
+
+def test_gold_shown_in_another_batch_makes_labels_assisted(tmp_path: Path) -> None:
+    path = garage(tmp_path / "g.db")
+    batch(path, "grounding_relevant", n=8, name="sentences")
+    made = batch(path, "garage_relevance", n=8, name="pilot", allow_exposed=True)
+    assert any("count as assisted" in line for line in made.notes)
+    with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(1, "relevance", "OUTDATED")  # nothing was looked at so far
+        unit = desk.load(1).unit_id
+    item = unit.partition("/")[0]
+    with open_study(path) as store, Desk.open(store, "sentences", "alice") as desk:
+        desk.load(next(p for p in range(1, 9) if desk.load(p).unit_id.startswith(item)))
+    assert ("g:0/p0", "gold", "relevance", "sentences", "sitting") in ledger(path)
+    with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(2, "relevance", "OUTDATED")
+        later = desk.load(2).unit_id
+    layers = {u: layer for u, field, layer, _ in labels(path) if field == "relevance"}
+    assert layers == {unit: "first", later: "assisted"}
+    told = annotate("report", "--field", "relevance", "--batch", "pilot", "-d", path).stdout
+    assert "1 answers came after another batch had shown gold" in " ".join(told.split())
+
+
+def test_a_verdict_shown_on_one_passage_concerns_all_of_the_claim(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", items=4)
+    batch(path, "raguard_role", n=8, name="roles")
+    with pytest.raises(
+        UsageError, match="alice: batch 'roles' and this one together show the known answer of 8"
+    ):
+        batch(path, "raguard_exam", n=8, name="exam")
+    batch(path, "raguard_exam", n=8, name="exam", annotators=["bob"])
+
+
+def test_the_judge_shown_in_a_reveal(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", items=4)
+    run = judge_all(path)
+    batch(path, n=4, name="reveal", reveal=True, run=run)
+    with open_study(path) as store, Desk.open(store, "reveal", "alice") as desk:
+        desk.load(1)
+        assert {what for _, what, *_ in ledger(path)} == {"text"}
+        desk.label(1, "stance", "support")
+        desk.lock(1, "judge")
+        unit = desk.load(1).unit_id
+    assert (unit, "judge", "stance", "reveal", "sitting") in ledger(path)
+    with pytest.raises(UsageError, match="show the judge's label of 4 units"):
+        batch(path, "raguard_exam", n=8, name="exam")
+
+
+def test_training_keys_and_other_peoples_labels(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", items=6)
+    batch(path, n=4, training=2, annotators=["alice", "bob"])
+    for person, word in (("alice", "support"), ("bob", "refute")):
+        with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
+            desk.label(1, "stance", word)
+            desk.lock(1, "key")
+            for position in (3, 4, 5, 6):
+                desk.label(position, "stance", word)
+    with open_study(path) as store:
+        assert fill_queue(store, "pilot", "lead") == 4
+        with Desk.open(store, "pilot", "lead", adjudicate=True) as desk:
+            unit = desk.load(1).unit_id
+    assert (unit, "labels", "", "pilot", "sitting") in ledger(path, "lead")
+    # The key of the training unit was shown to alice; of what she labelled, nothing else.
+    assert len([row for row in ledger(path) if row[1] == "gold"]) == 1
+
+
+def test_a_pack_is_an_exposure_and_its_labels_are_blind_by_the_study(tmp_path: Path) -> None:
+    path = garage(tmp_path / "g.db")
+    batch(path, "garage_relevance", n=8, name="pilot", annotators=["alice"])
+    out = tmp_path / "out.db"
+    with open_study(path) as store:
+        pack(store, "pilot", "alice", out)
+        with store.transaction() as conn:
+            conn.execute(
+                "INSERT INTO exposures (person, unit_id, what, field, batch, how, at) "
+                "VALUES ('alice', 'g:0/p0', 'gold', 'relevance', 'other', 'sitting', '2020-01-01T00:00:00.000Z')"
+            )
+    assert len([row for row in ledger(path) if row[4] == "pack"]) == 8
+    with open_study(out) as store, Desk.open(store, "pilot", "alice") as desk:
+        for position in range(1, 9):
+            desk.label(position, "relevance", "UNKNOWN")
+    with open_study(path) as store:
+        assert merge(store, out).conflicts == [] and merge(store, out).events == 0
+    layers = {u: layer for u, field, layer, _ in labels(path) if field == "relevance"}
+    assert {u for u, layer in layers.items() if layer == "assisted"} == {"g:0/p0"} and len(layers) == 8
+
+
+def test_imports_tell_what_was_shown_and_cannot_declare_it_away(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", items=4)
+    batch(path, n=4, annotators=["alice", "bob"])
+    with open_study(path) as store, store.transaction() as conn:
+        units = [u for (u,) in conn.execute("SELECT unit_id FROM batch_units ORDER BY 1")]
+        conn.execute(
+            "INSERT INTO exposures (person, unit_id, what, batch, how, at) "
+            "VALUES ('alice', ?, 'judge', 'other', 'sitting', '2026-01-02T00:00:00.000Z')",
+            [units[0]],
+        )
+        conn.execute(
+            "INSERT INTO exposures (person, unit_id, what, batch, how, at) "
+            "VALUES ('alice', ?, 'judge', 'other', 'sitting', '2026-01-02T00:00:00.000Z')",
+            [units[1]],
+        )
+    file = tmp_path / "x.csv"
+    file.write_text(
+        "unit,field,annotator,label,at\n"
+        f"{units[0]},stance,alice,support,2026-01-03T00:00:00.000Z\n"
+        f"{units[1]},stance,alice,support,2026-01-01T00:00:00.000Z\n"
+    )
+    annotate("import", file, "--from", "csv", "--batch", "pilot", "--blind", "-d", path)
+    layers = {u: layer for u, _, layer, _ in labels(path)}
+    assert layers == {units[0]: "assisted", units[1]: "first"}, "the second was given before"
+    assert (units[1], "text", "", "pilot", "import") in ledger(path)
+
+
+def test_the_ledger_is_append_only(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", items=2)
+    batch(path, n=2)
+    with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.load(1)
+    conn = sqlite3.connect(path)
+    for statement in ("UPDATE exposures SET what = 'text'", "DELETE FROM exposures"):
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            conn.execute(statement)
+    conn.close()
+
+
+def test_what_people_saw_in_a_batch_of_before_is_unknown_and_said_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = build(tmp_path / "s.db", items=4)
+    with monkeypatch.context() as before:
+        before.setattr(migrations, "NAMES", migrations.NAMES[:3])
+        with open_study(path) as store, store.transaction() as conn:
+            assert "exposure" not in {row[1] for row in conn.execute("PRAGMA table_info(batches)")}
+    batch(path, n=2, name="old")
+    with open_study(path) as store, store.transaction() as conn:
+        conn.execute("UPDATE batches SET exposure = 'unknown'")
+    with open_study(path) as store, Desk.open(store, "old", "alice") as desk:
+        desk.label(1, "stance", "support")
+        desk.label(2, "stance", "support")
+    made = batch(path, n=2, name="new")
+    assert any("what people saw in old is not known" in line for line in made.notes)
+    told = " ".join(annotate("report", "--field", "stance", "--batch", "old", "-d", path).stdout.split())
+    assert "is not known: drawn before exposures were kept" in told
