@@ -76,8 +76,8 @@ def take(
                 continue
             try:
                 proved = checks.checked(named)
-                people.check(named.annotator)
                 _prove(named)
+                people.check(named.annotator)
                 inside.take(proved)
             except BadInput as e:
                 error = _placed(e, response)

@@ -141,8 +141,8 @@ def test_a_prediction_in_an_annotation_makes_it_assisted(
     project = sent(annotate, label_studio, study)
     task, other = tasks_of(label_studio, project)[:2]
     client = label_studio.client("alice")
-    client.projects.update(id=project, model_version="m")
     made = client.predictions.create(task=task.id, result=[choice("stance", "refute")], model_version="m")
+    client.projects.update(id=project, model_version="m")
     client.annotations.create(id=task.id, result=[choice("stance", "refute")])
     client.predictions.delete(id=made.id)
     client.annotations.create(

@@ -35,10 +35,10 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
             return
         names = export.task.input_names
         fields = [q.field for q in export.task.spec.questions]
-        writer.writerow(["unit", *names, *fields, "note", SHA_KEY])
+        writer.writerow(["unit", SHA_KEY, *names, *fields, "note"])
         for unit in export.units():
             shown = [_harmless(_cell(unit.inputs.get(n))) for n in names]
-            writer.writerow([unit.unit_id, *shown, *("" for _ in fields), "", text_sha(unit.inputs)])
+            writer.writerow([unit.unit_id, text_sha(unit.inputs), *shown, *("" for _ in fields), ""])
             out.rows[name] += 1
 
 
