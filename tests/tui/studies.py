@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +148,36 @@ def labels(path: Path, annotator: str = "alice") -> dict[tuple[str, str, str, in
 
 
 HUMAN = AnnotatorKind.HUMAN
+
+
+@contextmanager
+def scribbling(path: Path, per_second: int = 1000) -> Iterator[None]:
+    """A judge's run of its own on the same file: judgements in transactions of 50, as fast as told."""
+    stop = threading.Event()
+
+    def write() -> None:
+        with Store.open(path) as store:
+            units = [r[0] for r in store.conn.execute("SELECT unit_id FROM units WHERE kind = 'passage'")]
+            run, _ = runs.start_run(store, load_task("stance"), "scripted/test", {}, {})
+            answered = (Answered("stance", "neutral", None, None),)
+            number = 0
+            while not stop.is_set():
+                entries = []
+                for _ in range(50):
+                    repeat, unit = divmod(number, len(units))
+                    number += 1
+                    one = Judgement(
+                        run, units[unit], repeat, 1, Status.OK, "neutral", None, answered, Usage(), 0.1, None
+                    )
+                    entries.append(runs.Entry(one, None))
+                with store.transaction() as conn:
+                    runs.add_judgements(conn, entries, set())
+                stop.wait(50 / per_second)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()

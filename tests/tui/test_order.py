@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
 
-from tests.tui.line import log, opened
-from tests.tui.studies import batch, build
+from judge.store import Store
+from tests.tui.line import Line, log, opened, settled
+from tests.tui.oracle import Oracle, plain, tokens
+from tests.tui.studies import batch, build, labels, scribbling
+
+UNITS = 20
 
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    path = build(tmp_path / "s.db", items=10)
-    batch(path, n=20)
+    path = build(tmp_path / "s.db", items=UNITS // 2)
+    batch(path, n=UNITS)
     return path
+
+
+@contextmanager
+def locked(path: Path, seconds: float) -> Iterator[None]:
+    """Another program holds the write lock, and lets go after a while."""
+    with Store.open(path) as other:
+        other.conn.execute("BEGIN IMMEDIATE")
+        yield
+        time.sleep(seconds)
+        other.conn.execute("ROLLBACK")
 
 
 def test_an_undo_in_a_burst_takes_back_what_was_typed_before_it(study: Path) -> None:
@@ -36,3 +57,115 @@ def test_a_note_in_a_burst_is_a_note(study: Path) -> None:
         line.burst(["+nice", "enter", "s"])
         assert line.quit() == 0
     assert log(study) == [("note", 1, "nice"), ("label", 1, "support")]
+
+
+def test_every_command_in_one_burst_under_a_held_lock_of_two_seconds(study: Path) -> None:
+    oracle = Oracle(UNITS)
+    meant = ["s", "undo", "r", "skip", "note nice", "n", "flag srn", "flag", "mark", "left", "right", "jump 7", "s",
+             "list", "help", "find", "words", "note r", "undo", "undo", "n", "s", "r", "n", "s", "r", "n", "s", "undo", "n", "skip"]  # fmt: skip
+    keys = [key for token in meant for key in oracle.act(token)]
+    assert len(keys) > 50
+    with opened(study) as line:
+        with locked(study, 2.0):
+            line.burst(keys)
+        assert line.quit() == 0
+    assert plain(log(study)) == plain(oracle.log)
+
+
+def test_keys_at_human_speed_while_a_judge_writes(study: Path) -> None:
+    oracle = Oracle(UNITS)
+    with opened(study) as line, scribbling(study):
+        for _ in range(8):
+            for token in ("s", "undo", "r"):
+                line.type(oracle.act(token), 0.06)
+        assert line.quit() == 0
+    assert plain(log(study)) == oracle.log
+    assert list(labels(study).values()) == ["refute"] * 8, "no correction is lost"
+
+
+@seed(12)
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    number=st.integers(0, 10**6), gaps=st.lists(st.sampled_from([0, 0, 0.005, 0.03]), min_size=3, max_size=3)
+)
+def test_random_keys_with_random_gaps_and_kills(number: int, gaps: list[float], tmp_path: Path) -> None:
+    """More of the same: `benchmarks/keys.py`."""
+    dice = random.Random(number)
+    path = build(tmp_path / f"{number}-{time.monotonic_ns()}.db", items=UNITS // 2)
+    batch(path, n=UNITS)
+    oracle = Oracle(UNITS)
+    with opened(path) as line:
+        for gap in gaps[:-1]:
+            keys = [key for token in tokens(dice, UNITS, 6) for key in oracle.act(token)]
+            line.burst(keys) if not gap else line.type(keys, gap)
+        settled(path, len(oracle.log))
+        assert plain(log(path)) == plain(oracle.log)
+        keys = [key for token in tokens(dice, UNITS, 6) for key in oracle.act(token)]
+        line.burst(keys)
+        time.sleep(gaps[-1])
+        line.kill()
+    found = plain(log(path))
+    assert found == plain(oracle.log)[: len(found)], "what a kill leaves is the beginning of what was meant"
+
+
+def test_a_key_that_is_held_down_labels_nothing_from_the_third_on(study: Path) -> None:
+    with opened(study) as line:
+        line.burst(["s"] * 12)
+        line.until("held down")
+        line.type(["r"], 0.1)
+        assert line.quit() == 0
+    assert [v for _, _, v in log(study)] == ["support", "support", "refute"]
+
+
+def test_held_keys_are_a_setting(study: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "config" / "adjudge"
+    folder.mkdir(parents=True)
+    (folder / "settings.toml").write_text('theme = "nord"\nheld_ms = 0\n')
+    with opened(study) as line:
+        line.burst(["s"] * 5)
+        assert line.quit() == 0
+    assert len(log(study)) == 5
+    assert "held_ms = 0" in (folder / "settings.toml").read_text()
+
+
+def test_each_label_knows_how_long_its_unit_was_on_the_screen(study: Path) -> None:
+    with opened(study) as line:
+        time.sleep(0.5)
+        line.burst(["s", "r"])
+        assert line.quit() == 0
+    with Store.open(study) as store:
+        first, second = (ms for (ms,) in store.conn.execute("SELECT shown_ms FROM events ORDER BY seq"))
+    assert first >= 400 and second == 0, "the second key came before its unit could be painted"
+
+
+def test_what_could_not_be_stored_voids_what_was_typed_behind_it(study: Path) -> None:
+    """s is refused for good, because the batch is closed: r, typed for the next unit, must not land on this one."""
+    with opened(study) as line:
+        with Store.open(study) as store:
+            store.conn.execute("UPDATE batches SET closed = '2026-01-01'")
+            store.conn.execute("COMMIT") if store.conn.in_transaction else None
+        line.burst(["s", "r", "-"])
+        line.until("2 keys typed behind it did nothing")
+        assert line.quit() == 0
+    assert log(study) == []
+
+
+def test_a_kill_in_a_burst_leaves_its_beginning(study: Path) -> None:
+    oracle = Oracle(UNITS)
+    line = Line("open", "pilot", "--as", "alice", "-d", str(study))
+    thread = threading.Timer(0.05, line.kill)
+    try:
+        line.until("menu")
+        keys = [key for token in ["s", "undo", "r", "skip", "n"] * 6 for key in oracle.act(token)]
+        thread.start()
+        line.burst(keys)
+        thread.join()
+    finally:
+        line.close()
+    found = plain(log(study))
+    assert found == oracle.log[: len(found)]
+    oracle.resume(found)
+    with opened(study) as line:
+        line.burst(oracle.act("s"))
+        assert line.quit() == 0
+    assert plain(log(study)) == plain(oracle.log)
