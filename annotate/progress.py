@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from annotate.desk import BatchInfo, batch_info
+from annotate.pace import in_words, paces
 from judge.stats import Ratings, measures
 from judge.store import Store
 from judge.store.listing import dicts
@@ -42,6 +43,9 @@ def show_batch(store: Store, name: str) -> dict[str, Json]:
         "closed": info.closed,
         "strata": list(dicts(store.conn, _STRATA, [name])),
         "annotators": [_person(store, info, who) for who in _people(store, name)],
+        "too_fast": [
+            in_words(who, pace) for who, pace in sorted(paces(store, name).items()) if pace.too_fast
+        ],
         "adjudication": _adjudication(store, name),
         "measures": [_wordless(m) for m in agreement(store, info)],
     }
@@ -96,6 +100,7 @@ def _person(store: Store, info: BatchInfo, who: str) -> dict[str, Json]:
     ]
     # Labels made elsewhere may come without a time; they say nothing about the pace.
     pace = len(times) / (done_ms / 3_600_000) if times and done_ms else None
+    pace_of = paces(store, info.batch).get(who)
     right, answered = _known(store, info, who, "training")
     caught, checked = _known(store, info, who, "attention")
     same, again = _repeats(store, info, who)
@@ -121,6 +126,9 @@ def _person(store: Store, info: BatchInfo, who: str) -> dict[str, Json]:
         "attention_answered": checked,
         "repeats_same": same,
         "repeats_answered": again,
+        "fast": pace_of.fast if pace_of else None,
+        "timed": pace_of.timed if pace_of else 0,
+        "second_layer_open": _second_open(store, info, who),
         "last_event": updated,
     }
 
@@ -145,6 +153,21 @@ def _known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[int, int
             answers = json.loads(text)
             right += all(answers.get(f) == v for f, v in gold[unit].items())
     return right, answered
+
+
+def _second_open(store: Store, info: BatchInfo, who: str) -> int | None:
+    """Units whose judge is still to be kept or revised; None in a batch that reveals none."""
+    if not info.reveal:
+        return None
+    fields = [q.field for q in info.task.spec.questions]
+    query = f"""
+        SELECT count(*) FROM assignments AS a JOIN batches AS b ON b.batch = a.batch
+        WHERE a.batch = ? AND a.annotator_id = ? AND a.role = 'sample' AND a.status = 'done' AND EXISTS (
+            SELECT 1 FROM labels AS l WHERE l.unit_id = a.unit_id AND l.annotator_id = b.reveal_run
+            AND l.layer = 'first' AND l.repeat = 0 AND l.field IN ({", ".join("?" * len(fields))})
+            AND NOT EXISTS (SELECT 1 FROM json_each(a.revised) AS r WHERE r.key = l.field))
+    """
+    return int(store.conn.execute(query, [info.batch, who, *fields]).fetchone()[0])
 
 
 def _repeats(store: Store, info: BatchInfo, who: str) -> tuple[int, int]:

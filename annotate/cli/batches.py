@@ -196,6 +196,13 @@ def show(name: str, db: Path, as_json: bool) -> int:
     head = ["annotator", "done", "skipped", "flagged", "per hour", "median s", "active min", "idle min", "training",
             "attention", "repeats"]  # fmt: skip
     print(table(head, rows))
+    for p in people:
+        if p["second_layer_open"]:
+            print(
+                visible(f"{p['annotator']}: keep or revise is missing for {p['second_layer_open']:,} units")
+            )
+    for told in document["too_fast"]:
+        print(visible(told))
     print()
     print(
         table(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from annotate.pace import in_words, paces
 from annotate.pairs import Pairs, all_pairs
 from annotate.report.batches import batch_facts
 from annotate.report.cells import counted
@@ -55,6 +56,10 @@ def who(store: Store, subject: Subject) -> Section:
     if missing and subject.people:
         blocks.append(Paragraph(f"The study does not record of its people: {', '.join(missing)}.", "note"))
     blocks += [Paragraph(text, "note") for text in waiting]
+    known = paces(store, subject.asked.batch)
+    blocks += [
+        Paragraph(f"{in_words(who, p)}.", "note") for who, p in known.items() if p.too_fast and who in names
+    ]
     blocks.append(Table("annotators", "Annotators", columns, rows, fold=SHOWN))
     return Section("who", "Who annotated", blocks)
 

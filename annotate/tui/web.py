@@ -18,6 +18,26 @@ POLICY = (
 )
 
 
+# The terminal takes keys once it has the focus; without this, only after a click.
+FOCUS = """<script>
+(function () {
+  var timer = setInterval(function () {
+    var area = document.querySelector(".xterm-helper-textarea");
+    if (area) { area.focus(); }
+    if (document.activeElement === area && document.body.classList.contains("-first-byte")) { clearInterval(timer); }
+  }, 100);
+})();
+</script>
+"""
+
+
+def _focused(response: Any) -> Any:
+    """The page with a script that gives the terminal the focus; anything else as it is."""
+    if response.content_type == "text/html" and getattr(response, "text", None):
+        response.text = response.text.replace("</body>", FOCUS + "</body>")
+    return response
+
+
 async def _only_from_here(request: Any, response: Any) -> None:
     response.headers["Content-Security-Policy"] = POLICY
     response.headers["Referrer-Policy"] = "no-referrer"
@@ -48,7 +68,7 @@ def make_server(command: str, port: int) -> tuple[Any, str]:
             origin = request.headers.get("Origin")
             if origin is not None and origin.partition("://")[2] != host:
                 raise web.HTTPForbidden(text="asked from another site")
-            return await handler(request)
+            return _focused(await handler(request))
         given = request.query.get("token", "")
         if unspent and secrets.compare_digest(given, unspent[0]):
             unspent.clear()

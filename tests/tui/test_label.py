@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual import events
+from textual.widgets import Input, Static
 
+from annotate.desk import Desk
 from annotate.store import open_study
 from annotate.tui.dialogs import Ask, Finished, Help
 from annotate.tui.review import Review, Rows
@@ -133,6 +136,7 @@ async def test_evidence_by_keyboard(study: Path) -> None:
         assert raw[spans[1][1] : spans[1][2]] == "is so."
         await press(pilot, "s")
         assert labels(study) == {}, "letters do not label while marking"
+        assert "marking goes on: Esc ends it" in text_of(pilot, "message"), "and that is said"
         await press(pilot, "escape", "s")
     assert len(labels(study)) == 1
     assert rows(study, "SELECT json_array_length(spans) FROM assignments WHERE position = 1") == [(2,)]
@@ -320,3 +324,160 @@ async def test_idle_time_is_told_apart(study: Path) -> None:
         await press(pilot, "s")
     ((active, idle),) = rows(study, "SELECT active_ms, idle_ms FROM assignments WHERE position = 1")
     assert 60_000 <= int(str(active)) < 63_000 and 40_000 <= int(str(idle)) < 43_000
+
+
+async def test_a_second_layer_that_is_missing_is_asked_for_again(tmp_path: Path) -> None:
+    from annotate.progress import show_batch
+
+    path = build(tmp_path / "s.db")
+    judge_all(path)
+    batch(path, n=4, reveal=True)
+
+    def missing() -> object:
+        with open_study(path) as store:
+            return show_batch(store, "pilot")["annotators"][0]["second_layer_open"]
+
+    async with sitting(path) as pilot:
+        await press(pilot, "s")
+        assert screen(pilot).phase == "judge"
+    assert missing() == 1
+    async with sitting(path) as pilot:
+        assert (screen(pilot).unit.position, screen(pilot).phase) == (1, "judge")
+        await press(pilot, "enter", "r", "right", "r", "enter", "s", "enter")
+        assert screen(pilot).unit.position == 2, "what was passed by is asked for before the end"
+        assert screen(pilot).phase == "judge" and missing() == 1
+        await press(pilot, "enter")
+        assert isinstance(pilot.app.screen, Finished) and missing() == 0
+
+
+async def test_an_undo_on_its_way_comes_before_the_judge_is_shown(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    judge_all(path)
+    batch(path, n=4, reveal=True)
+    async with sitting(path) as pilot:
+        app = pilot.app
+        for key, character in (("s", "s"), ("backspace", None), ("r", "r")):
+            app.post_message(events.Key(key, character))
+        await pilot.pause()
+        await pilot.pause()
+        assert screen(pilot).phase == "judge" and screen(pilot).unit.state.answers == {"stance": "refute"}
+    assert [k for (k,) in rows(path, "SELECT kind FROM events ORDER BY seq")] == [
+        "label",
+        "undo",
+        "label",
+        "shown",
+    ]
+
+
+async def test_a_wrong_training_answer_has_a_second_try_and_a_reason(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, n=2, training=1)
+    with open_study(path) as store:
+        query = "SELECT unit_id FROM assignments WHERE role = 'training'"
+        (unit,) = store.conn.execute(query).fetchone()
+        store.conn.execute(
+            "UPDATE labels SET value = 'refute', rationale = 'it says no' WHERE unit_id = ? AND annotator_id = 'gold' "
+            "AND field = 'stance'",
+            [unit],
+        )
+    async with sitting(path) as pilot:
+        await press(pilot, "s")
+        said = text_of(pilot, "said")
+        assert "you said support" in said and "second try" in said and "refute" not in said
+        await press(pilot, "r")
+        said = text_of(pilot, "said")
+        assert "right the second time" in said and "because: it says no" in said
+        await press(pilot, "enter")
+    assert [k for (k,) in rows(path, "SELECT kind FROM events ORDER BY seq")] == ["label", "shown", "revise"]
+    assert rows(path, "SELECT answers FROM assignments WHERE position = 1") == [('{"stance":"support"}',)]
+
+
+async def test_a_note_that_could_not_be_stored_is_still_there(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("annotate.blind.BUSY_MS", 20)
+    monkeypatch.setattr("annotate.tui.label.PATIENCE", 0.05)
+    async with sitting(study) as pilot:
+        await press(pilot, "plus")
+        with open_study(study) as other:
+            other.conn.execute("BEGIN IMMEDIATE")
+            await type_in(pilot, "seen twice")
+            assert isinstance(pilot.app.screen, Ask)
+            assert "Your text is kept" in str(pilot.app.screen.query_one("#ask-wrong", Static).content)
+            other.conn.execute("ROLLBACK")
+        await press(pilot, "escape", "plus")
+        assert pilot.app.screen.query_one(Input).value == "seen twice"
+        await press(pilot, "enter")
+        assert "seen twice" in text_of(pilot, "note")
+    assert rows(study, "SELECT value FROM events WHERE kind = 'note'") == [("seen twice",)]
+
+
+async def test_who_labels_faster_than_reading_is_named(tmp_path: Path) -> None:
+    from annotate.progress import show_batch
+
+    path = build(tmp_path / "s.db", items=6, texts={str(i): "many words " * 60 for i in range(12)})
+    batch(path, n=12)
+    async with sitting(path) as pilot:
+        await press(pilot, *"srnsrnsrn")
+    with open_study(path) as store:
+        shown = show_batch(store, "pilot")
+        # 660 characters are 110 words, of which 50 count: under 50 * 80 ms = 4 s each of the nine is too fast.
+        assert shown["too_fast"] == [
+            "alice labelled 9 of 9 units faster than they could be read (under 80 ms a word, of at most 50 words)"
+        ]
+
+
+LONG = {
+    "claim": "The claim goes on and on, and its end decides. " * 62 + "END-OF-CLAIM",
+    "sentence": " ".join(f"This is sentence {n} of a question that has twelve." for n in range(12))
+    + " END-OF-QUESTION",
+}
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (140, 45)])
+@pytest.mark.parametrize("what", ["claim", "sentence"])
+async def test_everything_judged_can_be_reached(what: str, size: tuple[int, int], tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", items=1, each=1)
+    with open_study(path) as store:
+        store.conn.execute("UPDATE items SET claim = ?", [LONG[what]])
+    batch(path, n=1)
+    end = LONG[what].split()[-1]
+    async with sitting(path, size=size) as pilot:
+        seen = ""
+        for _ in range(4):  # every pane, to its end
+            for _ in range(60):
+                strips = pilot.app.screen._compositor.render_strips()
+                seen += "".join(part.text for strip in strips for part in strip)
+                await press(pilot, "space")
+                if end in seen:
+                    break
+            if end in seen:
+                break
+            await press(pilot, "tab")
+        assert end in seen
+        for label in ("support", "refute", "neutral"):
+            assert label in seen
+
+
+async def test_ten_people_with_notes_flags_and_evidence_can_be_read_by_who_decides(tmp_path: Path) -> None:
+    people = [f"person{n}" for n in range(10)]
+    path = build(tmp_path / "s.db", items=1, each=1)
+    batch(path, n=1, annotators=people, overlap=10)
+    for n, person in enumerate(people):
+        with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
+            desk.label(1, "stance", ("support", "refute")[n % 2])
+            desk.note(
+                1, f"note-{n} says why at some length, so that it takes more than one row of this terminal"
+            )
+            desk.flag(1, f"flag-{n}")
+            desk.spans(1, [("passage", 0, 7)])
+    async with sitting(path, "lead", adjudicate=True) as pilot:
+        seen = ""
+        for key in ["", "tab", *["space"] * 12]:
+            if key:
+                await press(pilot, key)
+            strips = pilot.app.screen._compositor.render_strips()
+            seen += "\n".join("".join(part.text for part in strip) for strip in strips)
+        for n in range(10):
+            assert f"note-{n}" in seen and f"flag-{n}" in seen
+        assert "marked: Passage" in seen

@@ -1,0 +1,69 @@
+"""Who labels faster than anybody could read, from the time each unit was on the screen before its label.
+
+Adults read 238 words of non-fiction a minute (Brysbaert 2019, Journal of Memory and Language 109, table 2);
+three times that is out of reach with understanding (Rayner et al. 2016, Psychological Science in the Public
+Interest 17(1)). A label is fast when its unit had been there for less than `MS_A_WORD` for each of its first
+`MOST_WORDS` words, in the screen's own time and in the whole time spent on the unit. Words are counted as
+`CHARACTERS` each, spaces included.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from judge.store import Store
+
+MS_A_WORD = 80
+MOST_WORDS = 50
+CHARACTERS = 6
+LEAST, SHARE = 5, 0.1
+"""A person is named from this many fast labels on, when they are more than this share of all."""
+
+_FIRST = """
+    SELECT e.annotator_id, e.shown_ms, a.active_ms, min(e.seq),
+           coalesce(json_extract(u.span, '$.end') - json_extract(u.span, '$.start'), length(p.text), length(s.text),
+                    length(i.claim), length(i.question), 0)
+    FROM events AS e
+    JOIN assignments AS a ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position
+    JOIN units AS u ON u.unit_id = a.unit_id
+    LEFT JOIN passages AS p ON p.passage_id = u.passage_id
+    LEFT JOIN answers AS s ON s.answer_id = u.answer_id
+    LEFT JOIN items AS i ON i.item_id = u.item_id
+    WHERE e.kind = 'label' AND e.shown_ms IS NOT NULL AND a.role <> 'adjudication' AND (:batch IS NULL OR e.batch = :batch)
+      AND NOT EXISTS (SELECT 1 FROM events AS x WHERE x.undoes = e.event_id)
+    GROUP BY e.batch, e.annotator_id, e.position
+"""
+
+
+class Pace(NamedTuple):
+    """Of the units whose time on the screen is known (`timed`), those labelled faster than read."""
+
+    fast: int
+    timed: int
+
+    @property
+    def too_fast(self) -> bool:
+        """Whether the person is to be named."""
+        return self.fast >= LEAST and self.fast > SHARE * self.timed
+
+
+def reading_ms(characters: int) -> float:
+    """The milliseconds below which a text of that length cannot have been read."""
+    return min(characters / CHARACTERS, MOST_WORDS) * MS_A_WORD
+
+
+def paces(store: Store, batch: str | None = None) -> dict[str, Pace]:
+    """By annotator; who has no timed label is not there. Labels made elsewhere have no time."""
+    found: dict[str, Pace] = {}
+    for who, shown, active, _, characters in store.conn.execute(_FIRST, {"batch": batch}):
+        fast, timed = found.get(who, Pace(0, 0))
+        found[who] = Pace(fast + (max(shown, active) < reading_ms(characters)), timed + 1)
+    return found
+
+
+def in_words(who: str, pace: Pace) -> str:
+    """What is said of a person who is named."""
+    return (
+        f"{who} labelled {pace.fast:,} of {pace.timed:,} units faster than they could be read "
+        f"(under {MS_A_WORD} ms a word, of at most {MOST_WORDS} words)"
+    )
