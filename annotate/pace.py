@@ -55,6 +55,8 @@ def reading_ms(characters: int) -> float:
 def paces(store: Store, batch: str | None = None) -> dict[str, Pace]:
     """By annotator; who has no timed label is not there. Labels made elsewhere have no time."""
     found: dict[str, Pace] = {}
+    if not any(column[1] == "shown_ms" for column in store.conn.execute("PRAGMA table_info(events)")):
+        return found  # nobody has labelled with this program yet
     for who, shown, active, _, characters in store.conn.execute(_FIRST, {"batch": batch}):
         fast, timed = found.get(who, Pace(0, 0))
         found[who] = Pace(fast + (max(shown, active) < reading_ms(characters)), timed + 1)
