@@ -62,11 +62,17 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
             f"WHERE kind = ? AND {usable} AND {wanted} ORDER BY {order} LIMIT ?",
             [kind, *examples, -1 if selection.limit is None else selection.limit],
         ).rowcount
-        of_kind, fit = conn.execute(
-            f"SELECT count(*), count(CASE WHEN {usable} THEN 1 END) FROM unit_texts AS t "
-            f"WHERE kind = ? AND {wanted}",
-            [*examples, kind],
-        ).fetchone()
+        if selection.limit is None:
+            # Every unit that fits is selected: no need to look at the texts of all units once more.
+            source = "unit_texts AS t" if selection.where else "units"
+            query = f"SELECT count(*) FROM {source} WHERE kind = ? AND {wanted}"
+            of_kind, fit = conn.execute(query, [kind]).fetchone()[0], selected
+        else:
+            of_kind, fit = conn.execute(
+                f"SELECT count(*), count(CASE WHEN {usable} THEN 1 END) FROM unit_texts AS t "
+                f"WHERE kind = ? AND {wanted}",
+                [*examples, kind],
+            ).fetchone()
     except (sqlite3.Error, sqlite3.Warning) as e:
         columns = [c[1] for c in conn.execute("PRAGMA table_info(unit_texts)")]
         raise UsageError(f"--where {selection.where!r}: {e}; the columns are: {', '.join(columns)}") from e
