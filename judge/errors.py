@@ -54,7 +54,11 @@ class BadInput(AdjudgeError):
 
 
 class StudyError(AdjudgeError):
-    """The study file cannot be used as it is."""
+    """The study file cannot be used as it is. `passing`: the same commit may succeed later."""
+
+    def __init__(self, message: str, *, passing: bool = False) -> None:
+        super().__init__(message)
+        self.passing = passing
 
 
 class WriteFailed(StudyError):
@@ -91,13 +95,17 @@ class KeyProblem(ProviderError):
 
 
 class Unreachable(ProviderError):
-    """No connection, a reset, or a time-out. `sent` says whether the server may have the request."""
+    """No connection, a reset, or a time-out.
+
+    `sent`: the server may have the request; False when nothing took the connection. `timed_out`: it had no
+    answer in time.
+    """
 
     retryable = True
 
-    def __init__(self, message: str, sent: bool = True) -> None:
+    def __init__(self, message: str, sent: bool = True, *, timed_out: bool = False) -> None:
         super().__init__(message)
-        self.sent = sent
+        self.sent, self.timed_out = sent, timed_out
 
 
 class RateLimited(ProviderError):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SHARED = (
-    "model", "limit", "where", "sample", "concurrency", "retry", "max_tokens", "max_cost", "max_time", "prices", "max_output_tokens", "temperature",
+    "model", "limit", "where", "sample", "concurrency", "replicas", "patience", "retry", "max_tokens", "max_cost", "max_time", "prices", "max_output_tokens", "temperature",
     "no_temperature", "seed", "same_model", "base_url", "settings", "timeout", "prompts", "db", "as_json",
 )  # fmt: skip
 
@@ -48,7 +48,12 @@ async def in_chain(
     from judge.runner import open_patiently
     from judge.runner.flow import Flow, Halted
 
-    settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
+    settings = base.Settings(
+        options["base_url"],
+        options["timeout"],
+        pairs(options["settings"], "--option"),
+        options.get("replicas") or (),
+    )
     writer = base.get(write.model, settings)
     checker = writer if check.model == write.model else base.get(check.model, settings)
     progress = Progress(sys.stderr)

@@ -48,7 +48,12 @@ def generate(task_name: str, model: str, **options: Any) -> int:
     from judge.store import Store
 
     plan = make_plan(task_name, model, {**options, "repeats": 1})
-    settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
+    settings = base.Settings(
+        options["base_url"],
+        options["timeout"],
+        pairs(options["settings"], "--option"),
+        options.get("replicas") or (),
+    )
     provider = base.get(model, settings)
     with Store.open(options["db"], create=False) as store:
         context = contexts.parse(

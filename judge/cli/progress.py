@@ -1,4 +1,4 @@
-"""The progress line of a run: on a terminal only, counting what is committed."""
+"""The progress line of a run, counting what is committed."""
 
 from __future__ import annotations
 
@@ -9,25 +9,31 @@ if TYPE_CHECKING:
     from judge.runner import Live
 
 EVERY_SECONDS = 0.2
+EVERY_SECONDS_IN_A_LOG = 30.0
 
 
 class Progress:
-    """Rewrites one line on `stream`; says nothing when that is no terminal."""
+    """Rewrites one line on `stream`; writes one every 30 s when that is no terminal."""
 
-    def __init__(self, stream: TextIO, quiet: bool = False) -> None:
-        self._stream = stream
-        self._on = stream.isatty() and not quiet
-        self._last = 0.0
+    def __init__(self, stream: TextIO, quiet: bool = False, every: float | None = None) -> None:
+        self._stream, self._quiet = stream, quiet
+        self._rewrites = stream.isatty()
+        self._every = every or (EVERY_SECONDS if self._rewrites else EVERY_SECONDS_IN_A_LOG)
+        # A log gets its first line after a while: a short run has none.
+        self._last = 0.0 if self._rewrites else time.monotonic()
         self._shown = False
 
     def __call__(self, live: Live) -> None:
-        """Show how the run stands, at most five times a second."""
+        """Show how the run stands, when it is time."""
         now = time.monotonic()
-        if not self._on or now - self._last < EVERY_SECONDS:
+        if self._quiet or now - self._last < self._every:
             return
         self._last = now
-        self._shown = True
-        self._stream.write("\r\x1b[K" + line(live, now))
+        if self._rewrites:
+            self._shown = True
+            self._stream.write("\r\x1b[K" + line(live, now))
+        else:
+            self._stream.write(line(live, now) + "\n")
         self._stream.flush()
 
     def end(self) -> None:
@@ -39,7 +45,7 @@ class Progress:
 
 
 def line(live: Live, now: float) -> str:
-    """done / total, per second, time left, tokens, failures, concurrency."""
+    """done / total, per second, time left, tokens, failures, concurrency; or what is waited for."""
     report = live.report
     fresh = sum(report.ended.values())
     rate = fresh / max(now - live.started, 1e-9)
@@ -49,8 +55,20 @@ def line(live: Live, now: float) -> str:
     bad = fresh - report.ended["ok"]
     return (
         f"{report.done:,}/{report.units:,} · {rate:.1f}/s · {left} · {tokens:,} tokens{cost} · "
-        f"{bad} without label · {live.gate.in_flight} of {int(live.gate.limit)} calls"
+        f"{bad} without label · {_state(live, now)}"
     )
+
+
+def _state(live: Live, now: float) -> str:
+    patience = _duration(live.gate.patience)
+    if live.stalled is not None:
+        since, error = live.stalled
+        return f"cannot write for {_duration(now - since)} of {patience}: {error}"
+    if (down := live.gate.down_for()) is not None:
+        return f"server down for {_duration(down[0])} of {patience}: {down[1]}"
+    gone = sum(lane.is_down for lane in live.gate.lanes)
+    calls = f"{live.gate.in_flight} of {live.gate.limit} calls"
+    return calls + (f" · {gone} of {len(live.gate.lanes)} servers down" if gone else "")
 
 
 def _duration(seconds: float) -> str:

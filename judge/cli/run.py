@@ -48,7 +48,25 @@ STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
 )
 @click.option("--repeats", default=1, show_default=True, type=click.IntRange(1), help="Ask this often.")
 @click.option(
-    "--concurrency", default=64, show_default=True, type=click.IntRange(1), help="Most calls at once."
+    "--concurrency",
+    default=64,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Most calls at once, to each server; what a server is good for below that is found out.",
+)
+@click.option(
+    "--replicas",
+    metavar="URL,URL",
+    callback=lambda ctx, param, value: tuple(filter(None, (value or "").replace(" ", "").split(","))),
+    help="More servers with the same model: calls are spread, dead ones dropped and taken back.",
+)
+@click.option(
+    "--patience",
+    type=Duration(),
+    default="30m",
+    show_default=True,
+    metavar="TIME",
+    help="Wait this long for a server that has gone, or for a study that cannot be written.",
 )
 @click.option(
     "--retry",
@@ -118,7 +136,12 @@ def run(task_name: str, model: str, **options: Any) -> int:
     from judge.store import Store
 
     plan = make_plan(task_name, model, options)
-    settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
+    settings = base.Settings(
+        options["base_url"],
+        options["timeout"],
+        pairs(options["settings"], "--option"),
+        options.get("replicas") or (),
+    )
     provider = base.get(model, settings)
     with Store.open(options["db"], create=False) as store:
         if options["examples"]:
@@ -141,6 +164,7 @@ def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
     from judge.runner import Plan
     from judge.runner.prices import read_prices
     from judge.runner.requests import Sampling
+    from judge.runner.retry import Patience
     from judge.store.selection import Selection
 
     task = load_task(task_name, options["prompts"]).thinking(options.get("rationale"))
@@ -166,6 +190,7 @@ def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
         max_tokens=options.get("max_tokens"),
         max_cost=options.get("max_cost"),
         max_time=options.get("max_time"),
+        patience=Patience(outage=options.get("patience") or 1800.0),
         prices=read_prices(options["prices"]) if options.get("prices") else None,
     )
 

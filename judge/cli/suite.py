@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from judge.suites.perform import Performed
 
 ASKING = (
-    "concurrency", "retry", "max_tokens", "max_cost", "max_time", "prices", "max_output_tokens", "temperature", "no_temperature", "answers",
+    "concurrency", "replicas", "patience", "retry", "max_tokens", "max_cost", "max_time", "prices", "max_output_tokens", "temperature", "no_temperature", "answers",
     "label_order", "rationale", "prompts", "same_model", "base_url", "settings", "timeout",
 )  # fmt: skip
 """How the model is asked: options of judge run that a suite has too."""
@@ -110,6 +110,7 @@ def _plan(model: str, options: dict[str, Any]) -> Plan:
     from judge.runner import Plan
     from judge.runner.prices import read_prices
     from judge.runner.requests import Sampling
+    from judge.runner.retry import Patience
 
     sampling = Sampling(
         temperature=None if options["no_temperature"] else options["temperature"],
@@ -126,6 +127,7 @@ def _plan(model: str, options: dict[str, Any]) -> Plan:
         max_tokens=options["max_tokens"],
         max_cost=options["max_cost"],
         max_time=options["max_time"],
+        patience=Patience(outage=options.get("patience") or 1800.0),
         prices=read_prices(options["prices"]) if options["prices"] else None,
         same_model=options["same_model"],
     )

@@ -46,7 +46,7 @@ class Provider:
         self._own = self._at.host == "anthropic.com" or self._at.host.endswith(".anthropic.com")
         if settings.options:
             raise UsageError(f"anthropic has no option '{next(iter(settings.options))}'")
-        self._name, self._timeout = name, settings.timeout
+        self._name, self.timeout = name, settings.timeout
         self._who = "Anthropic" if self._own else self._at.url
         self._head = f'{{"model": {json.dumps(name)}, '
         self._output = "json_schema"
@@ -123,7 +123,7 @@ class Provider:
             "left_out": ["temperature", "seed"],
             "own_server": self._own,
             "reports": self._reports,
-            "timeout": self._timeout,
+            "timeout": self.timeout,
             "sdk": self._sdk,
         }
 
@@ -139,7 +139,7 @@ class Provider:
         client = anthropic.AsyncAnthropic(api_key=key or http.NO_KEY, base_url=self._at.url, max_retries=0)
         headers = http.sent_headers(client.auth_headers, client.default_headers)
         self._sdk = f"anthropic {anthropic.__version__}"
-        self._wire = http.Wire(self._at, headers, self._timeout, [key])
+        self._wire = http.Wire(self._at, headers, self.timeout, [key])
         return self._wire
 
     def _body(self, request: Request, output: str) -> bytes:

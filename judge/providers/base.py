@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,6 +24,8 @@ class Settings:
     timeout: float = 120.0
     options: Mapping[str, str] | None = None
     """Provider options given as `--option key=value` (llamacpp: n_ctx, threads; scripted: script)."""
+    replicas: Sequence[str] = ()
+    """Base URLs of more servers with the same model."""
 
 
 class Provider(Protocol):
@@ -50,7 +52,7 @@ class Provider(Protocol):
 def vendors() -> list[str]:
     """Every vendor, by looking at the files of this package."""
     package = importlib.import_module("judge.providers")
-    shared = {"base", "embeddings", "http", "tokens"}
+    shared = {"base", "embeddings", "http", "replicas", "tokens"}
     found = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared]
     return sorted(n.replace("_", "-") for n in found)
 
@@ -66,6 +68,10 @@ def get(model: str, settings: Settings | None = None) -> Provider:
             f"model '{model}' is not vendor/name with a vendor of: {', '.join(vendors())} "
             "(for example openai/gpt-5-mini, or llamacpp/smollm2)"
         )
+    if settings is not None and settings.replicas:
+        from judge.providers.replicas import replicated
+
+        return replicated(model, settings)
     module = importlib.import_module(f"judge.providers.{vendor.replace('-', '_')}")
     provider: Provider = module.Provider(name, settings or Settings())
     return provider

@@ -35,6 +35,11 @@ from judge.types import Json, RateState, Usage
 
 LONGEST_MESSAGE = 300
 CONNECT_SECONDS = 15.0
+MOST_BYTES = 8 * 2**20
+"""A longer answer is no reply of a model: the longest ones, probabilities included, have some 100 kB."""
+MOST_NUMBER = 2**53
+"""Counts beyond are no counts (and beyond 2**63 no database takes them)."""
+MOST_SECONDS = 1e9
 # The vendors' clients insist on a key, or look for one in places of their own.
 NO_KEY = "no-key-was-given"
 # What a key looks like, masked ones (`sk-pr****abcd`) too: vendors repeat a refused key in their message.
@@ -132,15 +137,31 @@ class Wire:
         try:
             # Redirects are not followed: they would carry prompts and keys to another server.
             async with self._session.request(method, url, data=body, allow_redirects=False) as response:
-                return Answer(response.status, response.headers, await response.read())
+                return Answer(response.status, response.headers, await self._body(response))
         except aiohttp.ConnectionTimeoutError as e:
             raise Unreachable(f"{self._at.url}: cannot connect in time", sent=False) from e
         except TimeoutError as e:
-            raise Unreachable(f"{self._at.url}: no answer within {self._timeout:g} s") from e
+            raise Unreachable(f"{self._at.url}: no answer within {self._timeout:g} s", timed_out=True) from e
         except aiohttp.ClientConnectorError as e:
             raise Unreachable(f"{self._at.url}: cannot connect: {self.clean(_reason(e))}", sent=False) from e
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as e:
             raise Unreachable(f"{self._at.url}: connection lost: {self.clean(_reason(e))}") from e
+
+    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+        """The body. Raises ServerFault when it is longer than any reply can be; no more than that is read."""
+        size = response.content_length
+        if size is not None and size <= MOST_BYTES and "content-encoding" not in response.headers:
+            return await response.read()
+        parts, size = [], 0
+        async for part in response.content.iter_any():
+            parts.append(part)
+            size += len(part)
+            if size > MOST_BYTES:
+                response.close()
+                raise ServerFault(
+                    f"{self._at.url}: an answer of more than {MOST_BYTES // 2**20} MB; not read"
+                )
+        return b"".join(parts)
 
     async def close(self) -> None:
         """Close every connection; safe to call twice."""
@@ -189,8 +210,14 @@ def sent_headers(*parts: Mapping[str, object]) -> dict[str, str]:
 
 
 def usage(*counts: Json) -> Usage:
-    """Input, output and cached tokens; what is not a whole number is None."""
-    return Usage(*(n if isinstance(n, int) else None for n in counts))
+    """Input, output and cached tokens; what is no count is None."""
+    return Usage(*(counted(n) for n in counts))
+
+
+def counted(value: Json) -> int | None:
+    """A count out of an answer; None for what is none (a text, a fraction, below 0, beyond any count)."""
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_NUMBER
+    return value if is_count else None
 
 
 def failure(answer: Answer, complaint: Complaint, who: str, model: str, key_variable: str) -> ProviderError:
@@ -271,12 +298,13 @@ def duration(text: str | None) -> float | None:
         return None
     parts = _DURATION.findall(text)
     if parts and "".join(n + u for n, u in parts) == text:
-        return sum(float(n) * _SECONDS[u] for n, u in parts)
+        seconds = sum(float(n) * _SECONDS[u] for n, u in parts)
+        return seconds if seconds <= MOST_SECONDS else None
     try:
         seconds = float(text)
     except ValueError:
         return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    return seconds if 0 <= seconds <= MOST_SECONDS else None
 
 
 def rate_state(
@@ -291,7 +319,7 @@ def rate_state(
 
 def _count(text: str | None) -> int | None:
     """A header's whole number, None when it is missing or none."""
-    return int(text) if text and text.isascii() and text.isdigit() else None
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
 def _reason(error: BaseException) -> str:

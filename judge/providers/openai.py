@@ -69,7 +69,7 @@ class Provider:
         self._options = dict(settings.options or {})
         if unknown := sorted(set(self._options) - _OPTIONS):
             raise UsageError(f"openai has no option '{unknown[0]}' (known: {', '.join(sorted(_OPTIONS))})")
-        self._name, self._timeout = name, settings.timeout
+        self._name, self.timeout = name, settings.timeout
         self._who = "OpenAI" if self._own else self._at.url
         # OpenAI's own models all take the newer name; most other servers know only the older one.
         self._dialect = _Dialect(limit="max_completion_tokens" if self._own else "max_tokens")
@@ -144,7 +144,7 @@ class Provider:
             "options": dict(self._options),
             "own_server": self._own,
             "reports": self._reports,
-            "timeout": self._timeout,
+            "timeout": self.timeout,
             "sdk": self._sdk,
         }
 
@@ -159,7 +159,7 @@ class Provider:
         client = openai.AsyncOpenAI(api_key=key or http.NO_KEY, base_url=self._at.url, max_retries=0)
         headers = http.sent_headers(client.auth_headers, client.default_headers)
         self._sdk = f"openai {openai.__version__}"
-        self._wire = http.Wire(self._at, headers, self._timeout, [key])
+        self._wire = http.Wire(self._at, headers, self.timeout, [key])
         return self._wire
 
     async def _exchange(self, wire: http.Wire, request: Request, probe: bool = False) -> Reply | None:
@@ -213,7 +213,7 @@ class Provider:
             used = body.get("usage") or {}
             cached = (used.get("prompt_tokens_details") or {}).get("cached_tokens")
             usage = http.usage(used.get("prompt_tokens"), used.get("completion_tokens"), cached)
-        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as e:
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as e:
             detail = "" if body is None else f": {wire.complaint(answer).message}"
             what = "is not JSON" if body is None else "has no choices"
             raise ServerFault(f"{self._who}: the answer {what}{detail}") from e

@@ -18,14 +18,20 @@ def token_choices(logprobs: Any) -> list[TokenChoice] | None:
     """
     out = []
     for position in (logprobs or {}).get("content") or ():
-        listed = [(t["token"], t["logprob"]) for t in position.get("top_logprobs") or ()]
-        chosen = position["token"]
+        listed = [(_text(t["token"]), t["logprob"]) for t in position.get("top_logprobs") or ()]
+        chosen = _text(position["token"])
         # The chosen token counts too when it is not among the most probable ones.
         if all(token != chosen for token, _ in listed):
             listed.append((chosen, position.get("logprob")))
         known = [(token, float(p)) for token, p in listed if p is not None]
         out.append(TokenChoice(chosen, known))
     return out or None
+
+
+def _text(token: Any) -> str:
+    if not isinstance(token, str):
+        raise TypeError("a token that is no text")
+    return token
 
 
 def label_distribution(

@@ -12,13 +12,14 @@ from judge.parse import Parsed
 from judge.providers.base import Provider
 from judge.runner.budget import Budget, Claim
 from judge.runner.gate import Gate
+from judge.runner.lane import Lane, Slot, ending
 from judge.runner.requests import Asker
 from judge.runner.retry import Patience, told_to_wait
 from judge.store.runs import RequestRecord
 from judge.types import Reply, Request, Status
 
-HOPELESS = 3
-"""This many units given up on, none of which saw any call answered meanwhile, and the run stops."""
+UNKNOWN_MODEL = 3
+"""This many units that an address or a model was not found for, none answered meanwhile, and the run stops."""
 HOPELESS_REFUSALS = 30
 """The same for requests that the server refuses each for itself, before it has answered one."""
 NOT_FOUND = 404
@@ -33,6 +34,7 @@ class Attempt:
     reply: Reply | None = None
     latency: float | None = None
     error: ProviderError | None = None
+    base_url: str | None = None
 
 
 async def open_patiently(provider: Provider, patience: Patience) -> None:
@@ -51,7 +53,7 @@ async def open_patiently(provider: Provider, patience: Patience) -> None:
 
 
 class Caller:
-    """Sends requests within gate, patience and budget.
+    """Sends requests within gate, patience and budget, to the server that the gate names.
 
     `stop` ends the sending for a reason, `fail` for an error; both shut the gate, and whoever waits
     to send is then cancelled, which leaves the unit pending.
@@ -60,28 +62,27 @@ class Caller:
     def __init__(
         self,
         asker: Asker,
-        provider: Provider,
         gate: Gate,
         patience: Patience,
         budget: Budget,
         stop: Callable[[str], None],
         fail: Callable[[AdjudgeError], None],
     ) -> None:
-        self.asker, self.provider, self.gate, self.patience = asker, provider, gate, patience
+        self.asker, self.gate, self.patience = asker, gate, patience
         self.budget, self.stop, self.fail = budget, stop, fail
         self.last_failure: ProviderError | None = None
         self._answered_at = float("-inf")
-        self._hopeless = 0
+        self._not_found = 0
         self._refused = 0
 
-    async def judge(self, request: Request, record: RequestRecord, claim: Claim) -> list[Attempt]:
+    async def judge(self, request: Request, record: RequestRecord, claim: Claim, slot: Slot) -> list[Attempt]:
         """Every attempt on one unit; the last one counts.
 
         The slot of the gate is taken already, and the budget's claim is held. One repair follows a reply that cannot
         be read. Where the model reasons first, that is an attempt of its own, and the answer the next one. Raises
         CancelledError when the run is being stopped before the unit's end.
         """
-        first = await self._attempt(request, record, claim)
+        first = await self._attempt(request, record, claim, slot)
         if not self.asker.reasons_first:
             return await self._repaired(request, first)
         if first.reply is None or first.parsed.status is not Status.OK:
@@ -106,67 +107,115 @@ class Caller:
             self.stop(self.budget.reason)
         self.budget.hold(claim)
         try:
-            await self.gate.enter(claim.estimate)
+            slot = await self.gate.enter(claim.estimate)
         except BaseException:
             self.budget.release(claim)
             raise
-        return await self._attempt(request, self.asker.record(request), claim)
+        return await self._attempt(request, self.asker.record(request), claim, slot)
 
-    async def _attempt(self, request: Request, record: RequestRecord, claim: Claim) -> Attempt:
-        begun = time.monotonic()
+    async def _attempt(self, request: Request, record: RequestRecord, claim: Claim, slot: Slot) -> Attempt:
         try:
-            reply, latency = await self._send(request, claim)
+            reply, latency, url = await self._send(request, record.request_sha, claim, slot)
         except ProviderError as error:
-            self._give_up(error, begun)
+            self._give_up(error)
             return Attempt(record, Parsed(Status.FAILED, reason=str(error)), error=error)
         finally:
             self.budget.release(claim)
-        return Attempt(record, self.asker.parse(reply, request), reply, latency)
+        return Attempt(record, self._parsed(reply, request), reply, latency, base_url=url)
 
-    async def _send(self, request: Request, claim: Claim) -> tuple[Reply, float]:
-        """Send until there is a reply, within patience. The slot is given back before every wait."""
+    def _parsed(self, reply: Reply, request: Request) -> Parsed:
+        try:
+            return self.asker.parse(reply, request)
+        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as e:
+            # Whatever a model writes is about its unit.
+            return Parsed(Status.UNPARSED, reason=f"the reply cannot be read: {type(e).__name__}: {e}"[:300])
+
+    async def _send(
+        self, request: Request, unit: str, claim: Claim, slot: Slot
+    ) -> tuple[Reply, float, str | None]:
+        """Send until there is a reply, within patience; with its latency and who gave it. The slot is given
+        back before every wait.
+
+        While a server is waited for, tries say nothing about the unit and are not counted.
+        """
         tries = 0
+        begun = slot.at
         while True:
-            sent = time.monotonic()
+            lane, sent = slot.lane, time.monotonic()
+            error: BaseException | None = None
             try:
-                reply = await self._complete(request, claim)
-            except ProviderError as error:
-                tries += 1
-                if isinstance(error, RateLimited):
-                    self.gate.limited(error.retry_after, sent)
-                wait = self.patience.wait(error, tries)
-                if wait is None:
+                reply = await self._complete(lane, request, claim)
+            except ProviderError as e:
+                error = e
+                self._note(slot, begun, unit, e)
+                tries += not lane.is_down
+                wait = self.patience.wait(e, max(1, tries))
+                if wait is None and not self._is_servers_fault(lane, begun, e):
                     raise
+            except BaseException as e:
+                error = e
+                raise
             else:
                 self._answered_at = time.monotonic()
-                self._hopeless = 0
-                self.gate.succeeded(reply.rate)
-                return reply, self._answered_at - sent
+                self._not_found = 0
+                if reply.rate is not None:
+                    lane.note(reply.rate, self._answered_at)
+                return reply, self._answered_at - sent, lane.url
             finally:
-                self.gate.leave()
+                self.gate.leave(slot, ending(error))
+            if wait is None:
+                tries, wait = 0, self.patience.longest
             if not await self.budget.again(claim):
                 self.stop(self.budget.reason)
-            await self.gate.rest(wait)
-            await self.gate.enter(claim.estimate)
+            await self.gate.rest(0.0 if lane.is_down else wait)
+            slot = await self.gate.enter(claim.estimate)
 
-    async def _complete(self, request: Request, claim: Claim) -> Reply:
+    async def _complete(self, lane: Lane, request: Request, claim: Claim) -> Reply:
         """One call, counted however it ends: cancelled ones too, which the server may go on with."""
+        assert lane.provider is not None
         try:
-            reply = await self.provider.complete(request)
+            reply = await lane.provider.complete(request)
         except BaseException as error:
             self.budget.failed(claim, error)
             raise
         self.budget.answered(claim, reply.usage)
         return reply
 
-    def _give_up(self, error: ProviderError, begun: float) -> None:
+    def _note(self, slot: Slot, begun: float, unit: str, error: ProviderError) -> None:
+        """Tell the lane what its server's failure says about the server; stop when it was down for too long."""
+        if not error.retryable:
+            return
+        now = time.monotonic()
+        told = told_to_wait(error)
+        if isinstance(error, RateLimited) and error.retry_after is not None:
+            if told > self.patience.most_told:
+                return
+            slot.lane.hold(now, told)
+        slot.lane.failed(now, slot.at, begun, unit, error)
+        down = self.gate.down_for()
+        if down is not None and down[0] >= self.gate.patience:
+            self.last_failure = error
+            self.fail(error)
+            raise asyncio.CancelledError
+
+    def _is_servers_fault(self, lane: Lane, begun: float, error: ProviderError) -> bool:
+        """Whether a unit whose tries are used up shall wait with its server rather than fail."""
+        if not error.retryable or told_to_wait(error) > self.patience.most_told or self.gate.is_shut:
+            return False
+        if isinstance(error, RateLimited) and not lane.answered_since(begun) and not lane.is_down:
+            # Nothing at all has passed for as long as this unit was tried.
+            lane.went_down(time.monotonic(), error)
+        return lane.is_down
+
+    def _give_up(self, error: ProviderError) -> None:
         """Find out whether the unit or the whole run has no chance. Raises CancelledError when the
         error says nothing about the unit: it stays pending."""
         no_end = isinstance(error, RateLimited) and told_to_wait(error) > self.patience.most_told
         if isinstance(error, KeyProblem) or no_end:
             self.fail(error)
             raise asyncio.CancelledError
-        own_fault = isinstance(error, Rejected) and error.status != NOT_FOUND
+        not_found = isinstance(error, Rejected) and error.status == NOT_FOUND
+        own_fault = isinstance(error, Rejected) and not not_found
         if self.gate.is_shut and not own_fault:
             raise asyncio.CancelledError
         self.last_failure = error
@@ -175,7 +224,7 @@ class Caller:
             self._refused += 1
             if self._refused >= HOPELESS_REFUSALS and self._answered_at == float("-inf"):
                 self.fail(error)
-        elif self._answered_at < begun:
-            self._hopeless += 1
-            if self._hopeless >= HOPELESS:
+        elif not_found:
+            self._not_found += 1
+            if self._not_found >= UNKNOWN_MODEL:
                 self.fail(error)

@@ -1,24 +1,19 @@
-"""How many calls may be in flight, and when the next may go: additive increase, multiplicative cut.
-
-Three clocks are kept apart on purpose: the send gate (Retry-After and exhausted budgets hold every
-call back until a time), the debounce of cuts (429s of calls sent before the last cut are echoes of
-the same event and do not cut again), and the count of successes that earns the next slot. Server
-faults and time-outs are not rate limits and touch none of them.
-"""
+"""Who may send, where to, and when: one queue in front of one server or several."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from judge.types import RateState
+from judge.errors import ProviderError
+from judge.providers.base import Provider
+from judge.runner.lane import End, Lane, Slot
 
-CUT = 0.5
-HOLD_WITHOUT_RETRY_AFTER = 1.0
-MOST_AT_FIRST = 128
+EARLY_SECONDS = 0.001
+"""A loop's timer is up to this late; what is left is waited for by looking at the clock."""
 
 
 class Timer(Protocol):
@@ -28,94 +23,98 @@ class Timer(Protocol):
         """Never fire."""
 
 
-def _later(seconds: float, call: Callable[[], None]) -> Timer:
-    return asyncio.get_running_loop().call_later(seconds, call)
+class _Precise:
+    """A timer that is not late: paced calls go out at even distances, to a server that counts them."""
 
+    def __init__(self, seconds: float, call: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._at, self._call = self._loop.time() + seconds, call
+        self._handle: asyncio.Handle = self._loop.call_later(max(0.0, seconds - EARLY_SECONDS), self._look)
 
-class _Budget:
-    """What the server says is left of one of its limits, less what was sent since it said so."""
+    def _look(self) -> None:
+        if self._loop.time() >= self._at:
+            self._call()
+        else:
+            self._handle = self._loop.call_soon(self._look)
 
-    __slots__ = ("left", "reset")
-
-    def __init__(self) -> None:
-        self.left: float | None = None
-        self.reset = 0.0
-
-    def wait(self, cost: float, now: float) -> float:
-        """Seconds until `cost` fits. A budget that is full again is unknown: nothing larger is waited for."""
-        if self.left is None:
-            return 0.0
-        if now >= self.reset:
-            self.left = None
-            return 0.0
-        return 0.0 if cost <= self.left else self.reset - now
-
-    def take(self, cost: float) -> None:
-        if self.left is not None:
-            self.left -= cost
-
-    def note(self, left: int | None, seconds: float | None, now: float) -> None:
-        if left is not None and seconds is not None:
-            self.left, self.reset = float(left), now + seconds
+    def cancel(self) -> None:
+        self._handle.cancel()
 
 
 class Gate:
-    """Admits calls in the order in which they came. `ceiling` bounds the concurrency.
+    """Admits calls in the order in which they came, each to the server with most room.
 
-    It starts at half of the ceiling (128 at most) and grows by one for every reply, which doubles
-    it per round, until the first cut; from then on by one per round.
+    `ceiling` bounds the calls in flight to each server. A server that is down gets one call at a time;
+    `patience` is how long, in seconds, all of them may be down.
     """
 
     def __init__(
         self,
         ceiling: int,
+        providers: Sequence[Provider | None] = (None,),
+        patience: float = 1800.0,
         clock: Callable[[], float] = time.monotonic,
-        later: Callable[[float, Callable[[], None]], Timer] = _later,
+        later: Callable[[float, Callable[[], None]], Timer] = _Precise,
     ) -> None:
-        self.ceiling = max(1, ceiling)
-        self.limit = float(min(MOST_AT_FIRST, (self.ceiling + 1) // 2))
-        self.in_flight = 0
-        self.cuts = 0
+        self.ceiling = max(1, ceiling) * len(providers)
+        self.patience = patience
         self._clock, self._later = clock, later
-        self._slow_start = True
-        self._earned = 0
-        self._not_before = 0.0
-        self._last_cut = float("-inf")
-        self._requests, self._tokens = _Budget(), _Budget()
-        self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
+        self.lanes = [Lane(provider, ceiling, clock()) for provider in providers]
+        self._waiting: deque[tuple[asyncio.Future[Slot], int]] = deque()
         self._resting: set[asyncio.Future[None]] = set()
         self._timer: Timer | None = None
         self.is_shut = False
+        self.paused = False
 
-    def delay(self, tokens: int = 0) -> float:
-        """Seconds for which the send gate would hold back a call of this many tokens."""
-        now = self._clock()
-        return max(0.0, self._not_before - now, self._requests.wait(1, now), self._tokens.wait(tokens, now))
+    @property
+    def in_flight(self) -> int:
+        """Calls under way."""
+        return sum(lane.in_flight for lane in self.lanes)
 
-    async def enter(self, tokens: int = 0) -> None:
+    @property
+    def limit(self) -> int:
+        """Calls that may be under way now."""
+        return sum(lane.limit for lane in self.lanes)
+
+    @property
+    def cuts(self) -> int:
+        """How often a server was sent less."""
+        return sum(lane.level.cuts + lane.pace.cuts for lane in self.lanes)
+
+    def down_for(self) -> tuple[float, ProviderError] | None:
+        """Seconds for which no server at all has been there, with what the last one said; None = one is."""
+        since = [(lane.down_since, lane.error) for lane in self.lanes]
+        known = [(at, error) for at, error in since if at is not None and error is not None]
+        if len(known) < len(since):
+            return None
+        at, error = max(known, key=lambda one: one[0])
+        return self._clock() - at, error
+
+    async def enter(self, tokens: int = 0) -> Slot:
         """Take a slot, waiting for one as long as it takes. Raises CancelledError once `shut`."""
         if self.is_shut:
             raise asyncio.CancelledError
-        if not self._waiting and self.in_flight < int(self.limit) and self.delay(tokens) <= 0:
-            self._take(tokens)
-            return
-        ticket = asyncio.get_running_loop().create_future()
+        if not self._waiting and not self.paused:
+            slot, _ = self._choose(tokens)
+            if slot is not None:
+                return slot
+        ticket: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
         self._waiting.append((ticket, tokens))
         self._admit()
         try:
-            await ticket
+            return await ticket
         except asyncio.CancelledError:
             # Cancelled between the admission and this line: the slot must go to the next one.
             if ticket.done() and not ticket.cancelled():
-                self.leave()
+                self.leave(ticket.result(), End.LEFT)
             else:
                 ticket.cancel()
                 self._admit()
             raise
 
-    def leave(self) -> None:
+    def leave(self, slot: Slot, end: End) -> None:
         """Give the slot back."""
-        self.in_flight -= 1
+        slot.lane.leave(self._clock(), slot.at, end)
         if self._waiting:
             self._admit()
 
@@ -132,62 +131,59 @@ class Gate:
             timer.cancel()
             self._resting.discard(ticket)
 
+    def pause(self, paused: bool) -> None:
+        """Let nobody in for now, or again; calls under way end."""
+        if self.paused and not paused:
+            for lane in self.lanes:
+                lane.level.interrupted(self._clock())
+        self.paused = paused
+        self._admit()
+
     def shut(self) -> None:
         """Let nobody in any more; those who wait are cancelled."""
         self.is_shut = True
-        for ticket in [ticket for ticket, _ in self._waiting] + list(self._resting):
+        for ticket in [ticket for ticket, _ in self._waiting]:
             ticket.cancel()
+        for resting in list(self._resting):
+            resting.cancel()
         self._waiting.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._stop_timer()
 
-    def succeeded(self, rate: RateState | None = None) -> None:
-        """Count a reply, and note what its headers say is left."""
-        self._earned += 1
-        if self.limit < self.ceiling and self._earned >= (1 if self._slow_start else int(self.limit)):
-            self.limit = min(self.ceiling, self.limit + 1)
-            self._earned = 0
-        if rate is not None:
-            now = self._clock()
-            self._requests.note(rate.remaining_requests, rate.reset_requests, now)
-            self._tokens.note(rate.remaining_tokens, rate.reset_tokens, now)
-
-    def limited(self, retry_after: float | None, sent_at: float) -> None:
-        """A 429 for a call sent at `sent_at`: hold all sending, and cut unless this is an echo."""
+    def _choose(self, tokens: int) -> tuple[Slot | None, float | None]:
+        """Take a slot where most is free; else the seconds until one may be taken, None = when one is left."""
         now = self._clock()
-        hold = HOLD_WITHOUT_RETRY_AFTER if retry_after is None else max(0.0, retry_after)
-        self._not_before = max(self._not_before, now + hold)
-        self._slow_start = False
-        if sent_at > self._last_cut:
-            self.limit = max(1.0, self.limit * CUT)
-            self._last_cut = now
-            self._earned = 0
-            self.cuts += 1
-
-    def _take(self, tokens: int) -> None:
-        self.in_flight += 1
-        self._requests.take(1)
-        self._tokens.take(tokens)
+        best: Lane | None = None
+        load, soonest = 2.0, None
+        for lane in self.lanes:
+            if not lane.has_room:
+                continue
+            wait = lane.delay(now, tokens)
+            if wait > 0:
+                soonest = wait if soonest is None else min(soonest, wait)
+            elif (share := lane.in_flight / lane.limit) < load or best is None:
+                best, load = lane, share
+        return (None if best is None else best.take(now, tokens)), soonest
 
     def _admit(self) -> None:
         """Let in who is first, as far as slots and budgets go, and look again when the hold ends."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        while self._waiting:
+        self._stop_timer()
+        while self._waiting and not self.paused:
             ticket, tokens = self._waiting[0]
             if ticket.done():
                 self._waiting.popleft()
                 continue
-            if self.in_flight >= int(self.limit):
-                return
-            if (wait := self.delay(tokens)) > 0:
-                self._timer = self._later(wait, self._admit)
+            slot, wait = self._choose(tokens)
+            if slot is None:
+                if wait is not None:
+                    self._timer = self._later(wait, self._admit)
                 return
             self._waiting.popleft()
-            self._take(tokens)
-            ticket.set_result(None)
+            ticket.set_result(slot)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 def _set(ticket: asyncio.Future[None]) -> None:

@@ -98,3 +98,5 @@ class Live:
     report: Report
     gate: Gate
     started: float
+    stalled: tuple[float, AdjudgeError] | None = None
+    """Since when (as `time.monotonic`) and why no commit can be made; None = they can."""

@@ -15,7 +15,8 @@ class Patience:
     The wait after the n-th try is drawn from the upper half of `base` doubled n - 1 times, at most
     `longest`, and is never shorter than what the server asked for. Rate limits have their own,
     larger number of tries: the gate already spaces those calls. A server that asks for more than
-    `most_told` is not waited for; a later run is.
+    `most_told` is not waited for; a later run is. A server that has gone is waited for as long as
+    `outage`, and a study that cannot be written too.
     """
 
     tries: int = 6
@@ -23,6 +24,7 @@ class Patience:
     base: float = 0.5
     longest: float = 30.0
     most_told: float = 900.0
+    outage: float = 1800.0
     draw: random.Random = field(default_factory=random.Random)
 
     def wait(self, error: ProviderError, tries: int) -> float | None:

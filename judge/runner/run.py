@@ -19,11 +19,13 @@ from typing import Any
 from judge.errors import AdjudgeError, StudyError
 from judge.parse import derive
 from judge.providers.base import Provider
+from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Claim
 from judge.runner.calls import Attempt, Caller
 from judge.runner.gate import Gate
 from judge.runner.identical import Identical, Question
 from judge.runner.identity import settle
+from judge.runner.lane import Slot
 from judge.runner.plan import Live, Plan, Report
 from judge.runner.prices import Price, find, wanted
 from judge.runner.requests import Asker
@@ -41,8 +43,8 @@ MOST_UNSAVED = 2000
 """Units that may wait for a commit or for an identical request; then no more are started."""
 MOST_YOUNG = 20_000
 """New objects before a collection: with every call in flight looked at, 700 are too few."""
-MOST_RESTING = 64
-"""Calls that may wait for their next try; with a dead server they would otherwise pile up."""
+MOST_RESTING = 256
+"""Calls that may wait for their next try; with a server that refuses much they would otherwise pile up."""
 
 
 async def run_task(
@@ -92,16 +94,18 @@ class _Run:
     ) -> None:
         self.store, self.plan, self.asker, self.report, self.watch = store, plan, asker, report, watch
         self.loop = asyncio.get_running_loop()
-        self.gate = Gate(min(plan.concurrency, provider.max_concurrency or plan.concurrency))
+        ceiling = min(plan.concurrency, provider.max_concurrency or plan.concurrency)
+        self.gate = Gate(ceiling, replicas(provider), plan.patience.outage)
         limits = plan.max_tokens, plan.max_cost
         self.budget = Budget(*limits, report.price, report.usage, report.spent)
-        self.caller = Caller(asker, provider, self.gate, plan.patience, self.budget, self._stop, self._fail)
+        self.caller = Caller(asker, self.gate, plan.patience, self.budget, self._stop, self._fail)
         self.live = Live(report, self.gate, time.monotonic())
         self.feeder: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[None]] = set()
         self.identical = Identical(store.conn)
         self.room = asyncio.Event()
-        self.writer = Writer(store, self._acknowledged, self._fail)
+        patience = plan.patience.outage
+        self.writer = Writer(store, self._acknowledged, self._fail, patience=patience, stalled=self._stalled)
 
     async def go(self) -> None:
         """Feed, wait, commit; interrupts and errors stop the feeding and let calls in flight end."""
@@ -166,12 +170,12 @@ class _Run:
                 self._stop(self.budget.reason)
             self.budget.hold(claim)
             try:
-                await self.gate.enter(claim.estimate)
+                slot = await self.gate.enter(claim.estimate)
             except BaseException:
                 self.budget.release(claim)
                 raise
             self.identical.sent(question)
-            self._spawn(self._judge(question, claim))
+            self._spawn(self._judge(question, claim, slot))
             return
         await asyncio.sleep(0)  # a study full of known requests must not keep the loop to itself
 
@@ -182,9 +186,9 @@ class _Run:
 
     # Answers out
 
-    async def _judge(self, question: Question, claim: Claim) -> None:
+    async def _judge(self, question: Question, claim: Claim, slot: Slot) -> None:
         try:
-            attempts = await self.caller.judge(question.request, question.record, claim)
+            attempts = await self.caller.judge(question.request, question.record, claim, slot)
         except BaseException:
             self.identical.given_up(question)
             raise
@@ -218,7 +222,7 @@ class _Run:
             latency=None if reused else attempt.latency,
             request_sha=record.request_sha,
             resolved_model=None if reply is None else reply.resolved_model,
-            base_url=None if reused else self.asker.base_url,
+            base_url=None if reused else attempt.base_url or self.asker.base_url,
             max_output_tokens=None if reused else question.request.max_tokens,
             timeout=None if reused else self.asker.timeout,
             cost=None if reused or reply is None or price is None else price.cost(reply.usage),
@@ -237,6 +241,11 @@ class _Run:
         self.room.set()
         if self.watch is not None:
             self.watch(self.live)
+
+    def _stalled(self, error: AdjudgeError | None) -> None:
+        """A commit cannot be made for now: nothing more is sent, and what was received waits."""
+        self.live.stalled = None if error is None else (time.monotonic(), error)
+        self.gate.pause(error is not None)
 
     async def _tick(self) -> None:
         while self.watch is not None:
@@ -276,6 +285,8 @@ class _Run:
             self.loop.call_later(grace, self._cancel)
 
     def _cancel(self) -> None:
+        if self.report.stopped is not None:
+            self.writer.hurry()
         for task in self.tasks:
             task.cancel()
 

@@ -218,11 +218,13 @@ def explained(path: Path) -> Iterator[None]:
         text = str(e)
         if "full" in text or "disk I/O" in text:
             raise WriteFailed(
-                f"{path}: {text}: the last batch was not kept; free some space and run the same command"
+                f"{path}: {text}: the last batch was not kept; free some space and run the same command",
+                passing=True,
             ) from e
         if "locked" in text or "busy" in text:
             raise StudyError(
-                f"{path}: another program has held the study for {BUSY_SECONDS:.0f} s; try again"
+                f"{path}: another program has held the study for too long; try again when it is done",
+                passing=True,
             ) from e
         if "readonly" in text or "unable to open" in text:
             raise StudyError(f"{path}: {text}; a study and its folder must be writable") from e

@@ -13,7 +13,7 @@ import resource
 from pathlib import Path
 
 from judge.providers import base
-from judge.runner import Live, gate, open_patiently, run_task
+from judge.runner import Live, lane, open_patiently, run_task
 from judge.runner import run as run_module
 from judge.store import Store
 from tests.runner.helpers import HASTY, plan
@@ -23,7 +23,7 @@ def main() -> None:
     """Run and report."""
     options = arguments()
     run_module.GRACE_SECONDS = options.grace
-    gate.HOLD_WITHOUT_RETRY_AFTER = 0.01
+    lane.FIRST_PROBE = 0.01
     if options.file_size:
         resource.setrlimit(resource.RLIMIT_FSIZE, (options.file_size, options.file_size))
     settings = dict(option.split("=", 1) for option in options.option)

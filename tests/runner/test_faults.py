@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from judge.errors import KeyProblem, RateLimited, Rejected, Unreachable
-from judge.runner import gate
+from judge.runner import lane
 from judge.runner.retry import Patience
 from judge.types import Reply, Request
 from tests.loopback.anthropic_server import AnthropicServer
@@ -47,8 +47,9 @@ def db(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def short_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate, "HOLD_WITHOUT_RETRY_AFTER", 0.01)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lane, "FIRST_PROBE", 0.01)
+    monkeypatch.setattr(lane, "LAST_PROBE", 0.02)
 
 
 def asked_about(server: LoopbackServer, n: int) -> int:
@@ -94,7 +95,8 @@ async def test_what_passes_is_tried_again(server: LoopbackServer, db: Path, faul
     assert report.ended == {"ok": UNITS}
     assert server.requests == UNITS + 2 * hit
     assert attempts(db) == {f"t:{n}/p": ["ok"] for n in range(UNITS)}, "tries are not attempts"
-    assert (report.cuts > 0) == (fault.kind in ("429", "529")), "only rate limits slow a run down"
+    if fault.kind not in ("429", "529"):
+        assert report.cuts == 0, "only rate limits slow a run down"
 
 
 async def test_no_answer_in_time_is_tried_again(server: LoopbackServer, db: Path) -> None:
@@ -194,7 +196,7 @@ async def test_a_server_that_dies_and_comes_back(server: LoopbackServer, db: Pat
 
     async with served(server) as provider:
         death = asyncio.create_task(die_and_return())
-        report = await run(db, provider, plan(concurrency=4, patience=Patience(base=0.1)))
+        report = await run(db, provider, plan(concurrency=4))
         await death
     assert report.ended == {"ok": UNITS}
     assert report.cuts == 0, "a dead server is no rate limit"
@@ -215,8 +217,7 @@ async def test_a_server_that_stays_dead(server: LoopbackServer, db: Path) -> Non
         assert isinstance(report.error, Unreachable)
         assert report.error.exit_code == 3
         assert report.ended["ok"] > 0, "finished work is kept"
-        # Three that saw no reply meanwhile; three more may have been sent before the last one.
-        assert 3 <= report.ended["failed"] <= 6
+        assert report.ended["failed"] == 0, "it says nothing about the units"
         assert report.pending > 0
 
         await server.start()
@@ -233,9 +234,8 @@ async def test_a_server_that_is_never_there(tmp_path: Path) -> None:
         await server.stop()
         report = await run(db, provider, plan(concurrency=8))
     assert isinstance(report.error, Unreachable)
-    assert report.ended == {"failed": 3}
-    # Nobody starts a study's worth of calls that all wait for their next try.
-    assert len(attempts(db)) == 3
+    assert (report.ended, report.pending) == ({}, 2000)
+    assert attempts(db) == {}
 
 
 async def test_a_key_that_is_refused_in_the_middle_stops_at_once(server: LoopbackServer, db: Path) -> None:
@@ -369,9 +369,9 @@ async def test_nothing_works_any_more(server: LoopbackServer, db: Path, kind: st
     assert report.error is not None
     assert report.error.exit_code == 3
     assert report.ended["ok"] == 5
-    # A refused key says nothing about a unit. Otherwise three units must have failed without any reply
-    # meanwhile; two more may have been sent before the last good reply came.
-    assert report.ended["failed"] in ([0] if isinstance(report.error, KeyProblem) else [3, 4, 5])
+    # A refused key or a dead server says nothing about a unit; an address that is not found three times
+    # ends the run, and units that were in flight at the last good reply may have used their tries up.
+    assert report.ended["failed"] <= {"401": 0, "quota": 0, "404": 5}.get(kind, 3)
 
 
 async def test_a_run_in_which_new_units_come_first_gets_on(db: Path) -> None:

@@ -1,4 +1,4 @@
-"""The gate's three clocks, on a clock that only moves when a test moves it."""
+"""Who is let in and when, on a clock that only moves when a test moves it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.runner.gate import HOLD_WITHOUT_RETRY_AFTER, MOST_AT_FIRST, Gate
+from judge.errors import RateLimited, ServerFault, Unreachable
+from judge.runner.gate import Gate
+from judge.runner.lane import End, Slot, ending
+from judge.runner.level import FIRST
 from judge.types import RateState
 
 
@@ -63,129 +66,79 @@ def time() -> FakeTime:
 
 
 def gate(time: FakeTime, ceiling: int = 100) -> Gate:
-    return Gate(ceiling, time.clock, time.later)
+    return Gate(ceiling, clock=time.clock, later=time.later)
 
 
-async def entering(gate: Gate, count: int, tokens: int = 0) -> list[asyncio.Task[None]]:
+async def entering(gate: Gate, count: int, tokens: int = 0) -> list[asyncio.Task[Slot]]:
     """Tasks that want in, as far as they get."""
     tasks = [asyncio.create_task(gate.enter(tokens)) for _ in range(count)]
     await settle()
     return tasks
 
 
-def inside(tasks: list[asyncio.Task[None]]) -> int:
+def inside(tasks: list[asyncio.Task[Slot]]) -> int:
     return sum(t.done() and not t.cancelled() for t in tasks)
 
 
-async def stop(tasks: list[asyncio.Task[None]]) -> None:
+async def stop(tasks: list[asyncio.Task[Slot]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-# --- how many
-
-
-@pytest.mark.parametrize(("ceiling", "first"), [(1, 1), (2, 1), (3, 2), (64, 32), (256, 128), (5000, 128)])
-def test_it_starts_at_half_of_the_ceiling(time: FakeTime, ceiling: int, first: int) -> None:
-    assert MOST_AT_FIRST == 128
-    assert gate(time, ceiling).limit == first
-
-
-def test_slow_start_doubles_with_every_round(time: FakeTime) -> None:
-    g = gate(time, 1000)
-    limits = []
-    for _ in range(4):
-        for _ in range(int(g.limit)):  # one round: every slot brings a reply
-            g.succeeded()
-        limits.append(g.limit)
-    assert limits == [256, 512, 1000, 1000], "doubling, and never over the ceiling"
-
-
-def test_after_a_cut_it_grows_by_one_a_round(time: FakeTime) -> None:
-    g = gate(time, 128)
-    g.limited(0, sent_at=time.now)
-    assert g.limit == 32, "half of 64"
-    for limit in (33, 34, 35):
-        for _ in range(limit - 2):
-            g.succeeded()
-        assert g.limit == limit - 1, "a round is not over before its last reply"
-        g.succeeded()
-        assert g.limit == limit
-
-
-def test_it_never_cuts_below_one(time: FakeTime) -> None:
-    g = gate(time, 4)
-    for _ in range(10):
-        time.now += 1
-        g.limited(0, sent_at=time.now)
-    assert g.limit == 1
-    assert g.cuts == 10
-
-
-def test_echoes_do_not_cut_again(time: FakeTime) -> None:
-    g = gate(time, 128)
-    sent = time.now
-    time.now += 1
-    g.limited(0, sent_at=sent)
-    for age in (0.0, 0.5, 1.0):
-        g.limited(0, sent_at=sent + age)  # sent before the cut, or in its very moment
-    assert (g.limit, g.cuts) == (32, 1)
-    time.now += 1
-    g.limited(0, sent_at=time.now - 0.5)  # sent after it
-    assert (g.limit, g.cuts) == (16, 2)
-
-
-def test_an_echo_holds_but_keeps_the_successes_earned(time: FakeTime) -> None:
-    g = gate(time, 8)
-    g.limited(0, sent_at=time.now)
-    assert g.limit == 2
-    g.succeeded()
-    g.limited(5, sent_at=time.now - 1)
-    assert g.delay() == 5
-    g.succeeded()
-    assert g.limit == 3, "two replies make a round of two, whatever came between"
-
-
 # --- when
+
+
+def hold(g: Gate, seconds: float, time: FakeTime) -> None:
+    g.lanes[0].hold(time.now, seconds)
+
+
+def delay(g: Gate, time: FakeTime, tokens: int = 0) -> float:
+    return g.lanes[0].delay(time.now, tokens)
+
+
+def told(g: Gate, time: FakeTime, rate: RateState) -> None:
+    g.lanes[0].note(rate, time.now)
 
 
 def test_retry_after_holds_everybody(time: FakeTime) -> None:
     g = gate(time)
-    g.limited(7.5, sent_at=time.now)
-    assert g.delay() == 7.5
-    g.limited(2.0, sent_at=time.now)
-    assert g.delay() == 7.5, "a shorter one does not end it earlier"
+    hold(g, 7.5, time)
+    assert delay(g, time) == 7.5
+    hold(g, 2.0, time)
+    assert delay(g, time) == 7.5, "a shorter one does not end it earlier"
     time.now += 7.5
-    assert g.delay() == 0
+    assert delay(g, time) == 0
 
 
-def test_without_retry_after_there_is_a_pause(time: FakeTime) -> None:
+async def test_a_single_refusal_holds_nobody(time: FakeTime) -> None:
     g = gate(time)
-    g.limited(None, sent_at=time.now)
-    assert g.delay() == HOLD_WITHOUT_RETRY_AFTER > 0
+    slot = await g.enter()
+    time.now += 1
+    slot.lane.failed(time.now, slot.at, slot.at, "unit", RateLimited("slow down"))
+    g.leave(slot, End.REFUSED)
+    assert (delay(g, time), g.limit, g.cuts) == (0, FIRST, 0)
 
 
 async def test_who_waits_is_let_in_when_the_hold_ends(time: FakeTime) -> None:
-    g = gate(time, 10)
-    g.limited(3.0, sent_at=time.now)
-    assert g.limit == 2.5, "starts at 5 of 10; only whole slots count"
+    g = gate(time, 2)
+    hold(g, 3.0, time)
     tasks = await entering(g, 3)
     await time.pass_(2.9)
     assert inside(tasks) == 0
     await time.pass_(0.1)
     assert inside(tasks) == 2
-    g.leave()
+    g.leave(tasks[0].result(), End.REPLY)
     await settle()
     assert inside(tasks) == 3
 
 
 async def test_a_hold_that_grows_while_they_wait(time: FakeTime) -> None:
     g = gate(time)
-    g.limited(1.0, sent_at=time.now)
+    hold(g, 1.0, time)
     tasks = await entering(g, 1)
     await time.pass_(0.5)
-    g.limited(2.0, sent_at=time.now)
+    hold(g, 2.0, time)
     await time.pass_(1.9)
     assert inside(tasks) == 0
     await time.pass_(0.1)
@@ -194,19 +147,19 @@ async def test_a_hold_that_grows_while_they_wait(time: FakeTime) -> None:
 
 async def test_the_token_budget_of_the_headers(time: FakeTime) -> None:
     g = gate(time)
-    g.succeeded(RateState(remaining_tokens=250, reset_tokens=6.0))
+    told(g, time, RateState(remaining_tokens=250, reset_tokens=6.0))
     tasks = await entering(g, 3, tokens=100)
     assert inside(tasks) == 2, "250 hold two calls of 100 tokens"
-    assert g.delay(50) == 0, "50 are left"
-    assert g.delay(51) == 6
+    assert delay(g, time, 50) == 0, "50 are left"
+    assert delay(g, time, 51) == 6
     await time.pass_(6.0)
     assert inside(tasks) == 3
-    assert g.delay(10**9) == 0, "full again: how much that is, the next reply says"
+    assert delay(g, time, 10**9) == 0, "full again: how much that is, the next reply says"
 
 
 async def test_a_call_larger_than_the_whole_budget_goes_when_it_is_full(time: FakeTime) -> None:
     g = gate(time)
-    g.succeeded(RateState(remaining_tokens=100, reset_tokens=2.0))
+    told(g, time, RateState(remaining_tokens=100, reset_tokens=2.0))
     tasks = await entering(g, 1, tokens=5000)
     assert inside(tasks) == 0
     await time.pass_(2.0)
@@ -215,7 +168,7 @@ async def test_a_call_larger_than_the_whole_budget_goes_when_it_is_full(time: Fa
 
 async def test_the_request_budget_of_the_headers(time: FakeTime) -> None:
     g = gate(time)
-    g.succeeded(RateState(remaining_requests=2, reset_requests=30.0))
+    told(g, time, RateState(remaining_requests=2, reset_requests=30.0))
     tasks = await entering(g, 5)
     assert inside(tasks) == 2
     await time.pass_(30.0)
@@ -224,26 +177,26 @@ async def test_the_request_budget_of_the_headers(time: FakeTime) -> None:
 
 def test_headers_that_say_only_half_of_it_hold_nothing(time: FakeTime) -> None:
     g = gate(time)
-    g.succeeded(RateState(remaining_requests=0, remaining_tokens=0))
-    assert g.delay(10) == 0
+    told(g, time, RateState(remaining_requests=0, remaining_tokens=0))
+    assert delay(g, time, 10) == 0
 
 
 def test_a_newer_header_counts(time: FakeTime) -> None:
     g = gate(time)
-    g.succeeded(RateState(remaining_tokens=0, reset_tokens=60.0))
-    assert g.delay(1) == 60
-    g.succeeded(RateState(remaining_tokens=500, reset_tokens=60.0))
-    assert g.delay(1) == 0
+    told(g, time, RateState(remaining_tokens=0, reset_tokens=60.0))
+    assert delay(g, time, 1) == 60
+    told(g, time, RateState(remaining_tokens=500, reset_tokens=60.0))
+    assert delay(g, time, 1) == 0
 
 
 async def test_a_better_header_lets_in_who_waits_without_a_timer(time: FakeTime) -> None:
     g = gate(time)
-    await g.enter()
-    g.succeeded(RateState(remaining_tokens=0, reset_tokens=60.0))
+    slot = await g.enter()
+    told(g, time, RateState(remaining_tokens=0, reset_tokens=60.0))
     tasks = await entering(g, 1, tokens=10)
     assert inside(tasks) == 0
-    g.succeeded(RateState(remaining_tokens=500, reset_tokens=60.0))
-    g.leave()
+    told(g, time, RateState(remaining_tokens=500, reset_tokens=60.0))
+    g.leave(slot, End.REPLY)
     await settle()
     assert inside(tasks) == 1
 
@@ -253,17 +206,17 @@ async def test_a_better_header_lets_in_who_waits_without_a_timer(time: FakeTime)
 
 async def test_first_come_first_served(time: FakeTime) -> None:
     g = gate(time, 1)
-    await g.enter()
+    slot = await g.enter()
     order: list[int] = []
 
     async def one(n: int) -> None:
-        await g.enter()
+        own = await g.enter()
         order.append(n)
-        g.leave()
+        g.leave(own, End.REPLY)
 
     tasks = [asyncio.create_task(one(n)) for n in range(5)]
     await settle()
-    g.leave()
+    g.leave(slot, End.REPLY)
     await asyncio.gather(*tasks)
     assert order == [0, 1, 2, 3, 4]
     assert g.in_flight == 0
@@ -271,7 +224,7 @@ async def test_first_come_first_served(time: FakeTime) -> None:
 
 async def test_cancelling_one_who_waits_lets_the_next_one_in(time: FakeTime) -> None:
     g = gate(time, 1)
-    g.succeeded(RateState(remaining_tokens=10, reset_tokens=60.0))
+    told(g, time, RateState(remaining_tokens=10, reset_tokens=60.0))
     large = (await entering(g, 1, tokens=100))[0]
     small = (await entering(g, 1, tokens=1))[0]
     assert not small.done(), "behind the large one"
@@ -283,9 +236,9 @@ async def test_cancelling_one_who_waits_lets_the_next_one_in(time: FakeTime) -> 
 
 async def test_cancelled_in_the_moment_of_admission_gives_the_slot_on(time: FakeTime) -> None:
     g = gate(time, 1)
-    await g.enter()
+    slot = await g.enter()
     first, second = await entering(g, 2)
-    g.leave()  # admits the first, which has not run yet
+    g.leave(slot, End.REPLY)  # admits the first, which has not run yet
     first.cancel()
     await settle()
     assert first.cancelled()
@@ -295,7 +248,7 @@ async def test_cancelled_in_the_moment_of_admission_gives_the_slot_on(time: Fake
 
 async def test_shut_cancels_who_waits_and_lets_nobody_in(time: FakeTime) -> None:
     g = gate(time, 1)
-    await g.enter()
+    slot = await g.enter()
     waiting = await entering(g, 2)
     resting = asyncio.create_task(g.rest(100))
     await settle()
@@ -306,7 +259,7 @@ async def test_shut_cancels_who_waits_and_lets_nobody_in(time: FakeTime) -> None
         await g.enter()
     with pytest.raises(asyncio.CancelledError):
         await g.rest(0)
-    g.leave()
+    g.leave(slot, End.REPLY)
     assert g.in_flight == 0
 
 
@@ -327,23 +280,43 @@ STEPS = st.lists(
         st.tuples(st.just("reply"), st.none() | st.integers(0, 200)),
         st.tuples(st.just("429"), st.none() | st.integers(0, 5)),
         st.tuples(st.just("fault"), st.none()),
+        st.tuples(st.just("gone"), st.none()),
+        st.tuples(st.just("late"), st.none()),
         st.tuples(st.just("cancel"), st.integers(0, 100)),
         st.tuples(st.just("time"), st.integers(1, 10)),
     ),
     max_size=60,
 )
+ERRORS = {
+    "429": RateLimited("slow down"),
+    "fault": ServerFault("HTTP 500"),
+    "gone": Unreachable("cannot connect", sent=False),
+    "late": Unreachable("no answer", timed_out=True),
+}
 
 
-@given(ceiling=st.integers(1, 8), steps=STEPS)
-async def test_any_order_of_events(ceiling: int, steps: list[tuple[str, int | None]]) -> None:
+@given(ceiling=st.integers(1, 8), lanes=st.integers(1, 3), steps=STEPS)
+async def test_any_order_of_events(ceiling: int, lanes: int, steps: list[tuple[str, int | None]]) -> None:
     """Nobody is let in over the limit, no slot is lost, and in the end everybody gets in."""
     time = FakeTime()
-    g = gate(time, ceiling)
-    tasks: list[asyncio.Task[None]] = []
-    left = 0
+    g = Gate(ceiling, [None] * lanes, clock=time.clock, later=time.later)
+    tasks: list[asyncio.Task[Slot]] = []
+    back: set[asyncio.Task[Slot]] = set()
 
-    def at_work() -> int:
-        return inside(tasks) - left
+    def at_work() -> list[asyncio.Task[Slot]]:
+        return [t for t in tasks if t.done() and not t.cancelled() and t not in back]
+
+    def comes_back(what: str, value: int | None) -> None:
+        task = at_work()[0]
+        back.add(task)
+        slot, error = task.result(), ERRORS.get(what)
+        if what == "reply" and value is not None:
+            slot.lane.note(RateState(remaining_tokens=value, reset_tokens=3.0), time.now)
+        if error is not None:
+            slot.lane.failed(time.now, slot.at, slot.at, str(id(task)), error)
+        if what == "429" and value is not None:
+            slot.lane.hold(time.now, value)
+        g.leave(slot, ending(error))
 
     for what, value in steps:
         before = g.in_flight
@@ -355,23 +328,17 @@ async def test_any_order_of_events(ceiling: int, steps: list[tuple[str, int | No
             waiting = [t for t in tasks if not t.done()]
             if waiting:
                 waiting[(value or 0) % len(waiting)].cancel()
-        elif at_work():  # one call comes back
-            if what == "reply":
-                g.succeeded(None if value is None else RateState(remaining_tokens=value, reset_tokens=3.0))
-            elif what == "429":
-                g.limited(value, sent_at=time.now - 1)
-            g.leave()
-            left += 1
+        elif at_work():
+            comes_back(what, value)
         await settle()
-        assert g.in_flight == at_work() <= ceiling
-        if g.in_flight > before:
-            assert g.in_flight <= int(g.limit), "admitted within the limit of that moment"
+        assert g.in_flight == len(at_work()) <= ceiling * lanes
+        if g.in_flight > before and not any(lane.is_down for lane in g.lanes):
+            assert g.in_flight <= g.limit, "admitted within the limit of that moment"
     for _ in range(len(tasks) + 1):
         while at_work():
-            g.leave()
-            left += 1
+            comes_back("reply", None)
             await settle()
-        await time.pass_(10.0)
+        await time.pass_(100.0)
     assert all(t.done() for t in tasks), "somebody was forgotten"
     assert g.in_flight == 0
     await stop(tasks)

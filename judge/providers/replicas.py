@@ -1,0 +1,64 @@
+"""One model on several servers: they take the calls between them, and each may go and come back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from judge.errors import ProviderError, UsageError
+from judge.providers import base
+from judge.providers.base import Provider, Settings
+from judge.types import Json, Reply, Request
+
+
+def replicated(model: str, settings: Settings) -> Provider:
+    """The provider for `vendor/model` at `settings.base_url` and at every replica, not opened yet.
+
+    Raises UsageError as `base.get`, and for an address that is there twice.
+    """
+    urls = [url for url in (settings.base_url, *settings.replicas) if url]
+    if len({url.rstrip("/") for url in urls}) < len(urls):
+        raise UsageError("--replicas: an address is there twice (--base-url is one of the servers too)")
+    return Replicas([base.get(model, replace(settings, base_url=url, replicas=())) for url in urls])
+
+
+def replicas(provider: Provider) -> Sequence[Provider]:
+    """The servers behind a provider: itself, or its replicas."""
+    return provider.members if isinstance(provider, Replicas) else [provider]
+
+
+class Replicas:
+    """The same model on several servers. What the first one that opens can do is asked of all."""
+
+    def __init__(self, members: Sequence[Provider]) -> None:
+        self.members = list(members)
+        self.label_codes = False
+        self.max_concurrency = members[0].max_concurrency
+        self._failed: list[Provider] = []
+
+    async def open(self) -> None:
+        """Open them all. Raises the first one's error when none is there, and any that waiting cannot mend."""
+        found = await asyncio.gather(*(m.open() for m in self.members), return_exceptions=True)
+        errors = [e for e in found if isinstance(e, BaseException)]
+        lasting = [e for e in errors if not (isinstance(e, ProviderError) and e.retryable)]
+        if lasting or len(errors) == len(found):
+            raise (lasting or errors)[0]
+        self._failed = [m for m, e in zip(self.members, found, strict=True) if e is not None]
+        # A mode that one of them cannot serve is no mode of the run.
+        self.label_codes = all(member.label_codes for member in self._open_ones())
+
+    def _open_ones(self) -> list[Provider]:
+        return [m for m in self.members if m not in self._failed]
+
+    async def complete(self, request: Request) -> Reply:
+        """Ask the first that was opened: the runner asks the members themselves."""
+        return await self._open_ones()[0].complete(request)
+
+    async def close(self) -> None:
+        """Close them all."""
+        await asyncio.gather(*(member.close() for member in self.members))
+
+    def describe(self) -> Mapping[str, Json]:
+        """What the first that was opened says, at the first one's address."""
+        return {**self._open_ones()[0].describe(), "base_url": self.members[0].describe().get("base_url")}
