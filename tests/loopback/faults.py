@@ -51,7 +51,7 @@ class Rule:
     """A fault with a pattern: `every` n-th request, only the `first` n, only `after` n, and `share`.
 
     `share` picks by the text of the last user message, so the same units are hit in every run;
-    `times` limits how often one text is hit (0 = always).
+    `times` limits how often one text is hit (0 = always). `random` picks by a seeded draw for every request.
     """
 
     fault: Fault
@@ -60,10 +60,13 @@ class Rule:
     after: int = 0
     share: float = 1.0
     times: int = 0
+    random: float = 0.0
     seen: dict[str, int] = field(default_factory=dict)
 
     def hits(self, number: int, text: str) -> bool:
         if number <= self.after or (self.first and number > self.first) or number % self.every:
+            return False
+        if self.random and fraction(str(number), "random") >= self.random:
             return False
         if self.share < 1.0 and fraction(text, self.fault.kind) >= self.share:
             return False
@@ -90,6 +93,8 @@ def rule(text: str) -> Rule:
     }
     if "share" in values:
         numbers["share"] = float(values.pop("share"))
+    if "random" in values:
+        numbers["random"] = float(values.pop("random"))
     if values:
         raise ValueError(f"fault pattern '{text}': unknown {', '.join(values)}")
     return Rule(fault, **numbers)

@@ -174,7 +174,7 @@ def main() -> None:
     server = OpenAIServer(delay=options.delay, port=options.port, record=options.record)
     server.formats = set(filter(None, options.formats.split(",")))
     server.logprobs, server.key = options.logprobs, options.key
-    serve(server, options.fault)
+    serve(server, options.fault, options.capacity)
 
 
 if __name__ == "__main__":

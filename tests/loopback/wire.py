@@ -14,6 +14,7 @@ import socket
 from dataclasses import dataclass
 from typing import Any, Self
 
+from tests.loopback.capacity import Capacity, capacity
 from tests.loopback.faults import Fault, Plan, rule
 
 REASONS = {
@@ -66,6 +67,7 @@ class LoopbackServer:
         self.counted: list[dict[str, Any]] = []
         self.plan = Plan()
         self.extra_headers: dict[str, str] = {}
+        self.capacity: Capacity | None = None
         self._clients: set[_Connection] = set()
         self._server: asyncio.Server | None = None
 
@@ -155,6 +157,12 @@ class LoopbackServer:
         fault = None if self.plan.idle else self.plan.next(body, self.requests, self.question(body))
         out = self.faulty(body, head, fault) if fault else self.answer(body, head, None)
         out.delay += self.delay
+        if self.capacity is not None and fault is None:
+            wait = self.capacity.wait()
+            if wait is None:
+                out = self.error(429, Fault("429", message="too many requests"))
+            else:
+                out.delay += wait
         if self.extra_headers:
             out.headers += b"".join(f"{k}: {v}\r\n".encode() for k, v in self.extra_headers.items())
         return out
@@ -268,15 +276,22 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before every answer")
+    parser.add_argument(
+        "--capacity", metavar="KIND:N[,N]", help="serial:S, slots:N,S, batching:S,N, bucket:RATE"
+    )
     parser.add_argument("--record", action="store_true", help="keep bodies for GET /_bodies")
     parser.add_argument(
-        "--fault", action="append", default=[], metavar="KIND[:every=N,first=N,after=N,share=X,times=N,...]"
+        "--fault",
+        action="append",
+        default=[],
+        metavar="KIND[:every=N,first=N,after=N,share=X,random=X,times=N,...]",
     )
     return parser
 
 
-def serve(server: LoopbackServer, faults: list[str]) -> None:
+def serve(server: LoopbackServer, faults: list[str], worth: str | None = None) -> None:
     """Run as a process until it is told to stop; prints the base URL first."""
+    server.capacity = capacity(worth) if worth else None
     server.plan.rules = [rule(f) for f in faults]
 
     async def forever() -> None:

@@ -137,7 +137,7 @@ def test_a_server_that_dies_for_good(db: Path, judge: Judge, monkeypatch: pytest
         return replace(real(*args), patience=HASTY)
 
     monkeypatch.setattr(run_command, "make_plan", hasty)
-    with ServerProcess("openai", "--delay", "0.02", "--logprobs", "none") as server:
+    with ServerProcess("openai", "--delay", "0.08", "--logprobs", "none") as server:
         words = ("run", "stance", "-m", "openai/m", "--base-url", server.url, "--concurrency", "4", "--json")
 
         def kill() -> None:

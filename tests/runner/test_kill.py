@@ -156,7 +156,7 @@ def test_a_file_that_may_not_grow(db: Path, whole: Path) -> None:
     with Driven(whole, *command) as run:
         run.end()
     # The write-ahead log holds some pages of 4 kB for every commit.
-    with Driven(db, *command, "--file-size", str(200 * 1024)) as run:
+    with Driven(db, *command, "--file-size", str(100 * 1024)) as run:
         report = run.end()
     assert report["error"] == "WriteFailed"
     done = len(attempts(db))

@@ -1,0 +1,194 @@
+"""Runs over the servers that people have: slow, serial, limited, gone for a while, odd; what came of them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sqlite3
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.providers import base
+from judge.runner import Live, lane, writer
+from tests.loopback.capacity import Bucket, Slots
+from tests.loopback.faults import Fault
+from tests.loopback.openai_server import OpenAIServer
+from tests.loopback.wire import Out
+from tests.runner.helpers import HASTY, Fake, make_study, numbered, plan, run, select, served
+
+WAITS = replace(HASTY, outage=30.0)
+
+
+@pytest.fixture(autouse=True)
+def short_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lane, "FIRST_PROBE", 0.02)
+    monkeypatch.setattr(lane, "LAST_PROBE", 0.05)
+
+
+async def test_a_server_that_takes_one_call_at_a_time(tmp_path: Path) -> None:
+    """0.02 s each and a time-out of 20 calls: 64 at once would never come through."""
+    db = make_study(tmp_path / "s.db", numbered(60))
+    async with OpenAIServer() as server, served(server, timeout=0.8) as provider:
+        server.capacity = Slots(0.02)
+        report = await run(db, provider, plan(patience=WAITS))
+    assert report.ended == {"ok": 60}
+    assert server.requests <= 72, "1.2 a label"
+
+
+async def test_one_refusal_in_twenty_slows_nobody_down(tmp_path: Path) -> None:
+    db = make_study(tmp_path / "s.db", numbered(600))
+    draw = random.Random(3)
+    async with OpenAIServer() as server, served(server) as provider:
+        server.delay = 0.005
+        server.plan.when = lambda body, n: Fault("429") if draw.random() < 0.05 else None
+        report = await run(db, provider, plan(patience=WAITS))
+    assert report.ended == {"ok": 600}
+    assert report.cuts == 0
+    assert server.requests < 690, "a refusal costs its own call one more"
+    assert server.max_concurrency > 8, "and the level grows all the same"
+
+
+async def test_a_limit_of_the_rate_is_found(tmp_path: Path) -> None:
+    """200 a second at even distances. The search costs refusals at first, not one a label for ever."""
+    db = make_study(tmp_path / "s.db", numbered(400))
+    async with OpenAIServer() as server, served(server) as provider:
+        server.capacity = Bucket(200)
+        report = await run(db, provider, plan(patience=WAITS))
+    assert report.ended == {"ok": 400}
+    assert report.cuts > 0
+    assert server.requests < 2 * 400
+
+
+async def test_a_server_that_is_gone_for_a_while_is_waited_for(tmp_path: Path) -> None:
+    db = make_study(tmp_path / "s.db", numbered(100))
+    down: list[bool] = []
+
+    def watch(live: Live) -> None:
+        down.append(live.gate.down_for() is not None)
+
+    async with OpenAIServer() as server, served(server) as provider:
+        server.delay = 0.005
+
+        async def go_and_return() -> None:
+            while server.requests < 30:
+                await asyncio.sleep(0.001)
+            await server.stop()
+            await asyncio.sleep(1.2)
+            await server.start()
+
+        gone = asyncio.create_task(go_and_return())
+        report = await run(db, provider, plan(patience=WAITS), watch=watch)
+        await gone
+    assert report.ended == {"ok": 100}
+    assert any(down), "the progress line says so"
+
+
+async def test_a_server_that_answers_503_for_a_while_is_waited_for(tmp_path: Path) -> None:
+    """Longer than the six tries of a unit take: it is the server, not the units."""
+    db = make_study(tmp_path / "s.db", numbered(100))
+    async with OpenAIServer() as server, served(server) as provider:
+        server.delay = 0.002
+        loop = asyncio.get_running_loop()
+        until: list[float] = []
+
+        def loading(body: dict[str, Any], number: int) -> Fault | None:
+            if number > 30 and not until:
+                until.append(loop.time() + 0.6)
+            return Fault("503") if until and loop.time() < until[0] else None
+
+        server.plan.when = loading
+        report = await run(db, provider, plan(patience=WAITS, concurrency=8))
+    assert report.labelled == 100
+
+
+async def test_two_replicas_share_the_calls_and_one_may_go_and_come_back(tmp_path: Path) -> None:
+    db = make_study(tmp_path / "s.db", numbered(300))
+    async with OpenAIServer() as one, OpenAIServer() as two:
+        settings = base.Settings(base_url=one.url, replicas=(two.url,))
+        provider = base.get("openai/loopback", settings)
+        await provider.open()
+        one.delay = two.delay = 0.01
+        one.reset_counts()
+        two.reset_counts()
+
+        async def go_and_return() -> None:
+            while two.requests < 30:
+                await asyncio.sleep(0.001)
+            await two.stop()
+            before = one.requests
+            while one.requests < before + 50:
+                await asyncio.sleep(0.001)
+            await two.start()
+
+        gone = asyncio.create_task(go_and_return())
+        report = await run(db, provider, plan(patience=WAITS, concurrency=8))
+        await gone
+        await provider.close()
+    assert report.ended == {"ok": 300}
+    assert two.requests > 40, "it was taken back"
+    where = dict(select(db, "SELECT base_url, count(*) FROM judgements GROUP BY 1"))
+    assert set(where) == {one.url, two.url}, "each answer says where it came from"
+
+
+async def test_a_locked_study_pauses_the_sending_and_loses_no_reply(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(writer, "AGAIN_SECONDS", 0.05)
+    db = make_study(tmp_path / "s.db", numbered(300))
+    fake = Fake(delay=0.004)
+    stalled: list[int] = []
+
+    def lock() -> None:
+        conn = sqlite3.connect(db, isolation_level=None, check_same_thread=False)
+        conn.execute("BEGIN IMMEDIATE")
+        threading.Timer(1.0, lambda: (conn.execute("ROLLBACK"), conn.close())).start()
+
+    def watch(live: Live) -> None:
+        if not stalled and live.report.done > 20:
+            stalled.append(0)
+            lock()
+
+    report = await run(db, fake, plan(patience=WAITS, concurrency=8), watch=watch)
+    assert stalled
+    assert report.ended == {"ok": 300}
+    assert len(fake.requests) == 300, "no reply was paid twice"
+    assert report.error is None
+
+
+ODD = {
+    "huge": '{"prompt_tokens":' + "9" * 30 + ',"completion_tokens":1e300}',
+    "negative": '{"prompt_tokens":-5,"completion_tokens":-1}',
+    "null": '{"prompt_tokens":null,"completion_tokens":null}',
+    "words": '{"prompt_tokens":"many","completion_tokens":[]}',
+}
+
+
+@pytest.mark.parametrize("kind", [*ODD, "large", "digits"])
+async def test_one_odd_reply_harms_no_other_unit(tmp_path: Path, kind: str) -> None:
+    db = make_study(tmp_path / "s.db", numbered(20))
+
+    class Odd(OpenAIServer):
+        def answer(self, body: dict[str, Any], head: str, fault: Fault | None) -> Out:
+            out = super().answer(body, head, fault)
+            if "Passage number 7." in str(body):
+                start = out.body.partition(b'"usage":')[0]
+                if kind == "large":
+                    out.body = b" " * (9 * 2**20) + out.body
+                elif kind == "digits":
+                    out.headers += b"x-ratelimit-remaining-requests: " + b"9" * 5000 + b"\r\n"
+                else:
+                    out.body = start + b'"usage":' + ODD[kind].encode() + b"}"
+            return out
+
+    async with Odd() as server, served(server) as provider:
+        report = await run(db, provider, plan(patience=replace(WAITS, tries=2)))
+    assert report.error is None
+    assert report.ended == ({"ok": 19, "failed": 1} if kind == "large" else {"ok": 20})
+    used = select(db, "SELECT input_tokens FROM judgements WHERE unit_id = 't:7/p'")
+    if kind in ODD:
+        assert used == [(None,)], "what is no count is not stored as one"
