@@ -62,7 +62,7 @@ def reading(subject: Subject) -> list[str]:
     intervals = (
         f"Intervals are {interval.confidence * 100:g} % intervals. If no note says otherwise they are BCa bootstrap "
         f"intervals from {interval.replicates:,} resamples of {what} (seed {interval.seed}). Those of corrected numbers "
-        f"({CONFIDENCE * 100:g} %) come from standard errors by {what}, of Rogan-Gladen from {REPLICATES:,} resamples."
+        f"({CONFIDENCE * 100:g} %) come from standard errors by {what}, of Rogan-Gladen by Lang and Reiczigel."
     )
     return [intervals, COVERAGE]
 

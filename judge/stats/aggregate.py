@@ -12,6 +12,8 @@ from judge.errors import BadInput
 from judge.stats.patterns import collapse
 from judge.stats.ratings import MISSING, FloatArray, IntArray, Ratings
 
+# EM crawls where annotators are few or poor: it stops at what no printed digit shows, or after minutes.
+ITERATIONS, TOLERANCE = 20_000, 1e-11
 Tie = Literal["missing", "first", "last", "random"]
 
 
@@ -68,7 +70,9 @@ class DawidSkene:
     converged: bool
 
 
-def dawid_skene(ratings: Ratings, *, iterations: int = 1000, tolerance: float = 1e-8) -> DawidSkene:
+def dawid_skene(
+    ratings: Ratings, *, iterations: int = ITERATIONS, tolerance: float = TOLERANCE
+) -> DawidSkene:
     """Maximum likelihood of prevalences and annotators' error rates by EM.
 
     Dawid & Skene 1979, Applied Statistics 28(1), eq. 2.3-2.5, started from the shares of votes (3.1).
@@ -92,7 +96,11 @@ def dawid_skene(ratings: Ratings, *, iterations: int = 1000, tolerance: float = 
 
 
 def dawid_skene_counts(
-    counts: FloatArray, weight: IntArray | None = None, *, iterations: int = 1000, tolerance: float = 1e-8
+    counts: FloatArray,
+    weight: IntArray | None = None,
+    *,
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
 ) -> DawidSkene:
     """As `dawid_skene`, on counts `[units, annotators, labels]`: an annotator may label a unit several times.
 

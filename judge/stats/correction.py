@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import sqrt
+from statistics import NormalDist
 from typing import Unpack
 
 import numpy as np
@@ -12,8 +14,8 @@ from judge.errors import BadInput
 from judge.notes import Note
 from judge.stats.bootstrap import FEW_UNITS, SAME, How, Settings
 from judge.stats.coefficients import ratio
-from judge.stats.continuous import cluster_numbers, numbers, unit_sums
-from judge.stats.estimate import Estimate, about, unseen_share
+from judge.stats.continuous import cluster_numbers, numbers
+from judge.stats.estimate import about, unseen_share
 from judge.stats.patterns import n_present
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.types import Measure
@@ -98,6 +100,8 @@ def corrected_mean(
         )
     value = float(np.average(y[labelled], weights=w[labelled])) + lam * shift
     ppi = sample.with_interval(found, value, sample.influence(y, labelled, w) - lam * judge_part, g)
+    if not lam:
+        ppi = replace(ppi, low=human_only.low, high=human_only.high)
     return Corrected(judge_only, human_only, replace(ppi, notes=(*ppi.notes, *notes)), lam)
 
 
@@ -155,7 +159,27 @@ class _Sample:
         if not n:
             return replace(found, reason="no unit has a value", confidence=self.confidence)
         value = float(np.average(values[used], weights=weights[used]))
-        return self.with_interval(found, value, self.influence(values, used, weights), g)
+        whole = self.with_interval(found, value, self.influence(values, used, weights), g)
+        if self.bounds != (0.0, 1.0) or not 0 < value < 1 or whole.low is None:
+            return whole
+        if not np.isin(values[used], (0.0, 1.0)).all():
+            return whole
+        low, high = self._wilson(values, np.where(used, weights, 0.0), g)
+        return replace(whole, low=low, high=high)
+
+    def _wilson(self, values: FloatArray, weights: FloatArray, g: int) -> tuple[float, float]:
+        """Wilson's bounds of a share, on as many units as its variance by cluster stands for; quantile of t(g - 1).
+
+        A standard error taken from few successes is too small when they are fewest: with p = .05 and 100 units
+        the symmetric interval holds the truth in 89 % of samples.
+        """
+        from scipy.special import stdtrit
+
+        share, n = effective_share(np.nan_to_num(values), weights, self.groups)
+        t = float(stdtrit(g - 1, 1 - (1 - self.confidence) / 2))
+        middle, scale = share + t * t / (2 * n), 1 + t * t / n
+        reach = t * sqrt(share * (1 - share) / n + t * t / (4 * n * n))
+        return max(0.0, (middle - reach) / scale), min(1.0, (middle + reach) / scale)
 
     def with_interval(self, found: Measure, value: float, influence: FloatArray, g: int) -> Measure:
         found = replace(found, confidence=self.confidence)
@@ -207,43 +231,95 @@ def rogan_gladen(
 
     p is the judge's rate on all units it judged; sens and spec come from the units with a human
     label. Rogan & Gladen 1978; for judges Lee et al. 2025, arXiv 2511.21140, section 3. The value is cut
-    to 0..1. The interval is our bootstrap by cluster over all of it at once, not that paper's, which takes
-    units as independent. None when a class has no human label, or sens + spec <= 1.
+    to 0..1. The interval is Lang and Reiczigel's (2014, Preventive Veterinary Medicine 113(1), 13-22); each of the three
+    shares counts with as many units as it would rest on if they were independent (its variance by cluster).
+    None when a class has no human label, or sens + spec <= 1.
     `weights` as in `corrected_mean`: sens and spec are then weighted shares.
 
-    `judge` and `human` are 0, 1 or nan. Raises BadInput for other values. `how` as in `measures`.
+    `judge` and `human` are 0, 1 or nan. Raises BadInput for other values. `how` as in `measures`; of it
+    only `interval` (None makes none) and `confidence` act.
     """
+    settings = Settings(**how)
     f, y = numbers(judge, "judge", dimensions=1), numbers(human, "human", dimensions=1)
     if f.shape != y.shape:
         raise BadInput(f"{len(f)} judge values, {len(y)} human values")
     for name, values in (("judge", f), ("human", y)):
         if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
             raise BadInput(f"{name} must be 0, 1 or nan for a rate")
-    groups, clustered = cluster_numbers(clusters, len(f))
+    groups, _ = cluster_numbers(clusters, len(f))
     judged = ~np.isnan(f)
     w = _weights(weights, ~np.isnan(y))[judged]
     f, y, used_groups = f[judged], y[judged], groups[judged]
     ones, zeros = w * (y == 1), w * (y == 0)
     rows = np.column_stack([np.ones(len(f)), f, ones, ones * (f == 1), zeros, zeros * (f == 0)])
-    sums = unit_sums(rows, used_groups, clustered)
-    raw = float(_rogan_gladen(sums.total[None, :])[0]) if len(f) else np.nan
+    total = rows.sum(axis=0) if len(f) else np.zeros(6)
+    raw = float(_rogan_gladen(total[None, :])[0]) if len(f) else np.nan
+    found = replace(
+        about("rogan_gladen", len(f), len(judged), n_present(used_groups), field=field),
+        confidence=settings.confidence,
+    )
     notes = [f"cut to 0..1 from {raw:.3f}"] if raw < 0 or raw > 1 else []
     n_ones, n_zeros = int((y == 1).sum()), int((y == 0).sum())
     if 0 < min(n_ones, n_zeros) < FEW_UNITS:
         notes.append(
-            f"sensitivity rests on {n_ones} labelled units, specificity on {n_zeros}: with fewer than {FEW_UNITS} "
-            "the interval is too narrow"
+            f"sensitivity rests on {n_ones} labelled units, specificity on {n_zeros}: fewer than {FEW_UNITS} say little"
         )
     if not judged.all():
         notes.append(f"units without a judge's value are left out: {int((~judged).sum())}")
-    return Estimate(
-        about=about("rogan_gladen", len(f), len(judged), n_present(used_groups), field=field),
-        tally=sums,
-        value=lambda drawn: np.clip(_rogan_gladen(drawn), 0.0, 1.0),
-        undefined=lambda: _why_no_rate(sums.total),
-        clustered=clustered,
-        notes=tuple(notes),
-    ).measure(Settings(**how))
+    if not np.isfinite(raw):
+        return replace(found, reason=_why_no_rate(total), notes=tuple(notes))
+    found = replace(found, value=min(1.0, max(0.0, raw)), notes=tuple(notes))
+    if settings.interval is None:
+        return found
+    every = np.ones(len(f))
+    shares = (
+        effective_share(f, every, used_groups),
+        effective_share(f, ones, used_groups),
+        effective_share(1 - f, zeros, used_groups),
+    )
+    low, high = lang_reiczigel(*shares, confidence=settings.confidence)
+    return replace(found, low=min(low, found.value or 0.0), high=max(high, found.value or 0.0))
+
+
+def effective_share(values: FloatArray, weights: FloatArray, clusters: IntArray) -> tuple[float, float]:
+    """A weighted share of 0 and 1, and on how many independent units it would have the same variance by cluster.
+
+    Never more units than there are. Where all values are the same, of units in clusters: the clusters.
+    """
+    there = weights > 0
+    share = float(np.average(values[there], weights=weights[there]))
+    n, g = int(there.sum()), n_present(clusters[there])
+    if g < 2 or share in (0.0, 1.0):
+        return share, float(g)
+    parts = np.bincount(clusters[there], weights=weights[there] * (values[there] - share)) / weights.sum()
+    variance = g / (g - 1) * float((parts**2).sum())
+    return share, min(float(n), share * (1 - share) / variance) if variance > 0 else float(n)
+
+
+def lang_reiczigel(
+    positive: tuple[float, float],
+    sensitivity: tuple[float, float],
+    specificity: tuple[float, float],
+    *,
+    confidence: float = 0.95,
+) -> tuple[float, float]:
+    """Bounds of a prevalence from three independent (share, units). Lang & Reiczigel 2014, section 2.
+
+    One success and one failure are added to the sensitivity and the specificity, z^2 units, half of them positive, to the
+    judge's rate. The whole range where the judge tells nothing.
+    """
+    z = NormalDist().inv_cdf(1 - (1 - confidence) / 2)
+    (p, n), (se, n_se), (sp, n_sp) = positive, sensitivity, specificity
+    p = (n * p + z * z / 2) / (n + z * z)
+    se, sp = (n_se * se + 1) / (n_se + 2), (n_sp * sp + 1) / (n_sp + 2)
+    youden = se + sp - 1
+    if youden <= 0:
+        return 0.0, 1.0
+    value = (p + sp - 1) / youden
+    of_se, of_sp = se * (1 - se) / (n_se + 2), sp * (1 - sp) / (n_sp + 2)
+    error = sqrt(p * (1 - p) / (n + z * z) + value**2 * of_se + (1 - value) ** 2 * of_sp) / youden
+    shift = 2 * z * z * (value * of_se - (1 - value) * of_sp)
+    return max(0.0, min(1.0, value + shift - z * error)), max(0.0, min(1.0, value + shift + z * error))
 
 
 def _rogan_gladen(sums: FloatArray) -> FloatArray:

@@ -1,0 +1,68 @@
+"""The interval of a corrected rate: by hand, and by how often it holds the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judge.stats import corrected_mean, rogan_gladen
+from judge.stats.correction import effective_share, lang_reiczigel
+
+
+def test_by_hand() -> None:
+    # z = 1.959964, z^2 = 3.841459. P' = (100 .6 + 1.920729) / 103.841459 = .596301; Se' = 9/12, Sp' = 10/12.
+    # Youden .583333; p = (.596301 + .833333 - 1) / .583333 = .736516.
+    # Se'(1 - Se') / 12 = .015625, Sp'(1 - Sp') / 12 = .011574; P'(1 - P') / 103.841459 = .0023182.
+    # s^2 = (.0023182 + .542456 .015625 + .069424 .011574) / .340278 = .034082; s = .184613.
+    # d = 2 3.841459 (.736516 .015625 - .263484 .011574) = .064985.
+    low, high = lang_reiczigel((0.6, 100), (0.8, 10), (0.9, 10))
+    assert (low, high) == (pytest.approx(0.736516 + 0.064985 - 1.959964 * 0.184613, abs=2e-4), 1.0)
+    # The judge tells nothing: the whole range.
+    assert lang_reiczigel((0.6, 100), (0.3, 40), (0.4, 40)) == (0.0, 1.0)
+
+
+def test_units_alike_count_as_one() -> None:
+    # Every value four times, in a cluster: 50 clusters are worth 50 units (but for g / (g - 1)).
+    values = np.repeat((np.arange(50) % 5 == 0).astype(float), 4)
+    share, n = effective_share(values, np.ones(200), np.arange(200) // 4)
+    assert share == pytest.approx(0.2)
+    assert n == pytest.approx(49)
+    assert effective_share(values, np.ones(200), np.arange(200))[1] == pytest.approx(199)
+    assert effective_share(np.ones(200), np.ones(200), np.arange(200) // 4) == (1.0, 50.0)
+
+
+@pytest.mark.parametrize(("rate", "se", "sp"), [(0.05, 0.8, 0.95), (0.1, 0.7, 0.9), (0.4, 0.85, 0.8)])
+def test_it_holds_the_truth(rate: float, se: float, sp: float) -> None:
+    # 1,000 units judged, 100 labelled, drawn at random. A bootstrap covered .67 to .86 of such studies.
+    rng = np.random.default_rng(round(100 * rate))
+    held = defined = 0
+    for _ in range(300):
+        truth = rng.random(1000) < rate
+        judge = np.where(truth, rng.random(1000) < se, rng.random(1000) > sp).astype(float)
+        human = np.where(np.arange(1000) < 100, truth, np.nan)
+        found = rogan_gladen(judge, human)
+        if found.value is not None:
+            defined += 1
+            held += found.low <= rate <= found.high
+    assert defined > 250
+    # .95 less three standard errors of .0126.
+    assert held / defined > 0.912
+
+
+def test_a_share_has_wilsons_bounds() -> None:
+    # 5 of 100, by the formula with t(99) = 1.984217 on 99 effective units (n - 1, as the variance divides by it):
+    # t^2 = 3.937117; (.05 + .019884 -+ 1.984217 sqrt(.05 .95 / 99 + 3.937117 / (4 99^2))) / 1.039769 = .02124 and .11318.
+    values = np.array([1.0] * 5 + [0.0] * 95)
+    found = corrected_mean(values, values, bounds=(0, 1)).human_only
+    assert (found.low, found.high) == (pytest.approx(0.02124, abs=1e-5), pytest.approx(0.11318, abs=1e-5))
+
+
+def test_a_rare_share_is_held() -> None:
+    # p = .05, 100 units: the standard error's interval covered .894.
+    rng = np.random.default_rng(1)
+    held = 0
+    for _ in range(400):
+        values = (rng.random(100) < 0.05).astype(float)
+        found = corrected_mean(values, values, bounds=(0, 1)).human_only
+        held += found.low <= 0.05 <= found.high
+    assert held / 400 > 0.95 - 3 * 0.011
