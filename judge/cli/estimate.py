@@ -77,12 +77,17 @@ def _print(task: str, model: str, e: Any) -> None:
     if e.price is None:
         print("cost: no price is known for this model (--prices FILE says one)")
     else:
-        batch = "no batch price" if e.batch is None else f"as a batch ${e.batch:,.2f}"
-        saved = "" if e.cached == e.online else f", with the beginning cached ${e.cached:,.2f}"
-        print(f"cost: online ${e.online:,.2f}{saved}; {batch}; at most ${e.most:,.2f} ({e.price.source})")
+        batch = "no batch price" if e.batch is None else f"as a batch {_money(e.batch)}"
+        saved = "" if e.cached == e.online else f", with the beginning cached {_money(e.cached)}"
+        print(f"cost: online {_money(e.online)}{saved}; {batch}; at most {_money(e.most)} ({e.price.source})")
     print(f"time: about {_words(e.seconds)}, by {e.bound_by}")
     for line in e.basis:
         print(f"- {line}")
+
+
+def _money(dollars: float) -> str:
+    """Cents from a dollar on; below, as much as says something."""
+    return f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 
 def _words(seconds: float) -> str:
