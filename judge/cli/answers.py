@@ -75,6 +75,7 @@ def import_(
     context, claims, gold, votes. Answers are split into sentences, which can be labelled one by one.
     """
     from judge.importers import _answers, base
+    from judge.importers._needs import lacking
     from judge.importers._run import import_with
     from judge.store import Store
     from judge.store.answers import add_answers
@@ -84,6 +85,7 @@ def import_(
     constants = {f"--{k}": v for k, v in (("system", system), ("condition", condition)) if v}
     info = ImportInfo("answers", {}, dataset, {**options.maps, **constants}, options.label_maps)
     rows, problems = [], []
+    datasets: set[str] = set()
     with Store.open(db, create=False) as store:
         for path in paths:
             report = import_with(
@@ -95,9 +97,13 @@ def import_(
                 add_answers,
             )
             problems += [str(s) for s in report.skipped]
+            datasets |= set(report.datasets)
             rows.append({"file": str(path), **report.counts, "skipped": len(report.skipped)})
+        lacks = lacking(store, datasets)
     for problem in problems:
         note(f"skipped: {problem}")
+    for text in lacks:
+        note(f"note: {text}")
     if as_json:
         emit_json("answers_import", {"study": str(db), "rows": rows, "skipped": problems})
     else:

@@ -25,7 +25,7 @@ from typing import Any
 from judge.errors import BadInput, UsageError
 from judge.importers import _fields as fields
 from judge.importers._files import Records, csv_records, json_records, placed
-from judge.importers._paths import MISSING, follow, without
+from judge.importers._paths import MISSING, follow, no_such_path, without
 from judge.importers.base import Bad, Options
 from judge.types import Answer, AnswerRow, Claim, Vote, Where
 
@@ -75,6 +75,7 @@ class _Reader:
         row = fields.record(raw)
         if self._first is None:
             self._first = list(row)
+            self._check_columns(row)
         item = fields.identifier(self._value(row, "id"), "id")
         several = self._value(row, "answers")
         if self._cells and isinstance(several, str):
@@ -97,13 +98,21 @@ class _Reader:
 
     def finish(self, path: Path) -> None:
         """Raises UsageError for a --map whose path stood in no row; notes unmet label maps."""
-        for name, where in self._maps.items():
-            if self._first is not None and where not in self._met:
-                there = ", ".join(self._first)
-                raise UsageError(
-                    f"{path}: --map {name}={where}: no row has '{where}'; the first has: {there}"
-                )
+        unmet = {name: where for name, where in self._maps.items() if where not in self._met}
+        if self._first is not None and unmet:
+            raise UsageError(f"{path}: {no_such_path(unmet, self._first)}")
         self._labels.finish()
+
+    def _check_columns(self, row: Mapping[str, Any]) -> None:
+        """Raises BadInput that names all the columns which are missing, when it is more than one."""
+        several = "answers" in row or any(name.startswith("answers") for name in self._maps)
+        wanted = ["id", *([] if several else ["text", *([] if self._system else ["system"])])]
+        missing = [name for name in wanted if name not in row and name not in self._maps]
+        if len(missing) > 1:
+            names = " ".join(f"--map {name}=COLUMN" for name in missing)
+            raise BadInput(
+                f"no {', '.join(missing)}: {names}; the row has: {', '.join(row)}", field=missing[0]
+            )
 
     def _answer(self, value: str | Mapping[str, Any], item: str, prefix: str, system: str | None) -> Answer:
         source = {} if isinstance(value, str) else value

@@ -79,6 +79,13 @@ def follow(value: Any, path: str) -> Any:
     return MISSING
 
 
+def no_such_path(unmet: Mapping[str, str], columns: Iterable[str]) -> str:
+    """All the maps whose path no row has, at once."""
+    maps = " ".join(f"--map {field}={path}" for field, path in unmet.items())
+    named = ", ".join(f"'{path}'" for path in unmet.values())
+    return f"{maps}: no row has {named}; the first has: {', '.join(columns)}"
+
+
 def without(value: Any, paths: Iterable[str]) -> Any:
     """A copy of an object without what stands at `paths`; nothing is taken out of lists."""
     if not isinstance(value, dict):

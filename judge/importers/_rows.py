@@ -10,7 +10,7 @@ from typing import Any
 
 from judge.errors import BadInput, UsageError
 from judge.importers import _fields as fields
-from judge.importers._paths import ITEM_FIELDS, MISSING, PASSAGE_FIELDS, check, follow, without
+from judge.importers._paths import ITEM_FIELDS, MISSING, PASSAGE_FIELDS, check, follow, no_such_path, without
 from judge.importers.base import Options
 from judge.types import Item, Passage, Vote
 
@@ -81,12 +81,9 @@ class RowReader:
     def finish(self) -> None:
         """Raises UsageError for a --map whose path stood in no row; notes unmet label maps."""
         met = set().union(*(level.met for level in self._levels))
-        for field, path in self._maps.items():
-            if self._first is not None and path not in met:
-                there = ", ".join(self._first)
-                raise UsageError(
-                    f"{self._path}: --map {field}={path}: no row has '{path}'; the first has: {there}"
-                )
+        unmet = {field: path for field, path in self._maps.items() if path not in met}
+        if self._first is not None and unmet:
+            raise UsageError(f"{self._path}: {no_such_path(unmet, self._first)}")
         self._labels.finish()
 
     def _head(self, row: Mapping[str, Any], level: _Level) -> Item:
