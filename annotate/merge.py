@@ -220,20 +220,8 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
             )
             if stays or (locked and event.kind in FIRST_LAYER):
                 continue
-            row = [
-                str(ULID()),
-                batch,
-                person,
-                position,
-                str(Kind.UNDO),
-                None,
-                None,
-                "merge",
-                event.event_id,
-                0,
-                0,
-            ]
-            conn.execute(insert, [*row, session, now()])
+            row = [str(ULID()), batch, person, position, str(Kind.UNDO), None, None, "merge", event.event_id]
+            conn.execute(insert, [*row, 0, 0, None, session, now()])
         for row in payload["sessions"]:
             conn.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         for event_id, *rest in payload["events"]:

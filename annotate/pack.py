@@ -32,7 +32,7 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
             f"batch '{batch}' was closed on {info.closed[:10]}: nothing labelled in a pack could come back"
         )
     rows = store.conn.execute(
-        "SELECT position, unit_id, CASE role WHEN 'training' THEN role ELSE 'sample' END, repeat FROM assignments "
+        "SELECT position, unit_id, CASE role WHEN 'training' THEN role ELSE 'sample' END, 0 FROM assignments "
         "WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication' ORDER BY position",
         [batch, person],
     ).fetchall()

@@ -138,7 +138,7 @@ class BatchLog:
                 if response.at and place.at.get(key, "") > response.at:
                     self._done.older += 1
                     continue
-                self._done.replaced += 1
+                self._done.replaced += kind == Kind.LABEL
             if kind in (Kind.LABEL, Kind.SKIP) and state.locked:
                 raise BadInput(
                     f"{response.annotator} has seen the judge's answer here: the first label stands",

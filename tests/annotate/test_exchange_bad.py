@@ -294,6 +294,12 @@ def test_without_a_batch_only_labels_are_kept(path: Path, tmp_path: Path) -> Non
     assert all_labels(path) == {(unit, "stance", "zoe", "first", 0, "support")}
 
 
+def test_a_sheet_of_ours_read_as_a_table_gets_a_hint(path: Path, tmp_path: Path) -> None:
+    export(path, tmp_path / "sheet.csv", "csv")
+    failed = take_in(path, tmp_path / "sheet.csv", "table", "--blind", "--as", "alice", code=1)
+    assert "this is a sheet of annotate export --to csv: say --from csv" in failed.stderr
+
+
 # Export
 
 

@@ -250,3 +250,27 @@ def test_a_closed_batch_is_not_packed(study: Path) -> None:
         close_batch(store, "pilot")
     with pytest.raises(UsageError, match="was closed"):
         packed(study)
+
+
+def test_a_pack_does_not_say_which_units_are_repeats(tmp_path: Path) -> None:
+    path = build(tmp_path / "r.db", items=8)
+    batch(path, n=10, repeats=0.3)
+    out = tmp_path / "alice.db"
+    with open_study(path) as store:
+        pack(store, "pilot", "alice", out)
+    with open_study(out) as store:
+        assert store.conn.execute("SELECT DISTINCT role, repeat FROM assignments").fetchall() == [
+            ("sample", 0)
+        ]
+        with Desk.open(store, "pilot", "alice") as desk:
+            for position in range(1, 14):
+                desk.label(position, "stance", ("support", "refute")[position % 2])
+    with open_study(path) as store:
+        assert merge(store, out).units == 13
+        repeats = store.conn.execute(
+            "SELECT position, unit_id FROM assignments WHERE role = 'repeat'"
+        ).fetchall()
+    # 30 % of 10 units are shown twice; each answer comes back as what it is here.
+    assert len(repeats) == 3
+    for position, unit in repeats:
+        assert labels(path)[unit, "stance", "first", 1] == ("support", "refute")[position % 2]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from annotate._rows import read_rows
+from annotate._rows import columns_of, read_rows
 from annotate.exchange.base import Reading
+from annotate.exchange.proof import SHA_KEY
 from annotate.exchange.responses import Response
 from judge.errors import BadInput
 from judge.types import Where
@@ -28,6 +29,7 @@ def read(path: Path, reading: Reading) -> Iterator[Response]:
         del columns["annotator"]
     if reading.field:
         del columns["field"]
+    _hint(path, columns["label"])
     for line, cells in read_rows(path, list(columns.values())):
         row = dict(zip(columns, cells, strict=True))
         who, name = row.get("annotator") or reading.as_person, row.get("field") or reading.field
@@ -37,3 +39,14 @@ def read(path: Path, reading: Reading) -> Iterator[Response]:
             yield Response(row["unit"], who, {name: row["label"]}, where=Where(str(path), line))
         else:
             reading.bad(BadInput("a row needs an annotator and a field", path=str(path), line=line))
+
+
+def _hint(path: Path, label: str) -> None:
+    """Say so when it is a sheet of ours: its answers stand in columns named after the questions."""
+    if path.suffix.lower() not in (".csv", ".tsv"):
+        return
+    there = columns_of(path)
+    if label not in there and {"unit", SHA_KEY} <= set(there):
+        raise BadInput(
+            "this is a sheet of annotate export --to csv: say --from csv", path=str(path), line=1, field=label
+        )

@@ -92,8 +92,7 @@ class Layout:
         for name in self.inputs:
             if name == self.main and self.evidence:
                 self._evidence(view)
-            if not name.startswith("passage_"):
-                ET.SubElement(view, "Header", value=_literal(_title(name)), size="6")
+            ET.SubElement(view, "Header", value=_literal(_title(name)), size="6")
             ET.SubElement(view, "Text", name=self.object_name(name), value=f"${name}", granularity="word")
         for question in self.task.spec.questions:
             self._question(view, question)
