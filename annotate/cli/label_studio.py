@@ -31,6 +31,7 @@ url_option = click.option(
 )
 @click.option("--run", help="The judge run for --with-predictions; default: the newest of the task.")
 @click.option("--restore", is_flag=True, help="Send units again whose task was deleted there.")
+@click.option("--dry-run", is_flag=True, help="Say what would be sent; no server is asked.")
 @click.option("--new", is_flag=True, help="Give up the project it was pushed to, and make another one.")
 @db_option
 @json_option
@@ -40,6 +41,7 @@ def push(
     with_predictions: bool,
     run: str | None,
     restore: bool,
+    dry_run: bool,
     new: bool,
     db: Path,
     as_json: bool,
@@ -53,6 +55,7 @@ def push(
     The key (personal access token or legacy token) comes from LABEL_STUDIO_API_KEY and is never stored. A task
     holds what a blind annotator may see and nothing else. Hidden repeats stay with the terminal.
     """
+    from annotate.exchange.label_studio.push import preview
     from annotate.exchange.label_studio.push import push as send
     from annotate.exchange.label_studio.server import Server
     from annotate.store import open_study
@@ -63,6 +66,13 @@ def push(
         from annotate.desk import batch_info
 
         batch_info(store, name)
+        if dry_run:
+            seen = preview(store, name, url, predictions=with_predictions, run=run)
+            if as_json:
+                emit_json("push", {slot: getattr(seen, slot) for slot in seen.__slots__})
+            where = "a new project" if seen.created else f"project {seen.project}"
+            note(f"would send {seen.new:,} units to {where} of {seen.url}; {seen.there:,} were sent before")
+            return Exit.DONE
         done = send(
             store, name, Server(url), predictions=with_predictions, run=run, new=new, restore=restore, told=_progress
         )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 from annotate import exposure
 from annotate.desk import BatchInfo, batch_info
 from annotate.exchange.label_studio import link as links
+from annotate.exchange.label_studio import sdk
 from annotate.exchange.label_studio.check import Check
 from annotate.exchange.label_studio.config import Layout
 from annotate.exchange.label_studio.link import Link
@@ -107,6 +108,30 @@ def push(
             out.new += len(page)
             out.without_prediction += sum("predictions" not in task for _, task in page) if link.run else 0
             told(out.there + out.new, len(units))
+    return out
+
+
+def preview(
+    store: Store, batch: str, url: str, *, predictions: bool = False, run: str | None = None
+) -> Pushed:
+    """What a push would send, by what the study knows: nothing is asked of the server, and nothing is written.
+
+    Raises UsageError as `push`, and for a unit that the configuration cannot show.
+    """
+    info = batch_info(store, batch)
+    if info.closed:
+        raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: there is nothing left to label")
+    layout, units = Layout(info.task), Units(store, info)
+    run_id = _run(store, info, run) if predictions else None
+    out = Pushed(batch, sdk.address(url), repeats=units.repeats, assisted=run_id is not None, run=run_id)
+    link = links.stored(store, batch, out.url)
+    known = {task.unit for task in links.tasks_of(store, batch, link).values()} if link else set()
+    missing = [u for u in units.ids if u not in known]
+    labels = _judged(store, info, run_id) if run_id else {}
+    sent = [task for _, task in _tasks(units, layout, missing, labels, "", Check(layout.xml))]
+    out.project, out.created = link.project if link else 0, link is None
+    out.new, out.there = len(sent), len(known)
+    out.without_prediction = sum("predictions" not in task for task in sent) if run_id else 0
     return out
 
 
