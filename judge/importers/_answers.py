@@ -6,6 +6,8 @@
      "cited": ["p2", "cite_3"],                 default: the markers in the text
      "context": ["p1", "p2"],                   what the system was given, in order; default: not known
      "claims": ["text" or {"text", "gold", "votes"}],
+     "probabilities": {"A": 0.7, "B": 0.3},     of the options of a multiple-choice question (URAG); `text` may be
+                                                left out then, and is the most probable letter
      "gold": {"FIELD": "label"}, "votes": {"FIELD": {"ANNOTATOR": "label"}},
      "meta": {...}}                             other plain values are kept in `meta`, other lists are not
 
@@ -29,7 +31,19 @@ from judge.importers._paths import MISSING, follow, no_such_path, without
 from judge.importers.base import Bad, Options
 from judge.types import Answer, AnswerRow, Claim, Vote, Where
 
-KEYS = ("id", "system", "condition", "text", "cited", "context", "claims", "meta", "gold", "votes")
+KEYS = (
+    "id",
+    "system",
+    "condition",
+    "text",
+    "cited",
+    "context",
+    "claims",
+    "meta",
+    "gold",
+    "votes",
+    "probabilities",
+)
 DEFAULT_CONDITION = "default"
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 
@@ -106,6 +120,7 @@ class _Reader:
     def _check_columns(self, row: Mapping[str, Any]) -> None:
         """Raises BadInput that names all the columns which are missing, when it is more than one."""
         several = "answers" in row or any(name.startswith("answers") for name in self._maps)
+        several = several or "probabilities" in row or "probabilities" in self._maps
         wanted = ["id", *([] if several else ["text", *([] if self._system else ["system"])])]
         missing = [name for name in wanted if name not in row and name not in self._maps]
         if len(missing) > 1:
@@ -121,6 +136,9 @@ class _Reader:
             return self._value(source, name, prefix)
 
         body = value if isinstance(value, str) else get("text")
+        masses = self._masses(get("probabilities"), f"{prefix}probabilities")
+        if body is None and masses:
+            body = max(masses, key=lambda letter: masses[letter])
         if not isinstance(body, str):
             raise BadInput(
                 "missing" if body is None else f"must be text, is {fields.kind(body)}", field=f"{prefix}text"
@@ -134,7 +152,8 @@ class _Reader:
             cited=_names(get("cited"), f"{prefix}cited"),
             context=_names(get("context"), f"{prefix}context"),
             claims=self._claims(get("claims"), f"{prefix}claims"),
-            meta=self._meta(source, prefix, get("meta")),
+            prose=not masses,
+            meta=self._meta(source, prefix, get("meta")) | ({"probabilities": masses} if masses else {}),
             votes=self._votes(source, prefix),
         )
 
@@ -179,6 +198,19 @@ class _Reader:
                 votes += self._labels.people(name, labels, f"{place}.{number}.votes.{name}")
             claims.append(Claim(text, tuple(votes)))
         return claims
+
+    def _masses(self, value: Any, place: str) -> dict[str, float]:
+        """Probabilities of options by letter: numbers from 0, not all of them 0; at most 1 together."""
+        if self._cells and isinstance(value, str):
+            value = _loaded(value, place)
+        found = {}
+        for letter, mass in fields.mapping(value, place).items():
+            if isinstance(mass, bool) or not isinstance(mass, int | float) or not 0 <= mass <= 1:
+                raise BadInput("must be a number from 0 to 1", field=f"{place}.{letter}")
+            found[letter] = float(mass)
+        if found and not 0 < sum(found.values()) <= 1 + 1e-6:
+            raise BadInput(f"the sum is {sum(found.values()):g}, not above 0 and at most 1", field=place)
+        return found
 
     def _meta(self, source: Mapping[str, Any], prefix: str, own: Any) -> dict[str, Any]:
         """Plain values that no key and no map has used, over the row's own `meta`."""

@@ -28,11 +28,13 @@ def choices(
     correct: Mapping[str, str | None],
     available: Mapping[str, Sequence[str]] | None = None,
     name: str = "item_id",
+    imported: Mapping[str, Mapping[str, float]] | None = None,
 ) -> urag.Choices:
     """The rows of a table of labels as choices, from the distributions of the run.
 
     `correct` and `available` (None: all letters) go by the column `name`. Probabilities are renormalised over the
-    available labels, so mass on the others, or on no label, is left out. A unit without a distribution, or with
+    available labels, so mass on the others, or on no label, is left out. Without a run they are the `imported` ones,
+    by the column `name`. A unit without a distribution, or with
     none on its labels, has no probabilities.
     """
     there = np.ones((len(table), len(letters)), dtype=bool)
@@ -41,6 +43,10 @@ def choices(
             [[letter in available.get(unit, ()) for letter in letters] for unit in table[name]], dtype=bool
         ).reshape(len(table), len(letters))
     logits = _logits(study, table, run, field, letters)
+    if run is None and imported:
+        rows = [[imported.get(unit, {}).get(letter, np.nan) for letter in letters] for unit in table[name]]
+        with np.errstate(divide="ignore"):
+            logits = np.log(np.array(rows, dtype=np.float64).reshape(len(table), len(letters)))
     empty = np.isneginf(np.where(there, logits, -np.inf)).all(axis=1)
     logits[empty] = np.nan
     # An option that the question has and the task does not know: not known either.

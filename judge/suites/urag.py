@@ -108,7 +108,22 @@ def _answered(
         letters,
         {item: correct for item, (_, correct) in questions.items()},
         {item: options for item, (options, _) in questions.items()},
+        imported=_imported(study, context, ranking),
     )
+
+
+def _imported(study: Study, context: str, ranking: tuple[str, str] | None) -> dict[str, dict[str, float]]:
+    """Item -> the probabilities that came with the system's own answers under this context (judge answers import)."""
+    from judge.runner import contexts
+
+    name, stage = ranking or (None, None)
+    given = contexts.parse(study.store, context, ranking=name, stage=stage)
+    query = (
+        "SELECT item_id, json_extract(meta, '$.probabilities') FROM answers WHERE system = ? AND condition = ? "
+        "AND json_type(meta, '$.probabilities') = 'object'"
+    )
+    rows = study.store.conn.execute(query, [study.tested(), given.name])
+    return {str(item): json.loads(text) for item, text in rows}
 
 
 def _split(study: Study) -> dict[str, str] | None:

@@ -218,3 +218,21 @@ def test_what_conformal_needs(judge: Judge, judged: str) -> None:
     told = judge("score", *CONFORMAL, "--truth", "alice", code=2).err
     assert "--reference alice: no labels of such an annotator; there are: gold" in told
     assert "has no set of labels" in judge("score", "conformal", "--task", "qa_answer", code=2).err
+
+
+def test_probabilities_of_ones_own_system_are_imported(judge: Judge, study: None, tmp_path: Path) -> None:
+    rows = [{"id": item, "probabilities": {"A": p, "B": 1 - p}} for item, p in WITH.items()]
+    judge(
+        "answers", "import", write_jsonl(tmp_path / "p.jsonl", rows), "--system", "own", "--condition", "all"
+    )
+    own = score(judge, *URAG, "--part", "sets", "--system", "own")
+    judged = score(judge, *URAG, "--part", "sets")
+    # The same probabilities make the same sets as those of a run.
+    assert {name: own.value(name) for name in own.names} == {
+        name: judged.value(name) for name in judged.names
+    }
+    # The text is the most probable letter.
+    assert column("SELECT text FROM answers WHERE item_id = 'u:c2' AND system = 'own'") == ["B"]
+    bad = write_jsonl(tmp_path / "q.jsonl", [{"id": "t1", "probabilities": {"A": 0.9, "B": 0.9}}])
+    told = judge("answers", "import", bad, "--system", "x", code=1).err
+    assert "the sum is 1.8, not above 0 and at most 1" in told
