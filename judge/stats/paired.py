@@ -10,7 +10,7 @@ from typing import Unpack
 import numpy as np
 
 from judge.errors import BadInput
-from judge.stats.bootstrap import NO_WIDTH, How, Settings, resample
+from judge.stats.bootstrap import NO_WIDTH, How, Settings, inverted_p, resample
 from judge.stats.estimate import Estimate, about, unseen_share
 from judge.stats.metrics import METRICS, domain_numbers, metric_key
 from judge.stats.multiple import holm
@@ -25,8 +25,8 @@ Pair = tuple[str, str]
 class Comparison:
     """`difference` = mean over the `plus` pairs - mean over the `minus` pairs, on `difference.n_units` units.
 
-    `p_value` is two-sided, from the share of resamples on the other side of zero; None where the
-    difference is undefined. `adjusted` is Holm's, where several were made at once.
+    `p_value` is two-sided and agrees with the interval: below 1 - confidence where that leaves zero out; None where
+    the difference is undefined. `adjusted` is Holm's, where several were made at once.
     """
 
     plus: tuple[Pair, ...]
@@ -99,8 +99,15 @@ def compare(
     drawn = resample([sums], settings)[0] if settings.interval and sums.n_clusters >= 2 else None
     unseen = unseen_share(max(1, n_clusters), settings.confidence)
     reach = unseen / least_chance if least_chance > 0 else np.inf
-    difference = _bounded(estimate.measure(settings, drawn), reach, 1 - coefficient.least)
-    p = _p_value(value(drawn)) if drawn is not None and difference.low is not None else None
+    alone = estimate.measure(settings, drawn)
+    difference = _bounded(alone, reach, 1 - coefficient.least)
+    p = None
+    if drawn is not None and difference.low is not None and difference.value is not None:
+        if NO_WIDTH in alone.notes:
+            # The interval is the binomial one, value -+ (1 - (p / 2)^(1 / g)) / chance: solved for p.
+            p = min(1.0, 2 * max(0.0, 1 - abs(difference.value) * least_chance) ** max(1, n_clusters))
+        else:
+            p = inverted_p(sums, value, settings, drawn)
     return Comparison(tuple(plus), tuple(minus), difference, p)
 
 
@@ -143,10 +150,3 @@ def _counts(cells: IntArray, q: int) -> IntArray:
     """How often each label occurs in each pair of codes."""
     counts: IntArray = (cells[:, :, None] == np.arange(q)).sum(axis=1).astype(np.int64)
     return counts
-
-
-def _p_value(drawn: FloatArray) -> float:
-    finite = drawn[np.isfinite(drawn)]
-    # One is added to both counts: a bootstrap of B resamples cannot show a probability below 1 / (B + 1).
-    tail = min(int((finite <= 0).sum()), int((finite >= 0).sum()))
-    return min(1.0, 2 * (tail + 1) / (len(finite) + 1))

@@ -117,3 +117,23 @@ def test_bad_calls_are_refused() -> None:
         compare(table, [("judge", "h1")], [("judge", "h9")])
     with pytest.raises(BadInput, match="unknown measure"):
         compare(table, [("judge", "h1")], [("h1", "judge")], "f1")
+
+
+@pytest.mark.parametrize("interval", ["bca", "percentile"])
+def test_p_values_and_intervals_agree(interval: str) -> None:
+    # Two judges on 60 units against one reference, the second a little worse each time: where the interval leaves zero
+    # out p lies below .05, and nowhere else.
+    sides = set()
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 2, 60)
+        one, two = (np.where(rng.random(60) < e, 1 - truth, truth) for e in (0.1, 0.1 + 0.012 * seed))
+        table = Ratings.from_codes(np.column_stack([one, two, truth]), ["a", "b"], ["one", "two", "gold"])
+        found = compare(
+            table, [("one", "gold")], [("two", "gold")], interval=interval, replicates=500, seed=seed
+        )
+        d = found.difference
+        outside = not d.low <= 0 <= d.high
+        assert outside == (found.p_value < 0.05), (seed, d.low, d.high, found.p_value)
+        sides.add(outside)
+    assert sides == {True, False}
