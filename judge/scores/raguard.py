@@ -140,9 +140,12 @@ def drops(found: dict[str, Setting]) -> list[Score]:
         if name == "zero":
             continue
         score = setting.accuracy
-        shared = zero.accuracy.used & zero.claims.isin(setting.claims[score.used])
+        where = zero.claims.get_indexer(setting.claims)
+        asked = np.zeros(len(zero.claims), dtype=bool)
+        asked[where[(where >= 0) & score.used]] = True
+        shared = zero.accuracy.used & asked
         told = f"on the {int(shared.sum())} claims that have a value in both"
-        same = score.where(setting.claims.isin(zero.claims[shared])).noted(told)
+        same = score.where((where >= 0) & shared[where]).noted(told)
         alone = zero.accuracy.where(shared)
         drops += [
             combined(f"drop_{name}", [score, zero.accuracy], _difference),
