@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
 from judge.stats.bootstrap import How
-from judge.stats.continuous import mean
+from judge.stats.continuous import cluster_numbers, mean
+from judge.stats.patterns import n_present
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.stats.reliability import checked
 from judge.types import Measure
@@ -23,6 +24,8 @@ Score = Literal["lac", "aps"]
 Convention = Literal["exact", "urag_repo"]
 # A threshold is one of the scores: rounding must not decide whether a score reaches itself.
 TOLERANCE = 1e-12
+# With fewer calibration questions the coverage that comes out may lie far from the one asked for.
+ENOUGH_CALIBRATION = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +34,8 @@ class LabelSets:
 
     `threshold` is inf when every set is full. `coverage` is the share of sets that hold the true
     label, `size` the mean number of labels, `empty` the share of empty sets; `by_label[k]` holds
-    coverage and size over the units whose true label is k.
+    coverage and size over the units whose true label is k. `thresholds` has one for each label: all the same unless
+    calibrated label by label, when `threshold` is the largest. `notes` warn of few calibration questions.
     """
 
     sets: BoolArray
@@ -40,6 +44,8 @@ class LabelSets:
     size: Measure
     empty: Measure
     by_label: tuple[tuple[Measure, Measure], ...]
+    thresholds: tuple[float, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def label_sets(
@@ -52,9 +58,14 @@ def label_sets(
     alpha: float = 0.1,
     convention: Convention = "exact",
     clusters: ArrayLike | None = None,
+    calibration_clusters: ArrayLike | None = None,
+    by_class: bool = False,
     **how: Unpack[How],
 ) -> LabelSets:
     """Calibrate on one half, form sets of {k: score(k) <= threshold} on the other.
+
+    `by_class` calibrates each label on the units whose true label it is, so that the promise holds for every label and
+    not on average (Vovk 2012, arXiv 1209.2673); a label with too few calibration units is in every set.
 
     Probabilities are `[units, labels]`, codes the true labels; split by question before, so that no
     question is in both halves (the promise holds for exchangeable questions). `clusters` are those of
@@ -69,8 +80,18 @@ def label_sets(
             raise BadInput(f"conformal sets need probabilities and a true label for every {half} unit")
     if cal_p.shape[1] != p.shape[1]:
         raise BadInput(f"{cal_p.shape[1]} labels in the calibration half, {p.shape[1]} in the test half")
-    limit = calibrated(cal_p, cal_y, score, alpha, convention)
-    sets = members(p, limit, score, convention)
+    if by_class and convention != "exact":
+        raise BadInput("sets calibrated label by label follow the exact rule: the repository has none")
+    if by_class:
+        limits = [
+            calibrated(cal_p[cal_y == k], cal_y[cal_y == k], score, alpha) if (cal_y == k).any() else np.inf
+            for k in range(p.shape[1])
+        ]
+        sets = nonconformity(p, score) <= np.array(limits) + TOLERANCE
+    else:
+        limits = [calibrated(cal_p, cal_y, score, alpha, convention)] * p.shape[1]
+        sets = members(p, limits[0], score, convention)
+    questions, _ = cluster_numbers(calibration_clusters, len(cal_y))
     covered = sets[np.arange(len(y)), y].astype(np.float64)
     size = sets.sum(axis=1).astype(np.float64)
 
@@ -88,12 +109,40 @@ def label_sets(
         )
     return LabelSets(
         sets,
-        limit,
+        max(limits),
         over(covered, "coverage"),
         over(size, "set_size"),
         over((size == 0).astype(np.float64), "empty_sets"),
         tuple(by_label),
+        tuple(limits),
+        _few(questions, cal_y, p.shape[1] if by_class else 0, alpha),
     )
+
+
+def _few(questions: IntArray, codes: IntArray, labels: int, alpha: float) -> tuple[str, ...]:
+    """What so few calibration questions leave open: the coverage of sets from n of them is Beta(k, n + 1 - k)."""
+    groups = [("", np.ones(len(codes), dtype=bool))]
+    if labels:
+        groups = [(f" with label {k} (counted from 0)", codes == k) for k in range(labels)]
+    notes = []
+    for what, mine in groups:
+        n = n_present(questions[mine])
+        k = int(np.ceil((n + 1) * (1 - alpha) - 1e-9))
+        if n >= ENOUGH_CALIBRATION:
+            continue
+        if k > n:
+            notes.append(
+                f"only {n} calibration questions{what}: too few for any threshold, every set is full"
+            )
+            continue
+        from scipy.special import betaincinv
+
+        low, high = (float(betaincinv(k, n + 1 - k, level)) for level in (0.05, 0.95))
+        notes.append(
+            f"only {n} calibration questions{what}: the coverage of such sets lies between {low:.0%} and {high:.0%} in nine of "
+            "ten calibrations"
+        )
+    return tuple(notes)
 
 
 def calibrated(

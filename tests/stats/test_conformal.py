@@ -138,3 +138,34 @@ def test_bad_calls_are_refused() -> None:
         label_sets(p, y, p, y, score="raps")  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="unknown convention"):
         threshold([0.1], 0.1, "mapie")  # type: ignore[arg-type]
+
+
+def test_sets_calibrated_label_by_label_hold_every_label() -> None:
+    # The model puts .3 too little on label 3: on average nine of ten sets hold the truth, of that label fewer.
+    rng = np.random.default_rng(3)
+    codes = rng.choice(4, 4000, p=[0.4, 0.3, 0.2, 0.1])
+    logits = rng.normal(size=(4000, 4)) + 2.0 * np.eye(4)[codes] - 1.2 * np.eye(4)[3]
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    cal, test = slice(0, 2000), slice(2000, 4000)
+    plain = label_sets(p[cal], codes[cal], p[test], codes[test], interval=None)
+    single = label_sets(p[cal], codes[cal], p[test], codes[test], by_class=True, interval=None)
+    assert plain.coverage.value == pytest.approx(0.9, abs=0.02)
+    assert plain.by_label[3][0].value < 0.75
+    # About 200 units of label 3 on either side: .9 with an error of .03.
+    assert single.by_label[3][0].value == pytest.approx(0.9, abs=0.07)
+    assert len(set(single.thresholds)) == 4 and single.threshold == max(single.thresholds)
+    assert plain.notes == single.notes == ()
+
+
+def test_few_calibration_questions_are_warned_of() -> None:
+    p, codes = halves(60)
+    # n = 30, k = ceil(31 .9) = 28: Beta(28, 3). At .805 it is P(Bin(30, .805) >= 28) = .0015 + .0108 + .0381 = .050.
+    (note,) = label_sets(p[:30], codes[:30], p[30:], codes[30:], interval=None).notes
+    assert note.startswith(
+        "only 30 calibration questions: the coverage of such sets lies between 80% and 97%"
+    )
+    # Six questions of five units are six.
+    (few,) = label_sets(
+        p[:30], codes[:30], p[30:], codes[30:], calibration_clusters=np.arange(30) // 5, interval=None
+    ).notes
+    assert few == "only 6 calibration questions: too few for any threshold, every set is full"
