@@ -9,7 +9,8 @@ from annotate.events import FIRST_LAYER, UNDOABLE
 from annotate.exposure import exposed, rows_after, rows_shown
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
-from judge.store.inputs import column, gold_value, quoted
+from judge.store.inputs import column, gold_value
+from judge.store.label_rows import GIVEN_ONCE, quoted
 
 if TYPE_CHECKING:
     from annotate.blind import Seat
@@ -167,8 +168,7 @@ def derivations(task: Task, batch: str, who: str, kept: str, locks: Locks) -> st
         cells = [(*key.split("|", 1), value) for key, value in rule.table.items()]
         table = ", ".join(f"({', '.join(quoted(c) for c in cell)})" for cell in cells)
         out += (
-            "; INSERT OR IGNORE INTO labels (unit_id, field, annotator_id, layer, repeat, value, derived_from) "
-            f"SELECT a.unit_id, {quoted(name)}, {who}, {locks.layer}, a.repeat, r.column3, NEW.field "
+            f"; {GIVEN_ONCE} SELECT a.unit_id, {quoted(name)}, {who}, {locks.layer}, a.repeat, r.column3, NULL, NEW.field "
             f"FROM main.assignments AS a JOIN main.units AS t ON t.unit_id = a.unit_id JOIN (VALUES {table}) AS r "
             f"WHERE a.batch = {batch} AND a.annotator_id = {who} AND a.position = NEW.position AND {kept} "
             f"AND {locks.may_label} AND NEW.field = {quoted(rule.source)} AND r.column1 = NEW.value AND r.column2 = {gold_value(rule.gold)}"

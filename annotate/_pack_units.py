@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from judge.prompts.inputs import ITEM_INPUTS, LIST_INPUTS
 from judge.prompts.load import Task
+from judge.store import label_rows
 from judge.store.inputs import column, gold_value
 from judge.store.study import dumps
 from judge.types import GOLD
@@ -49,8 +50,8 @@ def copy_units(source: sqlite3.Connection, target: sqlite3.Connection, task: Tas
     _copy(source, target, "units", units | {unit for unit, _, _ in gold}, {})
     if gold:
         target.execute("INSERT INTO annotators VALUES (?, 'gold', '{}')", [GOLD])
-    target.executemany(
-        f"INSERT OR IGNORE INTO labels (unit_id, field, annotator_id, value) VALUES (?, ?, '{GOLD}', ?)", gold
+    label_rows.add_first(
+        target, [(unit, field, GOLD, value, None) for unit, field, value in gold], ignore=True
     )
 
 

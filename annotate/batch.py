@@ -14,10 +14,12 @@ from annotate.desk import BatchInfo, batch_info
 from annotate.sample import Candidate, Drawn, assign, draw, draw_questions, draw_queue, sequence, shuffled
 from annotate.store import ensure_human
 from judge.errors import BadInput, UsageError
+from judge.labels import relation
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.export import find_run, stored_task
 from judge.store.inputs import column
+from judge.store.label_rows import one
 from judge.store.runs import keep_task
 from judge.store.study import dumps, now
 from judge.types import GOLD, Json
@@ -217,11 +219,7 @@ def _candidates(store: Store, task: Task, plan: Plan, run: str | None) -> list[C
     first = task.spec.questions[0].field
     judged = "NULL, NULL"
     if run:
-        label = (
-            "(SELECT l.{} FROM labels AS l WHERE l.annotator_id = :run AND l.field = :field "
-            "AND l.unit_id = t.unit_id AND l.layer = 'first' AND l.repeat = 0)"
-        )
-        judged = f"{label.format('value')}, {label.format('distribution')}"
+        judged = ", ".join(one(":run", ":field", "t.unit_id", column) for column in ("value", "distribution"))
     query = f"""
         SELECT t.unit_id, t.question_id, t.dataset, t.answer_id, t.n, {judged} FROM unit_texts AS t
         WHERE t.kind = :kind AND {usable} AND ({plan.where or "1"}
@@ -281,9 +279,8 @@ def _known(store: Store, task: Task, units: set[str], plan: Plan) -> list[str]:
     kept = units
     for question in task.spec.questions:
         domain = task.domain(question.field)
-        query = "SELECT unit_id, value FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first'"
-        rows = store.conn.execute(query, [GOLD, question.field])
-        kept = kept & {unit for unit, value in rows if not domain or value in domain}
+        rows = relation.values(store.conn, GOLD, question.field)
+        kept = kept & {unit for unit, value in rows.items() if not domain or value in domain}
     return sorted(kept)
 
 

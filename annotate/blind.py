@@ -36,8 +36,8 @@ from annotate.events import STANDING
 from annotate.store import ADJUDICATED
 from judge.errors import StudyError, WriteFailed
 from judge.prompts.load import Task
-from judge.store import Store
-from judge.store.inputs import quoted as quote
+from judge.store import Store, label_rows
+from judge.store.label_rows import quoted as quote
 from judge.store.study import explained
 
 BUSY_MS = 3000
@@ -262,7 +262,7 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     trigger(
         "INSERT",
         "my_labels",
-        "INSERT OR IGNORE INTO labels (unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from) "
+        f"{label_rows.GIVEN_ONCE} "
         f"SELECT a.unit_id, NEW.field, {who}, {layer}, a.repeat, NEW.value, NEW.rationale, NEW.derived_from "
         f"FROM main.assignments AS a WHERE a.batch = {batch} AND a.annotator_id = {who} AND a.position = NEW.position "
         f"AND {kept} AND {locks.may_label}{bodies.derivations(task, batch, who, kept, locks)}",
@@ -273,21 +273,25 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     trigger(
         "INSERT",
         "my_clearing",
-        f"DELETE FROM labels WHERE annotator_id = {who} AND field IN ({task_fields}) AND (unit_id, repeat) IN "
-        f"(SELECT a.unit_id, a.repeat FROM main.assignments AS a WHERE a.batch = {batch} AND a.annotator_id = {who} "
-        f"AND a.position = NEW.position AND {kept}) AND (layer = 'revised' OR NOT {locks.shown})",
+        label_rows.clearing(
+            who,
+            task_fields,
+            f"(SELECT a.unit_id, a.repeat FROM main.assignments AS a WHERE a.batch = {batch} "
+            f"AND a.annotator_id = {who} AND a.position = NEW.position AND {kept})",
+        )
+        + f" AND (layer = 'revised' OR NOT {locks.shown})",
     )
     view(
         "my_key",
         "SELECT a.position, l.field, l.value, l.rationale FROM main.assignments AS a "
-        f"JOIN main.labels AS l ON l.unit_id = a.unit_id WHERE {mine} AND a.locked = 1 AND a.role = 'training' AND l.annotator_id = 'gold' "
+        f"JOIN {label_rows.ALL} ON l.unit_id = a.unit_id WHERE {mine} AND a.locked = 1 AND a.role = 'training' AND l.annotator_id = 'gold' "
         f"AND l.layer = 'first' AND l.field IN ({fields})",
     )
     view(
         "my_judge",
         "SELECT a.position, l.field, l.value, l.distribution, l.rationale FROM main.assignments AS a "
         "JOIN main.batches AS b ON b.batch = a.batch "
-        "JOIN main.labels AS l ON l.unit_id = a.unit_id AND l.annotator_id = b.reveal_run "
+        f"JOIN {label_rows.ALL} ON l.unit_id = a.unit_id AND l.annotator_id = b.reveal_run "
         f"WHERE {mine} AND a.locked = 1 AND a.role = 'sample' AND l.layer = 'first' AND l.repeat = 0 "
         f"AND l.field IN ({fields})",
     )

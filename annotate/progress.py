@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from annotate.desk import BatchInfo, batch_info
 from annotate.pace import in_words, paces
 from judge.stats import Ratings, measures
-from judge.store import Store
+from judge.store import Store, label_rows
 from judge.store.listing import dicts
 from judge.types import Json, Measure
 
@@ -138,8 +138,8 @@ def _known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[int, int
     gold: dict[str, dict[str, str]] = {}
     fields = [q.field for q in info.task.spec.questions]
     rows = store.conn.execute(
-        "SELECT l.unit_id, l.field, l.value FROM labels AS l JOIN batch_units AS b ON b.unit_id = l.unit_id "
-        "WHERE b.batch = ? AND b.role = ? AND l.annotator_id = 'gold' AND l.layer = 'first'",
+        f"SELECT l.unit_id, l.field, l.value FROM {label_rows.FIRST} JOIN batch_units AS b ON b.unit_id = l.unit_id "
+        "WHERE b.batch = ? AND b.role = ? AND l.annotator_id = 'gold'",
         [info.batch, role],
     )
     for unit, field, value in rows:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from annotate.events import STANDING, LabelRow, State, label_rows, standing
 from judge.prompts.load import Task
+from judge.store.label_rows import FIRST, add, clear
 from judge.store.study import now
 from judge.types import GOLD
 
@@ -37,16 +38,11 @@ def settle(
     )
     if role not in KEPT:
         return
-    marks = ", ".join("?" * len(task.fields))
-    conn.execute(
-        f"DELETE FROM labels WHERE annotator_id = ? AND unit_id = ? AND repeat = ? AND field IN ({marks})",
-        [seat[1], *unit, *task.fields],
-    )
+    clear(conn, seat[1], *unit, task.fields)
     rows = label_rows(state, task)
     rows += _from_gold(conn, task, unit[0], rows)
-    conn.executemany(
-        "INSERT INTO labels (unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    add(
+        conn,
         [(unit[0], r.field, seat[1], r.layer, unit[1], r.value, r.rationale, r.derived_from) for r in rows],
     )
 
@@ -58,7 +54,7 @@ def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[L
         if not rule.gold:
             continue
         query = (
-            "SELECT value FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first' AND repeat = 0 "
+            f"SELECT value FROM {FIRST} WHERE annotator_id = ? AND field = ? "
             "AND unit_id IN (?, (SELECT item_id FROM units WHERE unit_id = ?)) ORDER BY unit_id <> ? LIMIT 1"
         )
         gold = conn.execute(query, [GOLD, rule.gold, unit, unit, unit]).fetchone()

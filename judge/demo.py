@@ -13,7 +13,7 @@ from judge.providers.base import Provider
 from judge.resources import resource_dir
 from judge.runner import Plan, Report
 from judge.scores.gold import FieldResult, compare
-from judge.store import Store
+from judge.store import Store, label_rows
 
 TASKS = ("stance", "mirage_support", "garage_relevance")
 MODEL = "llamacpp/smollm2"
@@ -52,10 +52,7 @@ async def label(
     for name in TASKS:
         task = load_task(name)
         field = task.spec.questions[0].field
-        wanted = (
-            f"length(passage) <= {LONGEST} AND "
-            f"unit_id IN (SELECT unit_id FROM labels WHERE annotator_id = 'gold' AND field = '{field}')"
-        )
+        wanted = f"length(passage) <= {LONGEST} AND unit_id IN ({label_rows.units_of_gold(field)})"
         plan = Plan(task, model, Selection(wanted, limit))
         report = await run(store, plan, provider)
         results.append(TaskResult(task.name, plan, report, compare(store, task, report.run_id)))

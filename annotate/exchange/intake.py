@@ -26,7 +26,7 @@ from annotate.exchange.responses import Response
 from annotate.exchange.taken import Intake, Retracted, Taken, check_person, conflict, ensure_person, kind_of
 from judge.errors import BadInput, StudyError, UsageError
 from judge.prompts.load import Task
-from judge.store import Store
+from judge.store import Store, label_rows
 from judge.store.study import dumps, now
 
 __all__ = ["Intake", "Taken", "take"]
@@ -186,14 +186,8 @@ class _Labels:
         rows = []
         kinds: Counter[str] = Counter()
         for name, value in response.answers.items():
-            key = [response.unit, name, response.annotator]
-            known = dict(
-                self._conn.execute(
-                    "SELECT layer, value FROM labels WHERE unit_id = ? AND field = ? AND annotator_id = ? AND repeat = ? "
-                    "AND layer <> 'revised'",
-                    [*key, response.repeat],
-                ).fetchall()
-            )
+            key = (response.unit, name, response.annotator)
+            known = label_rows.standing(self._conn, *key, response.repeat)
             if value in known.values():
                 done.unchanged += 1
             elif known:
@@ -201,13 +195,12 @@ class _Labels:
             else:
                 kind = kind_of(response, name, self._how)
                 kinds[kind] += 1
-                rows.append([*key, ASSISTED if kind == "assisted" else "first", response.repeat, value])
+                rows.append(
+                    [*key, ASSISTED if kind == "assisted" else "first", response.repeat, value, None, None]
+                )
         if rows:
             ensure_person(self._conn, response)
-        self._conn.executemany(
-            "INSERT INTO labels (unit_id, field, annotator_id, layer, repeat, value) VALUES (?, ?, ?, ?, ?, ?)",
-            rows,
-        )
+        label_rows.add(self._conn, rows)
         if rows:
             done.new[response.annotator] += len(rows)
             done.blind += kinds

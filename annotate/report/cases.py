@@ -11,6 +11,7 @@ import numpy as np
 from annotate.report.cells import counted
 from annotate.report.model import Block, Case, Cases, Paragraph, Said, Section
 from annotate.report.subject import Subject
+from judge.labels import relation
 from judge.stats import MISSING
 from judge.stats.ratings import FloatArray, IntArray
 from judge.store import Store
@@ -116,12 +117,9 @@ def _said(store: Store, subject: Subject, name: str, u: int) -> Said:
     code = int(subject.labels_of(name)[u])
     sure = subject.panel.distributions.get(name)
     probability = "" if sure is None or np.isnan(sure[u, code]) else f"probability {sure[u, code]:.2f}"
-    row = store.conn.execute(
-        "SELECT rationale FROM labels WHERE annotator_id = ? AND field = ? AND unit_id = ? "
-        "AND layer = 'first' AND repeat = 0",
-        [subject.run_ids.get(name, name), subject.field, subject.ratings.units[u]],
-    ).fetchone()
-    return Said(name, subject.panel.domain[code], probability, _cut((row and row[0]) or ""))
+    who = subject.run_ids.get(name, name)
+    why = relation.rationale(store.conn, who, subject.field, subject.ratings.units[u])
+    return Said(name, subject.panel.domain[code], probability, _cut(why))
 
 
 def _texts(store: Store, subject: Subject, unit_id: str) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ import numpy as np
 from annotate.report.batches import revealed
 from annotate.report.model import Cell, Column, Section, Table
 from annotate.report.subject import Subject
+from judge.labels import relation
 from judge.stats import MISSING, Ratings, mean, measures
 from judge.stats.ratings import FloatArray
 from judge.store import Store
@@ -40,25 +41,15 @@ def consistency(store: Store, subject: Subject) -> Section:
 def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None, int]:
     """The labels of one annotator with one column a repeat, and how many repeats there are."""
     annotator = subject.run_ids.get(name, name)
-    most = store.conn.execute(
-        "SELECT max(repeat) FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first'",
-        [annotator, subject.field],
-    ).fetchone()[0]
+    most, found = relation.repeats(
+        store.conn, annotator, subject.field, subject.panel.kinds[name] is AnnotatorKind.JUDGE
+    )
     if not most:
         return None, 1
-    asked = "SELECT unit_id, repeat FROM labels WHERE annotator_id = ?1 AND field = ?2 AND layer = 'first'"
-    if subject.panel.kinds[name] is AnnotatorKind.JUDGE:
-        asked = "SELECT DISTINCT unit_id, repeat FROM judgements WHERE run_id = ?1 AND ?2 <> ''"
-    query = f"""
-        SELECT a.unit_id, a.repeat, l.value, u.question_id FROM ({asked}) AS a JOIN units AS u USING (unit_id)
-        LEFT JOIN labels AS l ON l.unit_id = a.unit_id AND l.repeat = a.repeat AND l.annotator_id = ?1
-                              AND l.field = ?2 AND l.layer = 'first'
-        WHERE a.unit_id IN (SELECT unit_id FROM ({asked}) WHERE repeat > 0)
-    """
     domain = set(subject.panel.domain)
     rows = [
         (unit, f"repeat {repeat}", value if value in domain else None, question)
-        for unit, repeat, value, question in store.conn.execute(query, [annotator, subject.field])
+        for unit, repeat, value, question in found
     ]
     return Ratings.from_rows(rows, subject.panel.domain), most + 1
 
@@ -66,15 +57,8 @@ def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None,
 def revisions(store: Store, subject: Subject) -> Section:
     """Who changed labels after seeing the judge's: towards it, or away from it."""
     title = "Labels revised after the judge was shown"
-    found = store.conn.execute(
-        "SELECT annotator_id, unit_id, value FROM labels WHERE field = ? AND layer = 'revised' AND repeat = 0 "
-        "ORDER BY annotator_id",
-        [subject.field],
-    )
-    revised: dict[str, dict[str, str]] = {}
-    for annotator, unit, value in found:
-        if annotator in subject.people:
-            revised.setdefault(annotator, {})[unit] = value
+    revised = relation.revised(store.conn, subject.field)
+    revised = {person: own for person, own in revised.items() if person in subject.people}
     shown = revealed(store, subject.asked.batch, subject.field)
     # Of imported revisions it is not known which judge was seen.
     judges = [j for j in subject.judges if not shown or subject.run_ids[j] in shown]

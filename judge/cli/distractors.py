@@ -309,11 +309,11 @@ def export(
 
 def _checker(store: Store, name: str) -> str:
     """The annotator whose labels of distractor_check count. Raises UsageError when nobody is called so."""
+    from judge.labels import relation
     from judge.store.distractors import FIELD
     from judge.store.export import list_runs
 
-    query = "SELECT DISTINCT annotator_id FROM labels WHERE field = ?"
-    there = {str(r[0]) for r in store.conn.execute(query, [FIELD])}
+    there = set(relation.fields(store.conn).get(FIELD, []))
     runs = [r["run_id"] for r in list_runs(store) if r["run_id"] in there]
     if name == "last" and runs:
         return str(runs[-1])

@@ -93,3 +93,44 @@ def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
     for annotator, layer, n in conn.execute(query, [field]):
         found.setdefault(annotator, {})[layer] = n
     return found
+
+
+def rationale(conn: sqlite3.Connection, annotator: str, field: str, unit: str) -> str:
+    """Why an annotator gave a first label; empty where nothing is said."""
+    query = f"SELECT rationale FROM labels WHERE {ONE} AND unit_id = ?"
+    row = conn.execute(query, [annotator, field, "first", 0, unit]).fetchone()
+    return str(row[0] or "") if row else ""
+
+
+def revised(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, str]]:
+    """Annotator -> unit -> label as it was revised."""
+    found: dict[str, dict[str, str]] = {}
+    query = (
+        "SELECT annotator_id, unit_id, value FROM labels WHERE field = ? AND layer = 'revised' AND repeat = 0 "
+        "ORDER BY annotator_id"
+    )
+    for annotator, unit, value in conn.execute(query, [field]):
+        found.setdefault(annotator, {})[unit] = value
+    return found
+
+
+def repeats(
+    conn: sqlite3.Connection, annotator: str, field: str, is_judge: bool
+) -> tuple[int, list[tuple[str, int, str | None, str]]]:
+    """How often an annotator was asked again at most, and (unit, repeat, label or None, question) of units asked again."""
+    most = conn.execute(
+        "SELECT max(repeat) FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first'",
+        [annotator, field],
+    ).fetchone()[0]
+    if not most:
+        return 0, []
+    asked = "SELECT unit_id, repeat FROM labels WHERE annotator_id = ?1 AND field = ?2 AND layer = 'first'"
+    if is_judge:
+        asked = "SELECT DISTINCT unit_id, repeat FROM judgements WHERE run_id = ?1 AND ?2 <> ''"
+    query = f"""
+        SELECT a.unit_id, a.repeat, l.value, u.question_id FROM ({asked}) AS a JOIN units AS u USING (unit_id)
+        LEFT JOIN labels AS l ON l.unit_id = a.unit_id AND l.repeat = a.repeat AND l.annotator_id = ?1
+                              AND l.field = ?2 AND l.layer = 'first'
+        WHERE a.unit_id IN (SELECT unit_id FROM ({asked}) WHERE repeat > 0)
+    """
+    return most, conn.execute(query, [annotator, field]).fetchall()

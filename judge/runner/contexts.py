@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from judge.errors import UsageError
-from judge.store import rankings
+from judge.store import label_rows, rankings
 from judge.store.study import Store
 from judge.types import GOLD
 
@@ -108,8 +108,8 @@ def _by_gold(store: Store, context: Context) -> dict[str, list[str]]:
         found = _grouped(store.conn.execute(query))
     for field, values in context.gold:
         query = (
-            "SELECT p.item_id, p.passage_id FROM labels AS l JOIN passages AS p ON p.passage_id = l.unit_id "
-            "WHERE l.annotator_id = ? AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 "
+            f"SELECT p.item_id, p.passage_id FROM {label_rows.FIRST} JOIN passages AS p ON p.passage_id = l.unit_id "
+            "WHERE l.annotator_id = ? AND l.field = ? "
             f"AND l.value IN ({','.join('?' * len(values))}) ORDER BY p.item_id, p.position"
         )
         for item, passages in _grouped(store.conn.execute(query, [GOLD, field, *values])).items():

@@ -17,7 +17,7 @@ from judge.runner.flow import Flow
 from judge.runner.generate import Generation, Kept, keep
 from judge.store import distractors
 from judge.store.distractors import PREFIX, Question, Reading
-from judge.store.inputs import quoted
+from judge.store.label_rows import quoted
 from judge.store.selection import Selection, select, selected_units
 from judge.store.study import Store
 

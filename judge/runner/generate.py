@@ -12,6 +12,7 @@ from judge.providers.base import Provider
 from judge.runner.identity import own_runs
 from judge.runner.plan import Live, Plan, Report
 from judge.runner.run import run_task
+from judge.store import label_rows
 from judge.store.answers import AnswerAdder
 from judge.store.study import Store
 from judge.types import Answer, AnswerRow, Json, Status, Where
@@ -92,10 +93,9 @@ def _refuse_mixing(store: Store, generation: Generation, own: Sequence[str]) -> 
 
 def keep(store: Store, run_id: str, generation: Generation) -> Kept:
     """Make answers of the run's labelled units that are none yet, in one transaction."""
-    query = """
-        SELECT j.unit_id, (SELECT json_group_object(l.field, json_object('value', l.value, 'why', l.rationale))
-                           FROM labels AS l WHERE l.annotator_id = j.run_id AND l.unit_id = j.unit_id
-                             AND l.layer = 'first' AND l.repeat = 0)
+    told = label_rows.objects("j.run_id", "j.unit_id", "json_object('value', l.value, 'why', l.rationale)")
+    query = f"""
+        SELECT j.unit_id, {told}
         FROM latest_judgements AS j JOIN units AS u USING (unit_id)
         WHERE j.run_id = ? AND j.repeat = 0 AND j.status = ? AND NOT EXISTS (
             SELECT 1 FROM answers AS a WHERE a.item_id = j.unit_id AND a.system = ? AND a.condition = ?)

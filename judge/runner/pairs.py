@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from judge.errors import UsageError
+from judge.labels import relation
 from judge.prompts.load import Task
 from judge.runner.flow import Flow
 from judge.store.imports import ImportReport
@@ -48,7 +49,7 @@ async def build(
     if not n:
         raise UsageError("no item has a claim that is in no pair yet; see judge items list")
     checked = await check.run(tasks[0], only)
-    validity = _labels(store, checked.run_id, VALIDITY)
+    validity = relation.values(store.conn, checked.run_id, VALIDITY)
     valid = [item for item in items if validity.get(item) == "valid"]
     counter: Mapping[str, str] = {}
     changed: Mapping[str, str] = {}
@@ -56,7 +57,10 @@ async def build(
     if valid:
         written = await flow.run(tasks[1], Selection(contexts={item: [] for item in valid}))
         run_id = written.run_id
-        counter, changed = _labels(store, run_id, COUNTER), _labels(store, run_id, CHANGED)
+        counter, changed = (
+            relation.values(store.conn, run_id, COUNTER),
+            relation.values(store.conn, run_id, CHANGED),
+        )
     texts = _claims(store)
     new = [
         NewPair(item, " ".join(counter[item].split()), changed.get(item, ""), run_id)
@@ -74,11 +78,6 @@ async def build(
         unwritten=sum(item not in counter for item in valid),
         report=report,
     )
-
-
-def _labels(store: Store, run_id: str, field: str) -> dict[str, str]:
-    query = "SELECT unit_id, value FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first' AND repeat = 0"
-    return dict(store.conn.execute(query, [run_id, field]))
 
 
 def _claims(store: Store) -> dict[str, str]:

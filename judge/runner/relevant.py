@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from judge.errors import UsageError
+from judge.store import label_rows
 from judge.store.export import find_run
 from judge.store.study import Store
 from judge.types import GOLD
@@ -51,8 +52,8 @@ def relevant(store: Store, text: str) -> Relevant:
             who = str(find_run(store, of)["run_id"])
             name = f"{who}:{kind}"
         query = (
-            "SELECT p.item_id, p.passage_id FROM labels AS l JOIN passages AS p ON p.passage_id = l.unit_id "
-            "WHERE l.annotator_id = ? AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 "
+            f"SELECT p.item_id, p.passage_id FROM {label_rows.FIRST} JOIN passages AS p ON p.passage_id = l.unit_id "
+            "WHERE l.annotator_id = ? AND l.field = ? "
             f"AND l.value IN ({','.join('?' * len(CLASSES[kind]))}) ORDER BY p.item_id, p.position"
         )
         rows = store.conn.execute(query, [who, FIELD, *CLASSES[kind]])

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ulid import ULID
 
 from judge.errors import BadInput
+from judge.store import label_rows
 from judge.store.citations import Citable
 from judge.store.imports import ImportInfo, ImportReport, Votes, add_rows, at, check_storable
 from judge.store.study import Store, canonical, dumps
@@ -196,9 +197,9 @@ def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
     `other` (they have other claims, from another run or an import, and keep them).
     """
     counts: Counter[str] = Counter(answers=0, claims=0, unchanged=0, other=0)
-    query = """
-        SELECT u.answer_id, u.item_id, u.question_id, l.value FROM labels AS l JOIN units AS u USING (unit_id)
-        WHERE l.annotator_id = ? AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 AND u.kind = 'answer'
+    query = f"""
+        SELECT u.answer_id, u.item_id, u.question_id, l.value FROM {label_rows.FIRST} JOIN units AS u USING (unit_id)
+        WHERE l.annotator_id = ? AND l.field = ? AND u.kind = 'answer'
         ORDER BY u.rowid
     """
     known = "SELECT json_extract(span, '$.claim') FROM units WHERE answer_id = ? AND kind = 'claim' ORDER BY rowid"

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from judge.errors import UsageError
+from judge.store import label_rows
 from judge.store.study import Store
 
 FIELD = "distractor_check"
@@ -99,10 +100,8 @@ def questions(
     `items` None: those that have distractors. Order is that of the study.
     """
     made: dict[str, dict[int, list[Distractor]]] = {} if items is None else {item: {} for item in items}
-    query = """
-        SELECT a.answer_id, a.item_id, a.condition, a.text, a.meta,
-               (SELECT l.value FROM labels AS l WHERE l.annotator_id = ?1 AND l.field = ?2
-                AND l.unit_id = a.answer_id AND l.layer = 'first' AND l.repeat = 0)
+    query = f"""
+        SELECT a.answer_id, a.item_id, a.condition, a.text, a.meta, {label_rows.one("?1", "?2", "a.answer_id")}
         FROM answers AS a WHERE a.system = ?3 AND a.condition GLOB ?4
     """
     for answer, item, condition, text, meta, label in store.conn.execute(

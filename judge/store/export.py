@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from judge.errors import UsageError
 from judge.prompts.load import Task, parse_task
+from judge.store import label_rows
 from judge.store.listing import dicts
 from judge.store.study import Store
 from judge.types import Json
@@ -80,15 +81,13 @@ def stored_task(store: Store, name: str) -> Task:
 
 def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str, Json]]:
     """One row per judged unit and repeat, in study order: status, labels, distributions, raw reply."""
-    query = """
+    content = "json_object('value', l.value, 'distribution', json(l.distribution), 'rationale', l.rationale)"
+    query = f"""
         SELECT u.unit_id, u.item_id, u.question_id, u.passage_id, j.repeat, j.attempt, j.status, j.reason, j.reply,
                j.input_tokens, j.output_tokens, j.latency, j.resolved_model, j.request_sha, j.judged_at,
                (SELECT sum(k.cost) FROM judgements AS k WHERE k.run_id = j.run_id AND k.unit_id = j.unit_id
                 AND k.repeat = j.repeat) AS cost_usd,
-               (SELECT json_group_object(l.field, json_object('value', l.value, 'distribution',
-                                                              json(l.distribution), 'rationale', l.rationale))
-                FROM labels AS l WHERE l.annotator_id = j.run_id AND l.unit_id = j.unit_id AND l.layer = 'first'
-                AND l.repeat = j.repeat) AS labels
+               {label_rows.objects("j.run_id", "j.unit_id", content, "j.repeat")} AS labels
         FROM latest_judgements AS j JOIN units AS u USING (unit_id) WHERE j.run_id = ? ORDER BY j.repeat, u.rowid
     """
     for row in dicts(store.conn, query, [run["run_id"]]):

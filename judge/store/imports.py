@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, is_dataclass
 from typing import Protocol, TypeVar
 
 from judge.errors import BadInput
+from judge.store import label_rows
 from judge.store.study import Store, dumps, now
 from judge.types import Json, Vote, Where
 
@@ -126,12 +127,9 @@ class Votes:
         return new
 
     def _stored(self, unit_id: str, field_name: str, annotator: str) -> str | None:
-        found = self.conn.execute(
-            "SELECT value FROM labels WHERE annotator_id = ? AND field = ? AND unit_id = ? "
-            "AND layer = 'first' AND repeat = 0",
-            [annotator, field_name, unit_id],
-        ).fetchone()
-        return None if found is None else str(found[0])
+        query = f"SELECT {label_rows.one('?', '?', '?')}"
+        (found,) = self.conn.execute(query, [annotator, field_name, unit_id]).fetchone()
+        return None if found is None else str(found)
 
     def _check(self, vote: Vote, where: Where) -> None:
         """Raises BadInput when the name is that of an annotator of another kind (a run, say)."""
@@ -158,10 +156,8 @@ class Votes:
                 )
                 self._annotators[vote.annotator] = str(vote.kind)
             self.label_counts.setdefault(vote.field, Counter())[vote.value] += 1
-        self.conn.executemany(
-            "INSERT INTO labels (unit_id, field, annotator_id, value, rationale) VALUES (?, ?, ?, ?, ?)",
-            [(unit_id, v.field, v.annotator, v.value, v.rationale) for (unit_id, _, _), v in votes.items()],
-        )
+        rows = [(unit_id, v.field, v.annotator, v.value, v.rationale) for (unit_id, _, _), v in votes.items()]
+        label_rows.add_first(self.conn, rows)
         self.counts["labels"] += len(votes)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
+from judge.store import label_rows
+from judge.store.label_rows import quoted
 from judge.types import GOLD, Json
 
 _OWN_ID = re.compile(r"[A-Za-z0-9_.-]{1,24}")
@@ -25,8 +27,8 @@ def column(task: Task, name: str) -> str:
         values = ", ".join(quoted(v) for v in task.spec.relevant.values)
         return (
             "(SELECT nullif(json_group_array(q.passage_id), '[]') FROM (SELECT r.passage_id FROM passages AS r "
-            f"JOIN labels AS l ON l.unit_id = r.passage_id AND l.annotator_id = '{GOLD}' AND l.layer = 'first' "
-            f"AND l.repeat = 0 AND l.field = {quoted(task.spec.relevant.field)} AND l.value IN ({values}) "
+            f"JOIN {label_rows.FIRST} ON l.unit_id = r.passage_id AND l.annotator_id = '{GOLD}' "
+            f"AND l.field = {quoted(task.spec.relevant.field)} AND l.value IN ({values}) "
             "WHERE r.item_id = t.item_id ORDER BY r.position) AS q)"
         )
     return f"t.{name}"
@@ -35,17 +37,8 @@ def column(task: Task, name: str) -> str:
 def gold_value(field: str) -> str:
     """The SQL expression of a gold label over `unit_texts AS t`: the unit's own, else its item's."""
     # Two look-ups by primary key. One with ORDER BY over `t` is an error in SQLite 3.40.
-    of = (
-        "(SELECT l.value FROM labels AS l WHERE l.annotator_id = '{gold}' AND l.field = {field} "
-        "AND l.unit_id = {id} AND l.layer = 'first' AND l.repeat = 0)"
-    )
-    both = [of.format(gold=GOLD, field=quoted(field), id=f"t.{name}") for name in ("unit_id", "item_id")]
+    both = [label_rows.one(quoted(GOLD), quoted(field), f"t.{name}") for name in ("unit_id", "item_id")]
     return f"coalesce({', '.join(both)})"
-
-
-def quoted(text: str) -> str:
-    """Text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def decode(conn: sqlite3.Connection, rows: Sequence[Mapping[str, str | None]]) -> list[dict[str, Json]]:

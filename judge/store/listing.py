@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 
+from judge.store import label_rows
 from judge.store.study import Store
 from judge.types import Json
 
@@ -53,7 +54,7 @@ def show_item(store: Store, item_id: str) -> dict[str, Json] | None:
         passage["meta"] = json.loads(passage["meta"])
     labels = dicts(
         store.conn,
-        "SELECT l.unit_id, l.field, l.annotator_id, l.value FROM labels l JOIN units u USING (unit_id) "
+        f"SELECT l.unit_id, l.field, l.annotator_id, l.value FROM {label_rows.ALL} JOIN units u USING (unit_id) "
         "WHERE u.item_id = ? ORDER BY u.rowid, l.field, l.annotator_id",
         [item_id],
     )
@@ -106,7 +107,7 @@ def show_answer(store: Store, answer_id: str) -> dict[str, Json] | None:
             sentences.append({"unit_id": row["unit_id"], "text": text, **span})
     labels = dicts(
         store.conn,
-        "SELECT l.unit_id, l.field, l.annotator_id, l.value FROM labels l JOIN units u USING (unit_id) "
+        f"SELECT l.unit_id, l.field, l.annotator_id, l.value FROM {label_rows.ALL} JOIN units u USING (unit_id) "
         "WHERE u.answer_id = ? ORDER BY u.rowid, l.field, l.annotator_id",
         [answer_id],
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from judge.errors import BadInput, NothingToScore
+from judge.store import label_rows
 from judge.store.imports import ImportInfo, ImportReport
 from judge.store.items import add_items
 from judge.store.study import Store
@@ -116,10 +117,10 @@ def checked(store: Store, dataset: str | None = None) -> list[Checked]:
         raise NothingToScore(
             f"no pairs in the data set '{dataset}'; there are some in: {', '.join(there) or 'none'}"
         )
-    query = """
+    query = f"""
         SELECT u.unit_id, o.pair_id, o.item_id, c.item_id, o.claim, c.claim,
-               (SELECT json_group_array(l.value) FROM labels AS l JOIN annotators AS a USING (annotator_id)
-                WHERE l.unit_id = u.unit_id AND l.field = ?1 AND a.kind = ?2 AND l.layer = 'first' AND l.repeat = 0)
+               (SELECT json_group_array(l.value) FROM {label_rows.FIRST} JOIN annotators AS a USING (annotator_id)
+                WHERE l.unit_id = u.unit_id AND l.field = ?1 AND a.kind = ?2)
         FROM units AS u JOIN items AS o USING (item_id)
         JOIN items AS c ON c.item_id = json_extract(u.span, '$.counter')
         WHERE u.kind = 'pair' AND (?3 IS NULL OR o.dataset = ?3) ORDER BY u.rowid

@@ -12,6 +12,7 @@ from ulid import ULID
 
 from judge.errors import TaskError
 from judge.prompts.load import Task
+from judge.store import label_rows
 from judge.store.study import Store, canonical, dumps, insert_rows, now
 from judge.types import Answered, Json, Judgement, LabelDistribution, Status
 
@@ -212,11 +213,7 @@ def find_known(
     status, reason, reply, resolved_model, cut_at, *of_unit = row
     if status == Status.TRUNCATED and limit > (cut_at or 0):
         return None
-    found = conn.execute(
-        "SELECT field, value, distribution, rationale FROM labels WHERE annotator_id = ? AND unit_id = ? "
-        "AND repeat = ? AND layer = 'first' AND derived_from IS NULL",
-        of_unit,
-    )
+    found = label_rows.of_judgement(conn, *of_unit)
     labels = tuple(Answered(field, value, _distribution(d), why) for field, value, d, why in found)
     return Known(Status(status), reason, reply, resolved_model, labels if status == Status.OK else ())
 
@@ -249,7 +246,7 @@ def add_judgements(conn: sqlite3.Connection, entries: Sequence[Entry], seen: set
         seen.add(text)
     insert_rows(conn, _REQUESTS, [_request_row(e) for e in entries if e.request and not e.reused])
     insert_rows(conn, _JUDGEMENTS, [_judgement_row(e, stamp) for e in entries])
-    insert_rows(conn, _LABELS, list(_label_rows(e.judgement for e in entries)))
+    insert_rows(conn, label_rows.JUDGED, list(_label_rows(e.judgement for e in entries)))
 
 
 # A request that is sent again stands for the later unit, unless that one got no answer.
@@ -258,10 +255,6 @@ _REQUESTS = (
     "unit_id = excluded.unit_id WHERE excluded.unit_id IS NOT NULL"
 )
 _JUDGEMENTS = "INSERT INTO judgements VALUES ?"
-_LABELS = (
-    "INSERT OR REPLACE INTO labels (unit_id, field, annotator_id, repeat, value, distribution, rationale, "
-    "derived_from) VALUES ?"
-)
 
 
 def _request_row(entry: Entry) -> tuple[Json, ...]:

@@ -101,7 +101,7 @@ def _listed(study: Study, pairs: pd.DataFrame) -> pd.DataFrame | None:
 
     from judge.scores.score import NOT_JUDGED
     from judge.store.attach import LISTED
-    from judge.store.inputs import quoted
+    from judge.store.label_rows import quoted
     from judge.suites.frames import frame
     from judge.suites.steps import Step
 

@@ -14,6 +14,7 @@ from judge.scores.tables import statuses
 from judge.scores.units import Units
 from judge.stats.conformal import Convention
 from judge.stats.ratings import BoolArray, FloatArray
+from judge.store import label_rows
 from judge.suites.chosen import Run
 from judge.suites.frames import frame
 from judge.suites.study import Study
@@ -73,8 +74,8 @@ def _logits(
     if run is None:
         return found
     query = (
-        "SELECT u.rowid, l.distribution FROM labels AS l JOIN units AS u USING (unit_id) WHERE l.annotator_id = ? "
-        "AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 AND l.distribution IS NOT NULL"
+        f"SELECT u.rowid, l.distribution FROM {label_rows.FIRST} JOIN units AS u USING (unit_id) WHERE l.annotator_id = ? "
+        "AND l.field = ? AND l.distribution IS NOT NULL"
     )
     rows = frame(study.store.conn, query, [run.run_id, field], "n distribution")
     place = {int(n): i for i, n in enumerate(table["unit_id"])}

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from judge.errors import BadInput, NothingToScore, UsageError
+from judge.store import label_rows
 from judge.suites.paper import Option, Paper, Part
 
 if TYPE_CHECKING:
@@ -24,10 +25,7 @@ if TYPE_CHECKING:
     from judge.suites.study import Study
 
 RELEVANT_TASK = {"answer": "grounding_relevant", "answer+related": "grounding_related"}
-_ANSWERABLE = (
-    "item_id NOT IN (SELECT unit_id FROM labels WHERE annotator_id = 'gold' AND field = 'insufficient' "
-    "AND value = 'true')"
-)
+_ANSWERABLE = f"item_id NOT IN ({label_rows.units_of_gold('insufficient', 'true')})"
 
 
 def read(study: Study) -> list[Score]:

@@ -11,7 +11,7 @@ import pandas as pd
 from judge.prompts.load import Task
 from judge.runner.relevant import relevant
 from judge.scores.score import NOT_JUDGED, TIED
-from judge.store import selection
+from judge.store import label_rows, selection
 from judge.store.study import Store
 from judge.suites.chosen import Run
 from judge.suites.frames import frame
@@ -25,15 +25,13 @@ Found = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
 def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> Found:
     """A run's labels of a field on these units, by the latest attempt of the first repeat."""
     # A label says that the judgement is ok, so only the others are looked up: half the work at a million.
-    labelled = """
-        SELECT u.rowid, l.value FROM labels AS l JOIN units AS u ON u.unit_id = l.unit_id
-        WHERE l.annotator_id = ? AND l.field = ? AND l.layer = 'first' AND l.repeat = 0
+    labelled = f"""
+        SELECT u.rowid, l.value FROM {label_rows.FIRST} JOIN units AS u ON u.unit_id = l.unit_id
+        WHERE l.annotator_id = ? AND l.field = ?
     """
-    others = """
+    others = f"""
         SELECT u.rowid, j.status FROM judgements AS j JOIN units AS u ON u.unit_id = j.unit_id
-        WHERE j.run_id = ? AND j.repeat = 0 AND NOT EXISTS (
-            SELECT 1 FROM labels AS l WHERE l.annotator_id = j.run_id AND l.field = ? AND l.unit_id = j.unit_id
-            AND l.layer = 'first' AND l.repeat = 0)
+        WHERE j.run_id = ? AND j.repeat = 0 AND NOT EXISTS {label_rows.one("j.run_id", "?", "j.unit_id")}
         ORDER BY j.unit_id, j.attempt
     """
     values = [run.run_id, field]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judge.errors import BadInput
+from judge.store import label_rows
 from judge.suites.paper import Option, Paper, Part
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from judge.suites.study import Study
 
 # Documents that gold, or the exam, gives a role: the claim's associated ones.
-_HAS_ROLE = "unit_id IN (SELECT unit_id FROM labels WHERE annotator_id = 'gold' AND field = 'raguard.role')"
+_HAS_ROLE = f"unit_id IN ({label_rows.units_of_gold('raguard.role')})"
 
 
 def read(study: Study) -> list[Score]:

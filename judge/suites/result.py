@@ -13,6 +13,7 @@ from judge.labels.held import Held
 from judge.scores.published import Published, published
 from judge.scores.score import Score, by_stratum, measured_all
 from judge.stats.bootstrap import How
+from judge.store import label_rows
 from judge.store.study import Store
 from judge.suites.correction import Correction, corrected
 from judge.suites.judges import over_judges
@@ -175,7 +176,7 @@ def _tags(study: Study) -> list[str]:
         "AND j.type IN ('text', 'integer', 'true', 'false') AND length(j.value) <= 40 ORDER BY 1 LIMIT 30"
     )
     gold = (
-        "SELECT DISTINCT l.field FROM labels AS l JOIN units AS u USING (unit_id) JOIN items AS i USING (item_id) "
+        f"SELECT DISTINCT l.field FROM {label_rows.FIRST} JOIN units AS u USING (unit_id) JOIN items AS i USING (item_id) "
         "WHERE l.annotator_id = 'gold' AND u.kind = 'item' AND i.dataset = ?"
     )
     return [str(row[0]) for q in (gold, query) for row in study.store.conn.execute(q, [study.dataset])]

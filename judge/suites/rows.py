@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import UsageError
-from judge.store import selection
+from judge.store import label_rows, selection
 from judge.store.distractors import PREFIX
-from judge.store.inputs import quoted
+from judge.store.label_rows import quoted
 from judge.store.study import Store
 from judge.suites.frames import frame
 from judge.suites.paper import Asked
@@ -137,8 +137,8 @@ class Rows:
         """Gold labels by item_id, or by passage_id with of="passage"; `everywhere`: of the whole data set."""
         name = "item_id" if of == "item" else "passage_id"
         query = (
-            f"SELECT t.{name}, l.value FROM labels AS l JOIN unit_texts AS t ON t.unit_id = l.unit_id "
-            f"WHERE l.annotator_id = ? AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 "
+            f"SELECT t.{name}, l.value FROM {label_rows.FIRST} JOIN unit_texts AS t ON t.unit_id = l.unit_id "
+            f"WHERE l.annotator_id = ? AND l.field = ? "
             f"AND t.kind = ? AND {self.data if everywhere else self.scope}"
         )
         found = frame(self.store.conn, query, [GOLD, field, of], f"{name} value")
@@ -201,8 +201,8 @@ class Rows:
     def has_gold(self, field: str, of: str = "item") -> bool:
         """Whether some unit asked about has this gold label."""
         query = (
-            "SELECT 1 FROM labels AS l JOIN unit_texts AS t ON t.unit_id = l.unit_id WHERE l.annotator_id = ? "
-            f"AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 AND t.kind = ? AND {self.scope} LIMIT 1"
+            f"SELECT 1 FROM {label_rows.FIRST} JOIN unit_texts AS t ON t.unit_id = l.unit_id WHERE l.annotator_id = ? "
+            f"AND l.field = ? AND t.kind = ? AND {self.scope} LIMIT 1"
         )
         return self.store.conn.execute(query, [GOLD, field, of]).fetchone() is not None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from judge.scores.gold import compare
 from judge.stats import measures
 from judge.store import Store
 from tests.annotate.agreement_helpers import judge, make_study
+from tests.real import ROOT
 
 TASK = """---
 title: How much?
@@ -210,3 +212,15 @@ def test_stored_distributions_come_with_the_table(store: Store, tmp_path: Path) 
     assert table.shape == (6, 3) and np.allclose(table.sum(axis=1), 0.99)
     assert (table.argmax(axis=1) == found.ratings.column(name)).all()
     assert load_field(store, "stance", distributions=False).distributions == {}
+
+
+def test_two_modules_alone_name_the_relation_in_sql() -> None:
+    home = {ROOT / "judge" / "labels" / "relation.py", ROOT / "judge" / "store" / "label_rows.py"}
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for folder in ("judge", "annotate")
+        for path in (ROOT / folder).rglob("*.py")
+        if path not in home and "migrations" not in path.name
+        for match in re.finditer(r"(FROM|JOIN|INTO|UPDATE) +(main\.)?labels\b", path.read_text("utf-8"))
+    ]
+    assert found == []

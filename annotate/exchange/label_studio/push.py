@@ -18,7 +18,7 @@ from annotate.exchange.label_studio.server import Project, Server
 from annotate.exchange.label_studio.tasks import data_of, prediction
 from annotate.exchange.units import Unit, Units
 from judge.errors import ProviderError, StudyError, UsageError
-from judge.store import Store
+from judge.store import Store, label_rows
 from judge.store.export import find_run, stored_task
 from judge.store.study import dumps
 from judge.types import Json
@@ -257,8 +257,8 @@ def _judged(store: Store, info: BatchInfo, run: str) -> dict[str, dict[str, tupl
     for question in info.task.spec.questions:
         domain = info.task.domain(question.field)
         rows = store.conn.execute(
-            "SELECT l.unit_id, l.value, l.distribution FROM labels AS l JOIN batch_units AS b ON b.unit_id = l.unit_id "
-            "WHERE b.batch = ? AND l.annotator_id = ? AND l.field = ? AND l.layer = 'first' AND l.repeat = 0",
+            f"SELECT l.unit_id, l.value, l.distribution FROM {label_rows.FIRST} JOIN batch_units AS b ON b.unit_id = l.unit_id "
+            "WHERE b.batch = ? AND l.annotator_id = ? AND l.field = ?",
             [info.batch, run, question.field],
         )
         for unit, value, distribution in rows:

@@ -1,0 +1,101 @@
+"""The relation `labels` as the store and annotate's batches use it: what writes it, and look-ups inside other queries.
+
+Whoever computes on labels reads them through `judge.labels`, whose `relation` holds the other half of the SQL. Nothing
+outside these two modules names the table in a statement of its own.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from judge.types import GOLD, Json
+
+FIRST = "(SELECT * FROM labels WHERE layer = 'first' AND repeat = 0) AS l"
+"""The labels that everything but self-consistency and revisions is computed on, as a table `l` of a query."""
+
+ALL = "main.labels AS l"
+"""All of them: for the views of a blind session, whose authorizer knows the table by this name, and listings."""
+
+JUDGED = (
+    "INSERT OR REPLACE INTO labels (unit_id, field, annotator_id, repeat, value, distribution, rationale, "
+    "derived_from) VALUES ?"
+)
+"""What a run adds, for `insert_rows`."""
+
+_GIVEN = "labels (unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from)"
+GIVEN = f"INSERT INTO {_GIVEN}"
+"""The head of a statement that adds what a person said."""
+
+GIVEN_ONCE = f"INSERT OR IGNORE INTO {_GIVEN}"
+"""The same, where what stands already stays."""
+
+
+def one(annotator: str, field: str, unit: str, column: str = "value") -> str:
+    """The SQL expression of one label; the arguments are SQL themselves."""
+    return (
+        f"(SELECT l.{column} FROM labels AS l WHERE l.annotator_id = {annotator} AND l.field = {field} "
+        f"AND l.unit_id = {unit} AND l.layer = 'first' AND l.repeat = 0)"
+    )
+
+
+def units_of_gold(field: str, value: str | None = None) -> str:
+    """A query of the units with a gold label of a field (of this value)."""
+    own = "" if value is None else f" AND value = {quoted(value)}"
+    return f"SELECT unit_id FROM labels WHERE annotator_id = '{GOLD}' AND field = {quoted(field)}{own}"
+
+
+def quoted(text: str) -> str:
+    """Text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def objects(run: str, unit: str, content: str, repeat: str = "0") -> str:
+    """The SQL expression of a JSON object: field -> `content`, of a run's first labels on a unit."""
+    return (
+        f"(SELECT json_group_object(l.field, {content}) FROM labels AS l WHERE l.annotator_id = {run} "
+        f"AND l.unit_id = {unit} AND l.layer = 'first' AND l.repeat = {repeat})"
+    )
+
+
+def add(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]]) -> None:
+    """Add (unit, field, annotator, layer, repeat, value, rationale, derived_from)."""
+    conn.executemany(f"{GIVEN} VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], *, ignore: bool = False) -> None:
+    """Add first labels (unit, field, annotator, value, rationale); `ignore` those that are there already."""
+    conn.executemany(
+        f"INSERT {'OR IGNORE ' if ignore else ''}INTO labels (unit_id, field, annotator_id, value, rationale) "
+        "VALUES (?, ?, ?, ?, ?)",
+        rows,
+    )
+
+
+def clearing(annotator: str, fields: str, units: str) -> str:
+    """The statement that takes an annotator's labels of fields off units (id, repeat); the arguments are SQL."""
+    return f"DELETE FROM labels WHERE annotator_id = {annotator} AND field IN ({fields}) AND (unit_id, repeat) IN {units}"
+
+
+def clear(conn: sqlite3.Connection, annotator: str, unit: str, repeat: int, fields: Sequence[str]) -> None:
+    """Take an annotator's labels of these fields off a unit."""
+    marks = ", ".join("?" * len(fields))
+    conn.execute(clearing("?", marks, "(VALUES (?, ?))"), [annotator, *fields, unit, repeat])
+
+
+def of_judgement(conn: sqlite3.Connection, run: str, unit: str, repeat: int) -> list[tuple[Json, ...]]:
+    """(field, value, distribution, rationale) of the labels that a reply gave, without those derived from them."""
+    query = (
+        "SELECT field, value, distribution, rationale FROM labels WHERE annotator_id = ? AND unit_id = ? "
+        "AND repeat = ? AND layer = 'first' AND derived_from IS NULL"
+    )
+    return conn.execute(query, [run, unit, repeat]).fetchall()
+
+
+def standing(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat: int) -> dict[str, str]:
+    """Layer -> label of an annotator on a unit, revised labels left out."""
+    query = (
+        "SELECT layer, value FROM labels WHERE unit_id = ? AND field = ? AND annotator_id = ? AND repeat = ? "
+        "AND layer <> 'revised'"
+    )
+    return dict(conn.execute(query, [unit, field, annotator, repeat]).fetchall())
