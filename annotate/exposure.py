@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from judge.prompts.load import Task
-from judge.store import Store
+from judge.store import Store, label_rows
 from judge.store.export import stored_task
-from judge.store.inputs import quoted
+from judge.store.label_rows import quoted
 from judge.store.study import dumps, now
 from judge.types import GOLD
 
@@ -61,12 +61,12 @@ def rows_shown(task: Task, where: str, more: str = "") -> str:
     start = f"SELECT l.unit_id, 'gold', l.field{more} FROM main.assignments AS a JOIN main.units AS u ON u.unit_id = a.unit_id"
     for name in dict.fromkeys(task.gold_inputs.values()):
         parts.append(
-            f"{start} JOIN main.labels AS l ON l.unit_id IN (u.unit_id, u.item_id) AND l.field = {quoted(name)} AND {gold} "
+            f"{start} JOIN {label_rows.ALL} ON l.unit_id IN (u.unit_id, u.item_id) AND l.field = {quoted(name)} AND {gold} "
             f"WHERE {where}"
         )
     if task.spec.relevant is not None and _lists_relevant(task):
         parts.append(
-            f"{start} JOIN main.passages AS p ON p.item_id = u.item_id JOIN main.labels AS l ON l.unit_id = p.passage_id "
+            f"{start} JOIN main.passages AS p ON p.item_id = u.item_id JOIN {label_rows.ALL} ON l.unit_id = p.passage_id "
             f"AND l.field = {quoted(task.spec.relevant.field)} AND {gold} WHERE {where}"
         )
     return " UNION ".join(parts)
@@ -77,10 +77,10 @@ def rows_after(task: Task, where: str, more: str = "") -> str:
     fields = ", ".join(quoted(q.field) for q in task.spec.questions)
     return (
         f"SELECT a.unit_id AS unit_id, 'gold' AS what, l.field AS field{more} FROM main.assignments AS a "
-        f"JOIN main.labels AS l ON l.unit_id = a.unit_id AND l.annotator_id = '{GOLD}' AND l.layer = 'first' "
+        f"JOIN {label_rows.ALL} ON l.unit_id = a.unit_id AND l.annotator_id = '{GOLD}' AND l.layer = 'first' "
         f"AND l.field IN ({fields}) WHERE a.role = 'training' AND {where} UNION "
         f"SELECT a.unit_id, 'judge', l.field{more} FROM main.assignments AS a JOIN main.batches AS b ON b.batch = a.batch "
-        "JOIN main.labels AS l ON l.unit_id = a.unit_id AND l.annotator_id = b.reveal_run AND l.layer = 'first' "
+        f"JOIN {label_rows.ALL} ON l.unit_id = a.unit_id AND l.annotator_id = b.reveal_run AND l.layer = 'first' "
         f"AND l.repeat = 0 AND l.field IN ({fields}) WHERE a.role = 'sample' AND {where}"
     )
 

@@ -163,7 +163,7 @@ def _second_open(store: Store, info: BatchInfo, who: str) -> int | None:
     query = f"""
         SELECT count(*) FROM assignments AS a JOIN batches AS b ON b.batch = a.batch
         WHERE a.batch = ? AND a.annotator_id = ? AND a.role = 'sample' AND a.status = 'done' AND EXISTS (
-            SELECT 1 FROM labels AS l WHERE l.unit_id = a.unit_id AND l.annotator_id = b.reveal_run
+            SELECT 1 FROM {label_rows.ALL} WHERE l.unit_id = a.unit_id AND l.annotator_id = b.reveal_run
             AND l.layer = 'first' AND l.repeat = 0 AND l.field IN ({", ".join("?" * len(fields))})
             AND NOT EXISTS (SELECT 1 FROM json_each(a.revised) AS r WHERE r.key = l.field))
     """

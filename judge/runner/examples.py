@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.prompts.spec import Example
+from judge.store import label_rows
 from judge.store.study import Store
 from judge.types import GOLD
 
@@ -52,7 +53,7 @@ def _example(store: Store, task: Task, item: str, context: Sequence[str]) -> Exa
 
 def _passage(store: Store, item: str) -> str:
     query = (
-        "SELECT p.text FROM passages AS p LEFT JOIN labels AS l ON l.unit_id = p.passage_id AND l.annotator_id = ? "
+        f"SELECT p.text FROM passages AS p LEFT JOIN {label_rows.ALL} ON l.unit_id = p.passage_id AND l.annotator_id = ? "
         "AND l.field = ? AND l.layer = 'first' AND l.repeat = 0 WHERE p.item_id = ? "
         "ORDER BY coalesce(l.value = 'supporting', 0) DESC, p.position LIMIT 1"
     )
@@ -68,6 +69,6 @@ def _text(store: Store, passage: str) -> str:
 
 
 def _gold(store: Store, item: str, field: str) -> str | None:
-    query = "SELECT value FROM labels WHERE unit_id = ? AND annotator_id = ? AND field = ? AND layer = 'first' AND repeat = 0"
+    query = f"SELECT value FROM {label_rows.FIRST} WHERE unit_id = ? AND annotator_id = ? AND field = ?"
     row = store.conn.execute(query, [item, GOLD, field]).fetchone()
     return None if row is None else str(row[0])
