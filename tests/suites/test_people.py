@@ -61,14 +61,17 @@ def test_eligibility_three_ways_by_hand(judge: Judge, study: None) -> None:
     assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 4)
     nan = float("nan")
     by_hand = corrected_mean(
-        [1, 1, 1, 1, 1, 0, 0, 0], [1, 0, nan, nan, nan, 1, 0, nan], clusters=list(range(ITEMS))
+        [1, 1, 1, 1, 1, 0, 0, 0],
+        [1, 0, nan, nan, nan, 1, 0, nan],
+        clusters=list(range(ITEMS)),
+        bounds=(0.0, 1.0),
     )
     # On the four units judge and bob are uncorrelated, so lambda is 0 and the people's mean stays.
     assert row["lambda"] == by_hand.lam == 0.0
     assert row["ppi"]["value"] == by_hand.ppi.value == 0.5
-    # Four units leave the interval wider than a share can be: it is cut.
-    assert by_hand.ppi.low is not None and by_hand.ppi.low < 0
-    assert (row["ppi"]["low"], row["ppi"]["high"]) == (0.0, 1.0)
+    # A share has an interval within what a share can be.
+    assert by_hand.ppi.low is not None and 0 <= by_hand.ppi.low < 0.5
+    assert (row["ppi"]["low"], row["ppi"]["high"]) == (by_hand.ppi.low, by_hand.ppi.high)
 
 
 def test_a_judge_that_agrees_moves_the_mean(judge: Judge, study: None) -> None:
