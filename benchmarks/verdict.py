@@ -250,6 +250,34 @@ def exact_high(rate: float, n: int) -> float:
     return 1.0 if k == n else float(betaincinv(k + 1, n - k, 0.95))
 
 
+def panels(studies: int) -> None:
+    """How many random judges a change of people turns into trusted ones: at most 1 % of the thousand."""
+    for people, minority in product((1, 2, 3, 5), (0.5, 0.1)):
+        cell = Cell(2, people, 0, 0.67, minority, 300, 1)
+        rng = np.random.default_rng([people, round(100 * minority)])
+        drawn = Drawn(cell, studies, rng)
+        judge, who = drawn.judge("random"), drawn.people
+        half = np.arange(cell.units) % 2 == 0
+        parts = [
+            np.where(half, who[..., :1].swapaxes(1, 2), -1),
+            np.where(half, -1, who[..., :1].swapaxes(1, 2)),
+        ]
+        split = [part.swapaxes(1, 2) for part in parts]
+        guesser = drawn._rater(0.0)[..., None]
+        changes = {
+            "as they are": who,
+            "a guesser added": np.concatenate([who, guesser], axis=2),
+            "one twice": np.concatenate([who, who[..., :1]], axis=2),
+            "one split": np.concatenate([*split, who[..., 1:]], axis=2),
+        }
+        for name, changed in changes.items():
+            found = rule(sums(judge, changed, drawn.clusters, np.eye(2), 1 - np.eye(2)), Limits())
+            trusted = int(np.isin(found.decision, (TRUST, IN_PART)).sum())
+            print(
+                f"{people} people, minority {minority}: {name}: {trusted} of {studies} random judges trusted"
+            )
+
+
 def _cell(row: dict[str, Any]) -> Cell:
     return Cell(
         *(float(row[f]) if f in ("kappa", "minority") else int(row[f]) for f in Cell._fields)  # type: ignore[arg-type]
@@ -297,8 +325,14 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="measure what is in the table already, too")
     parser.add_argument("--seconds", type=float, default=230, help="stop starting cells after so long")
     parser.add_argument("--dry", action="store_true", help="print, do not store")
+    parser.add_argument(
+        "--panels", action="store_true", help="random judges when people are added, doubled, split"
+    )
     parser.add_argument("--show", action="store_true", help="what the table says")
     given = parser.parse_args()
+    if given.panels:
+        panels(given.studies)
+        return
     rows = stored()
     if given.show:
         show(rows)
