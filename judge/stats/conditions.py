@@ -362,13 +362,14 @@ def _quantiles(confidence: float) -> FloatArray:
 
 def _alt_state(found: Sums, limits: Limits, weights: IntArray | None) -> IntArray:
     """(c): HOLDS when the judge wins against half of the people tested, FAILS when it loses to half of them by more than
-    epsilon; both by t-tests with Benjamini and Yekutieli's limits. Three people or more must be tested, else HOLDS
-    says that the condition is not asked."""
+    epsilon; both by t-tests with Benjamini and Yekutieli's limits, of those who share thirty questions. Three people
+    must be tested: OPEN where they share ten, else HOLDS says that the condition is not asked."""
     studies = len(found.units) if weights is None else len(weights)
     k = found.apart.shape[2]
     if k < 3:
         return np.full(studies, HOLDS)
     win, lose, tested = np.ones((studies, k)), np.ones((studies, k)), np.zeros((studies, k), dtype=bool)
+    few = tested.copy()
     from scipy.special import stdtr
 
     for h in range(k):
@@ -385,15 +386,15 @@ def _alt_state(found: Sums, limits: Limits, weights: IntArray | None) -> IntArra
                 around = (w * squares).sum(axis=1) - units * mean**2
             error = np.sqrt(g / (g - 1) * np.maximum(around, 0)) / units
             t = (mean - limits.epsilon) / np.maximum(error, 1e-12)
-        tested[:, h] = g >= FEWEST_QUESTIONS
-        enough = g >= ENOUGH
+        few[:, h] = g >= FEWEST_QUESTIONS
+        tested[:, h] = enough = g >= ENOUGH
         win[:, h] = np.where(enough & (mean < limits.epsilon), stdtr(np.maximum(g - 1, 1), t), 1.0)
         lose[:, h] = np.where(enough & (mean > limits.epsilon), stdtr(np.maximum(g - 1, 1), -t), 1.0)
     compared = tested.sum(axis=1)
     wins, losses = _rejected(win, tested, limits.q), _rejected(lose, tested, limits.q)
     half = compared / 2
     state = np.where(wins >= half, HOLDS, np.where(losses >= half, FAILS, OPEN))
-    return np.where(compared >= 3, state, HOLDS)
+    return np.where(compared >= 3, state, np.where(few.sum(axis=1) >= 3, OPEN, HOLDS))
 
 
 def _rejected(p: FloatArray, tested: BoolArray, q: float) -> IntArray:

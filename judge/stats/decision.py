@@ -385,14 +385,14 @@ def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None,
     if test is None or len(test.compared) < 3:
         why = "the alt-test takes three people who share ten questions with the judge and others: not asked"
         return Condition("alt_test", "not asked", None, None, None, limits.epsilon, None, n, g, why)
-    lost = sum(row.lost for row in test.compared)
-    won = sum(row.won for row in test.compared)
+    sure = [row for row in test.compared if row.n_clusters >= ENOUGH]
+    lost, won = sum(row.lost for row in sure), sum(row.won for row in sure)
     why = (
-        f"the alt-test at epsilon {limits.epsilon:g}: the judge wins against {won} of {len(test.compared)} people and "
+        f"the alt-test at epsilon {limits.epsilon:g}: the judge wins against {won} of {len(sure)} people and "
         f"loses to {lost} by more than epsilon"
     )
-    if any(row.n_clusters < ENOUGH for row in test.compared):
-        why += f" (a win or a loss takes {ENOUGH} questions here)"
+    if len(sure) < len(test.compared):
+        why += f" ({len(test.compared) - len(sure)} more share fewer than the {ENOUGH} questions that count here)"
     return Condition("alt_test", state, test.winning_rate, None, None, 0.5, None, n, g, why)
 
 
