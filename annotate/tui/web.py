@@ -68,13 +68,14 @@ def make_server(command: str, port: int) -> tuple[Any, str]:
             origin = request.headers.get("Origin")
             if origin is not None and origin.partition("://")[2] != host:
                 raise web.HTTPForbidden(text="asked from another site")
-            return _focused(await handler(request))
+            found: web.StreamResponse = _focused(await handler(request))
+            return found
         given = request.query.get("token", "")
         if unspent and secrets.compare_digest(given, unspent[0]):
             unspent.clear()
-            found = web.HTTPFound("/")
-            found.set_cookie(COOKIE, cookie, httponly=True, samesite="Strict")
-            raise found
+            home = web.HTTPFound("/")
+            home.set_cookie(COOKIE, cookie, httponly=True, samesite="Strict")
+            raise home
         raise web.HTTPForbidden(text="open the address that annotate serve printed; it works once")
 
     class Guarded(Server):  # type: ignore[misc, unused-ignore]
