@@ -17,6 +17,7 @@ from annotate.report.cells import brief, grid, p_value, share
 from annotate.report.model import Column, Document, Paragraph, Section, Table
 from annotate.report.render import latex, markdown, table
 from judge.console import visible
+from judge.notes import Note
 from judge.store import Store
 from judge.types import Measure
 from tests.annotate.agreement_helpers import annotate, checked
@@ -292,7 +293,7 @@ def test_a_table_puts_reasons_and_notes_into_remarks() -> None:
         20,
         0.25,
         0.75,
-        notes=("only 20 questions: with fewer than 30 the interval is too narrow",),
+        notes=(Note("few_questions", n=20, least=30),),
     )
     found = grid(
         Table(
@@ -305,6 +306,7 @@ def test_a_table_puts_reasons_and_notes_into_remarks() -> None:
     assert found.heads == ("who", "kappa", "units", "questions", "coverage")
     assert [c.flat for c in found.rows[0]] == ["x", "0.500 (0.250 to 0.750)", "40", "20", "80.0 %"]
     assert found.rows[0][1].marks == "a" and found.rows[1][1].marks == "b"
+    # The count of questions stands in a column of its own.
     assert found.remarks == (
         ("a", "fewer than 30 questions: the interval is too narrow"),
         ("b", "undefined: no unit is labelled by both"),
