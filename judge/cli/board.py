@@ -57,7 +57,7 @@ def write(found: Board, path: Path) -> None:
 
 
 def _print(found: Board) -> None:
-    from judge.suites.board_files import legend, printed
+    from judge.suites.board_files import columns_of, head, legend, number, printed
 
     print(visible(found.paper.title))
     print(
@@ -65,28 +65,33 @@ def _print(found: Board) -> None:
             f"data set {found.dataset}; {len(found.contenders)} {found.axis}s on the rows that all share\n"
         )
     )
-    corrected = bool(found.corrections)
+    people = bool(found.corrections)
     stratified = any(row.stratum for row in found.rows)
     columns = [
         *(["stratum"] if stratified else []), "measure", found.axis, "value", "interval", "", "minus the best", "p (Holm)",
-        "n shared", "own value", "n own", *(["corrected"] if corrected else []),
+        "n shared", "own value", "n own", *(["corrected"] if people else []),
     ]  # fmt: skip
     lines = [
-        [*([row.stratum or "all"] if stratified else []), *_line(found, row, cell, corrected)]
+        [*([row.stratum or "all"] if stratified else []), *_line(found, row, cell, people)]
         for row in found.rows
         for cell in _ordered(row)
     ]
     print(table(columns, lines))
-    for row in found.rows:
-        reasons = dict.fromkeys(c.shared.reason for c in row.cells if c.shared.reason)
-        for reason in reasons:
-            print(visible(f"- {row.measure}{f' ({row.stratum})' if row.stratum else ''}: {reason}"))
     for text in legend(found):
         print(visible(f"- {text}"))
     others = printed(found)
     if others:
+        print("\nwhat the paper prints: another judge, other answers, other rows")
+        heads = [head(c) for c in columns_of(found)]
+        there = [n for n in range(len(heads)) if any(values[n] is not None for _, values, _, _ in others)]
         print(
-            "\nwhat the paper prints (another judge, other answers, other rows): --json, --csv and -o show it by measure"
+            table(
+                ["system", *(heads[n] for n in there), "labelled by", "where"],
+                [
+                    [name, *("" if (v := values[n]) is None else number(v) for n in there), by, where]
+                    for name, values, by, where in others
+                ],
+            )
         )
 
 
@@ -102,26 +107,21 @@ def _ordered(row: Row) -> list[Cell]:
     )
 
 
-def _line(found: Board, row: Row, cell: Cell, corrected: bool) -> list[Any]:
-    from judge.suites.board_files import number, p_value
+def _line(found: Board, row: Row, cell: Cell, people: bool) -> list[Any]:
+    from judge.suites.board_files import corrected, number, p_value, span
 
     m, a = cell.shared, cell.against
-    span = "" if m.low is None or m.high is None else f"{m.low:.3f} … {m.high:.3f}"
+    interval = "" if m.low is None or m.high is None else f"{m.low:.3f} … {m.high:.3f}"
     apart = ""
     if a is not None and a.difference is not None:
         apart = f"{a.difference:+.3f}" + ("" if a.low is None else f" ({a.low:+.3f} … {a.high:+.3f})")
     arrow = {1: " ↑", -1: " ↓", 0: ""}[row.better]
     values: list[Any] = [
-        row.measure + arrow, cell.contender, "undefined" if m.value is None else f"{m.value:.3f}", span,
+        row.measure + arrow, cell.contender, "undefined" if m.value is None else f"{m.value:.3f}", interval,
         {"best": "best", "tied": "=", "worse": "", "": ""}[cell.mark], apart,
         "" if cell.p_holm is None else p_value(cell.p_holm), m.n_units, number(cell.own.value), cell.own.n_units,
     ]  # fmt: skip
-    if corrected:
-        own = found.corrections.get(cell.contender)
-        ppi = own.found[row.measure].ppi if own and not row.stratum and row.measure in own.found else None
-        values.append(
-            ""
-            if ppi is None
-            else number(ppi.value) + ("" if ppi.low is None else f" ({ppi.low:.3f} … {ppi.high:.3f})")
-        )
+    if people:
+        ppi = corrected(found, row, cell)
+        values.append("" if ppi is None else number(ppi.value) + span(ppi))
     return values

@@ -17,7 +17,7 @@ import pandas as pd
 from judge.errors import UsageError
 from judge.labels.held import Held
 from judge.scores.published import Published, published
-from judge.scores.score import Score, by_stratum, measured_all
+from judge.scores.score import NO_ANSWER, STATUSES, Score, by_stratum, measured_all
 from judge.stats.bootstrap import How
 from judge.stats.jackknife import Paired, paired_difference, pseudo_values
 from judge.stats.multiple import holm
@@ -28,13 +28,16 @@ from judge.suites.paper import Asked, Paper
 from judge.suites.result import ALL, is_of, scores_of, strata
 from judge.suites.steps import Incomplete
 from judge.suites.study import Study
-from judge.types import Json, Measure
+from judge.types import Json, Measure, Status
 
 Axis = Literal["system", "judge"]
 Mark = Literal["best", "tied", "worse", ""]
 ALPHA = 0.05
-# Units of these kinds belong to one system's answer: systems share the item, not the unit.
-_OF_ANSWERS = ("answer", "sentence", "citation", "claim")
+# Units of these kinds stand for their item, which systems share: an answer that is missing has its item's unit.
+_OF_ITEMS = ("item", "answer", "sentence", "citation", "claim")
+# How a unit ends that has no value for no fault of the judge.
+_NOT_LOST = [STATUSES.index(Status.OK), STATUSES.index(NO_ANSWER)]
+_EQUAL = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Cell:
     """One contender's value of one measure: on the shared rows (`shared`) and on all of its own (`own`).
 
     `against` is its difference to the best with the p value, `p_holm` that value adjusted for how many are compared.
-    `mark`: best, tied (no difference to the best is shown), worse, or nothing where no value is better than another.
+    `mark`: best (several, where their values are the same), tied (no difference to the best is shown), worse, or nothing where no value is better than another.
     """
 
     contender: str
@@ -222,10 +225,10 @@ def all_systems(store: Store, paper: Paper, asked: Asked) -> list[str]:
 
 
 def _items(store: Store) -> pd.Series:
-    """Number of a unit that belongs to one system's answer -> its item."""
-    marks = ",".join("?" * len(_OF_ANSWERS))
+    """Number of a unit that is an item, or belongs to one system's answer -> its item."""
+    marks = ",".join("?" * len(_OF_ITEMS))
     query = f"SELECT rowid, item_id FROM units WHERE kind IN ({marks})"
-    found = store.conn.execute(query, _OF_ANSWERS).fetchall()
+    found = store.conn.execute(query, _OF_ITEMS).fetchall()
     return pd.Series([row[1] for row in found], index=[row[0] for row in found], dtype=object)
 
 
@@ -237,11 +240,13 @@ def _rows(
     item_of: pd.Series,
     how: How,
 ) -> list[Row]:
-    """The measures that every contender has in this stratum."""
+    """The measures of this stratum; one that a contender lacks is compared for none, and says whose it lacks."""
     of = {name: {score.measure: score for score in each.get(name, ())} for name in names}
-    wanted = [m for m in of[names[0]] if all(m in own for own in of.values())]
-    own_scores = [of[name][m] for m in wanted for name in names]
-    shared_scores = [score for m in wanted for score in _shared([of[name][m] for name in names], item_of)]
+    wanted = list(dict.fromkeys(m for own in of.values() for m in own))
+    lacking = {m: [name for name in names if m not in of[name]] for m in wanted}
+    scores = {m: _all_of(m, [of[name].get(m) for name in names]) for m in wanted}
+    own_scores = [score for m in wanted for score in scores[m]]
+    shared_scores = [score for m in wanted for score in _shared(scores[m], item_of)]
     own = measured_all(own_scores, **how)
     shared = measured_all(shared_scores, **how)
     rows = []
@@ -249,26 +254,43 @@ def _rows(
         part = slice(n * len(names), (n + 1) * len(names))
         cells = [Cell(name, s, o) for name, s, o in zip(names, shared[part], own[part], strict=True)]
         better = paper.better(measure)
-        if better:
+        if lacking[measure]:
+            why = f"no rows are shared: there is nothing of this for {', '.join(lacking[measure])}"
+            cells = [replace(c, shared=replace(c.shared, reason=why)) for c in cells]
+        elif better:
             cells = _marked(cells, shared_scores[part], better, how.get("confidence", 0.95))
         rows.append(Row(stratum, measure, better, cells))
     return rows
 
 
+def _all_of(measure: str, given: Sequence[Score | None]) -> list[Score]:
+    """One score for each contender: without any units for those that do not have the measure."""
+    there = next(score for score in given if score is not None)
+    none = there.where(np.zeros(len(there.units), dtype=bool))
+    return [none if score is None else score for score in given]
+
+
 def _shared(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
-    """Each contender's score on the rows for which all of them have a value."""
-    keys = [_keys(score, item_of) for score in scores]
+    """Each contender's score on the rows for which all of them have a value.
+
+    A row is a key of `_keys`. Of several units under one (the sentences of an answer) none may lack its value for the
+    judge's failure: a system must not be better for a sentence that its judge could not read.
+    """
+    keys = [pd.Index(_keys(score, item_of)) for score in scores]
     common: pd.Index[Any] | None = None
     for score, own in zip(scores, keys, strict=True):
-        valued = pd.Index(own[score.used]).unique()
+        valued = own[score.used].unique()
+        if score.status is not None:
+            lost = ~score.used & ~np.isin(score.status, _NOT_LOST)
+            valued = valued[~valued.isin(own[lost])]
         common = valued if common is None else common[common.isin(valued)]
     assert common is not None
-    return [score.where(pd.Index(own).isin(common)) for score, own in zip(scores, keys, strict=True)]
+    return [score.where(own.isin(common)) for score, own in zip(scores, keys, strict=True)]
 
 
 def _keys(score: Score, item_of: pd.Series) -> np.ndarray[Any, Any]:
-    """What a unit is matched by: its item where it is of an answer, itself where it is not, its question where several
-    kinds of units stand together."""
+    """What a unit is matched by: its item where it is one or of its answer, else itself (a passage); its question
+    where several kinds of units stand together."""
     ids = score.units.ids
     if isinstance(ids, pd.MultiIndex):
         return score.units.questions.to_numpy(dtype=object)[score.units.clusters]
@@ -282,9 +304,12 @@ def _keys(score: Score, item_of: pd.Series) -> np.ndarray[Any, Any]:
 def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confidence: float) -> list[Cell]:
     """The best, what is tied with it, and what is worse: each against the best, Holm over these tests."""
     values = [better * c.shared.value if c.shared.value is not None else -np.inf for c in cells]
-    best = int(np.argmax(values))
-    if values[best] == -np.inf:
+    top = max(values)
+    if top == -np.inf:
         return list(cells)
+    firsts = [n for n, value in enumerate(values) if value >= top - _EQUAL]
+    # Of several with the best value the same one is tested against, in whatever order they were named.
+    best = min(firsts, key=lambda n: cells[n].contender)
     sums = _by_question(scores)
     pseudo = [pseudo_values(s, score.value) for s, score in zip(sums, scores, strict=True)]
     tests = [
@@ -300,10 +325,11 @@ def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confide
         if n == best:
             found.append(replace(cell, mark="best"))
         elif test is None or test.p is None:
-            found.append(replace(cell, against=test))
+            found.append(replace(cell, against=test, mark="best" if n in firsts else ""))
         else:
             p = next(adjusted)
-            found.append(replace(cell, against=test, p_holm=p, mark="worse" if p <= ALPHA else "tied"))
+            mark: Mark = "best" if n in firsts else "worse" if p <= ALPHA else "tied"
+            found.append(replace(cell, against=test, p_holm=p, mark=mark))
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from judge.errors import UsageError
 from judge.suites.board import ALPHA, Board, Cell, Row
 from judge.suites.result import is_of
+from judge.types import Measure
 
 MARKS = {"best": "best", "tied": "tied with the best", "worse": "worse than the best", "": ""}
 COLUMNS = (
@@ -67,6 +68,14 @@ def counts(cell: Cell) -> str:
     return f"n {cell.shared.n_units} of {cell.own.n_units}"
 
 
+def corrected(found: Board, row: Row, cell: Cell) -> Measure | None:
+    """The contender's value on its own rows, corrected by people's labels; None in a stratum, and where there is none."""
+    own = found.corrections.get(cell.contender)
+    if own is None or row.stratum or row.measure not in own.found:
+        return None
+    return own.found[row.measure].ppi
+
+
 def legend(found: Board) -> list[str]:
     """What the marks mean, and what else is to be said once."""
     told = [
@@ -77,19 +86,26 @@ def legend(found: Board) -> list[str]:
     ]
     for name, correction in found.corrections.items():
         told.append(
-            f"{name}: corrected by labels of {correction.reference} (PPI++): {len(correction.found)} measures"
+            f"{name}: corrected by labels of {correction.reference} (PPI++), on its own rows: {len(correction.found)} measures"
         )
-    return [*told, *found.notes]
+    return [*told, *found.notes, *reasons(found)]
+
+
+def reasons(found: Board) -> list[str]:
+    """Why a measure is compared for none or has no value on the shared rows, once for each measure and stratum."""
+    return [
+        f"{row.measure}{f' ({row.stratum})' if row.stratum else ''}: {reason}"
+        for row in found.rows
+        for reason in dict.fromkeys(c.shared.reason for c in row.cells if c.shared.reason)
+    ]
 
 
 def printed(found: Board) -> list[tuple[str, list[float | None], str, str]]:
     """The papers' own rows: (system, value of each column, who labelled, where): another judge's, other rows."""
-    rows: dict[tuple[str, str, str], dict[str, float]] = {}
-    for p in found.published:
-        rows.setdefault((p.system, p.by, p.where), {})[p.measure] = p.value
+    rows = dict.fromkeys((p.system, p.by, p.where) for p in found.published)
     columns = columns_of(found)
     told = []
-    for (system, by, where), values in rows.items():
+    for system, by, where in rows:
         one = [
             next(
                 (
@@ -105,7 +121,6 @@ def printed(found: Board) -> list[tuple[str, list[float | None], str, str]]:
         ]
         if any(v is not None for v in one):
             told.append((system, one, by, where))
-        del values
     return told
 
 
@@ -116,12 +131,7 @@ def as_csv(found: Board) -> str:
     lines.writerow(COLUMNS)
     for row in found.rows:
         for cell in row.cells:
-            a, c = cell.against, found.corrections.get(cell.contender)
-            ppi = (
-                c.found[row.measure].ppi
-                if c is not None and row.measure in c.found and not row.stratum
-                else None
-            )
+            a, ppi = cell.against, corrected(found, row, cell)
             values: list[Any] = [
                 row.stratum, row.measure, {1: "greater", -1: "smaller", 0: ""}[row.better], cell.contender,
                 cell.shared.value, cell.shared.low, cell.shared.high, cell.shared.n_units, cell.shared.n_clusters,
@@ -150,7 +160,7 @@ def as_markdown(found: Board) -> str:
         "|" + "---|" * (len(columns) + 1),
     ]
     for n, name in enumerate(found.contenders):
-        cells = [_md_cell(c.cells[n]) for c in columns]
+        cells = [_md_cell(found, c, c.cells[n]) for c in columns]
         lines.append("| " + " | ".join([_md(name), *cells]) + " |")
     for system, values, by, _ in printed(found):
         lines.append(
@@ -170,14 +180,16 @@ def _md(text: str) -> str:
     return plain
 
 
-def _md_cell(cell: Cell) -> str:
+def _md_cell(found: Board, row: Row, cell: Cell) -> str:
     value = number(cell.shared.value)
     shown = f"**{value}**" if cell.mark == "best" else f"{value} =" if cell.mark == "tied" else value
-    return f"{shown}{_span(cell)}<br>{counts(cell)}"
+    ppi = corrected(found, row, cell)
+    told = "" if ppi is None else f"<br>corrected {number(ppi.value)}{span(ppi)}"
+    return f"{shown}{span(cell.shared)}<br>{counts(cell)}{told}"
 
 
-def _span(cell: Cell) -> str:
-    m = cell.shared
+def span(m: Measure) -> str:
+    """The interval in brackets, or nothing."""
     return "" if m.low is None or m.high is None else f" ({m.low:.3f} … {m.high:.3f})"
 
 
@@ -198,13 +210,21 @@ def as_latex(found: Board) -> str:
         lines.append(" & ".join([latex(name), *(_tex_cell(c.cells[n]) for c in columns)]) + r" \\")
     shared = [str(c.cells[0].shared.n_units) for c in columns]
     lines += [r"\midrule", " & ".join(["rows shared", *shared]) + r" \\"]
+    people = dict.fromkeys(c.reference for c in found.corrections.values())
+    if found.corrections:
+        lines.append(r"\midrule")
+    for n, name in enumerate(found.contenders if found.corrections else ()):
+        each = [corrected(found, c, c.cells[n]) for c in columns]
+        cells = ["" if m is None else latex(number(m.value)) for m in each]
+        lines.append(" & ".join([rf"{latex(name)}, corrected", *cells]) + r" \\")
     others = printed(found)
     if others:
         lines.append(r"\midrule")
     for system, values, by, _ in others:
         cells = ["" if v is None else number(v) for v in values]
         lines.append(" & ".join([rf"\emph{{{latex(system)}}} ({latex(by)})", *cells]) + r" \\")
-    told = ". ".join(latex(text) for text in legend(found)[:2])
+    texts = [*legend(found)[:2], *(f"corrected by labels of {who} (PPI++), on own rows" for who in people)]
+    told = ". ".join(latex(text) for text in texts)
     return "\n".join(
         [
             *lines,
@@ -285,7 +305,7 @@ def plots(found: Board) -> Iterator[Plot]:
                 place(c.shared.low),
                 place(c.shared.high),
                 c.mark,
-                f"{c.contender}: {number(c.shared.value)}{_span(c)}, {counts(c)}"
+                f"{c.contender}: {number(c.shared.value)}{span(c.shared)}, {counts(c)}"
                 + (f", {MARKS[c.mark]}" if c.mark else ""),
                 place(c.own.value),
             )
@@ -312,7 +332,8 @@ def as_html(found: Board) -> str:
         readings=_readings(found),
         head=head,
         number=number,
-        span=_span,
+        span=span,
+        corrected=corrected,
         counts=counts,
         marks=MARKS,
         p_value=p_value,

@@ -130,6 +130,8 @@ PAPER = Paper(
     name="conformal",
     title="Conformal sets of a judge's own labels (LAC and APS): which units are ambiguous",
     read=read,
+    lower=("set_size*",),
+    neutral=("coverage*", "empty_sets*"),
     parts=(
         Part("sets", (), "accuracy, coverage, set size, empty sets"),
         Part("classes", (), "the same for each true label"),

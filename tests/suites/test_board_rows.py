@@ -1,0 +1,160 @@
+"""Which rows a leaderboard compares: answers that are missing, sentences that could not be read, measures that one lacks."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.store import Store
+from judge.suites.papers import PAPERS
+from tests.formats import garage_row, write_jsonl
+from tests.suites.helpers import Judge, answers, give
+
+N = 8
+
+
+@pytest.fixture
+def items(judge: Judge, tmp_path: Path) -> None:
+    rows = [
+        {**garage_row(f"g{n}", ["ANSWER-THE-QUESTION"]), "question_type": "fast" if n % 2 else "slow"}
+        for n in range(N)
+    ]
+    judge("items", "import", "garage", write_jsonl(tmp_path / "garage.jsonl", rows))
+
+
+def cells(found: dict[str, Any], measure: str, stratum: str | None = None) -> dict[str, dict[str, Any]]:
+    [row] = [r for r in found["rows"] if (r["measure"], r["stratum"]) == (measure, stratum)]
+    return {c["contender"]: c for c in row["cells"]}
+
+
+def board(judge: Judge, *words: str) -> dict[str, Any]:
+    return dict(json.loads(judge("score", "garage", *words, "--json").out))
+
+
+@pytest.mark.usefixtures("items")
+def test_an_answer_that_is_missing_counts_on_the_shared_rows_too(judge: Judge, tmp_path: Path) -> None:
+    texts = [(f"g{n}", "whole", "full", "It is so [cite_1].") for n in range(N)]
+    texts += [(f"g{n}", "lazy", "full", "It is so [cite_1].") for n in range(2)]
+    answers(judge, tmp_path, texts)
+    give("eligibility", {f"garage:{i}@{s}@full": "No Issues" for i, s, _, _ in texts})
+    found = cells(
+        board(judge, "--part", "eligibility", "--system", "whole", "--system", "lazy"), "eligibility"
+    )
+    # lazy answers 2 of 8; the six others are its failures, and rows like any other.
+    assert (found["lazy"]["shared"]["value"], found["lazy"]["shared"]["n_units"]) == (2 / 8, 8)
+    assert (found["whole"]["shared"]["value"], found["whole"]["shared"]["n_units"]) == (1.0, 8)
+    # By hand: differences -1 six times and 0 twice, mean -.75, sd .4629, t = -4.583 on 7 degrees: p = .0025.
+    assert found["lazy"]["p"] == pytest.approx(0.00254, abs=1e-5)
+    assert found["lazy"]["mark"] == "worse"
+
+
+@pytest.mark.usefixtures("items")
+def test_a_sentence_that_could_not_be_read_takes_its_answer_from_everybody(
+    judge: Judge, tmp_path: Path
+) -> None:
+    both = "Alpha holds [cite_1]. Beta holds [cite_1]."
+    answers(judge, tmp_path, [(f"g{n}", s, "full", both) for n in range(N) for s in ("a", "b")])
+    labels = {f"garage:g{n}@{s}@full#s{k}": "supported" for n in range(N) for s in ("a", "b") for k in (0, 1)}
+    with Store.open(tmp_path / "study.db", create=False) as store:
+        units = {str(u) for (u,) in store.conn.execute("SELECT unit_id FROM units WHERE kind = 'sentence'")}
+    assert units == labels.keys()
+    # a: the second sentences of g0 and g1 are unsupported, and the judge could read neither; b's is read.
+    labels["garage:g0@a@full#s1"], labels["garage:g1@a@full#s1"] = "unparsed", "refused"
+    labels["garage:g0@b@full#s1"] = labels["garage:g1@b@full#s1"] = "unsupported"
+    give("grounding", labels)
+    found = cells(board(judge, "--part", "grounding", "--system", "a", "--system", "b"), "sentence_supported")
+    # Shared: g2 to g7 with 12 sentences each, all supported. With their readable halves a would have 14/14, b 14/16.
+    for name in ("a", "b"):
+        assert (found[name]["shared"]["value"], found[name]["shared"]["n_units"]) == (1.0, 12)
+    assert (found["a"]["own"]["n_units"], found["b"]["own"]["value"]) == (14, 14 / 16)
+
+
+@pytest.mark.usefixtures("items")
+def test_a_measure_or_a_stratum_that_one_lacks_is_told(judge: Judge, tmp_path: Path) -> None:
+    texts = [(f"g{n}", "whole", "full", "It is so [cite_1].") for n in range(N)]
+    texts += [(f"g{n}", "slow", "full", "It is so [cite_1].") for n in range(0, N, 2)]
+    answers(judge, tmp_path, texts)
+    give("eligibility", {f"garage:{i}@{s}@full": "No Issues" for i, s, _, _ in texts})
+    words = ("--part", "eligibility", "--unanswered", "left-out", "--by", "question_type")
+    asked = (*words, "--system", "whole", "--system", "slow")
+    found = cells(board(judge, *asked), "eligibility", "fast")
+    assert found["whole"]["own"]["value"] == 1.0
+    assert found["slow"]["own"]["n_units"] == 0
+    for cell in found.values():
+        assert cell["shared"]["value"] is None
+        assert "there is nothing of this for slow" in cell["shared"]["reason"]
+        assert cell["mark"] is None
+    assert "eligibility (fast): no rows are shared" in judge("score", "garage", *asked).out
+    for name in ("b.md", "b.html", "b.csv"):
+        judge("score", "garage", *asked, "-o", name)
+        assert "there is nothing of this for slow" in (tmp_path / name).read_text("utf-8")
+
+
+@pytest.mark.usefixtures("items")
+def test_all_with_the_best_value_are_best_in_any_order(judge: Judge, tmp_path: Path) -> None:
+    answers(judge, tmp_path, [(f"g{n}", s, "full", "So.") for n in range(N) for s in "abc"])
+    bad = {"a": {0, 1}, "b": {2, 3}, "c": {0, 1, 2, 4, 5, 6}}
+    labels = {
+        f"garage:g{n}@{s}@full": "Major Issue(s)" if n in bad[s] else "No Issues"
+        for n in range(N)
+        for s in bad
+    }
+    give("eligibility", labels)
+    both = [
+        cells(
+            board(judge, "--part", "eligibility", *(w for s in order for w in ("--system", s))), "eligibility"
+        )
+        for order in ("abc", "cba")
+    ]
+    assert both[0] == both[1]
+    assert {n: c["mark"] for n, c in both[0].items() if n != "c"} == {"a": "best", "b": "best"}
+
+
+@pytest.mark.usefixtures("items")
+def test_a_corrected_value_stands_in_the_terminal_and_every_file(judge: Judge, tmp_path: Path) -> None:
+    answers(judge, tmp_path, [(f"g{n}", s, "full", "So.") for n in range(N) for s in ("a", "b")])
+    give("eligibility", {f"garage:g{n}@{s}@full": "No Issues" for n in range(N) for s in ("a", "b")})
+    with Store.open(tmp_path / "study.db", create=False) as store, store.transaction() as conn:
+        conn.execute("INSERT OR IGNORE INTO annotators VALUES ('ann', 'human', '{}')")
+        conn.executemany(
+            "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, 'eligibility', 'ann', ?)",
+            [
+                (f"garage:g{n}@{s}@full", "No Issues" if n % 4 or s == "b" else "Major Issue(s)")
+                for s in ("a", "b")
+                for n in range(N)
+            ],
+        )
+    asked = ("score", "garage", "--part", "eligibility", "--system", "all", "--reference", "ann")
+    # The judge says 1 of all; ann, who labelled all, says 6 of 8 for a (not g0, g4): the corrected value is ann's.
+    assert "0.750" in judge(*asked).out
+    for name in ("b.md", "b.html", "b.tex", "b.csv"):
+        judge(*asked, "-o", name)
+        assert "0.75" in (tmp_path / name).read_text("utf-8"), name
+    [line] = [
+        row
+        for row in csv.DictReader(io.StringIO((tmp_path / "b.csv").read_text("utf-8")))
+        if row["contender"] == "a"
+    ]
+    assert float(line["corrected"]) == pytest.approx(0.75)
+
+
+@pytest.mark.usefixtures("items")
+def test_the_papers_own_rows_stand_below_in_the_terminal(judge: Judge, tmp_path: Path) -> None:
+    answers(judge, tmp_path, [(f"g{n}", s, "full", "So.") for n in range(N) for s in ("a", "b")])
+    give("eligibility", {f"garage:g{n}@{s}@full": "No Issues" for n in range(N) for s in ("a", "b")})
+    out = judge("score", "garage", "--part", "eligibility", "--system", "all").out
+    # GaRAGe prints 92.47 % of GPT-4o's answers as eligible.
+    [line] = [line for line in out.splitlines() if line.startswith("GPT-4o")]
+    assert "0.925" in line
+
+
+def test_directions_of_conformal_sets() -> None:
+    paper = PAPERS["conformal"]
+    names = ("accuracy", "set_size_lac", "set_size[support]", "coverage", "coverage_aps", "empty_sets_lac")
+    # A set that is smaller at the same coverage says more; coverage has a target, and no better side.
+    assert [paper.better(name) for name in names] == [1, -1, -1, 0, 0, 0]
