@@ -87,7 +87,7 @@ def panels(given: Mapping[str, Any]) -> list[Panel]:
         raise UsageError(f"--{name} is for {what}")
     if table is not None and not table.is_file() and not table.is_fifo():
         what = "is a folder, not a table" if table.is_dir() else "does not exist"
-        raise UsageError(f"{table}: {what}; name a CSV, TSV or JSONL file")
+        raise UsageError(f"{table}: {what}; name a CSV, TSV, JSON, JSONL or Parquet file")
     order = _names(given["order"])
     annotators = _names(given["annotators"])
     if table is None:
@@ -95,7 +95,7 @@ def panels(given: Mapping[str, Any]) -> list[Panel]:
 
         with Store.open(given["db"], create=False) as store:
             return _study(store, given, annotators, order)
-    from annotate.tables import Layout, read_table
+    from judge.labels.tables import Layout, read_table
 
     if given["unit"] is None:
         raise UsageError(f"{table}: --unit names the column with the unit's id")

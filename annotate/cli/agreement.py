@@ -72,7 +72,7 @@ COLUMNS = (
 )
 @output_options
 def agreement(**given: Any) -> int:
-    """How far annotators agree: people, judges, gold; on the study, or on any TABLE (CSV, TSV, JSONL).
+    """How far annotators agree: people, judges, gold; on the study, or on any TABLE (CSV, TSV, JSON, JSONL, Parquet; .gz too).
 
     \b
     annotate agreement --field stance

@@ -74,7 +74,7 @@ def import_(
     db: Path,
     as_json: bool,
 ) -> int:
-    """Import people's labels from a table (CSV, TSV, JSONL) or from another tool.
+    """Import people's labels from a table (CSV, TSV, JSON, JSONL, Parquet) or from another tool.
 
     \b
     annotate import labels.csv --batch pilot --blind

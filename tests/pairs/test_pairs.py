@@ -93,10 +93,16 @@ def test_a_counter_claim_that_is_the_claim_makes_no_pair(judge: Judge, study: No
     assert (document["valid"], document["pairs"], document["repeated"], document["unwritten"]) == (2, 0, 1, 1)
     assert "1 counter claims were the claim itself" in done.err and "--retry unparsed" in done.err
     assert column("SELECT count(*) FROM items WHERE pair_id IS NOT NULL") == [0]
-    # The same command, asking again, with a model that has learnt to write.
+    # Asked again: the claim without a counter claim, and neither the repeated one nor what was checked.
+    asked = "SELECT unit_id, count(*) FROM judgements GROUP BY run_id, unit_id HAVING count(*) > 1"
+    (before,) = rows(asked)
+    judge(*BUILD, "--retry", "unparsed", code=4)
+    (after,) = rows(asked)
+    assert before[0] == after[0] == "d:3" and after[1] > before[1]
+    # Another script is another judge, with runs of its own: it is asked about both, and has learnt to write.
     script(tmp_path / "script.jsonl", WRITTEN)
-    judge(*BUILD, "--retry", "unparsed")
-    assert column("SELECT DISTINCT pair_id FROM items WHERE pair_id IS NOT NULL") == ["3"]
+    judge(*BUILD)
+    assert column("SELECT DISTINCT pair_id FROM items WHERE pair_id IS NOT NULL") == ["1", "3"]
 
 
 def test_another_counter_claim_needs_another_data_set(judge: Judge, study: None) -> None:

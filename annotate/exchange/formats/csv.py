@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from annotate._rows import columns_of, read_rows
 from annotate.exchange.base import Export, Out, Reading
 from annotate.exchange.formats._own import COLUMNS, checked_spans, label_rows, responses
 from annotate.exchange.proof import SHA_KEY, text_sha
 from annotate.exchange.responses import Response
 from judge.errors import BadInput
+from judge.labels.rows import columns_of, read_rows
 
 NAME = "csv"
 HELP = "CSV: a sheet to fill in, one unit a row, or one label a row (--labels)"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from annotate._rows import columns_of, read_rows
 from annotate.exchange.base import Reading
 from annotate.exchange.proof import SHA_KEY
 from annotate.exchange.responses import Response
 from judge.errors import BadInput
+from judge.labels.rows import columns_of, read_rows
 from judge.types import Where
 
 NAME = "table"
-HELP = "a table of labels (CSV, TSV, JSONL): one row a unit, question and annotator"
+HELP = "a table of labels (CSV, TSV, JSON, JSONL, Parquet): one row a unit, question and annotator"
 OPTIONS = {
     "unit": "column with the unit's id",
     "label": "column with the label",

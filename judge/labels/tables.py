@@ -1,4 +1,4 @@
-"""Any table of labels as a Panel: long (one label a row) or wide (one column an annotator); CSV, TSV, JSONL.
+"""Any table of labels as a Panel: long (one label a row) or wide (one column an annotator); CSV, TSV, JSON, JSONL, Parquet.
 
 Cells are text as they stand: "nan", "NA" and "None" are labels, and only an empty cell (JSON: null
 or "") is a missing one. Every complaint names file and line.
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from annotate._rows import read_rows
 from judge.errors import BadInput, UsageError
 from judge.labels.panel import Panel
+from judge.labels.rows import read_rows
 from judge.labels.values import NUMERIC, alike, number
 from judge.stats import MISSING, Ratings
 from judge.stats.ratings import BoolArray, IntArray

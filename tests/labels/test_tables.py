@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 
-from annotate.tables import Layout, read_table
 from judge.errors import BadInput, UsageError
 from judge.labels.panel import Panel
+from judge.labels.tables import Layout, read_table
 from judge.labels.values import number
 from tests.annotate.agreement_helpers import write_csv
 
@@ -264,3 +267,62 @@ def test_options_that_do_not_fit_the_table(
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
         read_table(write_csv(tmp_path / "t.csv", ROWS), LONG, **options)  # type: ignore[arg-type]
+
+
+ROWS_OF_ALL = [("u1", "ann", "yes"), ("u1", "bob", "no"), ("u2", "ann", "no")]
+
+
+def _as_delimited(delimiter: str) -> bytes:
+    return "\n".join(delimiter.join(row) for row in [("unit", "who", "label"), *ROWS_OF_ALL]).encode()
+
+
+def _as_parquet() -> bytes:
+    names = ("unit", "who", "label")
+    columns = dict(zip(names, map(list, zip(*ROWS_OF_ALL, strict=True)), strict=True))
+    buffer = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(pyarrow.table(columns), buffer)
+    return bytes(buffer.getvalue())
+
+
+OBJECTS = [dict(zip(("unit", "who", "label"), row, strict=True)) for row in ROWS_OF_ALL]
+FILES = {
+    "t.csv": _as_delimited(","),
+    "semicolons.csv": _as_delimited(";"),
+    "bars.txt": _as_delimited("|"),
+    "t.tsv": _as_delimited("\t"),
+    "t.json": json.dumps(OBJECTS, indent=1).encode(),
+    "t.jsonl": "\n".join(map(json.dumps, OBJECTS)).encode(),
+    "lines.json": "\n".join(map(json.dumps, OBJECTS)).encode(),
+    "t.parquet": _as_parquet(),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", FILES)
+def test_one_table_in_every_format(tmp_path: Path, name: str, packed: bool) -> None:
+    path = tmp_path / (f"{name}.gz" if packed else name)
+    path.write_bytes(gzip.compress(FILES[name]) if packed else FILES[name])
+    assert labels(read_table(path, LONG)) == {
+        "ann": {"u1": "yes", "u2": "no"},
+        "bob": {"u1": "no", "u2": None},
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("t.json", b'[\n{"unit": 1, "who": "a", "label": "x"},\n7]', r"t.json:3: a row must be an object"),
+        ("t.json", b'[{"unit": 1}\n{"unit": 2}]', r"t.json:1: not JSON: a list goes on"),
+        ("t.json", b'[{"unit": 1},]', r"t.json:1: not JSON: a comma before"),
+        ("t.json", b'[{"unit": 1}]\nx', r"t.json:1: there is more after the list"),
+        ("t.json", b"[]", r"t.json: the list is empty"),
+        ("t.json", b'[{"unit": 1},\n', r"t.json:\d: not JSON"),
+        ("t.parquet", b"PAR1 and no more", r"t.parquet: not Parquet"),
+        ("t.csv.gz", b"\x1f\x8bbroken", r"t.csv.gz: cannot be read"),
+    ],
+)
+def test_bad_files_of_other_formats(tmp_path: Path, name: str, content: bytes, complaint: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match=complaint):
+        read_table(path, LONG)
