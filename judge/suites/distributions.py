@@ -10,6 +10,7 @@ import pandas as pd
 
 from judge.errors import BadInput, UsageError
 from judge.scores import urag
+from judge.scores.score import NO_ANSWER
 from judge.scores.tables import statuses
 from judge.scores.units import Units
 from judge.stats.conformal import Convention
@@ -62,8 +63,15 @@ def choices(
         logits,
         [answer if answer in letters else None for answer in given],
         there,
-        statuses(table, known & table["label"].notna().to_numpy()),
+        statuses(_failures(table, letters, known), known & table["label"].notna().to_numpy()),
     )
+
+
+def _failures(table: pd.DataFrame, letters: Sequence[str], known: BoolArray) -> pd.DataFrame:
+    """The table with what is empty, or names no option and has no probabilities, as no answer."""
+    label = table["label"]
+    none = label.notna() & ~label.astype(str).str.strip().isin(letters) & ~known
+    return table.assign(status=table["status"].astype(object).mask(none, NO_ANSWER)) if none.any() else table
 
 
 def _logits(

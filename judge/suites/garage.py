@@ -194,6 +194,10 @@ def _factuality(
 ) -> list[Score]:
     from judge.scores import garage
 
+    if relevant is not None and len(relevant) and not study.of_people and not relevant["label"].notna().any():
+        # Rows that need no label would be all that RAF rests on, and no rows of factuality.
+        study.note("no sentence is judged against the relevant passages: RAF is left out")
+        relevant = None
     table = answers.copy()
     table["n_sentences"] = table["unit_id"].map(study.sentence_counts()).fillna(0)
     if "eligibility" not in table:
@@ -204,7 +208,7 @@ def _factuality(
         relevant,
         unparsed=study.option("unparsed"),  # type: ignore[arg-type]
         relevant_set=study.option("relevant-set"),  # type: ignore[arg-type]
-        paired=not study.asked.partial,
+        paired=not study.of_people,
     )
     return [score for score in found if study.part(_OF_PART[score.measure])]
 

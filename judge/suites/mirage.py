@@ -58,6 +58,7 @@ def read(study: Study) -> list[Score]:
 def _correct(study: Study, found: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Each condition's answers by exact match: unit_id (the item), question_id, correct, status."""
     from judge.scores import mirage
+    from judge.scores.score import NOT_JUDGED
 
     aliases = study.column("reference_answers").map(json.loads, na_action="ignore")
     if not len(aliases):
@@ -67,7 +68,10 @@ def _correct(study: Study, found: dict[str, pd.DataFrame]) -> dict[str, pd.DataF
     for name, table in found.items():
         wanted = [a if isinstance(a, list) else None for a in table["item_id"].map(aliases)]
         hits = mirage.exact_match(table["label"], wanted, study.option("match"), word_boundary=boundary)  # type: ignore[arg-type]
-        tables[name] = table.assign(correct=hits, f1=mirage.token_f1(table["label"], wanted))
+        made = table.assign(correct=hits, f1=mirage.token_f1(table["label"], wanted))
+        # Without a reference nothing is right or wrong, not even no answer.
+        made.loc[[not a for a in wanted], "status"] = NOT_JUDGED
+        tables[name] = made
     study.note(f"exact match: {study.option('match')}, word boundaries {study.option('word-boundary')}")
     return tables
 

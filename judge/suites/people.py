@@ -20,6 +20,8 @@ from judge.types import Status
 class People(Study):
     """The study with people's labels where the judge's stand. What the system under test answered stays."""
 
+    of_people = True
+
     def __init__(self, judge: Study, asked: Asked, held: Held | None) -> None:
         """`judge` is the reading with the judge's labels, of the same rows; `held` None: nobody's labels."""
         super().__init__(judge.store, judge.paper, asked)

@@ -43,6 +43,9 @@ class Read:
 class Study(Reading):
     """One study as one paper reads it. Everything asked for is remembered: runs, notes, missing steps."""
 
+    of_people = False
+    """Whether people's labels stand where a judge's do (see `judge.suites.people`)."""
+
     def __init__(self, store: Store, paper: Paper, asked: Asked) -> None:
         super().__init__(store, paper, asked)
         self.read: list[Read] = []

@@ -192,3 +192,33 @@ def test_all_columns_that_are_missing_are_named_at_once(judge: Judge, tmp_path: 
         "answers", "import", path, *named, "--map", "cited=refs", "--map", "context=docs", code=2
     ).err
     assert "--map cited=refs --map context=docs: no row has 'refs', 'docs'" in told
+
+
+def test_a_partial_score_keeps_raf_below_factuality(judge: Judge, tmp_path: Path) -> None:
+    garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION"]] * 2)
+    answers(judge, tmp_path, [("g0", "m", "full", "It is so."), ("g1", "m", "full", "It is so.")])
+    g0, g1 = (f"garage:g{n}@m@full" for n in range(2))
+    give("eligibility", {g0: "No Issues", g1: "No Issues"})
+    give("grounding", {f"{g0}#s0": "supported", f"{g1}#s0": "unsupported"})
+    found = score(judge, "garage", "--part", "factuality", "--part", "raf", "--partial")
+    # Nobody has judged against the relevant passages: factuality has both rows, and RAF none.
+    assert (found.value("factuality"), found["factuality"]["n_units"]) == (0.5, 2)
+    assert "raf" not in found.names
+    give("grounding_relevant", {f"{g0}#s0": "supported"})
+    found = score(judge, "garage", "--part", "factuality", "--part", "raf", "--partial")
+    # g1 waits: both rest on g0. RAF 1/1 beside factuality 1/2 would exceed it.
+    for name in ("factuality", "raf"):
+        assert (found.value(name), found[name]["n_units"], found[name]["coverage"]) == (1.0, 1, 0.5), name
+
+
+def test_a_question_without_a_reference_is_in_no_cell(judge: Judge, tmp_path: Path) -> None:
+    rows = [{"id": f"q{n}", "question": f"Q{n}?", "passages": ["It is red."]} for n in range(2)]
+    rows[0]["reference_answers"] = ["red"]
+    for row in rows:
+        row["passages"] = [{"text": "It is red.", "gold": {"support": "supported"}}]
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "m.jsonl", rows), "--dataset", "m")
+    answers(judge, tmp_path, [("q0", "s", condition, "red") for condition in ("none", "oracle", "fixed5")])
+    found = score(judge, "mirage", "--system", "s", "--part", "adaptability")
+    # q1 has no answer, and nothing that one could be measured against: only q0 counts.
+    acceptability = found["context_acceptability"]
+    assert (acceptability["value"], acceptability["n_units"], acceptability["coverage"]) == (1.0, 1, 0.5)

@@ -236,3 +236,20 @@ def test_probabilities_of_ones_own_system_are_imported(judge: Judge, study: None
     bad = write_jsonl(tmp_path / "q.jsonl", [{"id": "t1", "probabilities": {"A": 0.9, "B": 0.9}}])
     told = judge("answers", "import", bad, "--system", "x", code=1).err
     assert "the sum is 1.8, not above 0 and at most 1" in told
+
+
+def test_an_imported_answer_that_chooses_nothing_is_wrong(judge: Judge, study: None, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": name, "probabilities": {"A": WITH[name], "B": 1 - WITH[name]}}
+        for name in ("c1", "c2", "c3", "t1")
+    ]
+    rows.append({"id": "t2", "text": " "})
+    own = write_jsonl(tmp_path / "own.jsonl", rows)
+    judge("answers", "import", own, "--system", "own", "--condition", "all")
+    sets = score(judge, *URAG, "--part", "sets", "--system", "own")
+    # t1 has A at 0.95 and is right; t2 is empty: wrong, and of no set.
+    assert (sets.value("accuracy"), sets["accuracy"]["n_units"]) == (0.5, 2)
+    assert sets["set_size"]["n_units"] == 1
+    rows[-1] = {"id": "t2", "text": "I cannot say."}
+    judge("answers", "import", write_jsonl(tmp_path / "o.jsonl", rows), "--system", "o", "--condition", "all")
+    assert score(judge, *URAG, "--part", "sets", "--system", "o").value("accuracy") == 0.5
