@@ -17,7 +17,7 @@ from typing import Any
 
 from judge.errors import BadInput
 from judge.importers import _fields as fields
-from judge.importers._files import Records, opened, placed
+from judge.importers._files import LONGEST, Records, opened, placed
 from judge.importers.base import Bad, Options, Row
 from judge.types import Item, Passage, Vote, Where
 
@@ -26,7 +26,9 @@ GRADES = {
     "relevance_grade": {str(n): str(n) for n in range(3)},
     "relevance_0_3": {str(n): str(n) for n in range(4)},
 }
-"""Gold field -> grade in the file -> our label; a file's field is the first whose grades hold all of its."""
+"""Gold field -> grade in the file -> our label; a file's field is the first whose grades hold all of its from 0 on."""
+LONGEST_ENTRY = 4096
+"""Characters of the longest line of qrels or a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +88,22 @@ class Collection:
             if name in GRADES:
                 return name
         grades = {n.grade for known in self.named.values() for n in known.values()} - {None}
+        # A grade below 0 (spam, broken) is on no scale: it does not choose one.
+        grades = {g for g in grades if not g.startswith("-")}
         return next((name for name, labels in GRADES.items() if grades <= labels.keys()), "relevance_0_3")
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, text) of a file of columns; blank lines are passed over. Raises BadInput for what is no UTF-8."""
+    """(line, text) of a file of columns; blank lines are passed over.
+
+    Raises BadInput for what is no UTF-8, and for a line of over LONGEST bytes.
+    """
     with opened(path) as handle:
-        for number, raw in enumerate(handle, 1):
+        number = 0
+        while raw := handle.readline(LONGEST):
+            number += 1
+            if len(raw) == LONGEST and not raw.endswith(b"\n"):
+                raise BadInput(f"a line of over {LONGEST >> 20} MB", path=str(path), line=number)
             try:
                 text = raw.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
@@ -101,15 +112,38 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, text
 
 
+def first_line(path: Path) -> str:
+    """The first line that is not blank. Raises BadInput for an empty file."""
+    for _, text in lines(path):
+        return text
+    raise BadInput("the file is empty", path=str(path))
+
+
 def entries(path: Path, parse: Callable[[str], Any], add: Callable[[Any, Where], None], bad: Bad) -> None:
     """`parse` each line and `add` what comes of it (None: nothing); what cannot be used goes to `bad`, placed."""
+    some = False
     for number, text in lines(path):
         try:
+            if len(text) > LONGEST_ENTRY:
+                raise BadInput(f"a line of {len(text):,} characters, where two ids and a number should be")
             found = parse(text)
             if found is not None:
+                some = True
                 add(found, Where(str(path), number))
         except BadInput as error:
+            some = True
             bad(placed(error, path, number))
+    if not some:
+        bad(BadInput("no lines under the header", path=str(path)))
+
+
+def keep(documents: dict[str, Passage], lines_of: dict[str, int], found: Passage, number: int) -> None:
+    """Put a document among those that were read. Raises BadInput when it stands there with another text."""
+    name = str(found.source_id)
+    before = documents.setdefault(name, found)
+    if (before.text, before.title) != (found.text, found.title):
+        raise BadInput(f"document '{name}' has another text here than in line {lines_of[name]}", field="text")
+    lines_of.setdefault(name, number)
 
 
 def graded(cells: Sequence[str]) -> tuple[str, str, str]:
@@ -128,6 +162,13 @@ def whole(cell: str) -> str:
     if not number.is_integer():
         raise BadInput(f"'{cell}' is no whole number", field="grade")
     return str(int(number))
+
+
+def ranked(cells: Sequence[str]) -> tuple[str, str, None]:
+    """(query, document, None) of a run in TREC's form: query Q0 document rank score tag."""
+    if len(cells) != 6:
+        raise BadInput(f"{len(cells)} columns; a line of a run has six: query Q0 document rank score tag")
+    return cells[0], cells[2], None
 
 
 def texts(records: Records, names: Sequence[str], bad: Bad) -> Iterator[tuple[str, Mapping[str, Any], Where]]:

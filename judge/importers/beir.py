@@ -45,7 +45,8 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     found = collection.Collection()
     for path, kind in kinds.items():
         if kind in ("qrels", "run"):
-            collection.entries(path, _line, lambda got, where: _name(found, got, where), bad)
+            parse = _graded if kind == "qrels" else _ranked
+            collection.entries(path, parse, lambda got, where: _name(found, got, where), bad)
         elif kind == "queries":
             _queries(path, found, bad)
     wanted = found.documents()
@@ -58,35 +59,34 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
 
 def _kind_of(path: Path) -> str:
     """qrels, run, queries or corpus. Raises UsageError for a file that is none of them."""
-    for _, first in collection.lines(path):
-        if first.lstrip()[:1] in "[{":
-            named = path.name.lower()
-            if "corpus" in named or "quer" in named:
-                return "corpus" if "corpus" in named else "queries"
-            return "corpus" if '"title"' in first else "queries"
-        cells = first.split("\t")
-        if tuple(c.strip() for c in cells) == _HEADER or len(cells) == 3:
-            return "qrels"
-        if len(first.split()) == 6:
-            return "run"
-        break
+    first = collection.first_line(path)
+    if first.lstrip()[:1] in "[{":
+        named = path.name.lower()
+        if "corpus" in named or "quer" in named:
+            return "corpus" if "corpus" in named else "queries"
+        return "corpus" if '"title"' in first else "queries"
+    if len(first.split("\t")) == 3:
+        return "qrels"
+    if len(first.split()) == 6:
+        return "run"
     raise UsageError(
         f"{path}: neither queries or corpus (JSON lines), nor qrels (query-id, corpus-id, score between tabs), "
         "nor a run (six columns); the format trec reads others"
     )
 
 
-def _line(text: str) -> tuple[str, str, str | None] | None:
-    """(query, document, grade) of a line of qrels or a run; None for the header."""
+def _graded(text: str) -> tuple[str, str, str] | None:
+    """(query, document, grade) of a line of qrels; None for the header."""
     cells = [cell.strip() for cell in text.split("\t")]
     if tuple(cells) == _HEADER:
         return None
-    if len(cells) == 3:
-        return cells[0], cells[1], collection.whole(cells[2])
-    cells = text.split()
-    if len(cells) != 6:
+    if len(cells) != 3:
         raise BadInput(f"{len(cells)} columns; qrels have three between tabs: query-id, corpus-id, score")
-    return cells[0], cells[2], None
+    return cells[0], cells[1], collection.whole(cells[2])
+
+
+def _ranked(text: str) -> tuple[str, str, None]:
+    return collection.ranked(text.split())
 
 
 def _name(found: collection.Collection, got: tuple[str, str, str | None], where: Where) -> None:
@@ -106,6 +106,7 @@ def _queries(path: Path, found: collection.Collection, bad: Bad) -> None:
 
 def _corpus(path: Path, wanted: set[str], bad: Bad) -> dict[str, Passage]:
     documents: dict[str, Passage] = {}
+    at: dict[str, int] = {}
     for name, row, where in collection.texts(json_records(path, bad), ("_id", "id"), bad):
         if name not in wanted:
             continue
@@ -113,7 +114,7 @@ def _corpus(path: Path, wanted: set[str], bad: Bad) -> dict[str, Passage]:
             title = fields.word(row.get("title"), "title")
             text = fields.word(row.get("text"), "text")
             meta = {k: v for k, v in row.items() if k not in ("_id", "id", "title", "text") and v != {}}
-            documents[name] = collection.passage(name, text, title, meta)
+            collection.keep(documents, at, collection.passage(name, text, title, meta), where.line)
         except BadInput as error:
             bad(placed(error, path, where.line))
     return documents

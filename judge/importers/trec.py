@@ -52,7 +52,8 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     found = collection.Collection()
     for path, kind in kinds.items():
         if kind in ("qrels", "run"):
-            collection.entries(path, _line, lambda got, where: _name(found, got, where), bad)
+            parse = _graded if kind == "qrels" else _ranked
+            collection.entries(path, parse, lambda got, where: _name(found, got, where), bad)
         elif kind == "topics":
             _topics(path, found, bad)
     wanted = found.documents()
@@ -65,9 +66,12 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
 
 def _kind_of(path: Path) -> str:
     """qrels, run, topics or corpus. Raises UsageError where neither content nor name tells."""
-    first = next((text for _, text in collection.lines(path)), "")
+    first = collection.first_line(path)
     cells = first.split()
-    if len(cells) == 4 and re.fullmatch(r"-?\d+", cells[3]) and cells[1] in ("0", "Q0"):
+    # One tab between an id and a text of three words is no qrels: these have the same separator everywhere.
+    alike = first.count("\t") in (0, len(cells) - 1)
+    told = cells[1:2] in (["0"], ["Q0"]) or "qrel" in path.name.lower()
+    if told and len(cells) == 4 and alike and re.fullmatch(r"-?\d+", cells[3]):
         return "qrels"
     if len(cells) == 6 and cells[1].upper() == "Q0":
         return "run"
@@ -84,12 +88,12 @@ def _kind_of(path: Path) -> str:
     )
 
 
-def _line(text: str) -> tuple[str, str, str | None]:
-    """(query, document, grade) of a line of qrels or a run."""
-    cells = text.split()
-    if len(cells) == 6:
-        return cells[0], cells[2], None
-    return collection.graded(cells)
+def _graded(text: str) -> tuple[str, str, str]:
+    return collection.graded(text.split())
+
+
+def _ranked(text: str) -> tuple[str, str, None]:
+    return collection.ranked(text.split())
 
 
 def _name(found: collection.Collection, got: tuple[str, str, str | None], where: Where) -> None:
@@ -128,7 +132,10 @@ def _of_json(name: str, row: Mapping[str, Any], where: Where) -> tuple[str, str,
 def _marked(path: Path) -> Iterator[tuple[str, str, dict[str, Any], Where]]:
     """Topics between <top> or <topic>: text between marks, whose characters are given back as they were."""
     with opened(path) as handle:
-        text = handle.read(_MOST_TOPICS).decode("utf-8", "replace")
+        raw = handle.read(_MOST_TOPICS)
+        if handle.read(1):
+            raise BadInput(f"topics of over {_MOST_TOPICS >> 20} MB", path=str(path))
+    text = raw.decode("utf-8", "replace")
     for match in _TOPIC.finditer(text):
         body = match["top"] if match["top"] is not None else match["topic"]
         line = text.count("\n", 0, match.start()) + 1
@@ -152,8 +159,9 @@ def _part(body: str, tag: str, word: str) -> str:
 
 
 def _corpus(path: Path, wanted: set[str], bad: Bad) -> dict[str, Passage]:
-    first = next((text for _, text in collection.lines(path)), "").lstrip()
+    first = collection.first_line(path).lstrip()
     documents: dict[str, Passage] = {}
+    at: dict[str, int] = {}
     if first[:1] in "[{":
         for name, row, where in collection.texts(json_records(path, bad), DOCUMENT_IDS, bad):
             if name in wanted:
@@ -162,7 +170,7 @@ def _corpus(path: Path, wanted: set[str], bad: Bad) -> dict[str, Passage]:
                     text = fields.word(row.get(key), key)
                     title = fields.word(row.get("title"), "title")
                     meta = {k: v for k, v in row.items() if k not in (key, "title", *DOCUMENT_IDS)}
-                    documents[name] = collection.passage(name, text, title, meta)
+                    collection.keep(documents, at, collection.passage(name, text, title, meta), where.line)
                 except BadInput as error:
                     bad(placed(error, path, where.line))
         return documents
@@ -174,13 +182,14 @@ def _corpus(path: Path, wanted: set[str], bad: Bad) -> dict[str, Passage]:
         try:
             if not columns:
                 # Without named columns the text may hold tabs of its own.
-                documents[name] = collection.passage(name, rest, None, {})
+                collection.keep(documents, at, collection.passage(name, rest, None, {}), number)
                 continue
             cells = dict(zip(columns, line.split("\t", len(columns) - 1), strict=False))
             meta = {
                 key: cells[key] for key in columns if key not in ("id", "text", "title") and cells.get(key)
             }
-            documents[name] = collection.passage(name, cells.get("text"), cells.get("title"), meta)
+            made = collection.passage(name, cells.get("text"), cells.get("title"), meta)
+            collection.keep(documents, at, made, number)
         except BadInput as error:
             bad(placed(error, path, number))
     return documents

@@ -1,7 +1,8 @@
-"""Retrieval out of a study: NDCG, MRR, precision and recall of every ranking, by gold qrels and by a judge's.
+"""Retrieval out of a study: NDCG, MRR, precision and recall of every ranking, by people's qrels and by a judge's.
 
-Relevance of a passage is gold (`judge items import beir|trec`, or any gold field with grades), or a judge's labels of
-a task with grades (`relevant`, `relevance_graded`, `garage_relevance`, `mirage_support`). With both, and five systems
+People's grades of passages are those of a reference: gold (`judge items import beir|trec`, or any gold field with
+grades), decisions, a majority, or one person's labels; a judge's are its labels of a task with grades (`relevant`,
+`relevance_graded`, `garage_relevance`, `mirage_support`). With both, and five systems
 or more, the two orders of the systems are compared: Kendall's tau-b and rank-biased overlap. Arithmetic:
 `judge.scores.retrieval`, `judge.scores.system_order`.
 """
@@ -11,7 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judge.errors import BadInput, UsageError
+from judge.labels.words import ALIASES, HELP
 from judge.suites.paper import Option, Paper, Part
+from judge.types import GOLD
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,17 +36,18 @@ def read(study: Study) -> list[Score]:
     qrels = {}
     task = _task(study)
     own = _own_field(study, task)
-    if study.option("qrels") in ("gold", "both"):
-        gold = _gold(study, own)
-        if gold is not None:
-            qrels["gold"] = gold
+    word = ALIASES.get(study.option("reference"), study.option("reference"))
+    if study.option("qrels") in ("gold", "reference", "both"):
+        people = _gold(study, own) if word == GOLD else _people(study, word, task, own)
+        if people is not None:
+            qrels[word] = people
     if study.option("qrels") == "judge" or (study.option("qrels") == "both" and task):
         qrels["judge"] = _judged(study, task or TASKS[0], own)
     study.check()
     if not qrels:
         raise BadInput(
             f"no passage of '{study.dataset}' has a gold label with grades ({', '.join(FIELDS)}), and no judge has "
-            "graded them: judge run relevance_graded, or judge items import trec"
+            "graded them: judge run relevance_graded, judge items import trec, or --reference majority for people's labels"
         )
     return _scores(study, rankings, qrels)
 
@@ -75,11 +79,11 @@ def _scores(study: Study, rankings: list[tuple[str, str]], qrels: dict[str, pd.D
     if study.part("order") and len(qrels) == 2 and not study.asked.system:
         who = units(queries, "queries")
         for measure in dict.fromkeys(measure for measure, _ in values):
-            both = [np.column_stack(values[measure, whose]) for whose in ("gold", "judge")]
+            both = [np.column_stack(values[measure, whose]) for whose in qrels]
             found += system_order.agreement(measure, who, *both)
     elif study.insists("order"):
         raise UsageError(
-            "the part order compares gold qrels with a judge's: it needs --qrels both, and both kinds of labels"
+            "the part order compares people's qrels with a judge's: it needs --qrels both, and both kinds of labels"
         )
     return found
 
@@ -114,7 +118,7 @@ def _gold(study: Study, own: str | None) -> pd.DataFrame | None:
     there = [f for f in ((own,) if own else FIELDS) if study.has_gold(f, "passage")]
     there = there or [f for f in FIELDS if study.has_gold(f, "passage")]
     if not there:
-        if study.option("qrels") == "gold":
+        if study.option("qrels") != "both":
             raise BadInput(f"no passage of '{study.dataset}' has a gold label of {own or ', '.join(FIELDS)}")
         study.note("no gold qrels: the judge's alone")
         return None
@@ -126,6 +130,25 @@ def _gold(study: Study, own: str | None) -> pd.DataFrame | None:
     label = passages["passage_id"].map(study.gold(there[0], "passage"))
     study.note(f"gold qrels: '{there[0]}', {int(label.notna().sum())} of {len(label)} passages")
     return _graded(passages.assign(label=label), _grades(there[0], label))
+
+
+def _people(study: Study, word: str, task: str | None, own: str | None) -> pd.DataFrame:
+    """The same by the labels of a reference. Raises BadInput when it has no grades of passages of this data set."""
+    from judge.labels.held import Held
+
+    held = Held(study.store, word)
+    passages = study.passages()
+    for name in (task,) if task else TASKS:
+        loaded = study.loaded(name)
+        fields = [own] if own else [f for f in FIELDS if f in loaded.fields]
+        for field in fields:
+            label = passages["passage_id"].map(dict(held.labels(field, loaded.name)))
+            if label.notna().any():
+                study.note(f"{word} qrels: '{field}', {int(label.notna().sum())} of {len(label)} passages")
+                return _graded(passages.assign(label=label), _grades(field, label))
+    raise BadInput(
+        f"--reference {word}: no such label of a passage of '{study.dataset}' has grades ({own or ', '.join(FIELDS)})"
+    )
 
 
 def _judged(study: Study, task: str, own: str | None) -> pd.DataFrame:
@@ -163,7 +186,7 @@ def _graded(table: pd.DataFrame, grades: dict[str, int]) -> pd.DataFrame:
 PAPER = Paper(
     name="retrieval",
     contenders=lambda study: list(dict.fromkeys(name for name, _ in study.rankings())),
-    title="Retrieval: every ranking by gold qrels and by a judge's, and whether both order the systems alike",
+    title="Retrieval: every ranking by people's qrels and by a judge's, and whether both order the systems alike",
     read=read,
     parts=(
         Part("rankings", (), "NDCG, MRR, precision, recall and F1 at k of each ranking"),
@@ -171,7 +194,13 @@ PAPER = Paper(
     ),
     options=(
         Option("k", "10", "Depths, as 5,10."),
-        Option("qrels", "both", "Whose grades: gold, the judge's, or both.", ("gold", "judge", "both")),
+        Option(
+            "qrels",
+            "both",
+            "Whose grades: the reference's (gold, unless --reference says), the judge's, or both.",
+            ("reference", "gold", "judge", "both"),
+        ),
+        Option("reference", GOLD, f"Whose labels are people's qrels: {HELP}.", other_names=("correct-by",)),
         Option("task", "", "The judge's task, when several with grades have runs."),
         Option("field", "", "The field with the grades, when there are several."),
         Option("relevant-from", "1", "The grade from which a passage is relevant, for all but NDCG."),

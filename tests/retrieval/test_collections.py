@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.errors import UsageError
+from judge.errors import BadInput, UsageError
 from tests.cli.helpers import Done
 from tests.formats import write_jsonl
 from tests.importers.helpers import load, write
@@ -257,3 +257,88 @@ def test_four_systems_are_too_few_for_an_order_and_a_wrong_name_is_told(judge: J
     assert found["tau_b[ndcg@10]"]["value"] is None
     assert "from 5 on" in str(found["tau_b[ndcg@10]"]["reason"])
     assert "no such ranking" in judge("score", "retrieval", "--ranking", "zz", code=2).err
+
+
+def test_people_s_labels_are_qrels_by_reference(judge: Judge, tmp_path: Path) -> None:
+    planted(judge, tmp_path, 5)
+    judge("run", "relevance_graded", *says(tmp_path, {0: "0", 1: "1", 2: "2", 3: "3"}))
+    from judge.store import Store
+
+    # ann and bea turn gold round (0 is 3); cal says what gold says: the majority is ann's and bea's.
+    with Store.open(tmp_path / "study.db", create=False) as store, store.transaction() as conn:
+        rows = conn.execute(
+            "SELECT unit_id, value FROM labels WHERE annotator_id = 'gold' AND field = 'relevance_0_3'"
+        ).fetchall()
+        for who in ("ann", "bea", "cal"):
+            conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, 'human', '{}')", [who])
+            conn.executemany(
+                "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, 'relevance_0_3', ?, ?)",
+                [(u, who, v if who == "cal" else str(3 - int(v))) for u, v in rows],
+            )
+    gold = scored(judge, "--k", "2")
+    cal = scored(judge, "--k", "2", "--reference", "cal")
+    assert cal["ndcg@2[cal, s1 retrieve]"]["value"] == gold["ndcg@2[gold, s1 retrieve]"]["value"]
+    assert cal["tau_b[ndcg@2]"]["value"] == pytest.approx(1.0)
+    found = scored(judge, "--k", "2", "--reference", "majority")
+    # s0 begins with two of gold's grade 3, which the majority says are 0: no gain at all.
+    assert found["ndcg@2[majority, s0 retrieve]"]["value"] == 0.0
+    # s1 begins with two of gold's grade 0: grade 3 by the majority, the ideal.
+    assert found["ndcg@2[majority, s1 retrieve]"]["value"] == pytest.approx(1.0)
+    assert float(str(found["tau_b[ndcg@2]"]["value"])) < 0
+    only = scored(judge, "--k", "2", "--reference", "majority", "--qrels", "reference")
+    assert not [name for name in only if "judge" in name or "gold" in name]
+    told = judge("score", "retrieval", "--reference", "nobody", code=2).err
+    assert "--reference nobody" in told
+    board = json.loads(
+        judge("score", "retrieval", "--k", "2", "--system", "all", "--reference", "majority", "--json").out
+    )
+    assert "ndcg@2[majority]" in {row["measure"] for row in board["rows"]}
+
+
+def test_a_short_line_of_a_run_is_no_grade(tmp_path: Path) -> None:
+    topics = write(tmp_path / "topics.tsv", "1\twho\n")
+    docs = write(tmp_path / "docs.tsv", "d1\tone\nd2\ttwo\n")
+    run = write(tmp_path / "a.run", "1 Q0 d1 1 2.0 s\n1 Q0 d2 2\n")
+    found = load("trec", topics, docs, run)
+    assert found.places == [("a.run", 2, "")]
+    assert not found.gold("relevance_grade")
+
+
+def test_a_document_that_stands_twice_with_two_texts_is_bad(tmp_path: Path) -> None:
+    queries, corpus, qrels = beir(tmp_path)
+    text = corpus.read_text("utf-8")
+    write(corpus, text + text.splitlines()[0] + "\n")
+    assert not load("beir", queries, corpus, qrels).bads
+    write(corpus, text + '{"_id": "d1", "title": "T", "text": "another"}\n')
+    found = load("beir", queries, corpus, qrels)
+    assert found.places == [("corpus.jsonl", 5, "text")]
+    assert "than in line 1" in found.bads[0].reason
+    topics = write(tmp_path / "topics.tsv", "1\twho\n")
+    docs = write(tmp_path / "docs.tsv", "d1\tone\nd1\ttwo\n")
+    assert load("trec", topics, docs, write(tmp_path / "q", "1 0 d1 1\n")).places == [("docs.tsv", 2, "text")]
+
+
+def test_files_without_lines_and_endless_lines_are_told(tmp_path: Path) -> None:
+    queries, corpus, _ = beir(tmp_path)
+    head = write(tmp_path / "h.tsv", "query-id\tcorpus-id\tscore\n")
+    assert "no lines under the header" in load("beir", queries, corpus, head).bads[0].reason
+    with pytest.raises(BadInput, match=r"empty.tsv: the file is empty"):
+        load("beir", queries, corpus, write(tmp_path / "empty.tsv", ""))
+    long = write(tmp_path / "l.tsv", f"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\t{'x' * 10_000}\t1\n")
+    [bad] = load("beir", queries, corpus, long).bads
+    assert (bad.line, len(str(bad)) < 300) == (3, True)
+
+
+def test_a_text_of_three_words_is_no_qrels(tmp_path: Path) -> None:
+    topics = write(tmp_path / "topics.tsv", "1\t0 cats 5\n")
+    docs = write(tmp_path / "docs.tsv", "d1\t0 dogs 7\n")
+    found = load("trec", topics, docs, write(tmp_path / "qrels.txt", "1 1 d1 1\n"))
+    assert not found.bads
+    assert (found.items[0].question, found.items[0].passages[0].text) == ("0 cats 5", "0 dogs 7")
+
+
+def test_the_grade_that_needs_a_word_does_not_choose_the_field(tmp_path: Path) -> None:
+    queries, corpus, _ = beir(tmp_path)
+    qrels = write(tmp_path / "m.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t-1\n")
+    [bad] = load("beir", queries, corpus, qrels).bads
+    assert "--map-label relevant:-1=LABEL" in bad.reason
