@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from annotate.tui import dialogs, panel
+from annotate.tui import intentions, panel
 from annotate.tui.dialogs import Ask, Told
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Afterwards:
     def unread(self, at: float) -> bool:
         """Whether a key came before anybody could have read what is shown."""
         since = self._screen.since_paint(at)
-        return since is None or since < dialogs.SETTLE
+        return since is None or since < intentions.SETTLE
 
     async def answer(self, field: str, value: str, at: float) -> None:
         """A label key while something is shown."""

@@ -9,12 +9,15 @@ from contextlib import suppress
 from textual import events
 from textual.app import App, SystemCommand
 from textual.command import CommandPalette
+from textual.driver import Driver
 from textual.events import Event
 from textual.screen import Screen
+from textual.worker import WorkerCancelled, WorkerFailed
 
 from annotate.desk import Desk
 from annotate.tui.colours import own_colours
 from annotate.tui.dialogs import Dialog, Finished
+from annotate.tui.escape import tell_apart
 from annotate.tui.intentions import Intention, Intentions
 from annotate.tui.keymap import COMMANDS, QUIT
 from annotate.tui.label import LabelScreen
@@ -53,6 +56,12 @@ class AnnotateApp(App[None]):
         self.typed = Intentions()
         self.labelling = LabelScreen(desk, keymap or {}, self.typed, held_ms=held_ms)
 
+    def get_driver_class(self) -> type[Driver]:
+        """Textual's, with Escape told apart from Alt."""
+        driver = super().get_driver_class()
+        tell_apart(driver)
+        return driver
+
     def get_css_variables(self) -> dict[str, str]:
         """Textual's, and ours."""
         variables = super().get_css_variables()
@@ -86,6 +95,7 @@ class AnnotateApp(App[None]):
             if valid:
                 await self._do(one)
             else:
+                self.labelling.is_held(one)
                 self._told_dropped()
             if self._exit:
                 return
@@ -97,9 +107,26 @@ class AnnotateApp(App[None]):
             await one.act()
         elif one.event is None:
             return
+        elif _is_alt(one.key) and not self.labelling.knows(one.key):
+            self._refuse("Esc or Alt and a key at once did nothing")
         elif not (isinstance(screen, (LabelScreen, Dialog, Review)) and await screen.take(one)):
+            if isinstance(screen, CommandPalette) and one.key == "enter":
+                await self._found(screen)
             await super().on_event(one.event)
             await self._delivered(screen)
+
+    def _refuse(self, why: str) -> None:
+        self.labelling.refuse(why)
+        if isinstance(self.screen, Dialog):
+            self.screen.say(why)
+
+    async def _found(self, menu: CommandPalette) -> None:
+        """Wait until the menu lists what was typed: Enter takes from the list of the letters before it otherwise."""
+        looking = [w for w in self.workers if w.node is menu and not w.is_finished]
+        if not looking:
+            return
+        with suppress(TimeoutError, WorkerFailed, WorkerCancelled):
+            await asyncio.wait_for(self.workers.wait_for_complete(looking), 2)
 
     async def _delivered(self, screen: Screen[object]) -> None:
         """Wait until Textual has done with a key: the widgets it bubbles through, and what they tell each other."""
@@ -141,6 +168,13 @@ class AnnotateApp(App[None]):
 
     def _chosen(self, command: str) -> None:
         self.typed.put(Intention(act=self.labelling.commands.by_id[command]), first=True)
+
+
+_NO_LETTER = {"left", "right", "up", "down", "home", "end", "pageup", "pagedown", "insert", "delete"}
+
+
+def _is_alt(key: str) -> bool:
+    return key.startswith("alt+") and key[4:] not in _NO_LETTER
 
 
 def run_app(

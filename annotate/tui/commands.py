@@ -244,7 +244,8 @@ class Commands:
         screen = self._screen
         found = screen.desk.neighbour(screen.unit.position, step)
         if found is None:
-            screen.say("this is the last unit" if step > 0 else "this is the first unit")
+            # A label typed ahead was meant for a unit that is not there.
+            screen.refuse("this is the last unit" if step > 0 else "this is the first unit")
         else:
             screen.show(found)
 

@@ -17,10 +17,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Markdown, Static
 
+from annotate.tui import intentions
 from annotate.tui.intentions import Intention
-
-SETTLE = 0.3
-"""Seconds after a box was painted in which a key cannot be an answer to it."""
 
 
 class Dialog(ModalScreen[None]):
@@ -36,11 +34,14 @@ class Dialog(ModalScreen[None]):
 
     def ahead(self, one: Intention) -> bool:
         """Whether it was typed before anybody could have read the box."""
-        return one.at < self._painted + SETTLE
+        return one.at < self._painted + intentions.SETTLE
 
     async def close(self) -> None:
         """Go; the screen below takes the keys from here on."""
         await self.app.pop_screen()
+
+    def say(self, text: str) -> None:
+        """Why a key did nothing, where the box has room for it."""
 
     @abstractmethod
     async def take(self, one: Intention) -> bool:
@@ -87,8 +88,7 @@ class Ask(Dialog):
         elif one.key == "enter":
             wrong = await self._done(box.value.strip())
             if wrong is not None:
-                self.query_one("#ask-wrong", Static).update(Content(wrong))
-                self.add_class("wrong")
+                self.say(wrong)
                 return True
             await self.close()
             if self._then is not None:
@@ -98,6 +98,11 @@ class Ask(Dialog):
                 self.set_focus(box)
             return False
         return True
+
+    def say(self, text: str) -> None:
+        """What is wrong."""
+        self.query_one("#ask-wrong", Static).update(Content(text))
+        self.add_class("wrong")
 
 
 class Help(Dialog):

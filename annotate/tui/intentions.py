@@ -20,8 +20,12 @@ from time import monotonic
 
 from textual import events
 
+SETTLE = 0.3
+"""Seconds after something was painted in which a key cannot be an answer to it."""
 HELD_MS = 40
 """A third identical label key within this many milliseconds of the second is a held key."""
+RELEASED = 0.25
+"""Seconds without it after which a held key has been let go; a busy machine delivers repeats unevenly."""
 
 
 @dataclass(slots=True)
@@ -88,8 +92,8 @@ class Intentions:
         self.dropped = 0
 
     def seen(self) -> None:
-        """The refusal has been painted; keys from here on are typed in its sight."""
-        self._void_until = monotonic()
+        """The refusal has been painted; from here on, and the time it takes to see it, keys are typed in its sight."""
+        self._void_until = monotonic() + SETTLE
 
 
 class Held:
@@ -102,7 +106,8 @@ class Held:
     def is_held(self, one: Intention) -> bool:
         """Whether this is the third or a later one of a run of the same key."""
         name = one.key
-        again = self._within > 0 and name == self._last and one.at - self._at <= self._within
+        within = max(self._within, RELEASED) if self._run >= 3 else self._within
+        again = self._within > 0 and name == self._last and one.at - self._at <= within
         self._run = self._run + 1 if again else 1
         self._last, self._at = name, one.at
         return self._run >= 3

@@ -11,9 +11,12 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import TypeVar
 
+from textual import events
+
 from annotate.blind import Busy
 from annotate.desk import Desk, Spent
 from annotate.events import State, Status
+from annotate.tui import intentions
 from annotate.tui.afterwards import Afterwards
 from annotate.tui.commands import Commands
 from annotate.tui.intentions import Held, Intention, Intentions
@@ -37,6 +40,8 @@ class LabelScreen(UnitScreen):
         self.typed, self._held = typed, Held(held_ms)
         self.commands, self.marking, self.afterwards = Commands(self), Marking(self), Afterwards(self)
         self._command_of = {key: name for name, keys in self.keys.items() for key in keys}
+        self._pressed = 0.0
+        """When the mouse was pressed last, monotonic."""
         self.refused: str | None = None
         """Why the last change was not stored."""
 
@@ -50,11 +55,12 @@ class LabelScreen(UnitScreen):
         """Do what a key means. False for the few that Textual knows: the menu, copying."""
         self.clock.touch()
         if self.has_class("-too-small"):
+            self.refuse("the terminal is too small to label in")
             return True
         if not one.key:
             self.say("pasted text labels nothing: + opens a note", error=True)
             return True
-        held = self._held.is_held(one)
+        held = self.is_held(one)
         found = self._label_of(one.character)
         if self.evidence is not None:
             if not await self.marking.take(one):
@@ -64,8 +70,7 @@ class LabelScreen(UnitScreen):
                     "marking goes on: Esc ends it, then a label is a label" if found else "Esc ends marking"
                 )
         elif found is not None and held:
-            self.say("a key that is held down labels nothing; press it once for each unit", error=True)
-            self.app.bell()
+            self.refuse("a key held down labels nothing")
         elif found is not None:
             await self.answer(*found, one.at)
         elif name := self._command_of.get(one.key):
@@ -76,9 +81,18 @@ class LabelScreen(UnitScreen):
             self.refuse(f"{one.character} is no key here; ? shows all keys")
         return True
 
-    def on_mouse_down(self) -> None:
+    def is_held(self, one: Intention) -> bool:
+        """Whether a key is held down; asked of every key, void ones too, since a held one goes on through them."""
+        return self._held.is_held(one)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
         """The mouse is work too."""
         self.clock.touch()
+        self._pressed = event.time
+
+    def knows(self, key: str) -> bool:
+        """Whether a key is that of a command."""
+        return key in self._command_of
 
     def _label_of(self, character: str | None) -> tuple[str, str] | None:
         if not character:
@@ -106,12 +120,14 @@ class LabelScreen(UnitScreen):
         self._clicked(go)
 
     def _clicked(self, act: Callable[[], Awaitable[None]]) -> None:
-        unit = self.unit.position
+        unit, since = self.unit.position, self.since_paint(self._pressed)
+        # A double click is one click: its second half comes before anybody has seen the next unit.
+        seen = since is not None and since >= intentions.SETTLE
 
         async def checked() -> None:
             if self.has_class("-too-small") or self.app.screen is not self:
                 return
-            if self.unit.position == unit:
+            if seen and self.unit.position == unit:
                 await act()
             else:
                 self.refuse("another unit came up before the click; nothing was done")

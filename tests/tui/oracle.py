@@ -77,7 +77,10 @@ class Oracle:
             self.at = int(text)
             return ["#", *text, "enter"]
         if name in ("left", "right"):
-            self.at = min(max(self.at + (1 if name == "right" else -1), 1), self.units)
+            following = self.at + (1 if name == "right" else -1)
+            if not 1 <= following <= self.units:
+                return []  # refused, and what is typed behind it with it
+            self.at = following
             return [name]
         return {
             "list": ["=", "enter"],

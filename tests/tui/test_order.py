@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
+from textual import events
 
+from annotate.tui.intentions import Held, Intention
 from judge.store import Store
 from tests.tui.line import Line, log, opened, settled
 from tests.tui.oracle import Oracle, plain, tokens
@@ -112,6 +114,7 @@ def test_a_key_that_is_held_down_labels_nothing_from_the_third_on(study: Path) -
     with opened(study) as line:
         line.burst(["s"] * 12)
         line.until("held down")
+        time.sleep(0.5)
         line.type(["r"], 0.1)
         assert line.quit() == 0
     assert [v for _, _, v in log(study)] == ["support", "support", "refute"]
@@ -169,3 +172,65 @@ def test_a_kill_in_a_burst_leaves_its_beginning(study: Path) -> None:
         line.burst(oracle.act("s"))
         assert line.quit() == 0
     assert plain(log(study)) == plain(oracle.log)
+
+
+ALONE = "\x1b"
+"""Escape as most terminals send it: one byte, the same that stands before a key with Alt."""
+
+
+@pytest.mark.parametrize("gap", [0.04, 0.12])
+def test_escape_is_escape_however_soon_the_next_key_follows(gap: float, study: Path) -> None:
+    with opened(study) as line:
+        line.type(["+", "n", "i", ALONE, "r", "s"], gap)
+        assert line.quit() == 0
+    assert log(study) == [("label", 1, "refute"), ("label", 2, "support")]
+
+
+@pytest.mark.parametrize("behind", ["r", "enter", "-", "backspace"])
+def test_what_could_be_escape_or_alt_does_neither_and_voids_what_is_behind_it(
+    behind: str, study: Path
+) -> None:
+    """The note was to be left or a word of it changed: neither may store it, and r may not be its text or a label."""
+    with opened(study) as line:
+        line.burst(["+", "n", "i", ALONE, behind, "s", "enter"])
+        line.until("at once did nothing")
+        time.sleep(0.5)
+        line.type([ALONE, "r"], 0.05)
+        assert line.quit() == 0
+    assert log(study) == [("label", 1, "refute")]
+
+
+def test_what_is_typed_behind_a_held_key_labels_no_other_unit(study: Path) -> None:
+    """r was for the fourth unit, which never came up, because the third s was dropped; nor goes the undo to the second."""
+    with opened(study) as line:
+        line.burst(["s", "s", "s", "r", "backspace"])
+        line.until("typed behind it did nothing")
+        time.sleep(0.5)
+        line.type(["n"], 0.1)
+        assert line.quit() == 0
+    assert log(study) == [("label", 1, "support"), ("label", 2, "support"), ("label", 3, "neutral")]
+
+
+def test_a_held_key_stays_held_until_it_is_let_go() -> None:
+    """Milliseconds of one key: a busy machine delivers the fourth repeat late, and later nobody holds it any more."""
+    held = Held(40)
+    at = [0, 33, 66, 150, 380, 640, 900]
+    found = [held.is_held(Intention(events.Key("s", "s"), at=ms / 1000)) for ms in at]
+    assert found == [False, False, True, True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "keys", [["#", "9", "9", "enter"], ["left"], ["x"]], ids=["no such unit", "none before", "no key"]
+)
+def test_a_label_typed_before_a_refusal_could_be_read_is_dropped(keys: list[str], study: Path) -> None:
+    with opened(study) as line:
+        line.type([*keys, "r"], 0.12)
+        assert line.quit() == 0
+    assert log(study) == []
+
+
+def test_the_menu_takes_what_was_typed_however_early_enter_comes(study: Path) -> None:
+    with opened(study) as line:
+        line.burst(["menu", *"skip", "enter", "s"])
+        assert line.quit() == 0
+    assert log(study) == [("skip", 1, None), ("label", 2, "support")]

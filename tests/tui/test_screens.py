@@ -111,7 +111,7 @@ async def test_the_theme_is_remembered(tmp_path: Path) -> None:
 async def test_what_is_typed_ahead_of_the_end_labels_no_skipped_unit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotate.tui.dialogs.SETTLE", 30.0)
+    monkeypatch.setattr("annotate.tui.intentions.SETTLE", 30.0)
     path = build(tmp_path / "s.db")
     batch(path, n=3)
     async with sitting(path) as pilot:
@@ -135,7 +135,7 @@ async def test_what_is_typed_ahead_of_the_end_labels_no_skipped_unit(
 async def test_what_is_typed_ahead_of_the_judge_keeps_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotate.tui.dialogs.SETTLE", 30.0)
+    monkeypatch.setattr("annotate.tui.intentions.SETTLE", 30.0)
     path = build(tmp_path / "s.db")
     judge_all(path)
     batch(path, n=3, reveal=True)
@@ -143,7 +143,8 @@ async def test_what_is_typed_ahead_of_the_judge_keeps_nothing(
         await press(pilot, "r", "r", "s", "enter")
         assert screen(pilot).unit.position == 1 and screen(pilot).phase == "judge"
         assert {layer for _, _, layer, _ in labels(path)} == {"first"}
-        monkeypatch.setattr("annotate.tui.dialogs.SETTLE", 0.0)
+        monkeypatch.setattr("annotate.tui.intentions.SETTLE", 0.0)
+        pilot.app.typed.seen()
         await press(pilot, "enter")
     assert {layer for _, _, layer, _ in labels(path)} == {"first", "revised"}
 
@@ -262,6 +263,25 @@ async def test_a_click_on_the_second_label_and_on_a_row_of_the_list(tmp_path: Pa
         await pilot.click("Rows", offset=(10, 2))
         await pilot.pause()
         assert screen(pilot).unit.position == 3
+
+
+async def test_a_double_click_labels_one_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, three(), n=3)
+    async with sitting(path) as pilot:
+        for _ in range(2):
+            await pilot.press("r", "s")
+            await pilot.pause()
+            at = text_of(pilot, "labels").split("\n")[5].index("bad")
+            monkeypatch.setattr("annotate.tui.intentions.SETTLE", 0.0)
+            await pilot.click("#labels", offset=(at, 5))
+            monkeypatch.setattr("annotate.tui.intentions.SETTLE", 30.0)
+            await pilot.click("#labels", offset=(at, 5))
+            await pilot.pause()
+            pilot.app.typed.seen()
+            monkeypatch.setattr("annotate.tui.intentions.SETTLE", 0.0)
+            pilot.app.typed.seen()
+        assert sum(f == "quality" for _, f, *_ in labels(path)) == 2
 
 
 async def test_a_changed_task_is_refused_and_the_batch_keeps_its_own_text(tmp_path: Path) -> None:
