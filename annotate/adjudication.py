@@ -1,48 +1,103 @@
-"""The queue of a lead: units of a batch on which people disagree, in a seeded order."""
+"""The queue of a lead: units of a batch on which people disagree or that nobody could label, in a seeded order.
+
+A policy of the batch decides some of them without the lead: what more than half of the people say, or, for numbers,
+the median of answers that lie within a tolerance. What it decided is in the log under the session of `policy`.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from statistics import median
+from typing import Any
 
-from annotate.desk import batch_info
+from ulid import ULID
+
+from annotate.desk import BatchInfo, batch_info
+from annotate.events import Event, Kind, fold
 from annotate.sample import shuffled
+from annotate.standing import settle
 from annotate.store import ADJUDICATED, ensure_human
+from judge.errors import UsageError
 from judge.store import Store
-from judge.store.study import dumps
+from judge.store.study import dumps, now
+
+POLICY = "policy"
+"""The person of sessions in which a policy decided."""
+
+
+@dataclass(slots=True)
+class _Unit:
+    """What people said of one unit, those left out whom a lead has stopped."""
+
+    open: int = 0
+    given_up: int = 0
+    """People who skipped it, or flagged it without an answer."""
+    answers: list[dict[str, str]] = field(default_factory=list)
+    flagged: int = 0
+
+    @property
+    def differs(self) -> bool:
+        return len({json.dumps(a, sort_keys=True) for a in self.answers}) > 1
+
+    @property
+    def stuck(self) -> bool:
+        """Whether everybody skipped or flagged it, so that only a lead can say what becomes of it."""
+        people = self.open + self.given_up + len(self.answers)
+        return people > 0 and (self.given_up == people or self.flagged == people)
+
+
+def _units(store: Store, batch: str) -> dict[str, _Unit]:
+    found: dict[str, _Unit] = {}
+    query = (
+        "SELECT a.unit_id, a.status, a.answers, a.flag FROM assignments AS a WHERE a.batch = ? AND a.role = 'sample' "
+        "AND NOT EXISTS (SELECT 1 FROM stopped AS s WHERE s.batch = a.batch AND s.annotator_id = a.annotator_id)"
+    )
+    for unit, status, answers, flag in store.conn.execute(query, [batch]):
+        one = found.setdefault(unit, _Unit())
+        one.flagged += flag is not None
+        if status == "done":
+            one.answers.append(json.loads(answers))
+        elif status == "skipped" or flag is not None:
+            one.given_up += 1
+        else:
+            one.open += 1
+    return found
+
+
+def for_the_lead(store: Store, batch: str) -> dict[str, int]:
+    """How many units wait for a lead: `differ` (people disagree), `stuck` (all skipped or flagged them)."""
+    ruled = "SELECT unit_id FROM assignments WHERE batch = ? AND role = 'adjudication' AND status <> 'open'"
+    done = {u for (u,) in store.conn.execute(ruled, [batch])}
+    waiting = [one for unit, one in _units(store, batch).items() if unit not in done]
+    return {"differ": sum(u.differs for u in waiting), "stuck": sum(u.stuck for u in waiting)}
 
 
 def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) -> int:
-    """Queue what is newly disagreed on; returns how many units of the queue `lead` may decide.
+    """Queue what is newly disagreed on or stuck; returns how many units of the queue `lead` may decide.
 
-    A unit is disagreed on when two people who finished it differ in any answer. Units that the lead
-    has labelled are counted only with `allow_own`; the session hides them otherwise.
+    A unit is disagreed on when two people who finished it differ in any answer, stuck when everybody skipped or
+    flagged it. What the batch's policy decides is decided first. Units that the lead has labelled are counted only
+    with `allow_own`; the session hides them otherwise.
     """
     info = batch_info(store, batch)
     if info.closed:
         return 1  # the desk says that it is closed
-    answers: dict[str, set[str]] = {}
-    query = "SELECT unit_id, answers FROM assignments WHERE batch = ? AND role = 'sample' AND status = 'done'"
-    for unit, text in store.conn.execute(query, [batch]):
-        answers.setdefault(unit, set()).add(json.dumps(json.loads(text), sort_keys=True))
-    differ = {unit for unit, found in answers.items() if len(found) > 1}
+    predecide(store, batch)
+    units = _units(store, batch)
+    wanted = {unit for unit, one in units.items() if one.differs or one.stuck}
+    if policy := policy_of(info):
+        ruled = {unit for unit, one in units.items() if _outcome(info, policy, one)}
+        # Under a policy a unit is the lead's only when nobody is left who could make a majority.
+        wanted = {u for u in wanted if u not in ruled and not units[u].open}
     with store.transaction() as conn:
         ensure_human(conn, [lead])
-        conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, 'adjudicated', ?)", [ADJUDICATED, "{}"])
-        key = [batch, ADJUDICATED]
-        where = "FROM assignments WHERE batch = ? AND annotator_id = ?"
-        queued = {u for (u,) in conn.execute(f"SELECT unit_id {where}", key)}
-        last = conn.execute(f"SELECT coalesce(max(position), 0) {where}", key).fetchone()[0]
-        seed = int(info.options.get("seed", 0))
-        rows = [
-            (batch, ADJUDICATED, last + i, unit)
-            for i, unit in enumerate(_in_order(conn, differ - queued, seed), 1)
-        ]
-        conn.executemany(
-            "INSERT INTO assignments (batch, annotator_id, position, unit_id, role) "
-            "VALUES (?, ?, ?, ?, 'adjudication')",
-            rows,
-        )
+        queued = _queue(conn, info, wanted)
         own = set()
         if not allow_own:
             own = {
@@ -51,7 +106,183 @@ def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) 
                     "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ?", [batch, lead]
                 )
             }
-    return len((queued | differ) - own)
+    return len((queued | wanted) - own)
+
+
+def _queue(conn: sqlite3.Connection, info: BatchInfo, wanted: set[str]) -> set[str]:
+    """Seat units for adjudication that are not yet; returns those that were."""
+    conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, 'adjudicated', ?)", [ADJUDICATED, "{}"])
+    key = [info.batch, ADJUDICATED]
+    where = "FROM assignments WHERE batch = ? AND annotator_id = ?"
+    queued = {u for (u,) in conn.execute(f"SELECT unit_id {where}", key)}
+    last = conn.execute(f"SELECT coalesce(max(position), 0) {where}", key).fetchone()[0]
+    seed = int(info.options.get("seed", 0))
+    rows = [
+        (info.batch, ADJUDICATED, last + i, unit)
+        for i, unit in enumerate(_in_order(conn, wanted - queued, seed), 1)
+    ]
+    conn.executemany(
+        "INSERT INTO assignments (batch, annotator_id, position, unit_id, role) VALUES (?, ?, ?, ?, 'adjudication')",
+        rows,
+    )
+    return queued
+
+
+def policy_of(info: BatchInfo) -> dict[str, Any]:
+    """The batch's policy: `majority` (true) and `tolerance` (field -> number); empty when everything is the lead's."""
+    return dict(info.options.get("adjudication") or {})
+
+
+def in_words(policy: Mapping[str, Any]) -> str:
+    """The policy for people."""
+    parts = ["what more than half of the people say is decided"] if policy.get("majority") else []
+    parts += [
+        f"numbers of '{name}' within {most:g} agree and their median is decided"
+        for name, most in policy.get("tolerance", {}).items()
+    ]
+    return "; ".join(parts)
+
+
+def set_policy(
+    store: Store,
+    name: str,
+    *,
+    majority: bool = False,
+    tolerance: Mapping[str, float] | None = None,
+    note: str | None = None,
+) -> None:
+    """Keep the policy of a batch; an empty one takes it away. Raises UsageError for a field without numbers."""
+    info = batch_info(store, name)
+    if info.closed:
+        raise UsageError(f"batch '{name}' was closed on {info.closed[:10]}: annotate batches reopen {name}")
+    numbers = [q.field for q in info.task.spec.questions if q.level == "interval"]
+    for wanted, most in (tolerance or {}).items():
+        if wanted not in numbers:
+            told = ", ".join(numbers) or "it has none"
+            raise UsageError(f"--tolerance {wanted}: no question of {info.task.name} with numbers ({told})")
+        if not (math.isfinite(most) and most >= 0):
+            raise UsageError(f"--tolerance {wanted}={most:g}: must be a number, 0 or more")
+    policy: dict[str, Any] = {"majority": True} if majority else {}
+    if tolerance:
+        policy["tolerance"] = dict(tolerance)
+    with store.transaction() as conn:
+        options = {k: v for k, v in info.options.items() if k != "adjudication"}
+        options |= {"adjudication": policy} if policy else {}
+        conn.execute("UPDATE batches SET options = ? WHERE batch = ?", [dumps(options), name])
+        conn.execute(
+            "INSERT INTO batch_changes (batch, what, annotator_id, detail, note, at) VALUES (?, 'policy', NULL, ?, ?, ?)",
+            [name, dumps(policy), note, now()],
+        )
+
+
+def _outcome(info: BatchInfo, policy: Mapping[str, Any], unit: _Unit) -> dict[str, str] | None:
+    """What the policy decides on a unit, None when that is the lead's: every question must have an outcome."""
+    if unit.open or not unit.differs:
+        return None
+    found = {}
+    for question in info.task.spec.questions:
+        said = [a[question.field] for a in unit.answers if question.field in a]
+        value = _one(said, policy.get("tolerance", {}).get(question.field), bool(policy.get("majority")))
+        if value is None:
+            return None
+        found[question.field] = value
+    return found
+
+
+def _one(said: Sequence[str], tolerance: float | None, majority: bool) -> str | None:
+    if not said:
+        return None
+    value, count = Counter(said).most_common(1)[0]
+    if count == len(said) or (majority and 2 * count > len(said)):
+        return value
+    if tolerance is not None:
+        from judge.labels.values import number  # numpy comes with it, which few tasks need
+
+        numbers = [float(s) for s in said]
+        # A step of 0.1 is no sum of bits: what a person would call equal to the tolerance is within it.
+        if max(numbers) - min(numbers) <= tolerance + 1e-9:
+            return number(repr(median(numbers)))
+    return None
+
+
+def predecide(store: Store, batch: str) -> int:
+    """Decide what the policy decides, and take back what it decided and no longer does; returns how many stand.
+
+    A unit on which a lead has said anything is left as it is.
+    """
+    info = batch_info(store, batch)
+    policy = policy_of(info)
+    units = _units(store, batch)
+    with store.transaction() as conn:
+        ruled = {u: o for u, one in units.items() if policy and (o := _outcome(info, policy, one))}
+        before = _decided_by_policy(conn, batch)
+        if not ruled and not before:
+            return 0
+        leads = _decided_by_lead(conn, batch)
+        wanted = {u: o for u, o in ruled.items() if u not in leads}
+        _queue(conn, info, set(wanted))
+        seats = "SELECT unit_id, position, answers FROM assignments WHERE batch = ? AND annotator_id = ?"
+        session = ""
+        for unit, position, text in conn.execute(seats, [batch, ADJUDICATED]).fetchall():
+            stands, outcome = json.loads(text), wanted.get(unit, {})
+            if unit in leads or (unit not in before and not outcome) or stands == outcome:
+                continue
+            session = session or _session(conn, batch)
+            _say(conn, info, session, (unit, position), outcome)
+    return len(wanted)
+
+
+def _decided_by_policy(conn: sqlite3.Connection, batch: str) -> set[str]:
+    return _by(conn, batch, "=")
+
+
+def _decided_by_lead(conn: sqlite3.Connection, batch: str) -> set[str]:
+    return _by(conn, batch, "<>")
+
+
+def _by(conn: sqlite3.Connection, batch: str, sign: str) -> set[str]:
+    query = (
+        "SELECT DISTINCT a.unit_id FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
+        "ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position "
+        f"WHERE e.batch = ? AND e.annotator_id = ? AND s.person {sign} ?"
+    )
+    return {u for (u,) in conn.execute(query, [batch, ADJUDICATED, POLICY])}
+
+
+def _session(conn: sqlite3.Connection, batch: str) -> str:
+    session = str(ULID())
+    conn.execute(
+        "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [session, batch, ADJUDICATED, POLICY, f"{version('adjudge')} policy", now(), now()],
+    )
+    return session
+
+
+def _say(
+    conn: sqlite3.Connection, info: BatchInfo, session: str, seat: tuple[str, int], outcome: Mapping[str, str]
+) -> None:
+    """Append what the policy decides now, with what it decided before undone, and write what follows."""
+    unit, position = seat
+    query = (
+        "SELECT event_id, kind, field, value, reason, undoes, active_ms, idle_ms FROM events "
+        "WHERE batch = ? AND annotator_id = ? AND position = ? ORDER BY seq"
+    )
+    events = [Event(*row) for row in conn.execute(query, [info.batch, ADJUDICATED, position])]
+    undone = {e.undoes for e in events}
+    new = [
+        Event(str(ULID()), Kind.UNDO, None, None, None, e.event_id)
+        for e in reversed(events)
+        if e.kind == Kind.LABEL and e.event_id not in undone
+    ]
+    new += [Event(str(ULID()), Kind.LABEL, name, value, None, None) for name, value in outcome.items()]
+    for e in new:
+        conn.execute(
+            "INSERT INTO events (event_id, batch, annotator_id, position, kind, field, value, undoes, session_id, at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [e.event_id, info.batch, ADJUDICATED, position, str(e.kind), e.field, e.value, e.undoes, session, now()],
+        )  # fmt: skip
+    place = (info.batch, ADJUDICATED, position)
+    settle(conn, info.task, place, "adjudication", (unit, 0), fold([*events, *new]))
 
 
 def _in_order(conn: sqlite3.Connection, units: set[str], seed: int) -> list[str]:

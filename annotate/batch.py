@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from annotate import exposure
 from annotate._blind_sql import PARTS
-from annotate.desk import BatchInfo, batch_info
 from annotate.sample import Candidate, Drawn, assign, draw, draw_questions, draw_queue, sequence, shuffled
 from annotate.store import ensure_human
 from judge.errors import BadInput, UsageError
@@ -80,8 +79,7 @@ def new_batch(store: Store, task: Task, plan: Plan) -> Made:
             raise UsageError(f"there is a batch '{plan.name}' already; take another name")
         keep_task(conn, task)
         ensure_human(conn, people)
-        candidates = _candidates(store, task, plan, run)
-        made.frame = len(candidates)
+        candidates = eligible(store, task, plan, run)
         known = _known(store, task, {c.unit_id for c in candidates}, plan)
         training = shuffled(known, plan.seed, "training")[: plan.training]
         if len(training) < plan.training:
@@ -97,7 +95,10 @@ def new_batch(store: Store, task: Task, plan: Plan) -> Made:
                 f"--attention: {attention_n} units with a gold label are needed, {len(attention)} are left"
             )
         apart = {*training, *attention}
-        drawn = _draw([c for c in candidates if c.unit_id not in apart], plan)
+        # A check unit cannot be drawn, so it is no part of what the sample stands for: weights add up to the frame.
+        candidates = [c for c in candidates if c.unit_id not in apart]
+        made.frame = len(candidates)
+        drawn = redraw(candidates, plan)
         conn.execute(
             "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, NULL, ?, NULL, 'kept')",
             [
@@ -141,29 +142,36 @@ def new_batch(store: Store, task: Task, plan: Plan) -> Made:
                 [(plan.name, person, i, p.unit_id, p.role, p.repeat) for i, p in enumerate(places, 1)],
             )
             made.positions[person] = len(places)
-        _exposed(store, task, plan, people, made)
+        units = {
+            person: [u for block in shares[person] for u in block] + list(attention) for person in people
+        }
+        made.notes += check_exposed(store, task, plan.name, units, allow=plan.allow_exposed)
     made.units, made.training, made.attention = len(drawn), len(training), len(attention)
     made.questions = len({d.question_id for d in drawn})
-    made.strata = _strata(drawn, candidates)
+    made.strata = strata_of(drawn, candidates)
     return made
 
 
-def _exposed(store: Store, task: Task, plan: Plan, people: Sequence[str], made: Made) -> None:
-    """Refuse people who know, or will know, the answers of their units from elsewhere; warn of the rest."""
-    found = []
-    for person in people:
-        query = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'training'"
-        units = [u for (u,) in store.conn.execute(query, [plan.name, person])]
-        found += exposure.against(store, task, person, units, plan.name)
+def check_exposed(
+    store: Store, task: Task, batch: str, units: Mapping[str, Sequence[str]], *, allow: bool
+) -> list[str]:
+    """What to tell of people who have seen something of the units they get (person -> units) elsewhere.
+
+    Raises UsageError where they know, or will know, the answers, unless that is allowed.
+    """
+    found = [
+        one for person, own in units.items() for one in exposure.against(store, task, person, own, batch)
+    ]
     refused = exposure.refusal(found)
-    if refused and not plan.allow_exposed:
+    if refused and not allow:
         raise UsageError(refused)
-    made.notes += [refused] if refused else []
-    made.notes += exposure.warnings(found)
+    notes = [refused] if refused else []
+    notes += exposure.warnings(found)
     if unknown := exposure.unknown_batches(store.conn):
-        made.notes.append(
+        notes.append(
             f"what people saw in {', '.join(unknown)} is not known: drawn before exposures were kept"
         )
+    return notes
 
 
 def _check(plan: Plan, people: Sequence[str], overlap: int) -> None:
@@ -209,10 +217,16 @@ def _run(store: Store, task: Task, plan: Plan) -> str | None:
     return str(row[0])
 
 
-def _candidates(store: Store, task: Task, plan: Plan, run: str | None) -> list[Candidate]:
-    """Every unit with all inputs that no batch on the same questions holds yet, in study order."""
+def eligible(store: Store, task: Task, plan: Plan, run: str | None, of: str | None = None) -> list[Candidate]:
+    """Every unit with all inputs that no batch on the same questions holds yet, in study order.
+
+    With the name of a batch that is there: as when that one was drawn, whatever came after it.
+    """
     fields = {q.field for q in task.spec.questions}
-    rows = store.conn.execute("SELECT batch, task FROM batches").fetchall()
+    before = "" if of is None else " WHERE rowid < (SELECT rowid FROM batches WHERE batch = ?)"
+    rows = store.conn.execute(
+        f"SELECT batch, task FROM batches{before}", [] if of is None else [of]
+    ).fetchall()
     taken = [b for b, name in rows if fields & {q.field for q in stored_task(store, name).spec.questions}]
     examples = [e.item_id for e in task.spec.examples if e.item_id]
     usable = " AND ".join(f"coalesce({column(task, n)}, '') <> ''" for n in task.required_inputs)
@@ -260,7 +274,8 @@ def _bin(confidence: float | None) -> str:
     return next(name for limit, name in BINS if confidence < limit)
 
 
-def _draw(candidates: Sequence[Candidate], plan: Plan) -> list[Drawn]:
+def redraw(candidates: Sequence[Candidate], plan: Plan) -> list[Drawn]:
+    """The sample that the plan draws of these candidates: a larger `n` with the same seed holds the smaller sample."""
     if plan.queue:
         if not any(c.confidence is not None for c in candidates):
             raise UsageError(
@@ -284,7 +299,8 @@ def _known(store: Store, task: Task, units: set[str], plan: Plan) -> list[str]:
     return sorted(kept)
 
 
-def _strata(drawn: Sequence[Drawn], candidates: Sequence[Candidate]) -> dict[str, dict[str, Json]]:
+def strata_of(drawn: Sequence[Drawn], candidates: Sequence[Candidate]) -> dict[str, dict[str, Json]]:
+    """By stratum: how many units its frame holds, how many were drawn, for how many each stands."""
     out: dict[str, dict[str, Json]] = {}
     for c in candidates:
         out.setdefault(c.stratum, {"frame": 0, "drawn": 0, "weight": None})["frame"] += 1
@@ -292,13 +308,3 @@ def _strata(drawn: Sequence[Drawn], candidates: Sequence[Candidate]) -> dict[str
         out[d.stratum]["drawn"] += 1
         out[d.stratum]["weight"] = None if d.weight is None else round(d.weight, 4)
     return dict(sorted(out.items()))
-
-
-def close_batch(store: Store, name: str) -> BatchInfo:
-    """Close a batch: no event is taken any more. Raises UsageError when it is closed already."""
-    info = batch_info(store, name)
-    if info.closed:
-        raise UsageError(f"batch '{name}' was closed on {info.closed[:10]}")
-    with store.transaction() as conn:
-        conn.execute("UPDATE batches SET closed = ? WHERE batch = ?", [now(), name])
-    return info

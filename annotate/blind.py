@@ -180,6 +180,8 @@ def _authorizer(inside: set[str], public: set[str], texts: str, inputs: set[str]
                 return null if hidden else ok
             if source == "events_closed":
                 return ok if a in ("batches", "events") and b in ("closed", "batch") else deny
+            if source == "events_stopped":
+                return ok if a in ("stopped", "events") and b in ("batch", "annotator_id") else deny
             return deny
         if action in _WRITES and source is None:
             return ok if a in public else deny
@@ -314,9 +316,12 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         conn.create_function("adjudge_rank", 1, bodies.rank, deterministic=True)
         view(
             "my_sources",
-            f"SELECT a.position, {rank} AS number, o.answers, o.note, o.flag, o.spans FROM main.assignments AS a "
+            f"SELECT a.position, {rank} AS number, CASE o.status WHEN 'done' THEN o.answers ELSE '{{}}' END AS answers, "
+            "CASE o.status WHEN 'skipped' THEN 'skipped' || coalesce(': ' || o.note, '') ELSE o.note END AS note, "
+            "o.flag, o.spans FROM main.assignments AS a "
             f"JOIN main.assignments AS o ON o.batch = a.batch AND o.unit_id = a.unit_id "
-            f"WHERE {mine} AND o.role = 'sample' AND o.status = 'done'",
+            f"WHERE {mine} AND o.role = 'sample' AND (o.status <> 'open' OR o.flag IS NOT NULL) AND NOT EXISTS "
+            "(SELECT 1 FROM main.stopped AS s WHERE s.batch = o.batch AND s.annotator_id = o.annotator_id)",
         )
         public.add("my_sources")
     return inside, public, texts

@@ -19,6 +19,7 @@ from ulid import ULID
 from annotate.blind import Blind, Seat
 from annotate.events import FIRST_LAYER, STANDING, UNDOABLE, Kind, State, Status, label_rows, standing
 from annotate.queue import BatchInfo, Queue, batch_info
+from annotate.standing import is_stopped
 from annotate.store import ADJUDICATED, ensure_human
 from annotate.unit import Line, Part, Passage, Sheet, Spent
 from judge.errors import StudyError, UsageError
@@ -48,8 +49,9 @@ class Desk(Queue):
         adjudicate: bool = False,
         allow_own: bool = False,
         busy_ms: int | None = None,
+        returning: bool = False,
     ) -> Desk:
-        """Sit down; `busy_ms` is how long a commit waits for another program before it raises Busy. Raises UsageError for a batch or person that is not there, StudyError when the
+        """Sit down, for a pack that comes back (`returning`) also as somebody whose units were handed over; `busy_ms` is how long a commit waits for another program before it raises Busy. Raises UsageError for a batch or person that is not there, StudyError when the
         batch is closed or the same seat is taken by another terminal."""
         info = batch_info(store, batch)
         if info.closed:
@@ -61,7 +63,7 @@ class Desk(Queue):
             with store.transaction() as conn:
                 ensure_human(conn, [person])
         else:
-            _check_assigned(store, batch, person)
+            _check_assigned(store, batch, person, returning)
         lock = store.run_lock(f"annotate {batch} {annotator}")
         try:
             lock.__enter__()
@@ -272,11 +274,17 @@ class Desk(Queue):
         return state
 
 
-def _check_assigned(store: Store, batch: str, person: str) -> None:
+def _check_assigned(store: Store, batch: str, person: str, returning: bool) -> None:
     query = "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication'"
     names = sorted(r[0] for r in store.conn.execute(query, [batch]))
-    if person not in names:
+    gone = "SELECT count(*) FROM handed_over WHERE batch = ? AND annotator_id = ?"
+    if person not in names and (n := store.conn.execute(gone, [batch, person]).fetchone()[0]):
+        if not returning:
+            raise UsageError(f"batch '{batch}': all {n} units of {person} were handed over to others")
+    elif person not in names:
         raise UsageError(f"batch '{batch}' is not for '{person}'; its annotators are: {', '.join(names)}")
+    if why := is_stopped(store.conn, batch, person):
+        raise StudyError(f"batch '{batch}': {person} was stopped ({why}); what was done before is kept")
 
 
 def end_session(path: Path, session: str) -> None:

@@ -40,6 +40,8 @@ class Status(StrEnum):
 
 
 FIRST_LAYER = (Kind.LABEL, Kind.SKIP)
+STOPPED = "stopped"
+"""The layer of labels of somebody whom a lead has stopped in the batch: no number uses them."""
 BLIND, ASSISTED, UNDECLARED = "blind", "assisted", "undeclared"
 """Reasons of label events made elsewhere: whether suggestions were in sight. The last two are layers too."""
 UNDOABLE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.KEEP, Kind.REVISE)

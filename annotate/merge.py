@@ -38,6 +38,8 @@ class Merged:
     annotator: str
     events: int = 0
     units: int = 0
+    back: int = 0
+    """Units that had been handed over to others, and come back labelled: one label more on each."""
     conflicts: list[str] = field(default_factory=list)
 
 
@@ -55,11 +57,13 @@ def merge(store: Store, path: Path) -> Merged:
         theirs, ours = batch_info(packed, batch), batch_info(store, batch)
         if theirs.task.sha256 != ours.task.sha256:
             raise BadInput(f"packed with another text of task {theirs.task.name}", path=str(path))
-        _check_positions(packed.conn, store.conn, batch, person, path)
+        back = _check_positions(packed.conn, store.conn, batch, person, path)
         there, here = rows_of(packed.conn, batch, person), rows_of(store.conn, batch, person)
         check_rows(packed.conn, ours.task, batch, person, there, here, path)
         done = Merged(batch, person)
-        with Desk.open(store, batch, person):
+        with Desk.open(store, batch, person, returning=True):
+            with store.transaction() as conn:
+                done.back = _give_back(conn, batch, person, back)
             edited = _edited(packed, theirs, store, ours, person)
             with store.transaction() as conn:
                 refused = _refused(conn, packed.conn, (batch, person, path), there, here, edited, done)
@@ -98,21 +102,41 @@ def _settle(conn: sqlite3.Connection, task: Task, batch: str, person: str, posit
 
 def _check_positions(
     packed: sqlite3.Connection, ours: sqlite3.Connection, batch: str, person: str, path: Path
-) -> None:
+) -> list[int]:
+    """Raises BadInput unless the pack's units are the person's; returns those handed over since that it has events of."""
     query = "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication'"
     theirs, here = set(packed.execute(query, [batch, person])), set(ours.execute(query, [batch, person]))
     placed = {p for (p,) in packed.execute("SELECT DISTINCT position FROM events WHERE batch = ?", [batch])}
-    # An import may have given the person more units since.
-    if not theirs or not theirs <= here or not placed <= {p for p, _ in theirs}:
+    gone = set(ours.execute(_GONE, [batch, person]))
+    # An import may have given the person more units since, a lead may have taken some.
+    if not theirs or not theirs <= here | gone or not placed <= {p for p, _ in theirs}:
         raise BadInput(f"packed from another batch called '{batch}': its units differ", path=str(path))
+    return sorted(placed & {position for position, _ in gone - here})
+
+
+_GONE = "SELECT position, unit_id FROM handed_over WHERE batch = ? AND annotator_id = ?"
+
+
+def _give_back(conn: sqlite3.Connection, batch: str, person: str, positions: Sequence[int]) -> int:
+    """Seat the person again where somebody else was seated since, because the labels were made all the same."""
+    for position in positions:
+        conn.execute(
+            "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) "
+            "SELECT batch, annotator_id, position, unit_id, role, repeat FROM handed_over "
+            "WHERE batch = ? AND annotator_id = ? AND position = ?",
+            [batch, person, position],
+        )
+    return len(positions)
 
 
 def _edited(packed: Store, theirs: BatchInfo, store: Store, ours: BatchInfo, person: str) -> set[str]:
     """Units whose text in the file is not that of the study."""
+    # What was handed over and not labelled there is none of this person's units here.
+    ids = set(Units(packed, theirs, person).ids) & set(Units(store, ours, person).ids)
     sides = []
     for side, info in ((packed, theirs), (store, ours)):
         with Units(side, info, person).reader() as inputs:
-            sides.append({unit: text_sha(inputs(unit)) for unit in Units(packed, theirs, person).ids})
+            sides.append({unit: text_sha(inputs(unit)) for unit in sorted(ids)})
     return {unit for unit, sha in sides[0].items() if sides[1][unit] != sha}
 
 

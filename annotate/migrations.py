@@ -9,6 +9,9 @@ label_studio_projects, _tasks, _annotations   where a batch was pushed, and what
 event_sources which record of another program an event came from, so that it can be retracted with it
 quarantine    incoming labels that did not prove themselves, with the reason; no number reads it
 exposures     what a person was shown of a unit, append-only, over all batches, packs, pushes and imports
+batch_changes what a lead did to a batch in flight, append-only
+handed_over   seats in queues that were taken from somebody, so that a pack made before can still come back
+stopped       people whose labels in a batch count no more, with the reason
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from typing import Any
 from judge.errors import StudyError
 from judge.migrations import applied, perform
 
-NAMES = ("m001_batches", "m002_exchange", "m003_label_studio", "m004_shown", "m005_intake")
+NAMES = ("m001_batches", "m002_exchange", "m003_label_studio", "m004_shown", "m005_intake", "m006_leads")
 SET = "annotate"
 
 
@@ -51,6 +54,10 @@ def _m004_shown(db: Any) -> None:
 
 def _m005_intake(db: Any) -> None:
     _execute(db, _INTAKE)
+
+
+def _m006_leads(db: Any) -> None:
+    _execute(db, _LEADS)
 
 
 def _execute(db: Any, statements: str) -> None:
@@ -277,4 +284,46 @@ CREATE UNIQUE INDEX idx_exposures ON exposures(person, unit_id, what, field, bat
 CREATE TRIGGER exposures_keep BEFORE UPDATE ON exposures BEGIN SELECT RAISE(ABORT, 'exposures are append-only'); END
 
 CREATE TRIGGER exposures_stay BEFORE DELETE ON exposures BEGIN SELECT RAISE(ABORT, 'exposures are append-only'); END
+"""
+
+_LEADS = """
+CREATE TABLE batch_changes (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    batch TEXT NOT NULL REFERENCES batches(batch),
+    what TEXT NOT NULL CHECK (what IN ('add', 'hand over', 'extend', 'close', 'reopen', 'stop', 'resume', 'policy')),
+    annotator_id TEXT,
+    detail TEXT NOT NULL CHECK (json_valid(detail)),
+    note TEXT,
+    at TEXT NOT NULL
+)
+
+CREATE TRIGGER batch_changes_keep BEFORE UPDATE ON batch_changes
+    BEGIN SELECT RAISE(ABORT, 'changes of batches are append-only'); END
+
+CREATE TRIGGER batch_changes_stay BEFORE DELETE ON batch_changes
+    BEGIN SELECT RAISE(ABORT, 'changes of batches are append-only'); END
+
+CREATE TABLE handed_over (
+    batch TEXT NOT NULL REFERENCES batches(batch),
+    annotator_id TEXT NOT NULL REFERENCES annotators(annotator_id),
+    position INTEGER NOT NULL,
+    unit_id TEXT NOT NULL REFERENCES units(unit_id),
+    role TEXT NOT NULL,
+    repeat INTEGER NOT NULL,
+    taken_by TEXT,
+    at TEXT NOT NULL,
+    PRIMARY KEY (batch, annotator_id, position)
+) WITHOUT ROWID
+
+CREATE TABLE stopped (
+    batch TEXT NOT NULL REFERENCES batches(batch),
+    annotator_id TEXT NOT NULL REFERENCES annotators(annotator_id),
+    why TEXT NOT NULL,
+    at TEXT NOT NULL,
+    PRIMARY KEY (batch, annotator_id)
+) WITHOUT ROWID
+
+CREATE TRIGGER events_stopped BEFORE INSERT ON events
+    WHEN EXISTS (SELECT 1 FROM stopped WHERE batch = NEW.batch AND annotator_id = NEW.annotator_id)
+    BEGIN SELECT RAISE(ABORT, 'the lead has stopped your work in this batch: what you did before is kept'); END
 """

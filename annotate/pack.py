@@ -15,6 +15,7 @@ from annotate import exposure
 from annotate._pack_units import copy_units
 from annotate.desk import BatchInfo, Desk, batch_info
 from annotate.events import Kind
+from annotate.standing import is_stopped
 from annotate.store import open_study
 from judge.errors import UsageError
 from judge.store import Store
@@ -38,6 +39,10 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
     ).fetchall()
     if not rows:
         raise UsageError(f"batch '{batch}' has no units for '{person}'")
+    if why := is_stopped(store.conn, batch, person):
+        raise UsageError(
+            f"batch '{batch}': {person} was stopped ({why}); nothing labelled in a pack could come back"
+        )
     if path.exists():
         raise UsageError(f"{path}: exists already; take another name")
     # A file that is only half there would be taken for a packed study, so it gets its name at the end.

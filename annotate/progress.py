@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from annotate.adjudication import for_the_lead, policy_of
+from annotate.adjudication import in_words as policy_in_words
 from annotate.desk import BatchInfo, batch_info
 from annotate.pace import in_words, paces
+from annotate.standing import is_stopped
 from judge.stats import Ratings, measures
 from judge.store import Store, label_rows
 from judge.store.listing import dicts
@@ -46,7 +49,10 @@ def show_batch(store: Store, name: str) -> dict[str, Json]:
         "too_fast": [
             in_words(who, pace) for who, pace in sorted(paces(store, name).items()) if pace.too_fast
         ],
-        "adjudication": _adjudication(store, name),
+        "adjudication": _adjudication(store, name) | {"policy": policy_in_words(policy_of(info))},
+        "for_the_lead": for_the_lead(store, name),
+        "flags": list(dicts(store.conn, _FLAGS, [name])),
+        "changes": changes(store, name),
         "measures": [_wordless(m) for m in agreement(store, info)],
     }
 
@@ -55,6 +61,18 @@ _STRATA = """
     SELECT stratum, count(*) AS units, min(weight) AS weight_low, max(weight) AS weight_high
     FROM batch_units WHERE batch = ? AND role = 'sample' GROUP BY stratum ORDER BY stratum
 """
+
+
+_FLAGS = """
+    SELECT unit_id AS unit, annotator_id AS annotator, flag, note, status FROM assignments
+    WHERE batch = ? AND flag IS NOT NULL AND role <> 'adjudication' ORDER BY updated, unit_id, annotator_id
+"""
+
+
+def changes(store: Store, name: str) -> list[dict[str, Json]]:
+    """What leads did to the batch since it was drawn, oldest first."""
+    query = "SELECT what, annotator_id AS annotator, detail, note, at FROM batch_changes WHERE batch = ? ORDER BY seq"
+    return [{**row, "detail": json.loads(row["detail"])} for row in dicts(store.conn, query, [name])]
 
 
 def _wordless(measure: Measure) -> dict[str, Json]:
@@ -82,14 +100,6 @@ def _person(store: Store, info: BatchInfo, who: str) -> dict[str, Json]:
         key,
     ).fetchone()
     total, done, skipped, left, flagged, noted, active, idle, done_ms, updated = row
-    times = [
-        r[0]
-        for r in store.conn.execute(
-            "SELECT active_ms FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done' "
-            "AND active_ms > 0 ORDER BY 1",
-            key,
-        )
-    ]
     times = [
         r[0]
         for r in store.conn.execute(
@@ -130,6 +140,7 @@ def _person(store: Store, info: BatchInfo, who: str) -> dict[str, Json]:
         "timed": pace_of.timed if pace_of else 0,
         "second_layer_open": _second_open(store, info, who),
         "last_event": updated,
+        "stopped": is_stopped(store.conn, info.batch, who),
     }
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from annotate.events import STANDING, LabelRow, State, label_rows, standing
+from annotate.events import STANDING, STOPPED, LabelRow, State, label_rows, standing
 from judge.prompts.load import Task
 from judge.store.label_rows import FIRST, add, clear
 from judge.store.study import now
 from judge.types import GOLD
 
-KEPT = ("sample", "repeat")
+KEPT = ("sample", "repeat", "adjudication")
 """Roles whose answers are labels of the study; training and attention units are checks."""
 
 
@@ -27,6 +27,9 @@ def settle(
     state: State,
 ) -> None:
     """Write how `seat` (batch, annotator, position) stands on `unit` (id, repeat)."""
+    stopped = is_stopped(conn, seat[0], seat[1])
+    if stopped:
+        state.layers = dict.fromkeys(state.answers, STOPPED) | state.layers
     columns = ", ".join(f"{c} = ?" for c in STANDING if c != "locked")
     values = dict(
         zip(STANDING, [*standing(state, [q.field for q in task.spec.questions]), now()], strict=True)
@@ -39,12 +42,19 @@ def settle(
     if role not in KEPT:
         return
     clear(conn, seat[1], *unit, task.fields)
-    rows = label_rows(state, task)
+    rows = [r for r in label_rows(state, task) if not (stopped and r.layer == "revised")]
     rows += _from_gold(conn, task, unit[0], rows)
     add(
         conn,
         [(unit[0], r.field, seat[1], r.layer, unit[1], r.value, r.rationale, r.derived_from) for r in rows],
     )
+
+
+def is_stopped(conn: sqlite3.Connection, batch: str, person: str) -> str | None:
+    """Why a lead has stopped the person in this batch; None when nobody has."""
+    query = "SELECT why FROM stopped WHERE batch = ? AND annotator_id = ?"
+    found = conn.execute(query, [batch, person]).fetchone()
+    return None if found is None else str(found[0])
 
 
 def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[LabelRow]) -> list[LabelRow]:

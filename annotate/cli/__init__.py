@@ -9,7 +9,7 @@ from annotate.cli.annotators import annotators
 from annotate.cli.exporting import export, formats
 from annotate.cli.importing import import_
 from annotate.cli.label_studio import pull, push
-from annotate.cli.packing import batches
+from annotate.cli.leading import batches
 from annotate.cli.plan import plan
 from annotate.cli.quarantine import quarantine
 from annotate.cli.report import report

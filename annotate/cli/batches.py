@@ -201,6 +201,8 @@ def show(name: str, db: Path, as_json: bool) -> int:
             print(
                 visible(f"{p['annotator']}: keep or revise is missing for {p['second_layer_open']:,} units")
             )
+        if p["stopped"]:
+            print(visible(f"{p['annotator']}: stopped ({p['stopped']}); no number uses these labels"))
     for told in document["too_fast"]:
         print(visible(told))
     print()
@@ -213,6 +215,9 @@ def show(name: str, db: Path, as_json: bool) -> int:
     adjudication = document["adjudication"]
     if adjudication["units"]:
         print(f"\nadjudicated: {adjudication['decided']} of {adjudication['units']}")
+    if adjudication["policy"]:
+        print(visible(f"policy: {adjudication['policy']}"))
+    _for_the_lead(document)
     if document["measures"]:
         print("\nAgreement so far (blind labels)")
         cells = [
@@ -228,6 +233,19 @@ def show(name: str, db: Path, as_json: bool) -> int:
         ]
         print(table(["field", "measure", "who", "value", "units", "why not"], cells))
     return Exit.DONE
+
+
+def _for_the_lead(document: dict[str, Any]) -> None:
+    waiting = document["for_the_lead"]
+    told = [f"people differ on {waiting['differ']} units"] if waiting["differ"] else []
+    told += [f"all skipped or flagged {waiting['stuck']} units"] if waiting["stuck"] else []
+    if told:
+        print(
+            visible(f"\nfor the lead: {', '.join(told)}: annotate adjudicate {document['batch']} --as NAME")
+        )
+    for flag in document["flags"]:
+        more = f" ({flag['note']})" if flag["note"] else ""
+        print(visible(f"flag of {flag['annotator']} on {flag['unit']}: {flag['flag']}{more}"))
 
 
 def _part(person: dict[str, Any], right: str, of: str) -> str:
@@ -271,7 +289,7 @@ def guidelines(name: str, db: Path) -> int:
 @db_option
 def close(name: str, db: Path) -> int:
     """Close a batch: nobody can label in it any more."""
-    from annotate.batch import close_batch
+    from annotate.lead import close_batch
     from annotate.store import open_study
 
     with open_study(db) as store:

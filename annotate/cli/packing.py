@@ -51,6 +51,10 @@ def merge(path: Path, db: Path, as_json: bool) -> int:
     if as_json:
         emit_json("batch-merge", {name: getattr(done, name) for name in done.__slots__})
     note(f"batch '{done.batch}': {done.events} new events of {done.annotator}, {done.units} units done")
+    if done.back:
+        note(
+            f"{done.back} units that had been handed over since came back labelled: they have one label more"
+        )
     for conflict in done.conflicts:
         note(f"not merged, waits in the quarantine: {conflict}")
     return Exit.ERROR if done.conflicts else Exit.DONE

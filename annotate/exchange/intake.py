@@ -24,6 +24,7 @@ from annotate.exchange.log import BatchLog
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
 from annotate.exchange.taken import Intake, Retracted, Taken, check_person, conflict, ensure_person, kind_of
+from annotate.standing import is_stopped
 from judge.errors import BadInput, StudyError, UsageError
 from judge.prompts.load import Task
 from judge.store import Store, label_rows
@@ -129,11 +130,14 @@ class People:
             self._known = {who for (who,) in conn.execute(query, [info.batch])}
         else:
             self._known = self._before
+        self._batch = info.batch if info else None
         self._open = how.new_people or not self._known
         self.new: list[str] = []
 
     def check(self, who: str) -> None:
-        """Raises Unproven for somebody unknown, unless new people are welcome."""
+        """Raises Unproven for somebody unknown, unless new people are welcome, and for somebody who was stopped."""
+        if self._batch and (why := is_stopped(self._conn, self._batch, who)):
+            raise Unproven("person", f"{who} was stopped in {self._where} ({why})", field="annotator")
         if who in self._known or who in self.new:
             return
         check_person(self._conn, who)

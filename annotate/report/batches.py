@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+from annotate.adjudication import in_words
 from annotate.report.cells import counted
 from annotate.report.model import Block, Facts, Paragraph
 from judge.labels.batches import batch_rows
@@ -52,7 +53,8 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
             rows.append(("pass mark of training", str(options.get("pass_mark"))))
         rows += _counts(store, batch)
         rows.append(("blind", _blind(store, batch, task, reveal, options.get("assisted"))))
-        rows += _decisions(store, batch)
+        rows += _decisions(store, batch, options)
+        rows += _changes(store, batch)
         rows += _imports(store, batch)
         blocks.append(Facts(f"batch_{batch}", f"Batch {batch}", rows))
         blocks += [Paragraph(told, "note") for told in _cautions(store, batch, purpose, task, earlier)]
@@ -151,7 +153,27 @@ def _elsewhere(store: Store, batch: str) -> str:
     return f"{seen}, as far as is known: {other} came before exposures were kept" if other else seen
 
 
-def _decisions(store: Store, batch: str) -> list[tuple[str, str]]:
+def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
+    """What leads did to the batch while it ran, and whom they stopped."""
+    if not store.conn.execute("SELECT 1 FROM sqlite_master WHERE name = 'batch_changes'").fetchone():
+        return []
+    rows = []
+    query = "SELECT annotator_id, why, at FROM stopped WHERE batch = ? ORDER BY at"
+    for who, why, at in store.conn.execute(query, [batch]):
+        rows.append((f"stopped, {who}", f"{why} ({at[:10]}); no number uses these labels"))
+    query = "SELECT what, annotator_id, detail, note, at FROM batch_changes WHERE batch = ? ORDER BY seq"
+    told = []
+    for what, who, text, note, at in store.conn.execute(query, [batch]):
+        detail = json.loads(text)
+        words = [at[:10], what, who or "", f"{detail['units']:,} units" if "units" in detail else ""]
+        words += [
+            "to " + ", ".join(f"{p} ({n:,})" for p, n in detail["to"].items()) if "to" in detail else ""
+        ]
+        told.append(" ".join(w for w in words if w) + (f" ({note})" if note else ""))
+    return rows + ([("changed in flight", "; ".join(told))] if told else [])
+
+
+def _decisions(store: Store, batch: str, options: dict[str, Json]) -> list[tuple[str, str]]:
     """The rule of adjudication, and how far it got."""
     n, done = store.conn.execute(
         "SELECT count(*), coalesce(sum(status = 'done'), 0) FROM assignments WHERE batch = ? AND role = 'adjudication'",
@@ -160,7 +182,7 @@ def _decisions(store: Store, batch: str) -> list[tuple[str, str]]:
     if not n:
         return []
     who = store.conn.execute(
-        "SELECT DISTINCT person FROM sessions WHERE batch = ? AND annotator_id = 'adjudicated' ORDER BY 1",
+        "SELECT DISTINCT person FROM sessions WHERE batch = ? AND annotator_id = 'adjudicated' AND person <> 'policy' ORDER BY 1",
         [batch],
     )
     leads = ", ".join(str(row[0]) for row in who)
@@ -168,9 +190,26 @@ def _decisions(store: Store, batch: str) -> list[tuple[str, str]]:
         (
             "adjudication",
             f"units on which two people differ in any answer go to a lead{f' ({leads})' if leads else ''}, who sees their labels "
-            f"and notes but not who gave them, and decides: {done:,} of {n:,} decided",
+            f"and notes but not who gave them, and decides: {done:,} of {n:,} decided"
+            + _by_policy(store, batch, options),
         )
     ]
+
+
+def _by_policy(store: Store, batch: str, options: dict[str, Json]) -> str:
+    """What was decided without a lead, as the end of a sentence."""
+    n = store.conn.execute(
+        "SELECT count(*) FROM (SELECT e.position FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
+        "ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position WHERE e.batch = ? "
+        "AND e.annotator_id = 'adjudicated' AND a.status = 'done' GROUP BY e.position HAVING min(s.person = 'policy'))",
+        [batch],
+    ).fetchone()[0]
+    policy = in_words(dict(options.get("adjudication") or {}))
+    return (
+        f"; of these {n:,} by the batch's policy and not by a lead ({policy or 'it holds no more'})"
+        if n or policy
+        else ""
+    )
 
 
 def _imports(store: Store, batch: str) -> list[tuple[str, str]]:

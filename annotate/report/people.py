@@ -77,6 +77,10 @@ def _waiting(subject: Subject) -> list[str]:
             texts.append(
                 f"{counted(n, 'label')} of {person} {'was' if n == 1 else 'were'} given with suggestions in sight and {'is' if n == 1 else 'are'} not used."
             )
+        if n := layers.get("stopped", 0):
+            texts.append(
+                f"{counted(n, 'label')} of {person} {'is' if n == 1 else 'are'} not used: a lead stopped {person} in the batch."
+            )
     return texts
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from annotate.batch import close_batch
 from annotate.desk import Desk
 from annotate.exchange.quarantine import accept, drop, listing
+from annotate.lead import close_batch
 from annotate.merge import merge, settle_conflict
 from annotate.pack import pack
 from annotate.store import open_study

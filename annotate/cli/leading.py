@@ -1,0 +1,207 @@
+"""annotate batches add, hand-over, extend, reopen, stop and policy: a lead runs a batch in flight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from annotate.cli.packing import batches
+from judge.console import db_option, emit_json, json_option, note, table
+from judge.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from annotate.lead import Changed
+
+__all__ = ["add", "batches", "extend", "hand_over", "policy", "reopen", "stop"]
+
+allow_option = click.option(
+    "--allow-exposed",
+    is_flag=True,
+    help="Also people who saw the known answer, or the judge, of these units: such labels count as assisted.",
+)
+why_option = click.option("--note", "why", help="Why; kept with the change.")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _tell(done: Changed, told: str, as_json: bool) -> int:
+    if as_json:
+        emit_json("batch-change", {s: getattr(done, s) for s in done.__slots__})
+        return Exit.DONE
+    note(told)
+    if done.strata:
+        rows = [[stratum, *numbers.values()] for stratum, numbers in done.strata.items()]
+        print(table(["stratum", "frame", "drawn", "weight"], rows))
+    for line in done.notes:
+        note(line)
+    for person, count in done.positions.items():
+        note(f"{person}: {count} more to do: annotate open {done.batch} --as {person}")
+    return Exit.DONE
+
+
+@batches.command("add")
+@click.argument("name")
+@click.option("--annotators", required=True, metavar="A,B", help="Who joins.")
+@click.option("-n", "n", type=click.IntRange(min=1), help="How many units each; default: the whole sample.")
+@allow_option
+@db_option
+@json_option
+def add(name: str, annotators: str, n: int | None, allow_exposed: bool, db: Path, as_json: bool) -> int:
+    """Add people to the batch NAME: units with the fewest people first, after the batch's training units."""
+    from annotate.lead import add_people
+    from annotate.store import open_study
+
+    with open_study(db) as store:
+        done = add_people(store, name, _names(annotators), n=n, allow_exposed=allow_exposed)
+    return _tell(done, f"batch '{name}': {done.units} units have more people", as_json)
+
+
+@batches.command("hand-over")
+@click.argument("name")
+@click.option("--from", "person", required=True, metavar="NAME", help="Whose units.")
+@click.option("--to", required=True, metavar="A,B", help="Who gets them; may be new to the batch.")
+@why_option
+@allow_option
+@db_option
+@json_option
+def hand_over(
+    name: str, person: str, to: str, why: str | None, allow_exposed: bool, db: Path, as_json: bool
+) -> int:
+    """Hand over what somebody has not begun. Their labels stay, and so does what they did half.
+
+    \b
+    annotate batches hand-over pilot --from bob --to dave        dave replaces bob
+    """
+    from annotate.lead import hand_over as move
+    from annotate.store import open_study
+
+    with open_study(db) as store:
+        done = move(store, name, person, _names(to), note=why, allow_exposed=allow_exposed)
+    return _tell(done, f"batch '{name}': {done.units} units of {person} were handed over", as_json)
+
+
+@batches.command("extend")
+@click.argument("name")
+@click.option("-n", "n", type=click.IntRange(min=1), help="How many units more.")
+@click.option("--by-question", "questions", type=click.IntRange(min=1), help="How many whole questions more.")
+@click.option("--annotators", metavar="A,B", help="Who labels them; default: all of the batch.")
+@allow_option
+@db_option
+@json_option
+def extend(
+    name: str,
+    n: int | None,
+    questions: int | None,
+    annotators: str | None,
+    allow_exposed: bool,
+    db: Path,
+    as_json: bool,
+) -> int:
+    """Draw more units for the batch NAME, as if they had been drawn with it: same frame, strata and seed.
+
+    The weights of all its units are written again.
+    """
+    from annotate.lead import extend_batch
+    from annotate.store import open_study
+
+    people = None if annotators is None else _names(annotators)
+    with open_study(db) as store:
+        done = extend_batch(store, name, n=n, questions=questions, people=people, allow_exposed=allow_exposed)
+    return _tell(done, f"batch '{name}': {done.units} units more", as_json)
+
+
+@batches.command("reopen")
+@click.argument("name")
+@why_option
+@db_option
+def reopen(name: str, why: str | None, db: Path) -> int:
+    """Open a closed batch again."""
+    from annotate.lead import reopen_batch
+    from annotate.store import open_study
+
+    with open_study(db) as store:
+        reopen_batch(store, name, why)
+    note(f"batch '{name}' is open again")
+    return Exit.DONE
+
+
+@batches.command("stop")
+@click.argument("name")
+@click.option("--annotator", "person", required=True, metavar="NAME", help="Who is stopped.")
+@click.option("--why", help="Why, as in 'failed training'; progress and report tell it.")
+@click.option("--undo", is_flag=True, help="Take a stop back: the labels count again.")
+@db_option
+def stop(name: str, person: str, why: str | None, undo: bool, db: Path) -> int:
+    """Stop somebody in the batch NAME: nothing more is taken, and no number uses their labels of it.
+
+    The log keeps every label. annotate batches hand-over gives what is open to others.
+    """
+    from annotate.lead import resume_person, stop_person
+    from annotate.store import open_study
+
+    if not undo and not (why or "").strip():
+        raise UsageError("--why: say why, as in --why 'failed training'; progress and report tell it")
+    with open_study(db) as store:
+        if undo:
+            units = resume_person(store, name, person, why)
+            note(f"batch '{name}': {person} may go on; the labels of {units} units are what they were")
+            return Exit.DONE
+        units = stop_person(store, name, person, why or "")
+    note(f"batch '{name}': {person} is stopped; {units} units were begun, and no number uses their labels")
+    note(f"give the rest to others: annotate batches hand-over {name} --from {person} --to NAME")
+    return Exit.DONE
+
+
+@batches.command("policy")
+@click.argument("name")
+@click.option(
+    "--majority", is_flag=True, help="What more than half of the people say is decided; ties go to the lead."
+)
+@click.option(
+    "--tolerance",
+    multiple=True,
+    metavar="FIELD=NUMBER",
+    help="Numbers that differ by no more than this agree; their median is decided.",
+)
+@click.option("--none", "nothing", is_flag=True, help="Every disagreement goes to the lead.")
+@why_option
+@db_option
+def policy(
+    name: str, majority: bool, tolerance: tuple[str, ...], nothing: bool, why: str | None, db: Path
+) -> int:
+    """Say what is decided without the lead where people disagree; without options, print what holds.
+
+    A unit is decided so once nobody has it open any more. The lead can still change it; the report tells the policy.
+    """
+    from annotate.adjudication import in_words, policy_of, predecide, set_policy
+    from annotate.desk import batch_info
+    from annotate.store import open_study
+
+    with open_study(db) as store:
+        if majority or tolerance or nothing:
+            if nothing and (majority or tolerance):
+                raise UsageError("--none goes alone")
+            set_policy(store, name, majority=majority, tolerance=_tolerances(tolerance), note=why)
+        info = batch_info(store, name)
+        decided = predecide(store, name) if majority or tolerance or nothing else None
+        print(f"{name}: {in_words(policy_of(info)) or 'every disagreement goes to the lead'}")
+    if decided is not None:
+        note(
+            f"{decided} units are decided by it so far; annotate adjudicate {name} --as NAME shows the others"
+        )
+    return Exit.DONE
+
+
+def _tolerances(given: tuple[str, ...]) -> dict[str, float]:
+    found = {}
+    for text in given:
+        name, _, number = text.partition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            raise UsageError(f"--tolerance {text}: write it as FIELD=NUMBER") from None
+    return found
