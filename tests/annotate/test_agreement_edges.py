@@ -36,22 +36,27 @@ def test_total_agreement_in_three_questions_prints_bounds_on_the_scale(tmp_path:
 VOTES_LONG = ("--unit", "unit", "--annotator", "annotator", "--label", "label")
 
 
-def test_an_alt_test_of_two_people_says_that_the_paper_asks_for_more(tmp_path: Path) -> None:
+def test_an_alt_test_of_two_people_compares_with_the_one_other(tmp_path: Path) -> None:
     rows = [("u", "a", "b", "gpt")]
     rows += [(f"{i:02}", "xy"[i % 2], "xy"[(i + (i % 9 == 0)) % 2], "xy"[i % 2]) for i in range(40)]
     table = (str(write_csv(tmp_path / "t.csv", rows)), "--unit", "u", "--annotators", "a,b,gpt")
     asked = ("agreement", *table, "--judge", "gpt", "--alt-test", "--interval", "none")
     (test,) = document(*asked)["fields"][0]["alt_tests"]
-    told = "two people only: compared with the one other; the paper asks for two others"
-    assert test["least_others"] == 1 and test["notes"] == [told]
-    assert f"- {told}\n" in annotate(*asked).stdout
+    # As the authors' code does, so there is nothing to say of it. Two others are not there to be had.
+    assert (test["least_others"], test["notes"], len(test["compared"])) == (1, [], 2)
+    (test,) = document(*asked, "--least-others", "2")["fields"][0]["alt_tests"]
+    told = "units count that 2 others labelled, as the paper's text suggests; the authors' code takes one"
+    assert test["least_others"] == 2 and test["notes"] == [told]
+    assert (test["compared"], test["passed"]) == ([], None)
+    assert test["reason"] == "nobody shares 10 units with the judge and 2 other annotators"
+    assert f"- {told}\n" in annotate(*asked, "--least-others", "2").stdout
 
 
 def test_an_alt_test_of_few_questions_says_that_it_wins_too_easily() -> None:
     asked = ("agreement", VOTES, *VOTES_LONG, "--cluster", "question", "--judge", "gpt", "--alt-test")
     (test,) = document(*asked)["fields"][0]["alt_tests"]
-    # The example has 20 questions, and three people of whom two others label each unit.
-    assert test["least_others"] == 2 and {row["test"] for row in test["compared"]} == {"wilcoxon"}
+    # The example has 20 questions, where the signed-rank test stands in for the t-test.
+    assert {row["test"] for row in test["compared"]} == {"wilcoxon"}
     assert "fewer than 30 questions" in test["notes"][0] and "wins too easily" in test["notes"][0]
     assert "wins too easily" in annotate(*asked).stdout
 

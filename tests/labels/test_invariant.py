@@ -178,8 +178,12 @@ def plans(word: str, chosen: str | None, panel: Any, report: Document) -> None:
     verdicts = document(*given, "--verdict")["judges"]
     for plan, ruling in zip(verdicts, report.rulings, strict=True):
         assert plan["decision"] == ruling.decision
-        for row, m in zip(plan["rows"], ruling.measures, strict=False):
-            assert (row["value"], row["n_units"]) == (m.value, m.n_units)
+        assert [(c["name"], c["state"], c["value"], c["n_units"]) for c in plan["conditions"]] == [
+            (c.name, c.state, c.value, c.n_units) for c in ruling.conditions
+        ]
+        # (a), or the threshold in its place, is the verdict's first measure.
+        first = next(c for c in plan["conditions"] if c["name"] in ("non_inferiority", "threshold"))
+        assert (first["value"], first["n_units"]) == (ruling.measures[0].value, ruling.measures[0].n_units)
 
 
 def papers(store: Store, word: str, chosen: str | None, report: Document) -> None:

@@ -126,4 +126,5 @@ def test_plans_take_the_reference_that_is_named(tmp_path: Path) -> None:
     for reference, decision in (("gold", "trust"), ("ann", "do not trust")):
         [plan] = annotate("plan", *args, "--verdict", "--reference", reference)["judges"]
         assert f"'{reference}'" in plan["rule"]
-        assert (plan["decision"], plan["rows"][0]["annotators"]) == (decision, ["gpt", reference])
+        assert (plan["decision"], plan["regime"]) == (decision, "threshold")
+        assert plan["labelled_by"] == [reference]
