@@ -112,14 +112,15 @@ def _values(task: Task, candidate: _Object) -> tuple[dict[str, str], str | None]
             return {}, f"field '{question.field}' is missing"
         if question.field in candidate.torn:
             return {}, f"'{question.field}' has two different values in one object"
-        value, problem = _value(question, candidate[question.field])
+        value, problem = read_value(question, candidate[question.field])
         if problem:
             return {}, problem
         values[question.field] = value
     return values, None
 
 
-def _value(question: Question, raw: Json) -> tuple[str, str | None]:
+def read_value(question: Question, raw: Json) -> tuple[str, str | None]:
+    """The label that a raw value stands for, or what is wrong with it."""
     if question.level == "interval":
         if isinstance(raw, bool) or not isinstance(raw, int | float) or not abs(raw) < 1e300:
             return "", f"'{question.field}' is not a number: {raw!r:.80}"
@@ -148,7 +149,7 @@ def _bare(task: Task, text: str) -> dict[str, str] | None:
         return None
     question = task.spec.questions[0]
     told = re.sub(rf"^\s*(answer|{re.escape(question.field)})\s*[:=]", "", text, flags=re.IGNORECASE)
-    value, problem = _value(question, told.lstrip(_AROUND).rstrip(_AFTER))
+    value, problem = read_value(question, told.lstrip(_AROUND).rstrip(_AFTER))
     return None if problem else {question.field: value}
 
 

@@ -11,6 +11,7 @@ from annotate.report.subject import Subject
 from judge.store import Store
 from judge.store.export import run_counts, stored_task
 from judge.store.listing import list_imports
+from judge.store.runs import origin
 from judge.types import Json
 
 STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
@@ -58,15 +59,18 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
             [run["run_id"]],
         )
     ]
+    provider = json.loads(run["provider"])
+    told = origin(provider)
     return [
         ("run", run["run_id"]),
         ("model", run["model"]),
+        *([("origin", f"{told}; adjudge asked no model")] if told else []),
         ("resolved model", run["resolved_model"] or "the provider does not say"),
         ("task", task.name),
         ("task file sha256", task.sha256),
         ("constant prompt part sha256", ", ".join(prefixes) or "no request is stored"),
         ("options", _pairs(json.loads(run["options"]))),
-        ("provider", _pairs(json.loads(run["provider"]))),
+        ("provider", _pairs(provider)),
         ("rationale", task.spec.rationale),
         ("few-shot examples", str(len(task.spec.examples))),
         ("started", run["started"]),

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import click
 
+from judge.cli.run_import import import_
 from judge.console import (
     csv_cell,
     db_option,
@@ -30,7 +31,10 @@ from judge.errors import Exit, UsageError
 
 @click.group()
 def runs() -> None:
-    """List, show and export runs."""
+    """List, show, export and import runs."""
+
+
+runs.add_command(import_)
 
 
 @runs.command("list")
@@ -71,6 +75,7 @@ def show(run_name: str, db: Path, as_json: bool) -> int:
     """
     from judge.scores.gold import compare
     from judge.store import Store, export
+    from judge.store.runs import origin
 
     with Store.open(db, create=False) as store:
         run = export.find_run(store, run_name)
@@ -82,6 +87,8 @@ def show(run_name: str, db: Path, as_json: bool) -> int:
         return Exit.DONE
     for name in ("run_id", "task", "model", "resolved_model", "options", "provider", "started", "finished"):
         print(visible(f"{name}: {run[name]}"))
+    if told := origin(run["provider"]):
+        print(visible(f"origin: {told}"))
     counts = " · ".join(f"{run[s]} {s}" for s in ("ok", "unparsed", "refused", "truncated", "failed"))
     print(
         f"units: {run['units']} ({counts}); {run['input_tokens']:,} tokens in, {run['output_tokens']:,} out"

@@ -27,6 +27,7 @@ from judge.stats import MISSING, Ratings
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.store import Store
 from judge.store.export import stored_task
+from judge.store.runs import origins
 from judge.types import AnnotatorKind
 
 ORDER = [AnnotatorKind.HUMAN, AnnotatorKind.JUDGE, AnnotatorKind.ADJUDICATED, AnnotatorKind.GOLD]
@@ -128,6 +129,7 @@ def read(store: Store, scope: Scope, *, distributions: bool = True, text: bool =
     for who, strange in outside.items():
         told = ", ".join(f"'{v}' ({n})" for v, n in list(strange.items())[:5])
         notes.append(f"labels of '{who}' that are not among the labels of '{name}', left out: {told}")
+    notes += [f"{shown[run]}: {text}" for run, text in origins(store.conn, names).items()]
     return Panel(
         field=name,
         task=chosen,

@@ -84,6 +84,10 @@ def sums(
     `agreement[i, j]` is what two labels count as agreeing, 0 to 1, and `distance` what lies between them in the
     alt-test. With one person (or gold) units count that both labelled, and `people` stays 0.
     """
+    if not len(clusters):
+        # No unit is shared. One that nobody labelled says the same, and every sum has a place for it.
+        judge, people = np.full((len(judge), 1), MISSING), np.full((len(people), 1, people.shape[2]), MISSING)
+        clusters = np.zeros(1, dtype=np.int64)
     order = np.argsort(clusters, kind="stable")
     if (order[1:] < order[:-1]).any():
         judge, people, clusters = judge[:, order], people[:, order], clusters[order]

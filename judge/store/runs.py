@@ -6,7 +6,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ulid import ULID
 
@@ -102,6 +102,20 @@ def reported_models(conn: sqlite3.Connection, run_id: str) -> set[str]:
     return {row[0] for row in conn.execute(query, [run_id])}
 
 
+def origin(provider: Mapping[str, Json]) -> str | None:
+    """Where the labels of an imported run come from, in words; None for a run that was asked here."""
+    if "imported" not in provider:
+        return None
+    return f"imported from {provider['file']} (sha256 {provider['sha256']}) on {provider['imported'][:10]}"
+
+
+def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str]:
+    """`origin` of those of these runs that were imported."""
+    rows = conn.execute("SELECT run_id, provider FROM runs WHERE provider LIKE '%\"imported\"%'")
+    told = {run: origin(json.loads(provider)) for run, provider in rows if run in run_ids}
+    return {run: text for run, text in told.items() if text}
+
+
 def old_forms(conn: sqlite3.Connection, model: str) -> list[Mapping[str, Json]]:
     """The options of the model's runs whose requests are hashed in the first way, each only once."""
     query = "SELECT DISTINCT options FROM runs WHERE model = ? AND request_version = 1"
@@ -128,26 +142,57 @@ def start_run(
         if run_id is not None:
             conn.execute("UPDATE runs SET finished = NULL WHERE run_id = ?", [run_id])
             return run_id, True
-        run_id = str(ULID())
-        conn.execute(
-            "INSERT INTO annotators VALUES (?, 'judge', ?)",
-            [run_id, dumps({"model": model, "task": task.name})],
-        )
-        conn.execute(
-            "INSERT INTO runs (run_id, task, model, options, provider, started, identity, request_version) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                run_id,
-                task.name,
-                model,
-                canonical(dict(options)),
-                dumps(dict(provider)),
-                now(),
-                own,
-                REQUEST_VERSION,
-            ],
-        )
+        return _begin(conn, task, model, options, provider), False
+
+
+def keep_run(
+    store: Store,
+    task: Task,
+    model: str,
+    options: Mapping[str, Json],
+    provider: Mapping[str, Json],
+    judgements: Sequence[Judgement],
+) -> tuple[str, bool]:
+    """A whole run that was made elsewhere, in one transaction; a `Judgement` need not know its run.
+
+    Returns its id and whether the study has it already (task, model and identity), which then stays as it is.
+    """
+    with store.transaction() as conn:
+        if found := begun(conn, task.name, model, [identity(options)]):
+            return found[0].run_id, True
+        keep_task(conn, task)
+        run_id = _begin(conn, task, model, options, provider)
+        add_judgements(conn, [Entry(replace(j, run_id=run_id), None) for j in judgements], set())
+        conn.execute("UPDATE runs SET finished = started WHERE run_id = ?", [run_id])
     return run_id, False
+
+
+def _begin(
+    conn: sqlite3.Connection,
+    task: Task,
+    model: str,
+    options: Mapping[str, Json],
+    provider: Mapping[str, Json],
+) -> str:
+    run_id = str(ULID())
+    conn.execute(
+        "INSERT INTO annotators VALUES (?, 'judge', ?)", [run_id, dumps({"model": model, "task": task.name})]
+    )
+    conn.execute(
+        "INSERT INTO runs (run_id, task, model, options, provider, started, identity, request_version) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            run_id,
+            task.name,
+            model,
+            canonical(dict(options)),
+            dumps(dict(provider)),
+            now(),
+            identity(options),
+            REQUEST_VERSION,
+        ],
+    )
+    return run_id
 
 
 def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:

@@ -1,0 +1,103 @@
+"""judge runs import: labels of another program's model as a run of the study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from judge.cli.tasks import prompts_option
+from judge.console import db_option, emit_json, json_option, note, pairs, visible
+from judge.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from judge.prompts.load import Task
+    from judge.store import Store
+
+
+@click.command("import")
+@click.argument("table", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--model", required=True, metavar="NAME", help="Who gave the labels, as in gpt-4o (May, zero-shot)."
+)
+@click.option("--task", "task_name", help="The task that was asked; default: the only one of the study.")
+@click.option("--field", help="The field, when the table has not all that the task asks for.")
+@click.option("--dataset", help="The data set of the units, when several have the same ids.")
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="NAME=COLUMN",
+    help="Where unit, label (or a field's name), probabilities, rationale, status, repeat stand; repeatable.",
+)
+@click.option(
+    "--map-label", "label_maps", multiple=True, metavar="FIELD:OLD=NEW", help="Rename a label; repeatable."
+)
+@prompts_option
+@db_option
+@json_option
+def import_(
+    table: Path,
+    model: str,
+    task_name: str | None,
+    field: str | None,
+    dataset: str | None,
+    maps: tuple[str, ...],
+    label_maps: tuple[str, ...],
+    prompts: Path | None,
+    db: Path,
+    as_json: bool,
+) -> int:
+    """Keep the labels of another program's model as a run: a TABLE in CSV, TSV, JSON, JSONL or Parquet (.gz too).
+
+    \b
+    judge runs import labels.csv --model gpt-4o --task stance
+    judge runs import labels.csv --model gpt-4o --map unit=claim_id --map label=verdict --map-label stance:SUPPORTS=support
+
+    One unit a row, found by its id in the study or in its source: columns unit, label (or the field's name), and
+    if there are any probabilities (JSON: {"yes": 0.8, "no": 0.2}), rationale, status, repeat. An empty label, or
+    refused, unparsed, truncated, failed in its place, is a missing label. All rows are checked first: nothing is
+    half imported, and the same table again adds nothing.
+    """
+    from judge.cli.items import read_label_maps
+    from judge.importers._judged import Given, import_run
+    from judge.store import Store
+
+    if not model.strip():
+        raise UsageError("--model: give it a name")
+    with Store.open(db, create=False) as store:
+        task = _task(store, task_name, prompts)
+        given = Given(table, model, field, dataset, pairs(maps, "--map"), read_label_maps(label_maps))
+        kept = import_run(store, task, given)
+    counts = {str(status): n for status, n in kept.statuses.items()}
+    if as_json:
+        emit_json(
+            "run_import",
+            {
+                "run_id": kept.run_id,
+                "task": task.name,
+                "model": model,
+                "known": kept.known,
+                "statuses": counts,
+            },
+        )
+        return Exit.DONE
+    if kept.known:
+        note(visible(f"the study has this table already, as run {kept.run_id}: nothing added"))
+        return Exit.DONE
+    told = ", ".join(f"{n:,} {status}" for status, n in counts.items() if n)
+    print(visible(f"run {kept.run_id}: {task.name}, {model}: {told}"))
+    return Exit.DONE
+
+
+def _task(store: Store, name: str | None, prompts: Path | None) -> Task:
+    from judge.prompts import load_task
+    from judge.store.export import stored_task
+
+    known = [row[0] for row in store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")]
+    if name is None and len(known) != 1:
+        told = f"the study has {', '.join(known)}" if known else "judge tasks list shows them"
+        raise UsageError(f"name the task that was asked with --task: {told}")
+    stored = [n for n in known if name is None or name in (n, n.rpartition(".v")[0])]
+    return stored_task(store, stored[0]) if stored else load_task(str(name), prompts)

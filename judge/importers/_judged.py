@@ -1,0 +1,272 @@
+"""Labels that another program's model gave, as a run of the study: everything is checked, then all of it is kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge.errors import BadInput, UsageError
+from judge.labels import relation
+from judge.labels.rows import Rows, table
+from judge.parse import derive, read_value
+from judge.prompts.load import Task
+from judge.prompts.spec import Question
+from judge.store.runs import keep_run
+from judge.store.study import Store, now
+from judge.types import GOLD, Answered, Json, Judgement, LabelDistribution, Status, Usage
+
+UNIT = ("unit", "unit_id", "id")
+"""Columns with the unit's id, the first that is there."""
+ROUNDED = 0.01
+"""Probabilities are written rounded: their sum may be so far from 1, and they are divided by it."""
+SILENT = tuple(s for s in Status if s is not Status.OK)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is known of the table: `maps` name (unit, label, a field, probabilities, rationale, status, repeat) -> column."""
+
+    path: Path
+    model: str
+    field: str | None = None
+    dataset: str | None = None
+    maps: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    label_maps: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The run, whether it was there before, and how its units stand."""
+
+    run_id: str
+    known: bool
+    statuses: Mapping[Status, int]
+
+
+def import_run(store: Store, task: Task, given: Given) -> Kept:
+    """Keep a table of a model's labels as a run of the task.
+
+    A row without a label is a missing one: its status is the column `status`, or the label itself where that is
+    one of the words refused, unparsed, truncated, failed, else unparsed. The same table, model, task and maps
+    again is the same run. Raises BadInput with file, line and column; nothing is kept then.
+    """
+    found = table(given.path, [*UNIT, "label", *task.fields])
+    judgements = list(_Table(store, task, given, found).judgements())
+    if not judgements:
+        raise BadInput("the file has a header and no rows", path=found.path)
+    digest = hashlib.sha256(given.path.read_bytes()).hexdigest()
+    how = {"field": given.field, "dataset": given.dataset, "maps": given.maps, "label_maps": given.label_maps}
+    options = {"imported": digest, **{name: value for name, value in how.items() if value}}
+    origin = {"imported": now(), "file": str(given.path), "sha256": digest}
+    run_id, known = keep_run(store, task, given.model, options, origin, judgements)
+    statuses = [j.status for j in judgements]
+    return Kept(run_id, known, {s: statuses.count(s) for s in Status})
+
+
+class _Table:
+    """One table on its way into the study."""
+
+    def __init__(self, store: Store, task: Task, given: Given, rows: Rows) -> None:
+        self.task, self.given, self.rows = task, given, rows
+        self.questions = self._questions()
+        self.columns = self._columns()
+        self.units = _Units(store, task.spec.unit, given.dataset)
+        golds = {rule.gold for rule in task.spec.derive.values() if rule.gold}
+        self.golds = {name: relation.values(store.conn, GOLD, name) for name in golds}
+        self.first: dict[tuple[str, int], int] = {}
+
+    def judgements(self) -> Iterator[Judgement]:
+        places = dict(zip(self.columns, self.rows.places(list(self.columns.values())), strict=True))
+        for line, cells in self.rows.rows:
+            row = {name: cells[place] for name, place in places.items()}
+            try:
+                yield self._judgement(row, line)
+            except BadInput as e:
+                column = self.columns.get(e.field, e.field)
+                raise BadInput(e.reason, path=self.rows.path, line=line, field=column) from e
+
+    def _questions(self) -> Sequence[Question]:
+        asked = self.task.spec.questions
+        if self.given.field is None:
+            return asked
+        found = [q for q in asked if q.field == self.given.field]
+        if not found:
+            told = ", ".join(q.field for q in asked)
+            raise UsageError(f"--field {self.given.field}: {self.task.name} asks for {told}")
+        return found
+
+    def _columns(self) -> dict[str, str]:
+        """Our name of a column -> its own."""
+        there, maps = self.rows.columns, self.given.maps
+        fields = [q.field for q in self.questions]
+        one = len(fields) == 1
+        offered = {"unit": UNIT, "rationale": ("rationale",), "status": ("status",), "repeat": ("repeat",)}
+        for name in fields:
+            offered[name] = (name, "label") if one else (name,)
+            own = (f"{name}.distribution", "probabilities") if one else (f"{name}.distribution",)
+            offered[f"{name}.probabilities"] = own
+        names = {"label": fields[0], "probabilities": f"{fields[0]}.probabilities"} if one else {}
+        wanted = {names.get(name, name): column for name, column in maps.items()}
+        if strange := [name for name in wanted if name not in offered]:
+            raise UsageError(f"--map {strange[0]}=...: there are {', '.join([*names, *offered])}")
+        columns = dict(wanted)
+        for name, known in offered.items():
+            if name not in columns and (column := next((c for c in known if c in there), None)) is not None:
+                columns[name] = column
+        for name in ("unit", fields[0]):
+            if name not in columns:
+                self.rows.places([offered[name][-1] if one or name == "unit" else name])
+        return columns
+
+    def _judgement(self, row: Mapping[str, Json], line: int) -> Judgement:
+        unit = self.units.find(_word(row["unit"], "unit"))
+        repeat = _whole(row.get("repeat"))
+        if (before := self.first.setdefault((unit, repeat), line)) != line:
+            raise BadInput(f"a second label on unit '{unit}' (the first is on line {before})", field="unit")
+        why = _word(row["rationale"], "rationale") or None if "rationale" in row else None
+        status, reason = self._status(row)
+        labels: tuple[Answered, ...] = ()
+        if status is Status.OK:
+            labels = tuple(self._answers(row, why))
+            gold = {name: values[unit] for name, values in self.golds.items() if unit in values}
+            labels += derive(self.task, labels, gold)
+            reason = None
+        return Judgement("", unit, repeat, 1, status, None, reason, labels, Usage(), None, None)
+
+    def _status(self, row: Mapping[str, Json]) -> tuple[Status, str | None]:
+        cells = {q.field: row.get(q.field) for q in self.questions}
+        empty = [name for name, cell in cells.items() if cell is None or str(cell).strip() == ""]
+        said = _word(row.get("status"), "status").strip().casefold()
+        if said and said not in [str(s) for s in Status]:
+            raise BadInput(f"'{said}' is none of {', '.join(Status)}", field="status")
+        for name, cell in cells.items():
+            known = {q.value.casefold() for question in self.questions for q in question.labels}
+            word = str(cell).strip().casefold()
+            if word in [str(s) for s in SILENT] and word not in known:
+                return Status(word), f"'{word}' stands in the place of {name}"
+        if not said:
+            said = str(Status.UNPARSED if empty else Status.OK)
+        if said == Status.OK and empty:
+            raise BadInput("the status is ok, and there is no label", field=empty[0])
+        if said != Status.OK and len(empty) < len(cells) and "status" in row and row["status"]:
+            filled = next(name for name in cells if name not in empty)
+            raise BadInput(f"there is a label, and the status is {said}", field=filled)
+        return Status(said), "the table has no label"
+
+    def _answers(self, row: Mapping[str, Json], why: str | None) -> Iterator[Answered]:
+        for question in self.questions:
+            name = question.field
+            value, problem = read_value(question, _raw(question, self._mapped(name, row[name])))
+            if problem:
+                known = ", ".join(q.value for q in question.labels)
+                hint = f"; there are {known} (--map-label {name}:OLD=NEW)" if known else ""
+                raise BadInput(problem + hint, field=name)
+            own = f"{name}.probabilities"
+            masses = None if row.get(own) in (None, "") else self._distribution(question, row[own], own)
+            yield Answered(name, value, masses, why)
+
+    def _mapped(self, name: str, cell: Json) -> Json:
+        told = cell if isinstance(cell, str) else json.dumps(cell)
+        return self.given.label_maps.get(name, {}).get(told, cell)
+
+    def _distribution(self, question: Question, cell: Json, column: str) -> LabelDistribution:
+        try:
+            found = json.loads(cell) if isinstance(cell, str) else cell
+        except (ValueError, RecursionError) as e:
+            raise BadInput(f"not JSON: {e}", field=column) from e
+        if not isinstance(found, dict) or not question.labels:
+            raise BadInput(
+                'must be an object of labels and probabilities: {"yes": 0.8, "no": 0.2}', field=column
+            )
+        masses = dict.fromkeys((q.value for q in question.labels), 0.0)
+        unassigned = 0.0
+        for label, p in found.items():
+            if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p <= 1 + ROUNDED:
+                raise BadInput(f"{json.dumps(p)} of '{label}' is no probability", field=column)
+            if label == "unassigned" and label not in masses:
+                unassigned = float(p)
+                continue
+            value, problem = read_value(question, self._mapped(question.field, label))
+            if problem:
+                raise BadInput(
+                    f"a probability of '{label}', which is none of {', '.join(masses)}", field=column
+                )
+            masses[value] += float(p)
+        total = math.fsum([*masses.values(), unassigned])
+        if abs(total - 1) > ROUNDED:
+            raise BadInput(f"the probabilities sum to {total:.4g}, not to 1", field=column)
+        return LabelDistribution({label: p / total for label, p in masses.items()}, unassigned / total)
+
+
+class _Units:
+    """The units of one kind by every name that a table may have for them."""
+
+    def __init__(self, store: Store, kind: str, dataset: str | None) -> None:
+        self.kind, self.dataset = kind, dataset
+        query = (
+            "SELECT u.unit_id, u.item_id, i.dataset, p.passage_id FROM units AS u JOIN items AS i USING (item_id) "
+            "LEFT JOIN passages AS p USING (passage_id) WHERE u.kind = ?"
+        )
+        self.known: set[str] = set()
+        self.named: dict[str, list[str]] = {}
+        for unit, item, of, _ in store.conn.execute(query, [kind]):
+            if dataset is not None and of != dataset:
+                continue
+            self.known.add(unit)
+            names = {unit.removeprefix(f"{of}:"), item, item.removeprefix(f"{of}:")}
+            if unit.startswith(f"{item}/"):
+                names.add(unit.removeprefix(f"{item}/"))
+            for name in names - {unit}:
+                self.named.setdefault(name, []).append(unit)
+        if not self.known:
+            where = f" of data set '{dataset}'" if dataset else ""
+            raise UsageError(f"{store.path}: there is no {kind}{where} to label; see judge items list")
+
+    def find(self, name: str) -> str:
+        if not name:
+            raise BadInput("is empty", field="unit")
+        if name in self.known:
+            return name
+        found = self.named.get(name, [])
+        if len(found) > 1:
+            told = ", ".join(found[:3]) + (" ..." if len(found) > 3 else "")
+            raise BadInput(f"'{name}' may be {len(found):,} units: {told}", field="unit")
+        if not found:
+            raise BadInput(
+                f"'{name}' is no {self.kind} of the study; judge items show shows ids", field="unit"
+            )
+        return found[0]
+
+
+def _word(cell: Json, name: str) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, bool | int | float):
+        return json.dumps(cell)
+    raise BadInput("a cell is text, a number or true/false", field=name)
+
+
+def _whole(cell: Json) -> int:
+    text = _word(cell, "repeat") or "0"
+    if not text.isdecimal():
+        raise BadInput(f"'{text}' is not a whole number", field="repeat")
+    return int(text)
+
+
+def _raw(question: Question, cell: Json) -> Json:
+    """A cell as a model's JSON would have the value."""
+    if isinstance(cell, str) and (question.level == "interval" or question.many):
+        try:
+            return json.loads(cell)
+        except (ValueError, RecursionError):
+            return cell
+    if question.labels and isinstance(cell, int | float) and not isinstance(cell, bool):
+        return json.dumps(cell)
+    return cell
