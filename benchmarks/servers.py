@@ -20,8 +20,9 @@ from pathlib import Path
 from benchmarks.throughput import make_study
 from judge.prompts import load_task
 from judge.providers import base
-from judge.runner import Plan, run_task
+from judge.runner import Plan, open_patiently, run_task
 from judge.runner.requests import Sampling
+from judge.runner.retry import Patience
 from judge.store import Store
 from tests.loopback.process import ServerProcess
 
@@ -54,7 +55,7 @@ def ask(
         provider = base.get("openai/loopback", settings)
 
         async def run() -> tuple[float, int]:
-            await provider.open()
+            await open_patiently(provider, Patience())
             plan = Plan(load_task("stance"), "openai/loopback", sampling=Sampling(answers="json"))
             plan = Plan(plan.task, plan.model, sampling=plan.sampling, concurrency=concurrency)
             begun = time.perf_counter()

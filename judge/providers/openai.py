@@ -78,6 +78,7 @@ class Provider:
         self._wire: http.Wire | None = None
         self._sdk = ""
         self._reports: str | None = None
+        self._has_codes_probe = False
 
     async def open(self) -> None:
         """Connect and probe: one short call for label codes, and up to two for JSON on other servers.
@@ -86,9 +87,14 @@ class Provider:
         errors of `complete`.
         """
         wire = self._connect()
-        await self._probe_codes(wire)
+        # Opened again after an error, it goes on: a server that takes one call at a time refuses the second
+        # of two probes however often both are sent.
+        if not self._has_codes_probe:
+            await self._probe_codes(wire)
+            self._has_codes_probe = True
         if not self._own:
             await self._probe_json(wire)
+        self._has_codes_probe = False
 
     async def complete(self, request: Request) -> Reply:
         """Send one request; a refused parameter is left out from then on and the call sent again.

@@ -7,7 +7,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from judge.errors import AdjudgeError, KeyProblem, ProviderError, RateLimited, Rejected, ServerFault
+from judge.errors import (
+    AdjudgeError,
+    KeyProblem,
+    ProviderError,
+    RateLimited,
+    Rejected,
+    ServerFault,
+    Unreachable,
+)
 from judge.parse import Parsed
 from judge.providers.base import Provider
 from judge.runner.budget import Budget, Claim
@@ -193,7 +201,9 @@ class Caller:
             slot.lane.hold(now, told)
         slot.lane.failed(now, slot.at, begun, unit, error)
         down = self.gate.down_for()
-        if down is not None and down[0] >= self.gate.patience:
+        absent = isinstance(error, Unreachable) and not error.sent and not self.gate.has_answered
+        if down is not None and (absent or down[0] >= self.gate.patience):
+            # One that was never there is more likely a wrong address than an outage.
             self.last_failure = error
             self.fail(error)
             raise asyncio.CancelledError

@@ -81,6 +81,11 @@ class Gate:
         """How often a server was sent less."""
         return sum(lane.level.cuts + lane.pace.cuts for lane in self.lanes)
 
+    @property
+    def has_answered(self) -> bool:
+        """Whether any server has ever answered a call."""
+        return any(lane.has_answered for lane in self.lanes)
+
     def down_for(self) -> tuple[float, ProviderError] | None:
         """Seconds for which no server at all has been there, with what the last one said; None = one is."""
         since = [(lane.down_since, lane.error) for lane in self.lanes]

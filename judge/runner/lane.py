@@ -131,6 +131,11 @@ class Lane:
         """Whether the server is being waited for."""
         return self.down_since is not None
 
+    @property
+    def has_answered(self) -> bool:
+        """Whether anything was ever answered."""
+        return self._answered_at > -math.inf
+
     def answered_since(self, begun: float) -> bool:
         """Whether anything was answered since."""
         return self._answered_at >= begun

@@ -122,7 +122,8 @@ class Pace:
 
     def _slow_down(self, now: float) -> None:
         self.cuts += 1
-        share = self._refused / self._sent
+        # Calls in flight were sent before the count began, and there may be nothing but those.
+        share = min(1.0, self._refused / max(1, self._sent))
         seconds = max(now - self._since, 1e-3)
         came = self._sent / seconds
         before = self.rate
@@ -139,7 +140,7 @@ class Pace:
         """Whether to go still slower; else the trial goes on, or ends well, or was for nothing."""
         assert self._trial is not None and self.rate is not None
         before, rate_before, share_before = self._trial
-        share = self._refused / self._sent
+        share = min(1.0, self._refused / max(1, self._sent))
         hopeless = share > TOO_MUCH and self._sent >= HURRIED
         if not hopeless and not self._is_enough(now, share_before):
             return False

@@ -20,6 +20,7 @@ from judge.errors import AdjudgeError, StudyError
 from judge.parse import derive
 from judge.providers.base import Provider
 from judge.providers.replicas import replicas
+from judge.runner import writer
 from judge.runner.budget import Budget, Claim
 from judge.runner.calls import Attempt, Caller
 from judge.runner.gate import Gate
@@ -32,7 +33,7 @@ from judge.runner.requests import Asker
 from judge.runner.writer import Attempts, Writer
 from judge.store import runs, selection
 from judge.store.runs import Entry
-from judge.store.study import Store, explained
+from judge.store.study import BUSY_SECONDS, Store, explained
 from judge.types import Json, Judgement, Status, Unit, Usage
 
 GRACE_SECONDS = 10.0
@@ -70,9 +71,26 @@ async def run_task(
     report.labelled = sum(s[Status.OK] for s in statuses)
     if not isinstance(report.error, StudyError):
         # What a server refuses of a request shows in the first calls.
-        runs.keep_facts(store, run_id, {**facts, **provider.describe()})
-        runs.close_run(store, run_id, finished=report.stopped is None)
+        await _close(store, plan, report, {**facts, **provider.describe()})
     return report
+
+
+async def _close(store: Store, plan: Plan, report: Report, facts: Mapping[str, Json]) -> None:
+    """Note the run's end, again while the study cannot be written; judgements are all in it by now."""
+    begun = time.monotonic()
+    patience = 0.0 if report.interrupted else plan.patience.outage
+    store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * writer.BUSY_SECONDS)}")
+    while True:
+        try:
+            runs.keep_facts(store, report.run_id, facts)
+            runs.close_run(store, report.run_id, finished=report.stopped is None)
+            break
+        except StudyError as error:
+            if not error.passing or time.monotonic() - begun >= patience:
+                report.error = report.error or error
+                break
+        await asyncio.sleep(writer.AGAIN_SECONDS)
+    store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
 
 
 def price_of(plan: Plan, facts: Mapping[str, Json]) -> Price | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.loopback.faults import Fault, Rule
 from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.wire import LoopbackServer
 from tests.runner.helpers import (
+    HASTY,
     Fake,
     attempts,
     label,
@@ -232,8 +234,10 @@ async def test_a_server_that_is_never_there(tmp_path: Path) -> None:
     await server.start()
     async with served(server) as provider:
         await server.stop()
-        report = await run(db, provider, plan(concurrency=8))
+        # An hour of patience is for servers that have answered: this would not end.
+        report = await run(db, provider, plan(concurrency=8, patience=replace(HASTY, outage=3600.0)))
     assert isinstance(report.error, Unreachable)
+    assert report.error.exit_code == 3
     assert (report.ended, report.pending) == ({}, 2000)
     assert attempts(db) == {}
 

@@ -14,6 +14,7 @@ from judge.errors import RateLimited, ServerFault, Unreachable
 from judge.runner.gate import Gate
 from judge.runner.lane import End, Slot, ending
 from judge.runner.level import FIRST
+from judge.runner.pace import Pace
 from judge.types import RateState
 
 
@@ -342,3 +343,18 @@ async def test_any_order_of_events(ceiling: int, lanes: int, steps: list[tuple[s
     assert all(t.done() for t in tasks), "somebody was forgotten"
     assert g.in_flight == 0
     await stop(tasks)
+
+
+def test_refusals_of_calls_that_went_out_before_the_count_began_anew() -> None:
+    """Every 256 calls the unpaced rate is counted anew; those in flight may then all be refused."""
+    pace = Pace()
+    now = 0.0
+    for n in range(256):
+        now += 0.001
+        pace.took(now)
+        if n < 255:
+            pace.ended(now, now, False)
+    pace.ended(now, now, False)
+    for _ in range(64):
+        pace.ended(now + 0.01, now, True)
+    assert pace.rate is not None

@@ -6,19 +6,23 @@ import asyncio
 import random
 import sqlite3
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from judge.errors import StudyError
 from judge.providers import base
-from judge.runner import Live, lane, writer
+from judge.runner import Live, lane, open_patiently, writer
+from judge.store import Store, runs
+from judge.types import Json
 from tests.loopback.capacity import Bucket, Slots
 from tests.loopback.faults import Fault
 from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.wire import Out
-from tests.runner.helpers import HASTY, Fake, make_study, numbered, plan, run, select, served
+from tests.runner.helpers import HASTY, Fake, attempts, make_study, numbered, plan, run, select, served
 
 WAITS = replace(HASTY, outage=30.0)
 
@@ -85,6 +89,9 @@ async def test_a_server_that_is_gone_for_a_while_is_waited_for(tmp_path: Path) -
         await gone
     assert report.ended == {"ok": 100}
     assert any(down), "the progress line says so"
+    # The server counts what it has taken: calls that were cut off when it went are asked again, no others.
+    assert attempts(db) == {f"t:{n}/p": ["ok"] for n in range(100)}
+    assert server.requests - 100 <= server.max_concurrency
 
 
 async def test_a_server_that_answers_503_for_a_while_is_waited_for(tmp_path: Path) -> None:
@@ -158,6 +165,69 @@ async def test_a_locked_study_pauses_the_sending_and_loses_no_reply(
     assert report.ended == {"ok": 300}
     assert len(fake.requests) == 300, "no reply was paid twice"
     assert report.error is None
+
+
+async def test_a_lock_at_the_very_end_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All judgements are in the study, and only the run's end has still to be noted."""
+    monkeypatch.setattr(writer, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(writer, "AGAIN_SECONDS", 0.05)
+    db = make_study(tmp_path / "s.db", numbered(5))
+    tries: list[int] = []
+    real = runs.keep_facts
+
+    def locking(store: Store, run_id: str, facts: Mapping[str, Json]) -> None:
+        tries.append(0)
+        if len(tries) == 2:  # the first one is at the start
+            conn = sqlite3.connect(db, isolation_level=None, check_same_thread=False)
+            conn.execute("BEGIN IMMEDIATE")
+            threading.Timer(0.4, lambda: (conn.execute("ROLLBACK"), conn.close())).start()
+        real(store, run_id, facts)
+
+    monkeypatch.setattr(runs, "keep_facts", locking)
+    report = await run(db, Fake(), plan(patience=WAITS))
+    assert len(tries) > 2
+    assert (report.ended, report.error) == ({"ok": 5}, None)
+    assert select(db, "SELECT finished IS NOT NULL FROM runs") == [(1,)]
+
+
+async def test_a_lock_at_the_very_end_that_stays_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(writer, "AGAIN_SECONDS", 0.02)
+    db = make_study(tmp_path / "s.db", numbered(5))
+    held: list[sqlite3.Connection] = []
+    real = runs.keep_facts
+
+    def locking(store: Store, run_id: str, facts: Mapping[str, Json]) -> None:
+        tries.append(0)
+        if len(tries) == 2:
+            held.append(sqlite3.connect(db, isolation_level=None))
+            held[0].execute("BEGIN IMMEDIATE")
+        real(store, run_id, facts)
+
+    tries: list[int] = []
+    monkeypatch.setattr(runs, "keep_facts", locking)
+    report = await run(db, Fake(), plan(patience=replace(HASTY, outage=0.1)))
+    held[0].close()
+    assert isinstance(report.error, StudyError)
+    assert report.error.passing
+    assert report.ended == {"ok": 5}, "what was answered is kept"
+    assert len(attempts(db)) == 5
+
+
+async def test_a_limit_without_any_burst_lets_the_run_begin(tmp_path: Path) -> None:
+    """The second of two probes that follow each other at once is refused, however often both are sent."""
+    db = make_study(tmp_path / "s.db", numbered(5))
+    async with OpenAIServer() as server:
+        server.capacity = Bucket(4)
+        provider = base.get("openai/loopback", base.Settings(base_url=server.url))
+        await open_patiently(provider, replace(WAITS, base=0.5, longest=0.5, draw=random.Random(1)))
+        assert server.requests <= 3, "codes, JSON refused, JSON"
+        server.capacity = None
+        report = await run(db, provider)
+        await provider.close()
+    assert report.ended == {"ok": 5}
 
 
 ODD = {
