@@ -481,3 +481,48 @@ async def test_ten_people_with_notes_flags_and_evidence_can_be_read_by_who_decid
         for n in range(10):
             assert f"note-{n}" in seen and f"flag-{n}" in seen
         assert "marked: Passage" in seen
+
+
+LATER = "Nothing to see in here. The claim is elsewhere. Then comes a zebra, and more of claim number 0."
+
+
+async def test_evidence_starts_at_what_was_searched_for_else_at_a_highlight(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", items=1, each=1, texts={"later": LATER})
+    batch(path, n=1)
+    async with sitting(path) as pilot:
+        await press(pilot, "asterisk")
+        assert screen(pilot).evidence.picker.start == LATER.index("claim"), (
+            "the first word of the claim in it"
+        )
+        await press(pilot, "escape", "slash")
+        await type_in(pilot, "zebra")
+        await press(pilot, "enter", "asterisk")
+        assert screen(pilot).evidence.picker.start == LATER.index("zebra")
+        await press(pilot, "enter", "escape")
+        start = LATER.index("Then")
+        assert screen(pilot).unit.state.spans == [("passage", start, len(LATER))], (
+            "the sentence of the cursor"
+        )
+
+
+SAME = {"a": "Alpha of it.", "b": "Beta of it.", "c": "Alpha of it.", "d": "Beta of it."}
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [({}, ["Passage"]), (SAME, ["Claim number", "of it."])],
+    ids=["the passage does", "claim and passage only together"],
+)
+async def test_the_list_shows_what_tells_units_apart(
+    texts: dict[str, str], told: list[str], tmp_path: Path
+) -> None:
+    path = build(tmp_path / "s.db", items=2, each=2, texts=texts)
+    with open_study(path) as store, store.transaction() as conn:
+        conn.execute("UPDATE passages SET title = 'The same'")
+    batch(path, n=4)
+    async with sitting(path) as pilot:
+        await press(pilot, "equals_sign")
+        found = pilot.app.screen.query_one(Rows)
+        shown = [found.row(n).text for n in range(4)]
+    assert len(set(shown)) == 4, shown
+    assert all(part in text for text in shown for part in told), shown

@@ -85,3 +85,43 @@ def test_adjudication(size: tuple[int, int], tmp_path: Path, snap_compare: Calla
     app = app_for(path, "lead", adjudicate=True)
     assert snap_compare(app, terminal_size=size)
     app.desk.close()
+
+
+SENTENCES = " ".join(
+    f"This is sentence number {n} of a question that somebody asked at length." for n in range(1, 13)
+)
+CLAIM = " ".join(f"Clause {n} of the claim says that the tower is {n} metres high;" for n in range(1, 60))[
+    :3000
+]
+
+
+@pytest.mark.parametrize("column", ["question", "claim"])
+def test_what_is_longer_than_the_screen_leaves_room_for_the_rest(
+    column: str, tmp_path: Path, snap_compare: Callable[..., bool]
+) -> None:
+    """A question of twelve sentences, a claim of 3,000 characters: text and labels are there beside it."""
+    path = build(tmp_path / "s.db", items=1, each=1)
+    with open_study(path) as store, store.transaction() as conn:
+        conn.execute(f"UPDATE items SET {column} = ?", [SENTENCES if column == "question" else CLAIM])
+    batch(path, "relevance_graded" if column == "question" else "stance", n=1)
+    app = app_for(path)
+
+    async def before(pilot: Any) -> None:
+        await pilot.press("tab")
+        await pilot.pause()
+
+    assert snap_compare(app, terminal_size=SIZES[0], run_before=before)
+    app.desk.close()
+
+
+def test_ten_sources_of_an_adjudication(tmp_path: Path, snap_compare: Callable[..., bool]) -> None:
+    people = [f"p{n}" for n in range(10)]
+    path = build(tmp_path / "s.db", items=1, each=1)
+    batch(path, n=1, annotators=people, overlap=10)
+    for number, person in enumerate(people):
+        with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
+            desk.label(1, "stance", ("support", "refute")[number % 2])
+            desk.note(1, f"reason {number}: the passage says 42, and the claim is about something else")
+    app = app_for(path, "lead", adjudicate=True)
+    assert snap_compare(app, terminal_size=SIZES[0])
+    app.desk.close()
