@@ -82,7 +82,7 @@ def import_(
     annotate import prodigy.jsonl --from prodigy --batch pilot --blind
 
     A file is one transaction; importing it again changes nothing. With a batch, labels count as work on it
-    (progress, adjudication, notes, evidence), but in headline numbers only when known to be blind. A record
+    (progress, adjudication, notes, evidence). Only labels known to be blind are in headline numbers. A record
     whose text, or status, is not what it should be goes to the quarantine (exit 1; annotate quarantine list).
     """
     from annotate.exchange import base

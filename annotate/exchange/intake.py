@@ -192,16 +192,16 @@ class _Labels:
         for name, value in response.answers.items():
             key = (response.unit, name, response.annotator)
             known = label_rows.standing(self._conn, *key, response.repeat)
-            if value in known.values():
+            kind = kind_of(response, name, self._how)
+            if value in known.values() and UNDECLARED in known and kind != UNDECLARED:
+                self._declare(key, response.repeat, name, kind)
+            elif value in known.values():
                 done.unchanged += 1
             elif known:
                 raise conflict(response, name, next(iter(known.values())), value)
             else:
-                kind = kind_of(response, name, self._how)
                 kinds[kind] += 1
-                rows.append(
-                    [*key, ASSISTED if kind == "assisted" else "first", response.repeat, value, None, None]
-                )
+                rows.append([*key, _layer(kind), response.repeat, value, None, None])
         if rows:
             ensure_person(self._conn, response)
         label_rows.add(self._conn, rows)
@@ -218,9 +218,27 @@ class _Labels:
                 self._conn, response.annotator, response.unit, "judge", "", "import", response.at
             )
 
+    def _declare(self, key: tuple[str, str, str], repeat: int, name: str, kind: str) -> None:
+        """Say of a label that is there whether it was blind; in a batch only its log can."""
+        unit, _, who = key
+        query = "SELECT batch FROM assignments WHERE unit_id = ? AND annotator_id = ? AND status <> 'open'"
+        if found := self._conn.execute(query, [unit, who]).fetchone():
+            told = f"{who} labelled '{unit}' in batch '{found[0]}': declare it there with --batch {found[0]}"
+            raise BadInput(told, field=name)
+        value = label_rows.standing(self._conn, *key, repeat)[UNDECLARED]
+        label_rows.clear(self._conn, who, unit, repeat, [name])
+        label_rows.add(self._conn, [[*key, _layer(kind), repeat, value, None, None]])
+        self._done.declared += 1
+        self._done.blind[kind] += 1
+
     def retract(self, back: Retracted) -> int:
         """Without a log nothing is known of where a label came from."""
         return 0
 
     def finish(self) -> None:
         """Nothing is left to do."""
+
+
+def _layer(kind: str) -> str:
+    """The layer of a label by its blindness."""
+    return kind if kind in (ASSISTED, UNDECLARED) else "first"

@@ -11,7 +11,7 @@ from annotate.desk import batch_info
 from annotate.exchange.base import Bad, Format, Reading
 from annotate.exchange.intake import take
 from annotate.exchange.taken import Intake, Taken
-from annotate.exchange.units import Units
+from annotate.exchange.units import Units, shown_by
 from judge.errors import BadInput
 from judge.prompts.load import Task
 from judge.store import Store
@@ -40,6 +40,8 @@ def import_file(
         inputs: Callable[[str], Mapping[str, Any] | None] = lambda unit: None  # noqa: E731
         if info:
             inputs = stack.enter_context(Units(store, info).reader())
+        elif task:
+            inputs = shown_by(store, task)
         unread: list[BadInput] = []
 
         def unreadable(error: BadInput) -> None:

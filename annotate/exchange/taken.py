@@ -131,7 +131,7 @@ class Taken:
             )
         if self.declared:
             lines.append(f"{self.declared} labels that were there are now declared")
-        if batch and self.blind[UNDECLARED]:
+        if self.blind[UNDECLARED]:
             lines.append(
                 f"{self.blind[UNDECLARED]} labels are not known to be blind: layer 'undeclared', in no headline number; "
                 "import again with --blind (nobody saw a suggestion while labelling) or --assisted"

@@ -5,18 +5,21 @@ What no screen shows cannot get into a file this way: SQLite refuses the judge, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from annotate.blind import Blind, Seat
 from annotate.desk import BatchInfo
-from annotate.queue import Queue
+from annotate.queue import LISTS, Queue
 from annotate.sample import shuffled
 from judge.errors import UsageError
 from judge.prompts.inputs import LIST_INPUTS
+from judge.prompts.load import Task
 from judge.store import Store
+from judge.store.inputs import column
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,25 @@ class Units:
         finally:
             for blind in opened:
                 blind.close()
+
+
+def shown_by(store: Store, task: Task) -> Callable[[str], dict[str, Any] | None]:
+    """A function from the id of any unit of the study to what the task shows of it, as `Units.reader` gives it.
+
+    None for a unit that is not there, and for every unit of a task that lists passages.
+    """
+    names = [n for n in task.input_names if n not in LIST_INPUTS]
+    columns = ", ".join(f'{column(task, n)} AS "{n}"' for n in names)
+    query = f"SELECT {columns} FROM unit_texts AS t WHERE t.unit_id = ? AND t.kind = ?"
+
+    def inputs_of(unit: str) -> dict[str, Any] | None:
+        row = store.conn.execute(query, [unit, task.spec.unit]).fetchone()
+        if row is None or len(names) < len(task.input_names):
+            return None
+        found = {n: json.loads(v) if v and n in LISTS else v for n, v in zip(names, row, strict=True)}
+        return {n: v for n, v in found.items() if v not in (None, "", [])}
+
+    return inputs_of
 
 
 def _shown(name: str, value: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from annotate import exposure
 from annotate.desk import batch_info
 from annotate.exchange.base import Export, Format
 from annotate.exchange.files import Out
@@ -68,6 +69,10 @@ def export_batch(
         raise BadInput(f"nobody has answered anything in batch '{batch}' yet")
     with Out(path, form.writes or "file") as out:
         form.write(Export(batch, info.task, labels, units.read, answered), out, options or {})
+    if not labels:
+        # A file for another tool is a push by hand: whoever labels there sees their units, checks among them.
+        with store.transaction() as conn:
+            exposure.note_batch(conn, info.task, batch, units.people, "push")
     return Exported(batch, info.task.name, form.name, str(path), labels, len(units), units.repeats, out.rows)
 
 

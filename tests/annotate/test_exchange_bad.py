@@ -291,7 +291,36 @@ def test_without_a_batch_only_labels_are_kept(path: Path, tmp_path: Path) -> Non
     assert done["people"] == ["zoe"]
     assert done["new"] == {"zoe": 1} and done["left_out"] == {"notes": 1, "spans": 1}
     assert rows_of(path, "SELECT count(*) FROM events") == [(0,)]
+    assert all_labels(path) == {(unit, "stance", "zoe", "undeclared", 0, "support")}, (
+        "nobody said that it is blind"
+    )
+    again = document("import", file, "--from", "jsonl", "--task", "stance", "--blind", "-d", path)
+    assert again["declared"] == 1 and again["blind"] == {"blind": 1}
     assert all_labels(path) == {(unit, "stance", "zoe", "first", 0, "support")}
+    once_more = document("import", file, "--from", "jsonl", "--task", "stance", "-d", path)
+    assert (once_more["unchanged"], once_more["declared"]) == (1, 0), "what was declared stays so"
+
+
+def test_without_a_batch_a_text_or_hash_is_compared_all_the_same(path: Path, tmp_path: Path) -> None:
+    unit, other = units(path)[:2]
+    sheet = tmp_path / "sheet.jsonl"
+    annotate("export", "pilot", "--to", "jsonl", "-o", sheet, "-d", path)
+    sent = {row["unit"]: row for row in map(json.loads, sheet.read_text().splitlines())}
+    good, bad = ({**own(u, annotator="zoe"), "text_sha256": sent[unit]["text_sha256"]} for u in (unit, other))
+    file = write_lines(tmp_path / "x.jsonl", [good, bad])
+    args = ("import", file, "--from", "jsonl", "--task", "stance", "--new-people", "--blind", "-d", path)
+    told = annotate(*args, code=1).stderr
+    assert "1 records did not prove themselves" in told
+    assert {row[0] for row in all_labels(path)} == {unit}
+    assert rows_of(path, "SELECT unit, code FROM quarantine") == [(other, "text")]
+
+
+def test_an_exported_file_is_an_exposure(path: Path, tmp_path: Path) -> None:
+    annotate("export", "pilot", "--to", "jsonl", "--for", "alice", "-o", tmp_path / "a.jsonl", "-d", path)
+    seen = rows_of(path, "SELECT DISTINCT person, what, batch, how FROM exposures")
+    assert seen == [("alice", "text", "pilot", "push")]
+    mine = rows_of(path, "SELECT count(DISTINCT unit_id) FROM assignments WHERE annotator_id = 'alice'")
+    assert rows_of(path, "SELECT count(*) FROM exposures") == mine, "training and attention units too"
 
 
 def test_a_sheet_of_ours_read_as_a_table_gets_a_hint(path: Path, tmp_path: Path) -> None:
