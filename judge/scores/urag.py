@@ -20,7 +20,7 @@ from judge.scores.compare import over
 from judge.scores.score import Score, StatusArray, scored
 from judge.scores.tables import coded, column, flags, unanswered
 from judge.scores.units import Units
-from judge.stats.conformal import Convention, calibrated, members
+from judge.stats.conformal import Convention, few_questions, members, thresholds
 from judge.stats.conformal import Score as ConformalScore
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 
@@ -94,12 +94,25 @@ class Choices:
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """Conformal sets `[units, letters]` of the test questions with a distribution, false elsewhere."""
+    """Conformal sets `[units, letters]` of the test questions with a distribution, false elsewhere.
+
+    `limits_lac` and `limits_aps` are the thresholds of each letter, all alike unless each was calibrated by itself.
+    """
 
     lac: BoolArray
     aps: BoolArray
-    threshold_lac: float
-    threshold_aps: float
+    limits_lac: FloatArray
+    limits_aps: FloatArray
+
+    @property
+    def threshold_lac(self) -> float:
+        """The highest threshold."""
+        return float(self.limits_lac.max())
+
+    @property
+    def threshold_aps(self) -> float:
+        """The highest threshold."""
+        return float(self.limits_aps.max())
 
     def ambiguous(self, choices: Choices, score: str = "lac") -> list[Any]:
         """The units whose set does not hold exactly one option: what a person should look at."""
@@ -126,9 +139,17 @@ def halves(questions: Sequence[Any], share: float = 0.5, seed: int = 0) -> BoolA
 
 
 def sets(
-    calibration: Choices, test: Choices, *, alpha: float = 0.1, convention: Convention = "exact"
+    calibration: Choices,
+    test: Choices,
+    *,
+    alpha: float = 0.1,
+    convention: Convention = "exact",
+    by_class: bool = False,
 ) -> Sets:
-    """Conformal sets by LAC and by APS. Calibrate on another system by passing its Choices."""
+    """Conformal sets by LAC and by APS. Calibrate on another system by passing its Choices.
+
+    `by_class`: each letter on the questions whose correct option it is (see `judge.stats.label_sets`).
+    """
     if calibration.letters != test.letters:
         raise BadInput("calibration and test must have the same option letters")
     shared = set(calibration.units.questions[calibration.units.clusters]) & set(
@@ -141,7 +162,7 @@ def sets(
         raise BadInput("no calibration question has probabilities and a correct answer")
     found, limits = [], []
     for score in SCORES:
-        limit = calibrated(fit.probabilities, fit.correct, score, alpha, convention)
+        limit = thresholds(fit.probabilities, fit.correct, score, alpha, convention, by_class=by_class)
         kept = np.zeros(test.available.shape, dtype=bool)
         # An option that a question does not have is in no set, not even in a full one.
         kept[used] = members(test.probabilities[used], limit, score, convention) & test.available[used]
@@ -151,22 +172,33 @@ def sets(
 
 
 def scores(
-    calibration: Choices, test: Choices, *, alpha: float = 0.1, convention: Convention = "exact"
+    calibration: Choices,
+    test: Choices,
+    *,
+    alpha: float = 0.1,
+    convention: Convention = "exact",
+    by_class: bool = False,
 ) -> list[Score]:
     """Accuracy (argmax, ties to the first letter; what the system did not answer is wrong); coverage and set size by LAC, by APS and averaged (section 4.4).
 
     coverage = share of sets with the correct option; set_size = mean number of options in the set; empty_sets
     = share of empty ones (never APS under `urag_repo`, which then takes the top option).
     """
-    made = sets(calibration, test, alpha=alpha, convention=convention)
+    made = sets(calibration, test, alpha=alpha, convention=convention, by_class=by_class)
     known, rows = test.known, np.arange(len(test.units))
     n_cal = int(calibration.known.sum())
     notes = [f"alpha {alpha:g}, {convention} quantile, calibrated on {n_cal} questions"]
     lost = len(calibration.units) - n_cal
     if lost:
         notes.append(f"{lost} calibration questions left out: {NO_DISTRIBUTION}")
-    if np.isinf(made.threshold_lac):
+    fit = calibration.where(calibration.known)
+    if by_class:
+        notes.append("each label is calibrated on the units whose true label it is")
+        notes += few_questions(fit.units.clusters, fit.correct, test.letters, alpha)
+    elif np.isinf(made.threshold_lac):
         notes.append(f"{n_cal} calibration questions are too few for alpha {alpha:g}: every set is full")
+    else:
+        notes += few_questions(fit.units.clusters, fit.correct, alpha=alpha)
 
     def score(measure: str, values: FloatArray) -> Score:
         kept = np.where(known, values, np.nan)

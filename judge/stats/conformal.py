@@ -6,6 +6,7 @@ LAC: Sadinle, Lei & Wasserman 2019. APS: Romano, Sesia & Candes 2020 (arXiv 2006
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Unpack
 
@@ -80,17 +81,8 @@ def label_sets(
             raise BadInput(f"conformal sets need probabilities and a true label for every {half} unit")
     if cal_p.shape[1] != p.shape[1]:
         raise BadInput(f"{cal_p.shape[1]} labels in the calibration half, {p.shape[1]} in the test half")
-    if by_class and convention != "exact":
-        raise BadInput("sets calibrated label by label follow the exact rule: the repository has none")
-    if by_class:
-        limits = [
-            calibrated(cal_p[cal_y == k], cal_y[cal_y == k], score, alpha) if (cal_y == k).any() else np.inf
-            for k in range(p.shape[1])
-        ]
-        sets = nonconformity(p, score) <= np.array(limits) + TOLERANCE
-    else:
-        limits = [calibrated(cal_p, cal_y, score, alpha, convention)] * p.shape[1]
-        sets = members(p, limits[0], score, convention)
+    limits = thresholds(cal_p, cal_y, score, alpha, convention, by_class=by_class)
+    sets = members(p, limits, score, convention)
     questions, _ = cluster_numbers(calibration_clusters, len(cal_y))
     covered = sets[np.arange(len(y)), y].astype(np.float64)
     size = sets.sum(axis=1).astype(np.float64)
@@ -109,40 +101,81 @@ def label_sets(
         )
     return LabelSets(
         sets,
-        max(limits),
+        float(limits.max()),
         over(covered, "coverage"),
         over(size, "set_size"),
         over((size == 0).astype(np.float64), "empty_sets"),
         tuple(by_label),
-        tuple(limits),
-        _few(questions, cal_y, p.shape[1] if by_class else 0, alpha),
+        tuple(limits.tolist()),
+        few_questions(questions, cal_y, range(p.shape[1]) if by_class else (), alpha),
     )
 
 
-def _few(questions: IntArray, codes: IntArray, labels: int, alpha: float) -> tuple[str, ...]:
-    """What so few calibration questions leave open: the coverage of sets from n of them is Beta(k, n + 1 - k)."""
-    groups = [("", np.ones(len(codes), dtype=bool))]
-    if labels:
-        groups = [(f" with label {k} (counted from 0)", codes == k) for k in range(labels)]
+def few_questions(
+    questions: IntArray, codes: IntArray, labels: Sequence[object] = (), alpha: float = 0.1
+) -> tuple[str, ...]:
+    """What fewer than ENOUGH_CALIBRATION questions leave open, in words; for each of `labels` where these calibrate apart.
+
+    The coverage of sets from n calibration questions is Beta(k, n + 1 - k) over calibrations (Vovk 2012).
+    """
+    groups: list[tuple[str, BoolArray]] = [("", np.ones(len(codes), dtype=bool))]
+    if len(labels):
+        groups = [(f" with the label '{label}'", codes == k) for k, label in enumerate(labels)]
     notes = []
     for what, mine in groups:
-        n = n_present(questions[mine])
-        k = int(np.ceil((n + 1) * (1 - alpha) - 1e-9))
+        n, units = n_present(questions[mine]), int(mine.sum())
         if n >= ENOUGH_CALIBRATION:
             continue
+        counted = f"only {n} calibration question{'' if n == 1 else 's'}{what}"
+        if _rank(units, alpha) > units:
+            full = "the label is in every set" if what else "every set is full"
+            notes.append(f"{counted}: too few for any threshold, {full}")
+            continue
+        k = _rank(n, alpha)
         if k > n:
-            notes.append(
-                f"only {n} calibration questions{what}: too few for any threshold, every set is full"
-            )
+            notes.append(f"{counted}: what coverage such sets have cannot be said")
             continue
         from scipy.special import betaincinv
 
         low, high = (float(betaincinv(k, n + 1 - k, level)) for level in (0.05, 0.95))
         notes.append(
-            f"only {n} calibration questions{what}: the coverage of such sets lies between {low:.0%} and {high:.0%} in nine of "
-            "ten calibrations"
+            f"{counted}: the coverage of such sets lies between {low:.0%} and {high:.0%} in nine of ten calibrations"
         )
     return tuple(notes)
+
+
+def _rank(n: int, alpha: float) -> int:
+    """Which of n sorted calibration scores is the threshold."""
+    # (n + 1)(1 - alpha) is a whole number for the usual n, and 1 - 0.1 is not exact.
+    return int(np.ceil((n + 1) * (1 - alpha) - 1e-9))
+
+
+def thresholds(
+    probabilities: FloatArray,
+    codes: IntArray,
+    score: Score = "lac",
+    alpha: float = 0.1,
+    convention: Convention = "exact",
+    *,
+    by_class: bool = False,
+) -> FloatArray:
+    """The threshold of each label, `[labels]`: the same for all, or with `by_class` from the units of each label alone.
+
+    Raises BadInput as `threshold` does, and for `by_class` under another convention than exact.
+    """
+    n_labels = probabilities.shape[1]
+    if not by_class:
+        return np.full(n_labels, calibrated(probabilities, codes, score, alpha, convention))
+    if convention != "exact":
+        raise BadInput("sets calibrated label by label follow the exact rule: the repository has none")
+    return np.array(
+        [
+            calibrated(probabilities[codes == k], codes[codes == k], score, alpha)
+            if (codes == k).any()
+            else np.inf
+            for k in range(n_labels)
+        ]
+    )
 
 
 def calibrated(
@@ -158,9 +191,12 @@ def calibrated(
 
 
 def members(
-    probabilities: FloatArray, limit: float, score: Score = "lac", convention: Convention = "exact"
+    probabilities: FloatArray,
+    limit: float | FloatArray,
+    score: Score = "lac",
+    convention: Convention = "exact",
 ) -> BoolArray:
-    """The sets `[units, labels]` of a threshold; see `label_sets`, which also measures them."""
+    """The sets `[units, labels]` of a threshold, or of one a label; see `label_sets`, which also measures them."""
     inside: BoolArray = nonconformity(probabilities, score, convention) <= limit + TOLERANCE
     if convention == "urag_repo" and score == "aps" and len(inside):
         blank = ~inside.any(axis=1)
@@ -204,8 +240,7 @@ def threshold(scores: ArrayLike, alpha: float = 0.1, convention: Convention = "e
         raise BadInput("conformal sets need at least one calibration unit")
     if not 0 < alpha < 1:
         raise BadInput(f"alpha must lie between 0 and 1, not {alpha}")
-    # (n + 1)(1 - alpha) is a whole number for the usual n, and 1 - 0.1 is not exact.
-    k = int(np.ceil((n + 1) * (1 - alpha) - 1e-9))
+    k = _rank(n, alpha)
     if convention == "exact":
         return float(s[k - 1]) if k <= n else float("inf")
     if convention != "urag_repo":

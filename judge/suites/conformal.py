@@ -56,12 +56,15 @@ def read(study: Study) -> list[Score]:
     told = found.where(known)
     mask = halves(study, told, None)
     cal, test = told.where(mask), told.where(~mask)
-    scores = urag.scores(cal, test, alpha=alpha, convention=convention)
+    by_class = study.option("thresholds") == "label"
+    if by_class and convention != "exact":
+        raise UsageError("--thresholds label goes with --convention exact")
+    scores = urag.scores(cal, test, alpha=alpha, convention=convention, by_class=by_class)
     if study.part("classes"):
         brief = [s for s in scores if s.measure in ("accuracy", "coverage", "set_size")]
         for letter, some in urag.per_class(brief, test).items():
             scores += [s.named(f"{s.measure}[{letter}]") for s in some]
-    made = urag.sets(cal, test, alpha=alpha, convention=convention)
+    made = urag.sets(cal, test, alpha=alpha, convention=convention, by_class=by_class)
     calibrating = set(cal.units.ids)
     apart: BoolArray = np.asarray(~found.units.ids.isin(calibrating), dtype=bool)
     rest = found.where(apart)
@@ -95,7 +98,7 @@ def _ambiguous(study: Study, rest: Choices, made: Sets, label: pd.Series) -> Non
     from judge.stats.conformal import members
 
     score = study.option("by-score")
-    limit = made.threshold_lac if score == "lac" else made.threshold_aps
+    limit = made.limits_lac if score == "lac" else made.limits_aps
     has: BoolArray = np.asarray(~np.isnan(rest.probabilities).any(axis=1), dtype=bool)
     some = rest.where(has)
     sets = members(some.probabilities, limit, score, study.option("convention"))  # type: ignore[arg-type]
@@ -140,6 +143,12 @@ PAPER = Paper(
         Option("task", "", "The task whose labels are meant, as stance."),
         Option("reference", "gold", f"Whose labels are true: {HELP}.", other_names=("truth", "correct-by")),
         Option("by-score", "lac", "The score that ambiguity goes by.", ("lac", "aps")),
+        Option(
+            "thresholds",
+            "one",
+            "label: one for each label, from the units whose true label it is, so that the promise holds for rare labels too.",
+            ("one", "label"),
+        ),
         Option("ambiguous", "", "Write the ambiguous units with their sets to this CSV file.", writes=True),
         *SPLITTING,
     ),

@@ -239,3 +239,17 @@ def test_coverage_is_kept_on_the_calibration_questions_themselves(rows: list[lis
     for name in ("coverage_lac", "coverage_aps"):
         value = found[name].value
         assert value is not None and value >= least - 1e-9
+
+
+def test_thresholds_label_by_label() -> None:
+    # A is common and sure (0.9), B is rare and not (0.3 where B is true). LAC of the true option: 0.1 nine times, 0.7.
+    rows = [[0.9, 0.1]] * 9 + [[0.7, 0.3]]
+    units = Units.of([f"c{n}" for n in range(10)], [f"c{n}" for n in range(10)])
+    cal = urag.Choices.of(units, ("A", "B"), np.log(rows), ["A"] * 9 + ["B"])
+    test = urag.Choices.of(Units.of(["t"], ["t"]), ("A", "B"), np.log([[0.6, 0.4]]), ["B"])
+    # For all: the 6th of 10 (ceil(11 * 0.5)) is 0.1, and neither 0.4 nor 0.6 is below. A: the 5th of 9, 0.1; B: the 1st of
+    # 1, 0.7, so that B (0.6) is in the set.
+    assert urag.sets(cal, test, alpha=0.5).lac.tolist() == [[False, False]]
+    apart = urag.sets(cal, test, alpha=0.5, by_class=True)
+    assert apart.lac.tolist() == [[False, True]]
+    assert apart.limits_lac.tolist() == [pytest.approx(0.1), pytest.approx(0.7)]

@@ -164,8 +164,8 @@ def test_few_calibration_questions_are_warned_of() -> None:
     assert note.startswith(
         "only 30 calibration questions: the coverage of such sets lies between 80% and 97%"
     )
-    # Six questions of five units are six.
+    # Six questions of five units are six: thirty units give a threshold (the 28th), six questions promise nothing.
     (few,) = label_sets(
         p[:30], codes[:30], p[30:], codes[30:], calibration_clusters=np.arange(30) // 5, interval=None
     ).notes
-    assert few == "only 6 calibration questions: too few for any threshold, every set is full"
+    assert few == "only 6 calibration questions: what coverage such sets have cannot be said"

@@ -212,6 +212,19 @@ def test_ambiguous_units_of_a_judge(judge: Judge, judged: str) -> None:
     )
 
 
+def test_a_threshold_for_each_label(judge: Judge, judged: str) -> None:
+    # Three questions calibrate, so each label has two at most: k = ceil(3 * 0.9) = 3 > 2, and every set is full.
+    asked = ("conformal", "--task", "stance", "--thresholds", "label")
+    found = score(judge, *asked)
+    assert (found.value("coverage"), found.value("set_size")) == (1.0, 3.0)
+    assert any("in every set" in note for note in found["coverage"]["notes"])
+    assert "goes with --convention exact" in judge("score", *asked, "--convention", "urag_repo", code=2).err
+    # One threshold for all, from three questions: their coverage is Beta(2, 2), which has 13.5 % and 86.5 % as
+    # its quantiles (x^2 (3 - 2x) = 0.05 at x = 0.1354).
+    told = "only 3 calibration questions: the coverage of such sets lies between 14% and 86% in nine of ten calibrations"
+    assert told in score(judge, *CONFORMAL)["coverage"]["notes"]
+
+
 def test_what_conformal_needs(judge: Judge, judged: str) -> None:
     assert "needs --task" in judge("score", "conformal", code=2).err
     assert "no task 'nothing'" in judge("score", "conformal", "--task", "nothing", code=2).err
