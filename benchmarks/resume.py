@@ -25,7 +25,7 @@ WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :un
 
 
 def build(path: Path, units: int) -> None:
-    """A study of that many units with a failed one in a thousand; every second unit is judged."""
+    """A study of that many units with a failed one in a thousand; the first half is judged, as a run leaves it."""
     sys.path.insert(0, str(ROOT))
     from judge.prompts import load_task
     from judge.store import Store
@@ -61,9 +61,9 @@ def build(path: Path, units: int) -> None:
             at,
         )
         conn.execute(
-            "INSERT INTO judgements (run_id, unit_id, repeat, attempt, status, reused, judged_at) "
-            f"{_ITEMS} SELECT :run, 'd:' || i || '/p', 0, 1, CASE i % 1000 WHEN 0 THEN 'failed' ELSE 'ok' END, 0, '' "
-            "FROM n WHERE i % 2 = 0 ORDER BY 'd:' || i || '/p'",
+            "INSERT INTO judgements (run_id, unit_id, repeat, attempt, status, reused, judged_at, reply) "
+            f"{_ITEMS} SELECT :run, 'd:' || i || '/p', 0, 1, CASE i % 1000 WHEN 0 THEN 'failed' ELSE 'ok' END, 0, '', "
+            "'{\"stance\": \"supporting\"}' FROM n WHERE i * 2 < :units ORDER BY 'd:' || i || '/p'",
             at,
         )
         conn.execute("COMMIT")

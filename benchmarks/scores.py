@@ -264,8 +264,8 @@ def study(path: Path) -> None:
             with store.transaction() as conn:
                 conn.create_function("drawn", 1, partial(drawn, values))
                 conn.execute(
-                    "INSERT INTO judgements SELECT ?, unit_id, 0, 0, 'ok', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
-                    "0, '2024' FROM units WHERE kind = ? ORDER BY unit_id",
+                    "INSERT INTO judgements (run_id, unit_id, repeat, attempt, status, reused, judged_at) "
+                    "SELECT ?, unit_id, 0, 0, 'ok', 0, '2024' FROM units WHERE kind = ? ORDER BY unit_id",
                     [run, kind],
                 )
                 conn.execute(

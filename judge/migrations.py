@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
-NAMES = ("m001_study", "m002_answers", "m003_embeddings", "m004_requests", "m005_identity")
+NAMES = ("m001_study", "m002_answers", "m003_embeddings", "m004_requests", "m005_identity", "m006_counts")
 """The migrations of this version, in order; `_m001_study` is the function of the first."""
 SET = "judge"
 
@@ -75,6 +75,11 @@ def _m004_requests(db: Any) -> None:
 
 def _m005_identity(db: Any) -> None:
     _execute(db, _IDENTITY)
+
+
+def _m006_counts(db: Any) -> None:
+    for statement in _COUNTS:
+        db.execute(statement)
 
 
 def _execute(db: Any, statements: str) -> None:
@@ -313,3 +318,28 @@ UPDATE judgements SET (base_url, max_output_tokens) = (
     SELECT json_extract(r.options, '$.base_url'), json_extract(r.options, '$.max_output_tokens')
     FROM runs AS r WHERE r.run_id = judgements.run_id) WHERE reused = 0
 """
+
+# How many units of a run stand how, kept as judgements come in: a run of millions is not counted anew each time it
+# goes on. What is not `ok` is few, and found without reading the rest. One statement each: triggers hold semicolons.
+_COUNTS = (
+    """CREATE TABLE run_counts (
+    run_id TEXT NOT NULL REFERENCES runs(run_id),
+    repeat INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    units INTEGER NOT NULL,
+    PRIMARY KEY (run_id, repeat, status)
+) WITHOUT ROWID""",
+    "INSERT INTO run_counts SELECT run_id, repeat, status, count(*) FROM latest_judgements GROUP BY 1, 2, 3",
+    "CREATE INDEX idx_judgements_not_ok ON judgements(run_id, repeat, status, unit_id, attempt) WHERE status <> 'ok'",
+    """CREATE TRIGGER count_judgement AFTER INSERT ON judgements
+    WHEN NOT EXISTS (SELECT 1 FROM judgements AS o WHERE o.run_id = NEW.run_id AND o.unit_id = NEW.unit_id
+        AND o.repeat = NEW.repeat AND o.attempt > NEW.attempt)
+    BEGIN
+        UPDATE run_counts SET units = units - 1
+        WHERE run_id = NEW.run_id AND repeat = NEW.repeat AND status = (
+            SELECT o.status FROM judgements AS o WHERE o.run_id = NEW.run_id AND o.unit_id = NEW.unit_id
+            AND o.repeat = NEW.repeat AND o.attempt < NEW.attempt ORDER BY o.attempt DESC LIMIT 1);
+        INSERT INTO run_counts VALUES (NEW.run_id, NEW.repeat, NEW.status, 1)
+        ON CONFLICT DO UPDATE SET units = units + 1;
+    END""",
+)

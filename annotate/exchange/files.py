@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import IO, Any, NoReturn
 
 from judge.errors import BadInput, UsageError, WriteFailed
+from judge.strict import finite, whole_object
 from judge.types import Json
 
 MARK = ".adjudge-export"
@@ -168,7 +169,7 @@ def _lines(
         if not text.strip():
             continue
         try:
-            row = json.loads(text, parse_constant=_no_constant)
+            row = _DECODER.decode(text)
         except (ValueError, RecursionError) as e:
             told = "nested too deeply" if isinstance(e, RecursionError) else e
             bad(BadInput(f"not JSON: {told}", path=str(path), line=line))
@@ -185,7 +186,6 @@ def _array(data: bytes, path: Path, bad: Callable[[BadInput], None]) -> Iterator
     except UnicodeDecodeError as e:
         line = data.count(b"\n", 0, e.start) + 1
         raise BadInput("not UTF-8", path=str(path), line=line) from e
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
     at, line, counted = text.index("[") + 1, 1, 0
     while True:
         at = _skip(text, at)
@@ -195,7 +195,7 @@ def _array(data: bytes, path: Path, bad: Callable[[BadInput], None]) -> Iterator
                 raise BadInput("there is more behind the end of the array", path=str(path), line=line)
             return
         try:
-            row, end = decoder.raw_decode(text, at)
+            row, end = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError) as e:
             told = "nested too deeply" if isinstance(e, RecursionError) else e
             raise BadInput(f"not JSON: {told}", path=str(path), line=line) from e
@@ -218,6 +218,9 @@ def _skip(text: str, at: int) -> int:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=finite, object_pairs_hook=whole_object)
 
 
 def text_of(row: dict[str, Any], key: str, *, where: tuple[str, int]) -> str | None:

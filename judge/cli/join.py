@@ -76,7 +76,8 @@ def _lines(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names
             try:
                 row = json.loads(bare)
             except (ValueError, RecursionError) as e:
-                raise BadInput(f"not JSON: {e}", path=str(join.path), line=number) from e
+                told = "nested too deeply" if isinstance(e, RecursionError) else e
+                raise BadInput(f"not JSON: {told}", path=str(join.path), line=number) from e
             if not isinstance(row, dict):
                 raise BadInput("not a JSON object", path=str(join.path), line=number)
             _refuse_clash(join, names, row)

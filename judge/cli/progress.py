@@ -49,12 +49,13 @@ def line(live: Live, now: float) -> str:
     report = live.report
     fresh = sum(report.ended.values())
     rate = fresh / max(now - live.started, 1e-9)
-    left = f"{_duration(report.pending / rate)} left" if rate > 0 else "…"
+    left = f"{_duration(report.pending / rate)} left" if rate > 0 and report.units else "…"
+    units = f"{report.units:,}" if report.units else "…"
     tokens = report.usage["input_tokens"] + report.usage["output_tokens"]
     cost = f" · ${report.spent.cost:.2f}" if report.price is not None else ""
     bad = fresh - report.ended["ok"]
     return (
-        f"{report.done:,}/{report.units:,} · {rate:.1f}/s · {left} · {tokens:,} tokens{cost} · "
+        f"{report.done:,}/{units} · {rate:.1f}/s · {left} · {tokens:,} tokens{cost} · "
         f"{bad} without label · {_state(live, now)}"
     )
 

@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 import ijson
 
 from judge.errors import BadInput
-from judge.importers._json import Shallow, loads
+from judge.importers._json import Noting, Shallow, loads, refuse_noted
 from judge.importers.base import Bad, Row
 from judge.types import Item, Where
 
@@ -110,12 +110,20 @@ def json_elements(path: Path, prefix: str = "item") -> Iterator[tuple[int, Any]]
 
     Raises BadInput, with the element, where the JSON ends or breaks.
     """
-    return _parsed(path, lambda handle: ijson.items(handle, prefix, use_float=True))
+    return _parsed(path, lambda handle: ijson.items(handle, prefix, use_float=True, map_type=Noting))
 
 
 def json_pairs(path: Path, prefix: str = "") -> Iterator[tuple[int, tuple[str, Any]]]:
     """(1-based position, (key, value)) of the object at `prefix` of a JSON file; raises the same."""
-    return _parsed(path, lambda handle: ijson.kvitems(handle, prefix, use_float=True))
+
+    def parse(handle: IO[bytes]) -> Iterator[tuple[str, Any]]:
+        names = Noting()
+        for name, value in ijson.kvitems(handle, prefix, use_float=True, map_type=Noting):
+            names[name] = None
+            refuse_noted(names)
+            yield name, value
+
+    return _parsed(path, parse)
 
 
 def _parsed(path: Path, parse: Callable[[IO[bytes]], Iterable[Any]]) -> Iterator[tuple[int, Any]]:
@@ -123,6 +131,7 @@ def _parsed(path: Path, parse: Callable[[IO[bytes]], Iterable[Any]]) -> Iterator
     with opened(path) as handle:
         try:
             for value in parse(cast("IO[bytes]", Shallow(handle, str(path)))):
+                refuse_noted(value)
                 number += 1
                 yield number, value
         except (ijson.JSONError, ValueError) as error:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from typing import IO, Any
 
 from judge.errors import BadInput
+from judge.strict import NAMELESS, twice, whole_object
 
 DEEPEST = 200
 """Lists and objects within each other; ijson keeps the whole path of each, which grows with its square."""
@@ -19,7 +19,7 @@ _HUGE = re.compile(rb"[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
 
 def loads(line: bytes) -> Any:
     """One JSON text. Raises ValueError (UnicodeDecodeError too) or RecursionError."""
-    value = json.loads(line.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_object)
+    value = json.loads(line.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=whole_object)
     if _HUGE.search(line):
         json.dumps(value, allow_nan=False)
     if b"\\u" in line:
@@ -28,16 +28,30 @@ def loads(line: bytes) -> Any:
     return value
 
 
-def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(
-            f"the key '{next(n for n in names if names.count(n) > 1)}' stands twice in one object"
-        )
-    if "" in found:
-        raise ValueError("a field without a name")
-    return found
+class Noting(dict[str, Any]):
+    """An object that ijson fills: it notes what is wrong with its keys, because ijson's parser written in C makes
+    a SystemError of what is raised in between."""
+
+    wrong: str | None = None
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name in self:
+            self.wrong = twice(name)
+        elif not name:
+            self.wrong = NAMELESS
+        super().__setitem__(name, value)
+
+
+def refuse_noted(value: Any) -> None:
+    """Raises ValueError for an object, at any depth, that has noted something."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, Noting) and one.wrong:
+            raise ValueError(one.wrong)
+        if isinstance(one, dict | list | tuple):
+            parts = one.values() if isinstance(one, dict) else one
+            left += [part for part in parts if isinstance(part, dict | list)]
 
 
 def _no_constant(name: str) -> Any:

@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from judge.errors import BadInput, MissingExtra
 from judge.labels.values import number
+from judge.strict import whole_object
 from judge.types import Json
 
 csv.field_size_limit(2**31 - 1)  # tables carry whole passages
@@ -189,7 +190,8 @@ def _objects(parts: Iterable[tuple[int, Callable[[], Json]]], path: str) -> Rows
     except BadInput as e:
         raise BadInput(e.reason, path=path, line=e.line or line, field=e.field) from e
     except (ValueError, RecursionError) as e:
-        raise BadInput(f"not JSON: {e}", path=path, line=line) from e
+        told = "nested too deeply" if isinstance(e, RecursionError) else e
+        raise BadInput(f"not JSON: {told}", path=path, line=line) from e
     if not rows:
         raise BadInput("the list is empty", path=path)
     names = list(head)
@@ -260,4 +262,6 @@ def _short(text: str) -> str:
     return text if len(text) <= 20 else f"{text[:20]}..."
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_float, parse_int=_int)
+_DECODER = json.JSONDecoder(
+    parse_constant=_no_constant, parse_float=_float, parse_int=_int, object_pairs_hook=whole_object
+)

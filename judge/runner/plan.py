@@ -59,7 +59,8 @@ class Plan:
 @dataclass(slots=True)
 class Report:
     """How a run stands. `ended` holds this invocation's units by status; they sum up to `units`
-    with `reused` (judged before, or answered by an identical request) and `pending`."""
+    with `reused` (judged before, or answered by an identical request) and `pending`. While a run over
+    millions goes, `units` is 0 until they are counted."""
 
     run_id: str
     resumed: bool

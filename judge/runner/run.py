@@ -12,6 +12,7 @@ import gc
 import signal
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -38,6 +39,8 @@ from judge.types import Json, Judgement, Status, Unit, Usage
 
 GRACE_SECONDS = 10.0
 TICK_SECONDS = 0.5
+COUNTED_FIRST = 20_000
+"""Units of a study that are counted before the first call; more are counted beside the run."""
 AHEAD = 32
 """Units rendered and looked up at once, so that the next call is ready when a slot is free."""
 MOST_UNSAVED = 2000
@@ -58,7 +61,13 @@ async def run_task(
     after every commit, and twice a second in between.
     """
     settled = settle(store, plan, provider)
-    units, left_out = selection.select(store, plan.task, plan.selection)
+    if plan.selection.is_all:
+        selection.select_all(store, plan.task)
+        late = selection.most(store) > COUNTED_FIRST
+        units, left_out = (0, 0) if late else selection.count_all(store, plan.task)
+    else:
+        late = False
+        units, left_out = selection.select(store, plan.task, plan.selection)
     facts = dict(provider.describe())
     price = price_of(plan, facts)
     run_id, resumed = runs.start_run(store, plan.task, plan.model, settled.options, facts, settled.run_id)
@@ -66,9 +75,12 @@ async def run_task(
         facts["price"] = price.as_json()
     runs.keep_facts(store, run_id, facts)
     report = Report(run_id, resumed, units * plan.repeats, left_out, notes=settled.notes, price=price)
-    await _Run(store, plan, provider, settled.asker, report, watch).go()
-    statuses = [selection.selected_statuses(store, run_id, r) for r in range(plan.repeats)]
-    report.labelled = sum(s[Status.OK] for s in statuses)
+    run = _Run(store, plan, provider, settled.asker, report, watch)
+    counting = asyncio.create_task(_count(store, plan, report, run.begun)) if late else None
+    await run.go()
+    if counting is not None:
+        await counting
+    report.labelled = sum(_statuses(store, plan, run_id, r)[Status.OK] for r in range(plan.repeats))
     if not isinstance(report.error, StudyError):
         # What a server refuses of a request shows in the first calls.
         await _close(store, plan, report, {**facts, **provider.describe()})
@@ -93,6 +105,26 @@ async def _close(store: Store, plan: Plan, report: Report, facts: Mapping[str, J
     store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
 
 
+async def _count(store: Store, plan: Plan, report: Report, begun: asyncio.Event) -> None:
+    """How many units there are, counted beside the run where it has millions, when its first calls are out."""
+
+    def counted() -> tuple[int, int]:
+        with store.clone() as other:
+            return selection.count_all(other, plan.task)
+
+    await begun.wait()
+    with explained(store.path):
+        units, report.left_out = await asyncio.to_thread(counted)
+    report.units = units * plan.repeats
+
+
+def _statuses(store: Store, plan: Plan, run_id: str, repeat: int) -> Mapping[str, int]:
+    """How the selected units stand; of a run over everything the study keeps the counts."""
+    if plan.selection.is_all:
+        return selection.run_statuses(store, run_id, repeat)
+    return selection.selected_statuses(store, run_id, repeat)
+
+
 def price_of(plan: Plan, facts: Mapping[str, Json]) -> Price | None:
     """The price of the plan's model. Raises UsageError when a limit of money needs one and there is none."""
     model = plan.asked_as or plan.model
@@ -111,6 +143,7 @@ class _Run:
         watch: Callable[[Live], None] | None,
     ) -> None:
         self.store, self.plan, self.asker, self.report, self.watch = store, plan, asker, report, watch
+        self.provider, self.facts = provider, dict(provider.describe())
         self.loop = asyncio.get_running_loop()
         ceiling = min(plan.concurrency, provider.max_concurrency or plan.concurrency)
         self.gate = Gate(ceiling, replicas(provider), plan.patience.outage)
@@ -122,6 +155,8 @@ class _Run:
         self.tasks: set[asyncio.Task[None]] = set()
         self.identical = Identical(store.conn)
         self.room = asyncio.Event()
+        self.begun = asyncio.Event()
+        """The first units are found, or there are none."""
         patience = plan.patience.outage
         self.writer = Writer(store, self._acknowledged, self._fail, patience=patience, stalled=self._stalled)
 
@@ -139,6 +174,7 @@ class _Run:
             while self.tasks:
                 await asyncio.wait(self.tasks)
         finally:
+            self.begun.set()
             ticker.cancel()
             for timer in clock:
                 timer.cancel()
@@ -159,7 +195,7 @@ class _Run:
         again = {"pending", str(Status.FAILED), *self.plan.retry}
         with explained(self.store.path):
             for repeat in range(self.plan.repeats):
-                before = selection.selected_statuses(self.store, self.report.run_id, repeat)
+                before = _statuses(self.store, self.plan, self.report.run_id, repeat)
                 self.report.reused += sum(n for status, n in before.items() if status not in again)
             for repeat in range(self.plan.repeats):
                 await self._feed_repeat(repeat)
@@ -171,6 +207,7 @@ class _Run:
             self.identical.look_up(questions)
             for question in questions:
                 await self._start(question)
+            self.begun.set()
 
     def _question(self, unit: Unit, repeat: int) -> Question:
         request, record = self.asker.request(unit, repeat)
@@ -257,8 +294,19 @@ class _Run:
             if not last.reused and (first := attempts[0].request) is not None:
                 self.identical.saved(first.request_sha)
         self.room.set()
+        self._keep_learnt()
         if self.watch is not None:
             self.watch(self.live)
+
+    def _keep_learnt(self) -> None:
+        """Note what the server has just refused: a kill must not lose it."""
+        facts = dict(self.provider.describe())
+        if facts == self.facts:
+            return
+        price = {} if self.report.price is None else {"price": self.report.price.as_json()}
+        with suppress(StudyError):  # held by another program: with the next commit, then
+            runs.keep_facts(self.store, self.report.run_id, {**facts, **price})
+            self.facts = facts
 
     def _stalled(self, error: AdjudgeError | None) -> None:
         """A commit cannot be made for now: nothing more is sent, and what was received waits."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from judge.errors import UsageError
 from judge.prompts.load import Task
-from judge.store.inputs import column, decode, gold_value
+from judge.store.inputs import column, decode, gold_value, quoted
 from judge.store.study import Store, dumps
 from judge.types import Status, Unit
 
@@ -31,6 +31,39 @@ class Selection:
     options: Mapping[str, Mapping[str, str]] | None = None
     """The input `options` of items in `contexts`, instead of their own (distractors there are already)."""
 
+    @property
+    def is_all(self) -> bool:
+        """Whether every unit that can be shown to the task is meant, in the order of the study."""
+        return self == Selection()
+
+
+def select_all(store: Store, task: Task) -> None:
+    """Select all units that the task can show, as `select` does, but without looking at any of them yet.
+
+    The temporary view stands for the table of `select`; `count_all` says how many there are.
+    """
+    conn = store.conn
+    _keep_contexts(conn, None, {})
+    _keep_relevant(conn, None)
+    _forget(conn)
+    conn.execute(f"CREATE TEMP VIEW selection AS SELECT t.n AS place, t.n FROM {_all_of(task)}")
+
+
+def most(store: Store) -> int:
+    """No selection has more units than this."""
+    return int(store.conn.execute("SELECT coalesce(max(rowid), 0) FROM units").fetchone()[0])
+
+
+def count_all(store: Store, task: Task) -> tuple[int, int]:
+    """How many units `select_all` selects and how many of the kind it leaves out: every unit is looked at."""
+    fit = store.conn.execute(f"SELECT count(*) FROM {_all_of(task)}").fetchone()[0]
+    of_kind = store.conn.execute("SELECT count(*) FROM units WHERE kind = ?", [task.spec.unit]).fetchone()[0]
+    return fit, of_kind - fit
+
+
+def _all_of(task: Task) -> str:
+    return f"unit_texts AS t WHERE t.kind = {quoted(task.spec.unit)} AND {_usable(task, Selection())}"
+
 
 def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
     """Fix the units of a run in a temporary table of this connection, in order.
@@ -42,25 +75,20 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
     offer_shuffle(conn)
     # The line break ends a comment that the condition may end in.
     wanted = f"({selection.where}\n)" if selection.where else "1"
-    examples = [e.item_id for e in task.spec.examples if e.item_id]
-    usable = " AND ".join(
-        [_present(task, name, selection) for name in task.required_inputs]
-        + ([] if selection.contexts is None else ["t.item_id IN (SELECT item_id FROM temp.contexts)"])
-        + [f"t.item_id NOT IN ({','.join('?' * len(examples))})"]
-    )
+    usable = _usable(task, selection)
     order = (
         "n" if selection.sample_seed is None else f"adjudge_shuffle({int(selection.sample_seed)}, unit_id)"
     )
     kind = task.spec.unit
     _keep_contexts(conn, selection.contexts, selection.options or {})
     _keep_relevant(conn, selection.relevant)
-    conn.execute("DROP TABLE IF EXISTS temp.selection")
+    _forget(conn)
     conn.execute("CREATE TEMP TABLE selection (place INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
     try:
         selected = conn.execute(
             "INSERT INTO temp.selection (n) SELECT n FROM unit_texts AS t "
             f"WHERE kind = ? AND {usable} AND {wanted} ORDER BY {order} LIMIT ?",
-            [kind, *examples, -1 if selection.limit is None else selection.limit],
+            [kind, -1 if selection.limit is None else selection.limit],
         ).rowcount
         if selection.limit is None:
             # Every unit that fits is selected: no need to look at the texts of all units once more.
@@ -71,12 +99,29 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
             of_kind, fit = conn.execute(
                 f"SELECT count(*), count(CASE WHEN {usable} THEN 1 END) FROM unit_texts AS t "
                 f"WHERE kind = ? AND {wanted}",
-                [*examples, kind],
+                [kind],
             ).fetchone()
     except (sqlite3.Error, sqlite3.Warning) as e:
         columns = [c[1] for c in conn.execute("PRAGMA table_info(unit_texts)")]
         raise UsageError(f"--where {selection.where!r}: {e}; the columns are: {', '.join(columns)}") from e
     return selected, of_kind - fit
+
+
+def _forget(conn: sqlite3.Connection) -> None:
+    """Drop what was selected before, a table or a view."""
+    found = conn.execute("SELECT type FROM sqlite_temp_master WHERE name = 'selection'").fetchone()
+    if found is not None:
+        conn.execute(f"DROP {found[0]} temp.selection")
+
+
+def _usable(task: Task, selection: Selection) -> str:
+    """The SQL condition that a unit can be shown: no example, and all inputs there."""
+    examples = [quoted(e.item_id) for e in task.spec.examples if e.item_id]
+    return " AND ".join(
+        [_present(task, name, selection) for name in task.required_inputs]
+        + ([] if selection.contexts is None else ["t.item_id IN (SELECT item_id FROM temp.contexts)"])
+        + [f"t.item_id NOT IN ({','.join(examples)})"]
+    )
 
 
 def _present(task: Task, name: str, selection: Selection) -> str:
@@ -153,6 +198,12 @@ def selected_statuses(store: Store, run_id: str, repeat: int = 0) -> Counter[str
     return Counter(dict(store.conn.execute(query, {"run": run_id, "repeat": repeat})))
 
 
+def run_statuses(store: Store, run_id: str, repeat: int = 0) -> Counter[str]:
+    """How many units of a run ended how, by the counts that the study keeps."""
+    query = "SELECT status, units FROM run_counts WHERE run_id = ? AND repeat = ?"
+    return Counter(dict(store.conn.execute(query, [run_id, repeat])))
+
+
 def pending(
     store: Store, task: Task, run_id: str, repeat: int = 0, retry: Collection[str] = ()
 ) -> Iterator[Unit]:
@@ -162,35 +213,56 @@ def pending(
     New units go first so that some that never succeed cannot keep the others waiting. Memory stays
     at one page whatever the study's size.
     """
-    values = {"run": run_id, "repeat": repeat}
-    again = [
-        (n, attempt)
-        for n, attempt, status in store.conn.execute(
-            f"""
-            SELECT s.n, j.attempt, j.status FROM temp.selection AS s JOIN units AS u ON u.rowid = s.n
-            JOIN judgements AS j ON j.run_id = :run AND j.unit_id = u.unit_id AND j.repeat = :repeat
-            WHERE j.attempt = ({_LATEST.format(column="attempt")}) ORDER BY s.place
-            """,
-            values,
-        )
-        if status == Status.FAILED or status in retry
-    ]
-    place = 0
-    while True:
-        page = store.conn.execute(
-            f"""
-            SELECT s.place, s.n FROM temp.selection AS s JOIN units AS u ON u.rowid = s.n
-            WHERE s.place > :place AND ({_LATEST.format(column="attempt")}) IS NULL
-            ORDER BY s.place LIMIT {PAGE}
-            """,
-            {**values, "place": place},
-        ).fetchall()
-        if not page:
-            break
+    conn = store.conn
+    _keep_again(conn, run_id, repeat, {str(Status.FAILED), *retry})
+    lazy = conn.execute(
+        "SELECT 1 FROM sqlite_temp_master WHERE name = 'selection' AND type = 'view'"
+    ).fetchone()
+    query, place = _NEXT_OF_ALL if lazy else _NEXT, 0
+    while page := conn.execute(
+        query, {"run": run_id, "repeat": repeat, "place": place, "kind": task.spec.unit}
+    ).fetchall():
         place = page[-1][0]
-        yield from _units(store.conn, task, dict.fromkeys((n for _, n in page), 0))
-    for start in range(0, len(again), PAGE):
-        yield from _units(store.conn, task, dict(again[start : start + PAGE]))
+        yield from _units(conn, task, dict.fromkeys((n for _, n in page), 0))
+    place = 0
+    while again := conn.execute(_NEXT_AGAIN, [place]).fetchall():
+        place = again[-1][0]
+        yield from _units(conn, task, {n: attempt for _, n, attempt in again})
+
+
+_UNJUDGED = """
+    NOT EXISTS (SELECT 1 FROM judgements AS k WHERE k.run_id = :run AND k.unit_id = u.unit_id AND k.repeat = :repeat)
+"""
+_NEXT = f"""
+    SELECT s.place, s.n FROM temp.selection AS s JOIN units AS u ON u.rowid = s.n
+    WHERE s.place > :place AND {_UNJUDGED} ORDER BY s.place LIMIT {PAGE}
+"""
+# CROSS JOIN keeps the order: whether a unit is judged is asked first, and only the texts of others are read.
+_NEXT_OF_ALL = f"""
+    SELECT u.rowid, u.rowid FROM units AS u CROSS JOIN temp.selection AS s ON s.n = u.rowid
+    WHERE u.rowid > :place AND u.kind = :kind AND {_UNJUDGED} ORDER BY u.rowid LIMIT {PAGE}
+"""
+_NEXT_AGAIN = f"SELECT place, n, attempt FROM temp.again WHERE place > ? ORDER BY place LIMIT {PAGE}"
+
+
+def _keep_again(conn: sqlite3.Connection, run_id: str, repeat: int, statuses: Collection[str]) -> None:
+    """Note the selected units whose latest attempt ended so, in selection order: later ones are not among them."""
+    conn.execute("DROP TABLE IF EXISTS temp.again")
+    conn.execute(
+        "CREATE TEMP TABLE again (place INTEGER PRIMARY KEY, n INTEGER NOT NULL, attempt INTEGER NOT NULL)"
+    )
+    # `status <> 'ok'` is what the index of the few others is made by.
+    conn.execute(
+        f"""
+        INSERT INTO temp.again
+        SELECT s.place, s.n, j.attempt
+        FROM judgements AS j CROSS JOIN units AS u ON u.unit_id = j.unit_id JOIN temp.selection AS s ON s.n = u.rowid
+        WHERE j.run_id = :run AND j.repeat = :repeat AND j.status <> 'ok'
+        AND j.status IN ({",".join(quoted(s) for s in sorted(statuses))})
+        AND j.attempt = ({_LATEST.format(column="attempt")})
+        """,
+        {"run": run_id, "repeat": repeat},
+    )
 
 
 def _units(conn: sqlite3.Connection, task: Task, wanted: Mapping[int, int]) -> Iterator[Unit]:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.errors import BadInput
-from judge.importers._files import csv_records, json_records
+from judge.importers._files import csv_records, json_pairs, json_records
 from judge.importers._json import DEEPEST, Shallow
 from tests.real import ROOT
 
@@ -87,6 +87,32 @@ def test_what_only_some_readers_take(tmp_path: Path, text: str, said: str) -> No
     assert len(told) == 1
     assert said in str(told[0])
     assert f"{path}:2" in str(told[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"id": "a", "id": "b"}', "'id' stands twice"),
+        ('{"p": [{"x": {"y": 1, "y": 1}}]}', "'y' stands twice"),
+        ('{"p": {"": "a"}}', "without a name"),
+        ('{"score": 1e400}', "overflow"),
+    ],
+)
+def test_what_only_some_readers_take_in_an_array(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(f'[{{"id": "1"}}, {text}, {{"id": "3"}}]')
+    rows = iter(json_records(path, lambda e: None).rows)
+    assert next(rows) == (1, {"id": "1"})
+    with pytest.raises(BadInput, match=said) as told:
+        list(rows)
+    assert "element 2" in str(told.value)
+
+
+def test_a_key_twice_in_a_file_that_is_one_object(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('{"q1": [1], "q2": [2], "q1": [3]}')
+    with pytest.raises(BadInput, match=r"element 3: .*'q1' stands twice"):
+        list(json_pairs(path))
 
 
 def test_a_column_without_a_name(tmp_path: Path) -> None:
