@@ -13,6 +13,7 @@ import pytest
 from judge.errors import StudyError, UsageError
 from judge.prompts import load_task
 from judge.providers import base
+from judge.runner import Live, run_task
 from judge.runner.requests import Asker, Sampling
 from judge.store import Store
 from judge.store.selection import Selection
@@ -185,6 +186,23 @@ async def test_what_the_server_refused_is_in_the_record_of_the_run(db: Path) -> 
     [(facts, options)] = select(db, "SELECT provider, options FROM runs")
     assert json.loads(facts)["left_out"] == ["seed"]
     assert json.loads(options)["seed"] == 3, "what was wished for"
+
+
+async def test_what_the_server_refused_is_kept_when_it_is_learnt(db: Path) -> None:
+    """A run that is killed says it, too: looked at after the first commits, long before the end."""
+    seen: list[list[str]] = []
+    async with OpenAIServer() as server:
+        server.refuse = {"seed"}
+        async with served(server) as provider:
+            with Store.open(db) as store:
+
+                def watch(live: Live) -> None:
+                    if live.report.done and not seen:
+                        seen.append(json.loads(select(db, "SELECT provider FROM runs")[0][0])["left_out"])
+
+                asked = plan(sampling=Sampling(answers="json", seed=3), concurrency=1)
+                await run_task(store, asked, provider, watch)
+    assert seen == [["seed"]]
 
 
 def test_the_lock_lies_beside_the_study(db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

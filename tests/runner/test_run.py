@@ -169,6 +169,8 @@ async def test_a_full_disk_stops_the_sending_and_keeps_what_was_acknowledged(
 ) -> None:
     reply = Reply(label().text + " " * 3000)
     fake = Fake(lambda request, tries: reply, delay=0.01)
+    # However slow the disk: no more than so many replies wait for it, so that the last ones are not sent before.
+    monkeypatch.setattr(run_module, "MOST_UNSAVED", 5)
     with full_disk(monkeypatch, more_pages=20):  # 80 kB, for 40 replies of 3 kB
         report = await run(db, fake, plan(concurrency=4))
     assert isinstance(report.error, WriteFailed)
