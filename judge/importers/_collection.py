@@ -87,9 +87,9 @@ class Collection:
         for name in label_maps:
             if name in GRADES:
                 return name
-        grades = {n.grade for known in self.named.values() for n in known.values()} - {None}
+        grades = {n.grade for known in self.named.values() for n in known.values()}
         # A grade below 0 (spam, broken) is on no scale: it does not choose one.
-        grades = {g for g in grades if not g.startswith("-")}
+        grades = {g for g in grades if g and not g.startswith("-")}
         return next((name for name, labels in GRADES.items() if grades <= labels.keys()), "relevance_0_3")
 
 

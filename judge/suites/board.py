@@ -273,32 +273,37 @@ def _all_of(measure: str, given: Sequence[Score | None]) -> list[Score]:
 def _shared(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
     """Each contender's score on the rows for which all of them have a value.
 
-    A row is a key of `_keys`. Of several units under one (the sentences of an answer) none may lack its value for the
-    judge's failure: a system must not be better for a sentence that its judge could not read.
+    A row is a key of `_keys`. Of several units in a group none may lack its value for the judge's failure: a system must
+    not be better for a sentence that its judge could not read, nor a difference rest on questions in one half only.
     """
-    keys = [pd.Index(_keys(score, item_of)) for score in scores]
+    keys = [_keys(score, item_of) for score in scores]
     common: pd.Index[Any] | None = None
-    for score, own in zip(scores, keys, strict=True):
-        valued = own[score.used].unique()
+    for score, (own, group) in zip(scores, keys, strict=True):
+        whole = score.used
         if score.status is not None:
             lost = ~score.used & ~np.isin(score.status, _NOT_LOST)
-            valued = valued[~valued.isin(own[lost])]
+            whole = whole & ~group.isin(group[lost])
+        valued = own[whole].unique()
         common = valued if common is None else common[common.isin(valued)]
     assert common is not None
-    return [score.where(own.isin(common)) for score, own in zip(scores, keys, strict=True)]
+    return [score.where(own.isin(common)) for score, (own, _) in zip(scores, keys, strict=True)]
 
 
-def _keys(score: Score, item_of: pd.Series) -> np.ndarray[Any, Any]:
-    """What a unit is matched by: its item where it is one or of its answer, else itself (a passage); its question
-    where several kinds of units stand together."""
+def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any]]:
+    """What a unit is matched by, and its group: its item where it is one or of its answer, else itself (a passage).
+
+    Where several kinds of units stand together: its kind and its question, in the group of the question.
+    """
     ids = score.units.ids
     if isinstance(ids, pd.MultiIndex):
-        return score.units.questions.to_numpy(dtype=object)[score.units.clusters]
+        question = pd.Index(score.units.questions.to_numpy(dtype=object)[score.units.clusters])
+        return pd.MultiIndex.from_arrays([ids.get_level_values(0), question]), question
     own = ids.to_numpy(dtype=object)
-    if not pd.api.types.is_integer_dtype(ids.dtype):
-        return own
-    items = item_of.reindex(ids)
-    return np.where(items.notna().to_numpy(), items.to_numpy(dtype=object), own)
+    if pd.api.types.is_integer_dtype(ids.dtype):
+        items = item_of.reindex(ids)
+        own = np.where(items.notna().to_numpy(), items.to_numpy(dtype=object), own)
+    key: pd.Index[Any] = pd.Index(own)
+    return key, key
 
 
 def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confidence: float) -> list[Cell]:
