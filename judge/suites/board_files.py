@@ -73,7 +73,8 @@ def corrected(found: Board, row: Row, cell: Cell) -> Measure | None:
     own = found.corrections.get(cell.contender)
     if own is None or row.stratum or row.measure not in own.found:
         return None
-    return own.found[row.measure].ppi
+    ppi = own.found[row.measure].ppi
+    return None if ppi.value is None else ppi
 
 
 def legend(found: Board) -> list[str]:
@@ -86,7 +87,8 @@ def legend(found: Board) -> list[str]:
     ]
     for name, correction in found.corrections.items():
         told.append(
-            f"{name}: corrected by labels of {correction.reference} (PPI++), on its own rows: {len(correction.found)} measures"
+            f"{name}: corrected by labels of {correction.reference} (PPI++), on its own rows: "
+            f"{sum(c.ppi.value is not None for c in correction.found.values())} measures"
         )
     return [*told, *found.notes, *reasons(found)]
 
@@ -203,7 +205,7 @@ def as_latex(found: Board) -> str:
         r"\resizebox{\textwidth}{!}{%",
         r"\begin{tabular}{l" + "r" * len(columns) + "}",
         r"\toprule",
-        " & ".join([latex(found.axis), *(latex(head(c)) for c in columns)]) + r" \\",
+        " & ".join([latex(found.axis), *(_tex_head(head(c)) for c in columns)]) + r" \\",
         r"\midrule",
     ]
     for n, name in enumerate(found.contenders):
@@ -224,7 +226,7 @@ def as_latex(found: Board) -> str:
         cells = ["" if v is None else number(v) for v in values]
         lines.append(" & ".join([rf"\emph{{{latex(system)}}} ({latex(by)})", *cells]) + r" \\")
     texts = [*legend(found)[:2], *(f"corrected by labels of {who} (PPI++), on own rows" for who in people)]
-    told = ". ".join(latex(text) for text in texts)
+    told = ". ".join(latex(text[:1].upper() + text[1:]) for text in texts)
     return "\n".join(
         [
             *lines,
@@ -245,6 +247,17 @@ def latex(text: str) -> str:
         known = marks.get(sign) or _LATEX.get(sign)
         out.append(known or (sign if " " <= sign <= "ÿ" else rf"\texttt{{U+{ord(sign):04X}}}"))
     return "".join(out)
+
+
+def _tex_head(text: str) -> str:
+    """A name over several lines, broken after underscores: long names would make the whole table small."""
+    lines = [""]
+    for part in text.replace("_", "_\n").split("\n"):
+        if lines[-1] and len(lines[-1]) + len(part) > 12:
+            lines.append("")
+        lines[-1] += part
+    stacked = r" \\ ".join(map(latex, lines))
+    return rf"\shortstack[r]{{{stacked}}}" if len(lines) > 1 else stacked
 
 
 def _tex_cell(cell: Cell) -> str:
@@ -278,7 +291,7 @@ class Plot:
     ticks: Sequence[tuple[float, str]]
 
 
-LEFT, WIDTH, STEP = 220.0, 420.0, 26.0
+LEFT, WIDTH, STEP = 180.0, 290.0, 26.0
 
 
 def plots(found: Board) -> Iterator[Plot]:
@@ -344,7 +357,7 @@ def as_html(found: Board) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 30 else name[:29] + "…"
+    return name if len(name) <= 22 else name[:21] + "…"
 
 
 def _readings(found: Board) -> str:
