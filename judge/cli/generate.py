@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 @click.option("--ranking", help="With top:K: the ranking, when the study has several.")
 @click.option("--stage", help="With top:K: its stage, when it has several.")
 @click.option("--context-seed", default=0, show_default=True, help="With +noise:N: the draw.")
+@click.option(
+    "--shown",
+    help="With urag_aware, a second pass: the option probabilities of RUN, as RUN:self, or turned against the right "
+    "option, as RUN:wrong.",
+)
 @click.option("--system", help="Name of the system under test (default: the model).")
 def generate(task_name: str, model: str, **options: Any) -> int:
     """Let MODEL answer the items with TASK, and keep its replies as answers.
@@ -43,7 +48,7 @@ def generate(task_name: str, model: str, **options: Any) -> int:
     The condition of the answers is the context.
     """
     from judge.providers import base
-    from judge.runner import contexts
+    from judge.runner import contexts, second
     from judge.runner.generate import Generation, check
     from judge.store import Store
 
@@ -64,17 +69,19 @@ def generate(task_name: str, model: str, **options: Any) -> int:
             stage=options["stage"],
         )
         system = options["system"] or plan.model
-        check(plan.task, system, context.name)
+        shown = second.read(store, options["shown"]) if options["shown"] else None
+        condition = context.name + (shown.mark if shown else "")
+        check(plan.task, system, condition, shown)
         passages = contexts.contexts(store, context)
         if options["examples"]:
             from judge.runner.examples import showing
 
             task = showing(store, plan.task, options["examples"].split(","), passages)
             plan = dataclasses.replace(plan, task=task)
-        generation = Generation(plan, system, context.name, passages)
+        generation = Generation(plan, system, condition, passages, shown=shown)
         if options["dry_run"]:
             return dry_run(store, generation.with_contexts(), provider, options["as_json"])
-        with store.run_lock(f"{plan.task.name} {plan.model} {context.name} {system}"):
+        with store.run_lock(f"{plan.task.name} {plan.model} {condition} {system}"):
             report, kept = asyncio.run(_execute(store, generation, provider))
     return _finish(generation, report, kept, options)
 

@@ -8,7 +8,7 @@ ANSWER_INPUTS = ("answer", "baseline_answer", "passages", "context", "cited_pass
 
 INPUTS = {
     "passage": (*ITEM_INPUTS, *PASSAGE_INPUTS),
-    "item": (*ITEM_INPUTS, "passages", "context", "relevant_passages"),
+    "item": (*ITEM_INPUTS, "passages", "context", "relevant_passages", "option_probabilities"),
     "answer": (*ITEM_INPUTS, *ANSWER_INPUTS),
     "sentence": (*ITEM_INPUTS, *ANSWER_INPUTS, "sentence"),
     "citation": (*ITEM_INPUTS, *PASSAGE_INPUTS, *ANSWER_INPUTS, "sentence", "other_cited_passages"),

@@ -12,6 +12,7 @@ from judge.providers.base import Provider
 from judge.runner.identity import own_runs
 from judge.runner.plan import Live, Plan, Report
 from judge.runner.run import run_task
+from judge.runner.second import INPUT, Shown
 from judge.store import label_rows
 from judge.store.answers import AnswerAdder
 from judge.store.study import Store
@@ -28,11 +29,16 @@ class Generation:
     contexts: Mapping[str, Sequence[str]]
     prose: bool = True
     """False: these texts are no answers in sentences (options of a question), although no label."""
+    shown: Shown | None = None
+    """A second pass: the option probabilities that each item is shown with."""
 
     def with_contexts(self) -> Plan:
         """The plan over the items that have a context, as a run of its own."""
         selection = replace(self.plan.selection, contexts=self.contexts)
         extra = {**self.plan.extra, "context": self.condition, "system": self.system}
+        if self.shown is not None:
+            selection = replace(selection, shown=self.shown.texts)
+            extra["shown"] = self.shown.name
         return replace(self.plan, selection=selection, extra=extra)
 
 
@@ -45,14 +51,17 @@ class Kept:
     problems: list[str]
 
 
-def check(task: Task, system: str, condition: str) -> None:
-    """Raises UsageError when the task cannot make answers, or not with a context."""
+def check(task: Task, system: str, condition: str, shown: Shown | None = None) -> None:
+    """Raises UsageError when the task cannot make answers, or not with a context or with probabilities shown."""
     if task.spec.unit != "item":
         raise UsageError(
             f"{task.name} labels units of kind '{task.spec.unit}'; answers are generated for items"
         )
     takes = "context" in task.input_names
-    if condition != "none" and not takes:
+    if (shown is not None) != (INPUT in task.required_inputs):
+        told = "takes no" if shown is not None else "shows"
+        raise UsageError(f"{task.name} {told} option probabilities: --shown RUN:self goes with urag_aware")
+    if condition.partition("+")[0] != "none" and not takes:
         raise UsageError(f"{task.name} takes no input 'context': use --context none")
     if condition == "none" and "context" in task.required_inputs:
         raise UsageError(f"{task.name} needs passages: --context none gives it none")
@@ -70,7 +79,7 @@ async def generate(
     has left. Raises UsageError, before anything is sent, when the study has answers of this system
     under this condition from elsewhere.
     """
-    check(generation.plan.task, generation.system, generation.condition)
+    check(generation.plan.task, generation.system, generation.condition, generation.shown)
     plan = generation.with_contexts()
     _refuse_mixing(store, generation, own_runs(store, plan, provider))
     report = await run_task(store, plan, provider, watch)

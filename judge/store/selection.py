@@ -30,6 +30,8 @@ class Selection:
     """The passages of each item that the input `relevant_passages` holds, in place of those the task names."""
     options: Mapping[str, Mapping[str, str]] | None = None
     """The input `options` of items in `contexts`, instead of their own (distractors there are already)."""
+    shown: Mapping[str, str] | None = None
+    """The input `option_probabilities` of items in `contexts` (see `judge.runner.second`)."""
 
     @property
     def is_all(self) -> bool:
@@ -80,7 +82,7 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
         "n" if selection.sample_seed is None else f"adjudge_shuffle({int(selection.sample_seed)}, unit_id)"
     )
     kind = task.spec.unit
-    _keep_contexts(conn, selection.contexts, selection.options or {})
+    _keep_contexts(conn, selection.contexts, selection.options or {}, selection.shown or {})
     _keep_relevant(conn, selection.relevant)
     _forget(conn)
     conn.execute("CREATE TEMP TABLE selection (place INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
@@ -127,6 +129,8 @@ def _usable(task: Task, selection: Selection) -> str:
 def _present(task: Task, name: str, selection: Selection) -> str:
     if name == "context" and selection.contexts is not None:
         return "t.item_id IN (SELECT item_id FROM temp.contexts WHERE context <> '[]')"
+    if name == "option_probabilities" and selection.shown is not None:
+        return "t.item_id IN (SELECT item_id FROM temp.contexts WHERE shown IS NOT NULL)"
     value = (
         _RELEVANT if name == "relevant_passages" and selection.relevant is not None else column(task, name)
     )
@@ -137,16 +141,18 @@ def _keep_contexts(
     conn: sqlite3.Connection,
     contexts: Mapping[str, Sequence[str]] | None,
     options: Mapping[str, Mapping[str, str]],
+    shown: Mapping[str, str],
 ) -> None:
     conn.execute("DROP TABLE IF EXISTS temp.contexts")
     conn.execute(
-        "CREATE TEMP TABLE contexts (item_id TEXT PRIMARY KEY, context TEXT NOT NULL, options TEXT) WITHOUT ROWID"
+        "CREATE TEMP TABLE contexts (item_id TEXT PRIMARY KEY, context TEXT NOT NULL, options TEXT, "
+        "shown TEXT) WITHOUT ROWID"
     )
     rows = (
-        (item, dumps(list(ids)), dumps(dict(options[item])) if options.get(item) else None)
+        (item, dumps(list(ids)), dumps(dict(options[item])) if options.get(item) else None, shown.get(item))
         for item, ids in (contexts or {}).items()
     )
-    conn.executemany("INSERT INTO temp.contexts VALUES (?, ?, ?)", rows)
+    conn.executemany("INSERT INTO temp.contexts VALUES (?, ?, ?, ?)", rows)
 
 
 _RELEVANT = "(SELECT r.passages FROM temp.relevant AS r WHERE r.item_id = t.item_id)"
@@ -275,6 +281,10 @@ def _units(conn: sqlite3.Connection, task: Task, wanted: Mapping[int, int]) -> I
     if task.spec.unit == "item" and "options" in columns:
         given = "(SELECT c.options FROM temp.contexts AS c WHERE c.item_id = t.item_id)"
         columns["options"] = f"coalesce({given}, t.options)"
+    if "option_probabilities" in columns:
+        columns["option_probabilities"] = (
+            "(SELECT c.shown FROM temp.contexts AS c WHERE c.item_id = t.item_id)"
+        )
     if "relevant_passages" in columns and _has_relevant(conn):
         columns["relevant_passages"] = _RELEVANT
     query = (

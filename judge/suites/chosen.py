@@ -11,7 +11,7 @@ from judge.store.export import find_run
 from judge.store.study import Store
 from judge.types import Json
 
-OWN = ("context", "system", "relevant", "examples")
+OWN = ("context", "system", "relevant", "examples", "shown")
 """What makes a run one of its own beside task, model and sampling: a run with other values serves another purpose."""
 
 

@@ -54,7 +54,7 @@ def choices(
     # An option that the question has and the task does not know: not known either.
     logits[(there & np.isnan(logits)).any(axis=1)] = np.nan
     given = [correct.get(unit) for unit in table[name]]
-    known = ~np.isnan(np.where(there, logits, 0.0)).any(axis=1)
+    known: BoolArray = np.asarray(~np.isnan(np.where(there, logits, 0.0)).any(axis=1), dtype=bool)
     # softmax is over the available options, of which a question without any has none.
     there[~there.any(axis=1)] = True
     return urag.Choices.of(

@@ -90,17 +90,21 @@ def fitting(
     units: UnitNumbers,
     given: Mapping[str, Sequence[str]] | None = None,
     shown: str | None = None,
+    probabilities: Mapping[str, str] | None = None,
 ) -> int:
     """How many of these units the task can take: they have its inputs, and a context where one is `given`.
 
-    `shown` says which passages are relevant, where the task shows them (see `judge.runner.relevant`).
+    `shown` says which passages are relevant, where the task shows them (see `judge.runner.relevant`); `probabilities` are
+    those of the options, in a second pass.
     """
     conn = store.conn
     conn.execute("DROP TABLE IF EXISTS temp.unjudged")
     conn.execute("CREATE TEMP TABLE unjudged (n INTEGER PRIMARY KEY)")
     conn.executemany("INSERT INTO temp.unjudged VALUES (?)", ((int(n),) for n in units))
     passages = relevant(store, shown).passages if shown is not None else None
-    only = selection.Selection("n IN (SELECT n FROM temp.unjudged)", contexts=given, relevant=passages)
+    only = selection.Selection(
+        "n IN (SELECT n FROM temp.unjudged)", contexts=given, relevant=passages, shown=probabilities
+    )
     return selection.select(store, task, only)[0]
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from judge.errors import AdjudgeError, UsageError
 from judge.prompts import Task, load_task
 from judge.providers.base import Provider
-from judge.runner import Live, Plan, Report, contexts, run_task
+from judge.runner import Live, Plan, Report, contexts, run_task, second
 from judge.runner.examples import showing
 from judge.runner.generate import Generation, generate
 from judge.runner.relevant import relevant
@@ -119,8 +119,10 @@ async def _perform(
         passages = contexts.contexts(store, given)
         if step.examples is not None:
             own = replace(own, task=showing(store, task, step.examples.split(","), passages))
-        made = Generation(own, system, given.name, passages)
-        with store.run_lock(f"{task.name} {plan.model} {given.name} {system}"):
+        shown = second.read(store, step.shown) if step.shown is not None else None
+        condition = given.name + (shown.mark if shown else "")
+        made = Generation(own, system, condition, passages, shown=shown)
+        with store.run_lock(f"{task.name} {plan.model} {condition} {system}"):
             report, kept = await generate(store, made, provider, progress)
         problems += kept.problems
         return report

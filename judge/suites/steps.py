@@ -40,6 +40,8 @@ class Step:
     """Which passages count as relevant, for tasks that show them (see `judge.runner.relevant`)."""
     examples: str | None = None
     """Items that are shown as few-shot examples, with a comma between them."""
+    shown: str | None = None
+    """Whose option probabilities are shown in a second pass (see `judge.runner.second`)."""
     options: Mapping[str, Json] = field(default_factory=dict, compare=False)
     """Options of the run that this goes on with; none for a new one."""
 
@@ -68,6 +70,8 @@ class Step:
             words += ["--relevant", self.relevant]
         if self.examples is not None:
             words += ["--examples", self.examples]
+        if self.shown is not None:
+            words += ["--shown", self.shown]
         if self.where:
             words += ["--where", self.where]
         return [*words, *_flags(self.options), "-d", db]

@@ -16,6 +16,7 @@ import pandas as pd
 from judge.errors import UsageError
 from judge.prompts.load import Task, load_task
 from judge.runner import contexts
+from judge.runner.second import Shown
 from judge.scores.score import NO_ANSWER, NOT_JUDGED
 from judge.store.export import stored_task
 from judge.store.study import Store
@@ -146,27 +147,30 @@ class Study(Reading):
         only: str = "",
         system: str | None = None,
         examples: str = "",
+        shown: Shown | None = None,
     ) -> pd.DataFrame:
         """unit_id, item_id, question_id, label, status of each item: what the system under test answered.
 
         Of a run of `judge answers generate` under this context, with what was refused or not readable; else of
         imported answers under this condition. Items that there is nothing to give to are not judged; the others
         without an answer make a step. `only`: a condition on `unit_texts`; `examples`: items that are shown with
-        every question, and are no rows.
+        every question, and are no rows; `shown`: a second pass, with these option probabilities.
         """
         system = system or self.tested()
         given = contexts.parse(
             self.store, context, ranking=(ranking or (None,))[0], stage=(ranking or (None, None))[1]
         )
-        own = {"context": given.name, "system": system, **({"examples": examples} if examples else {})}
+        condition = given.name + (shown.mark if shown else "")
+        own = {"context": condition, "system": system, **({"examples": examples} if examples else {})}
+        own |= {"shown": shown.name} if shown else {}
         items = self._units("item", only, "n item_id question_id")
         items = items[~items["item_id"].isin(examples.split(","))].reset_index(drop=True)
         runs = [run for run in self.runs if run.task_id == task and run.serves(own)]
         runs = [run for run in self.pinned if run in runs] or runs
         loaded = self._task(task, own)
-        if not runs and System(system, given.name) in self.systems():
-            self._not_of_another(task, system, given.name)
-            told = self.answers(System(system, given.name), "answer").set_index("item_id")["answer"]
+        if not runs and System(system, condition) in self.systems():
+            self._not_of_another(task, system, condition)
+            told = self.answers(System(system, condition), "answer").set_index("item_id")["answer"]
             items["label"] = told.reindex(items["item_id"]).to_numpy(dtype=object)
             there = items["item_id"].isin(told.index).to_numpy()
             items.loc[~there, "label"] = None
@@ -178,14 +182,18 @@ class Study(Reading):
                 items.loc[failed, "status"] = NO_ANSWER
                 if failed.any():
                     self.note(
-                        f"{system} has no answer to {int(failed.sum())} items under '{given.name}': they count as wrong"
+                        f"{system} has no answer to {int(failed.sum())} items under '{condition}': they count as wrong"
                     )
             return items
         found = self._best(runs, items["unit_id"].to_numpy(), loaded.spec.questions[0].field)
         missing = put(items, found)
         if missing.any() and not self.asked.partial:
             fit = fitting(
-                self.store, loaded, items["unit_id"].to_numpy()[missing], contexts.contexts(self.store, given)
+                self.store,
+                loaded,
+                items["unit_id"].to_numpy()[missing],
+                contexts.contexts(self.store, given),
+                probabilities=shown.texts if shown else None,
             )
             if fit:
                 run = runs[0] if runs else None
@@ -197,7 +205,7 @@ class Study(Reading):
                 self.need(
                     Step(
                         "generate",
-                        f"{system} has {fit} items without an answer under '{given.name}'",
+                        f"{system} has {fit} items without an answer under '{condition}'",
                         loaded.name if run else task,
                         f"{only} AND {self.scope}" if only else self.scope,
                         model,
@@ -205,12 +213,13 @@ class Study(Reading):
                         context,
                         ranking,
                         examples=examples or None,
+                        shown=shown.name if shown else None,
                         options=run.options if run else {},
                     )
                 )
             if fit < missing.sum():
                 self.note(
-                    f"{int(missing.sum()) - fit} items have nothing to give under '{given.name}': no answer"
+                    f"{int(missing.sum()) - fit} items have nothing to give under '{condition}': no answer"
                 )
         return items
 

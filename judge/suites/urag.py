@@ -10,19 +10,23 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from judge.errors import BadInput
+from judge.errors import BadInput, UsageError
 from judge.suites.paper import Option, Paper, Part, reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from judge.runner.second import Shown
     from judge.scores.score import Score
     from judge.scores.urag import Choices
+    from judge.suites.chosen import Run
     from judge.suites.study import Study
 
 TASKS = {"paper": "urag_choice", "practice": "multiple_choice"}
 TASK, FIELD = TASKS["paper"], "choice"
 _SHOWN = ("accuracy", "coverage", "set_size")
+AWARE_TASK = "urag_aware"
+_CHANGES = ("accuracy", "set_size")
 
 
 def read(study: Study) -> list[Score]:
@@ -35,18 +39,20 @@ def read(study: Study) -> list[Score]:
     split = _split(study)
     check_halves(study, list(questions), split)
     context = study.option("context")
-    answered = _answered(study, context, questions)
+    answered, run = _answered(study, context, questions)
     other = study.option("calibrate-on")
     calibrator = answered
     if other and other != study.tested():
         sub = type(study)(study.store, study.paper, replace(study.asked, system=other, models=(), runs=()))
-        calibrator = _answered(sub, context, questions)
+        calibrator, _ = _answered(sub, context, questions)
         study.steps += sub.steps
         study.read += sub.read
         study.note(f"calibrated on the answers of {other}")
     alone = None
     if study.part("ratio") or study.part("alone"):
-        alone = answered if context == "none" else _answered(study, "none", questions)
+        alone = answered if context == "none" else _answered(study, "none", questions)[0]
+    study.check()
+    again = _again(study, context, questions, answered, run)
     study.check()
     mask = halves(study, answered, split)
     study.note(f"context {context}; probabilities renormalised over each question's own options")
@@ -69,7 +75,70 @@ def read(study: Study) -> list[Score]:
             [right] = [score for score in base if score.measure == "accuracy"]
             for name, some in urag.split_by_alone(brief, right).items():
                 result += [score.named(f"{score.measure}[{name}]") for score in some]
+    if again is not None:
+        result += [] if study.part("sets") else brief
+        # A second pass is a system of its own: its sets are calibrated on its own answers.
+        result += _changes(study, brief, [s for s in scores(again, again) if s.measure in _SHOWN])
     return result
+
+
+def _again(
+    study: Study,
+    context: str,
+    questions: Mapping[str, tuple[tuple[str, ...], str | None]],
+    first: Choices,
+    run: Run | None,
+) -> Choices | None:
+    """What the system answers when its own probabilities, or such that favour a wrong option, are shown; None: not asked."""
+    from judge.runner import contexts, second
+    from judge.suites.rows import System
+
+    kind = study.option("aware")
+    if kind == "none":
+        if study.insists("aware"):
+            raise UsageError("--part aware needs --aware self or --aware wrong")
+        return None
+    if study.option("reading") != "paper":
+        raise UsageError(f"--aware goes with --reading paper: {AWARE_TASK} does not warn of noise")
+    if not study.part("aware"):
+        return None
+    if run is not None:
+        shown = second.read(study.store, f"{run.run_id}:{kind}")
+        told = f"the probabilities of run {run.run_id}"
+    else:
+        shown = second.Shown(f":{kind}", {})
+        told = "as in the answers that were imported"
+        ranking = study.ranking(study.option("ranking") or None, None) if context.startswith("top:") else None
+        name, stage = ranking or (None, None)
+        condition = contexts.parse(study.store, context, ranking=name, stage=stage).name + shown.mark
+        if System(study.tested(), condition) not in study.systems():
+            raise UsageError(
+                f"the answers of '{study.tested()}' were imported: import those of its second pass too, under "
+                f"--condition {condition}"
+            )
+    rule = (
+        ""
+        if kind == "self"
+        else ", the right option's and the most probable wrong one's exchanged where the right one led"
+    )
+    study.note(
+        f"{kind}-aware: shown {told}{rule if run is not None else ''}; sets calibrated on the second answers"
+    )
+    return _answered(study, context, questions, shown, first)[0]
+
+
+def _changes(study: Study, first: list[Score], again: list[Score]) -> list[Score]:
+    """The second pass, and what accuracy and set size gain by it on the questions that have both."""
+    from judge.scores.compare import paired
+
+    name = f"{study.option('aware')}_aware"
+    plain = {score.measure: score for score in first}
+    found = [score.named(f"{score.measure}_{name}") for score in again]
+    return found + [
+        paired(f"{score.measure}_{name}_change", plain[score.measure], score, lambda a, b: b - a)
+        for score in again
+        if score.measure in _CHANGES
+    ]
 
 
 def _questions(study: Study) -> dict[str, tuple[tuple[str, ...], str | None]]:
@@ -91,28 +160,43 @@ def _questions(study: Study) -> dict[str, tuple[tuple[str, ...], str | None]]:
 
 
 def _answered(
-    study: Study, context: str, questions: Mapping[str, tuple[tuple[str, ...], str | None]]
-) -> Choices:
+    study: Study,
+    context: str,
+    questions: Mapping[str, tuple[tuple[str, ...], str | None]],
+    shown: Shown | None = None,
+    first: Choices | None = None,
+) -> tuple[Choices, Run | None]:
+    """The system's choices, and the run they were read from; `shown` makes it the second pass after the `first`."""
+    from judge.scores.score import NO_ANSWER
+    from judge.scores.tables import unanswered
     from judge.suites.distributions import choices, last_run
 
     ranking = study.ranking(study.option("ranking") or None, None) if context.startswith("top:") else None
     before = len(study.read)
-    task = TASKS[study.option("reading")]
-    table = study.generated(task, context, ranking, only="options IS NOT NULL")
+    task = TASKS[study.option("reading")] if shown is None else AWARE_TASK
+    table = study.generated(task, context, ranking, only="options IS NOT NULL", shown=shown)
+    if first is not None and first.status is not None:
+        # What failed at first has nothing to be shown, and is no success the second time.
+        failed = first.units.ids[unanswered(first.status) & ~first.known]
+        table.loc[table["item_id"].isin(failed) & table["label"].isna(), "status"] = NO_ANSWER
     letters = sorted({letter for options, _ in questions.values() for letter in options})
-    return choices(
+    run = last_run(study, before)
+    found = choices(
         study,
         table,
-        last_run(study, before),
+        run,
         FIELD,
         letters,
         {item: correct for item, (_, correct) in questions.items()},
         {item: options for item, (options, _) in questions.items()},
-        imported=_imported(study, context, ranking),
+        imported=_imported(study, context, ranking, shown.mark if shown else ""),
     )
+    return found, run
 
 
-def _imported(study: Study, context: str, ranking: tuple[str, str] | None) -> dict[str, dict[str, float]]:
+def _imported(
+    study: Study, context: str, ranking: tuple[str, str] | None, mark: str
+) -> dict[str, dict[str, float]]:
     """Item -> the probabilities that came with the system's own answers under this context (judge answers import)."""
     from judge.runner import contexts
 
@@ -122,7 +206,7 @@ def _imported(study: Study, context: str, ranking: tuple[str, str] | None) -> di
         "SELECT item_id, json_extract(meta, '$.probabilities') FROM answers WHERE system = ? AND condition = ? "
         "AND json_type(meta, '$.probabilities') = 'object'"
     )
-    rows = study.store.conn.execute(query, [study.tested(), given.name])
+    rows = study.store.conn.execute(query, [study.tested(), given.name + mark])
     return {str(item): json.loads(text) for item, text in rows}
 
 
@@ -165,6 +249,11 @@ PAPER = Paper(
         Part("classes", (TASK,), "the same for each right letter", (TASKS["practice"],)),
         Part("ratio", (TASK,), "over the same without retrieval", (TASKS["practice"],)),
         Part("alone", (TASK,), "questions that the model alone gets right, and wrong", (TASKS["practice"],)),
+        Part(
+            "aware",
+            (AWARE_TASK,),
+            "with --aware: a second pass that sees option probabilities, and what changes",
+        ),
     ),
     options=(
         reading("without a word on noise", "warned that passages may be irrelevant or wrong"),
@@ -172,6 +261,12 @@ PAPER = Paper(
             "context", "all", "What the system is given: all (its search results), top:K, all+noise:10 ..."
         ),
         Option("ranking", "", "With top:K: the ranking, when there are several."),
+        Option(
+            "aware",
+            "none",
+            "A second pass that is shown its own option probabilities (self), or such that favour a wrong option (wrong).",
+            ("none", "self", "wrong"),
+        ),
         Option("calibrate-on", "", "Another system whose answers calibrate (default: itself)."),
         Option("split", "auto", "Calibration and test: the file's, else random.", ("auto", "file", "random")),
         *SPLITTING,

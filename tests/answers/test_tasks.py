@@ -20,7 +20,9 @@ from tests.cli.helpers import Done, checked
 
 NAMES = [name.rpartition(".v")[0] for name in find_tasks()]
 PEOPLE = ["raguard_role"]
-ASKED_OF_MODELS = [name for name in NAMES if name not in PEOPLE]
+SECOND_PASS = ["urag_aware"]
+"""Asked with what a first pass gave: see tests/suites/test_urag_aware.py."""
+ASKED_OF_MODELS = [name for name in NAMES if name not in (*PEOPLE, *SECOND_PASS)]
 CANARY = "canary-7f3a"
 
 CLAIMS: list[dict[str, Any]] = [
@@ -102,7 +104,12 @@ def test_a_task_renders_and_runs(judge: Judge, study: None, name: str) -> None:
 def test_no_gold_and_no_meta_in_any_prompt(judge: Judge, study: None, name: str) -> None:
     task = load_task(name)
     with Store.open("study.db") as store:
-        units, _ = selection.select(store, task, selection.Selection())
+        asked = selection.Selection()
+        if name in SECOND_PASS:
+            items = [item for (item,) in store.conn.execute("SELECT item_id FROM items")]
+            first = dict.fromkeys(items, "A. 0.700")
+            asked = selection.Selection(contexts=dict.fromkeys(items, ()), shown=first)
+        units, _ = selection.select(store, task, asked)
         assert units, name
         shown = [
             Renderer(task, Mode.JSON).render(u.inputs).messages for u in selection.pending(store, task, "")
@@ -116,7 +123,10 @@ def test_every_input_of_every_kind_has_a_column(judge: Judge, study: None) -> No
     with Store.open("study.db") as store:
         columns = {c[1] for c in store.conn.execute("PRAGMA table_info(unit_texts)")}
         kinds = {k for (k,) in store.conn.execute("SELECT DISTINCT kind FROM units")}
-    assert {i for inputs in INPUTS.values() for i in inputs} - columns == {"relevant_passages"}
+    assert {i for inputs in INPUTS.values() for i in inputs} - columns == {
+        "relevant_passages",
+        "option_probabilities",
+    }
     assert kinds == set(INPUTS)
 
 

@@ -1,0 +1,164 @@
+"""URAG's second pass: what is shown, what it changes, and what is refused. Numbers are derived beside them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.runner import second
+from judge.store import Store
+from tests.answers.helpers import column
+from tests.cli.helpers import checked
+from tests.formats import urag, write_jsonl
+from tests.suites.helpers import Judge, commands, give, score
+from tests.suites.test_urag import URAG, WITH, distributed, study
+
+__all__ = ["study"]
+AWARE = (*URAG, "--part", "aware")
+# p(A) the second time. Right are A (t1) and B (t2); what calibrates is as at first.
+AGAIN = {**WITH, "t1": 0.8, "t2": 0.1}
+
+
+def first_run() -> str:
+    found: str = column("SELECT run_id FROM runs WHERE json_extract(options, '$.context') = 'all'")[0]
+    return found
+
+
+def asked_again(kind: str, labels: dict[str, str] | None = None) -> str:
+    options = {"context": f"all+{kind}-aware", "system": "m", "shown": f"{first_run()}:{kind}"}
+    given = {f"u:{item}": "A" if a > 0.5 else "B" for item, a in AGAIN.items()}
+    run = give("urag_aware", given | (labels or {}), options=options)
+    rest = {**dict.fromkeys("CDEFGHIJ", 0.0), "unassigned": 0.0}
+    distributed(run, {f"u:{item}": {"A": a, "B": 1 - a, **rest} for item, a in AGAIN.items()})
+    return run
+
+
+@pytest.mark.parametrize("kind", second.KINDS)
+def test_what_a_second_pass_changes(judge: Judge, study: None, kind: str) -> None:
+    told = commands(judge, *AWARE, "--aware", kind)
+    assert len(told) == 1 and f"urag_aware -m m --context all --shown {first_run()}:{kind}" in told[0]
+    asked_again(kind)
+    found = score(judge, *AWARE, "--aware", kind)
+    # Calibrated as at first: LAC holds p >= 0.8, APS what adds up to 0.8 at most.
+    # t1 (A 0.8, right): LAC {A}, APS {A}. t2 (B 0.9, right): LAC {B}, APS {}. At first: accuracy and size 0.5.
+    expected = {
+        "accuracy": 0.5,
+        "coverage": 0.25,
+        "set_size": 0.5,
+        f"accuracy_{kind}_aware": 1.0,
+        f"coverage_{kind}_aware": 0.75,
+        f"set_size_{kind}_aware": 0.75,
+        f"accuracy_{kind}_aware_change": 0.5,
+        f"set_size_{kind}_aware_change": 0.25,
+    }
+    assert {name: found.value(name) for name in found.names} == pytest.approx(expected)
+    assert found[f"set_size_{kind}_aware_change"]["n_units"] == 2
+
+
+def test_what_failed_at_first_is_no_success_later(judge: Judge, study: None) -> None:
+    run = first_run()
+    with Store.open("study.db") as store, store.transaction() as conn:
+        conn.execute("DELETE FROM labels WHERE annotator_id = ? AND unit_id = 'u:t2'", [run])
+        conn.execute("UPDATE judgements SET status = 'refused' WHERE run_id = ? AND unit_id = 'u:t2'", [run])
+    again = asked_again("self")
+    with Store.open("study.db") as store, store.transaction() as conn:
+        for name in ("labels WHERE annotator_id", "judgements WHERE run_id"):
+            conn.execute(f"DELETE FROM {name} = ? AND unit_id = 'u:t2'", [again])
+    found = score(judge, *AWARE, "--aware", "self")
+    # t1 is right both times; t2 was refused, and so had nothing to be shown: wrong both times.
+    for name in ("accuracy", "accuracy_self_aware"):
+        assert (found.value(name), found[name]["n_units"]) == (0.5, 2), name
+    assert (found.value("accuracy_self_aware_change"), found["set_size_self_aware_change"]["n_units"]) == (
+        0,
+        1,
+    )
+
+
+def test_what_is_shown_is_fenced_and_tells_no_gold(judge: Judge, study: None) -> None:
+    run = first_run()
+    with Store.open("study.db") as store:
+        own, wrong = (second.read(store, f"{run}:{kind}").texts for kind in second.KINDS)
+    # c1: A is right with 0.9. c2: B is right with 0.6. t2: B is right with 0.3, and A leads already.
+    assert (own["u:c1"], wrong["u:c1"]) == ("A. 0.900\nB. 0.100", "A. 0.100\nB. 0.900")
+    assert (own["u:c2"], wrong["u:c2"]) == ("A. 0.400\nB. 0.600", "A. 0.600\nB. 0.400")
+    assert own["u:t2"] == wrong["u:t2"] == "A. 0.700\nB. 0.300"
+    options = (
+        "-m",
+        "scripted/hash",
+        "--context",
+        "all",
+        "--shown",
+        f"{run}:wrong",
+        "--where",
+        "item_id = 'u:c1'",
+    )
+    prompt = judge("answers", "generate", "urag_aware", *options, "--dry-run").out
+    block = prompt.partition("[[option_probabilities ")[2].partition("[[/")[0]
+    # Inside its fence, and nothing beside it of what the first pass gave or what is right.
+    assert "A. 0.100\nB. 0.900" in block and prompt.count("0.900") == 1 and "correct" not in prompt
+
+
+@pytest.mark.parametrize(
+    ("masses", "right", "expected"),
+    [
+        ({"A": 0.5, "B": 0.3, "C": 0.2}, "A", {"A": 0.3, "B": 0.5, "C": 0.2}),
+        ({"A": 0.5, "B": 0.3, "C": 0.2}, "C", {"A": 0.5, "B": 0.3, "C": 0.2}),
+        # Neither has more: no exchange makes one lead.
+        ({"A": 0.4, "B": 0.4, "C": 0.2}, "A", None),
+        ({"A": 1.0}, "A", None),
+        ({"A": 0.6, "B": 0.4}, None, None),
+    ],
+)
+def test_favouring_a_wrong_option(
+    masses: dict[str, float], right: str | None, expected: dict[str, float] | None
+) -> None:
+    assert second.favouring_wrong(masses, right) == expected
+
+
+def test_a_whole_suite_with_a_second_pass(judge: Judge, tmp_path: Path) -> None:
+    judge("items", "import", "urag", urag(tmp_path / "urag.json"))
+    options = ("--option", "logprobs=1", "--alpha", "0.5", "--part", "aware", "--aware", "self")
+    done = judge("suite", "urag", "-m", "scripted/hash", *options, "--json")
+    told = {m["measure"]: m for m in checked(done.out, "score")["measures"]}
+    assert told["accuracy_self_aware_change"]["coverage"] == 1.0
+    runs = column("SELECT json_extract(options, '$.context') FROM runs ORDER BY 1")
+    assert runs == ["all", "all+self-aware"]
+    again = judge("suite", "urag", "-m", "scripted/hash", *options, "--json")
+    assert json.loads(again.out)["measures"] == json.loads(done.out)["measures"]
+
+
+def test_both_passes_of_ones_own_system_are_imported(judge: Judge, study: None, tmp_path: Path) -> None:
+    def given(p: dict[str, float], condition: str) -> None:
+        rows: list[dict[str, Any]] = [{"id": i, "probabilities": {"A": a, "B": 1 - a}} for i, a in p.items()]
+        path = write_jsonl(tmp_path / "p.jsonl", rows)
+        judge("answers", "import", path, "--system", "own", "--condition", condition)
+
+    given(WITH, "all")
+    aware = (*AWARE, "--system", "own", "--aware", "self")
+    assert "under --condition all+self-aware" in judge("score", *aware, code=2).err
+    given(AGAIN, "all+self-aware")
+    found = score(judge, *aware)
+    # As in the run with the same probabilities.
+    assert found.value("accuracy_self_aware_change") == 0.5
+    assert found.value("set_size_self_aware_change") == pytest.approx(0.25)
+
+
+def test_what_a_second_pass_needs(judge: Judge, study: None) -> None:
+    run = first_run()
+    generate = ("answers", "generate", "urag_aware", "-m", "m", "--context", "all")
+    assert (
+        "is RUN:self or RUN:wrong"
+        in judge(*generate[:-3], "scripted/hash", *generate[-2:], "--shown", f"{run}:x", code=2).err
+    )
+    asked = ("answers", "generate", "urag_choice", "-m", "scripted/hash", "--context", "all")
+    assert "takes no option probabilities" in judge(*asked, "--shown", f"{run}:self", code=2).err
+    asked = ("answers", "generate", "urag_aware", "-m", "scripted/hash", "--context", "all")
+    assert "shows option probabilities: --shown RUN:self" in judge(*asked, code=2).err
+    assert "needs --aware self" in judge("score", *AWARE, code=2).err
+    told = judge("score", *AWARE, "--aware", "self", "--reading", "practice", "--partial", code=None).err
+    assert "--reading paper" in told
+    distributed(run, {f"u:{name}": None for name in WITH})
+    assert "no probabilities of options to show" in judge("score", *AWARE, "--aware", "self", code=2).err
