@@ -55,6 +55,18 @@ def test_the_vendor_accepts_the_configuration_of_every_task(name: str) -> None:
     assert read_result(layout, result, "").answers == values
 
 
+def test_guidelines_are_html_without_anything_that_runs_or_loads() -> None:
+    text = (
+        "  Read **all**.\n\n  - one\n  - two <script>alert(1)</script>\n\n  [x](javascript:alert(1)) [y](https://e.org) "
+        "![i](http://t/x.png) <img src=x onerror=y>\n"
+    )
+    told = Layout(parse_task(THREE.replace("  Read **everything**.\n", text), "three.v1.md")).instruction
+    assert "<p>Read <strong>all</strong>.</p>" in told and "<li>one</li>" in told
+    assert '<a href="https://e.org">y</a>' in told
+    for never in ("<script", "<img", 'href="javascript'):
+        assert never not in told, told
+
+
 def test_keys_meanings_and_names() -> None:
     layout = Layout(three())
     root = ET.fromstring(layout.xml)

@@ -125,3 +125,43 @@ def test_a_person_labels_with_keys_and_marks_evidence(
         ).fetchone()
     [[name, start, end]] = json.loads(row[0])
     assert name == "passage" and row[2][start:end] == "found" and row[1] > 0
+
+
+IN_SIGHT = """(() => {
+  const seen = ['support', 'refute', 'neutral'].map(name => {
+    const input = document.querySelector(`input[name=${name}]`);
+    if (!input) return false;
+    const box = input.getBoundingClientRect();
+    return box.top >= 0 && box.bottom <= innerHeight &&
+      document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2)?.closest('label, span, div') !== null;
+  });
+  return seen.every(Boolean);
+})()"""
+
+
+def test_labels_stay_in_sight_beside_a_long_passage(
+    label_studio: Server, tmp_path: Path, annotate: Callable[..., Done]
+) -> None:
+    """Before: the choices stood below 30,000 characters."""
+    require("chromium")
+    study = build(tmp_path / "s.db", items=1, each=1, texts={"long": "A long word or two. " * 1500})
+    batch(study, n=1, annotators=["alice"])
+    words = ("pilot", "--url", label_studio.url, "--json")
+    project = document(annotate("push", *words, db=study, key=label_studio.keys["alice"]))["project"]
+    task = tasks_of(label_studio, project)[0]
+
+    async def work() -> None:
+        async with browser() as page:
+            for domain in ("Network", "Page", "Runtime"):
+                await page.call(f"{domain}.enable")
+            for cookie in label_studio.admin.client.cookies.jar:
+                await page.call(
+                    "Network.setCookie", name=cookie.name, value=cookie.value or "", url=label_studio.url
+                )
+            await page.look(width=1500)
+            await page.call("Page.navigate", url=f"{label_studio.url}/projects/{project}/data?task={task.id}")
+            await until(page, "document.querySelectorAll('input[name=support]').length", "no task")
+            await until(page, IN_SIGHT, "the labels are out of sight", 15)
+            await page.screenshot(tmp_path / "long.png", whole=False)
+
+    asyncio.run(work())

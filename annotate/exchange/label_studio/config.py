@@ -27,6 +27,12 @@ _MAIN = ("passage", "answer")
 _ORDER = ("question_date", "question", "claim", "counter_claim", "options", "reference_answers", "sentence",
           "answer_claim", "answer", "baseline_answer", "passage_title", "passage_date", "passage_source",
           "passage")  # fmt: skip
+_TEXTS = "padding-bottom: 1em"
+_ASKED = (
+    "position: sticky; bottom: 0; z-index: 10; max-height: 50vh; overflow-y: auto; padding: 0.5em 1em; "
+    "background: var(--color-neutral-background, #fff); border-top: 1px solid #8888"
+)
+"""The questions stay in sight at the foot of the page, however long the texts above them are."""
 _SPARE = "123456789" + "qwertyuiopasdfghjklzxcvbnm"
 
 
@@ -89,15 +95,17 @@ class Layout:
     def xml(self) -> str:
         """The labelling configuration. Raises UsageError for a label that Label Studio would not keep."""
         view = ET.Element("View")
+        texts = ET.SubElement(view, "View", style=_TEXTS)
+        asked = ET.SubElement(view, "View", style=_ASKED)
         for name in self.inputs:
             if name == self.main and self.evidence:
-                self._evidence(view)
-            ET.SubElement(view, "Header", value=_literal(_title(name)), size="6")
-            ET.SubElement(view, "Text", name=self.object_name(name), value=f"${name}", granularity="word")
+                self._evidence(asked)
+            ET.SubElement(texts, "Header", value=_literal(_title(name)), size="6")
+            ET.SubElement(texts, "Text", name=self.object_name(name), value=f"${name}", granularity="word")
         for question in self.task.spec.questions:
-            self._question(view, question)
+            self._question(asked, question)
         ET.SubElement(
-            view, "TextArea", name=NOTE, toName=self.object_name(self.main), rows="2", maxSubmissions="1",
+            asked, "TextArea", name=NOTE, toName=self.object_name(self.main), rows="2", maxSubmissions="1",
             editable="true", placeholder="A note (not needed)",
         )  # fmt: skip
         ET.indent(view)
@@ -164,7 +172,7 @@ class Layout:
 
     @cached_property
     def instruction(self) -> str:
-        """The guidelines as the HTML of the project's instruction page; nothing of the task is markup there."""
+        """The questions and guidelines as the HTML of the project's instruction page: Markdown is formatted, markup is text."""
         return "\n".join(self._instruction())
 
     def _instruction(self) -> Iterator[str]:
@@ -178,11 +186,23 @@ class Layout:
                 for key in [_shown_key(self.keys.get((question.field, label.value)))]
             ]
             yield f"<ul>{''.join(items)}</ul>" if items else "<p>Answer in words or with a number.</p>"
-        for paragraph in spec.guidelines.strip().split("\n\n"):
-            if paragraph.strip():
-                yield f"<p>{escape(paragraph.strip()).replace(chr(10), '<br>')}</p>"
+        if spec.guidelines.strip():
+            yield _html(spec.guidelines)
         if self.evidence:
             yield f"<p>Evidence{_shown_key(self.evidence_key)}: choose it, then mark the words that decide.</p>"
+
+
+def _html(markdown: str) -> str:
+    """Markdown as HTML in which its own markup is text, links are http or https, and nothing is loaded."""
+    from markdown_it import MarkdownIt
+
+    made = (
+        MarkdownIt("commonmark", {"html": False})
+        .enable("table")
+        .disable(["image", "html_block", "html_inline"])
+    )
+    made.validateLink = lambda url: url.lower().startswith(("http://", "https://"))  # type: ignore[method-assign]
+    return str(made.render(markdown)).strip()
 
 
 def _shown_key(key: str | None) -> str:
