@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -57,6 +58,8 @@ class Budget:
         self._held_tokens = 0
         self._held_cost = 0.0
         self._held = 0
+        self._over = 1.0
+        """How far beyond the most a reply has gone by its server's count: what comes next is taken for as much."""
         self._ended = asyncio.Event()
         self._schema: tuple[Mapping[str, Json] | None, int] = (None, 0)
 
@@ -73,7 +76,8 @@ class Budget:
         if request.schema is not None:
             into += self._schema_bytes(request.schema)
         cost = 0.0 if self.price is None else self.price.most(into, request.max_tokens)
-        return Claim(estimate_tokens(request), into + request.max_tokens, cost)
+        tokens = math.ceil((into + request.max_tokens) * self._over)
+        return Claim(estimate_tokens(request), tokens, cost * self._over)
 
     def _schema_bytes(self, schema: Mapping[str, Json]) -> int:
         # A run has one schema, and nobody changes it: written out once.
@@ -128,6 +132,8 @@ class Budget:
             self.usage[name] += getattr(usage, name) or 0
         said = usage.input_tokens is not None and usage.output_tokens is not None
         self.spent.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0) if said else claim.tokens
+        used = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        self._over = max(self._over, self._over * used / claim.tokens)
         cost = None if self.price is None else self.price.cost(usage)
         self.spent.cost += claim.cost if cost is None else cost
 

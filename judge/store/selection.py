@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from judge.errors import UsageError
 from judge.prompts.load import Task
-from judge.store.inputs import column, decode, gold_value, quoted
+from judge.store.inputs import column, decode, gold_value
+from judge.store.label_rows import quoted
 from judge.store.study import Store, dumps
 from judge.types import Status, Unit
 

@@ -82,6 +82,13 @@ async def test_a_server_that_counts_no_tokens_is_counted_at_the_most(db: Path) -
     assert 15_000 < report.spent.tokens <= 20_000
 
 
+async def test_a_server_that_counts_more_than_was_asked_for_is_believed(db: Path) -> None:
+    """Each reply counts 5,000 tokens, over twice the most (some 2,000): from the second call on as much is set aside."""
+    liar = Fake(lambda r, t: Reply(label().text, usage=Usage(1_000, 4_000, 0)))
+    report = await run(db, liar, plan(max_tokens=18_000, concurrency=1))
+    assert (report.labelled, report.spent.tokens) == (3, 15_000), "a fourth would make 20,000"
+
+
 class Sold(Greedy):
     def describe(self) -> Mapping[str, Json]:
         return {"base_url": "http://127.0.0.1:1/v1"}
