@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from annotate.cli._source import least_others_option
-from annotate.cli._targets import FORMATS, targets, write
+from annotate.cli._targets import FORMATS as NAMES
+from annotate.cli._targets import targets, write
 from judge.console import db_option, note, visible
 from judge.errors import BelowThreshold, Exit, UsageError
 from judge.labels.words import HELP
@@ -91,6 +92,12 @@ EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
     help="Most disagreements listed for each judge.",
 )
 @click.option(
+    "--short",
+    "is_short",
+    is_flag=True,
+    help="A paper's paragraph and one table, each number with n (md, tex).",
+)
+@click.option(
     "-o",
     "--output",
     "outputs",
@@ -101,7 +108,7 @@ EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 @click.option(
     "--format",
     "form",
-    type=click.Choice(FORMATS),
+    type=click.Choice(NAMES),
     help="Format; default: by the suffix of -o. Not for a suffix that says another.",
 )
 @db_option
@@ -120,6 +127,7 @@ def report(
     allow_part: bool,
     fail_under: tuple[str, ...],
     limit: int,
+    is_short: bool,
     outputs: tuple[Path, ...],
     form: str | None,
     db: Path,
@@ -140,8 +148,7 @@ def report(
     md     Markdown                 tex    LaTeX tables (booktabs), for \\input
     json   adjudge/report/1         csv    all tables as one long table, one row a cell
     """
-    from annotate.report import FORMATS as RENDERERS
-    from annotate.report import Asked, build
+    from annotate.report import FORMATS, SHORT, Asked, build, short
     from judge.store import Store
 
     if allow_part and not require_trust:
@@ -162,11 +169,16 @@ def report(
         limit=limit,
     )
     forms = targets(outputs, form, db)
+    renderers = SHORT if is_short else FORMATS
+    for name in [*forms.values(), form or "md"]:
+        if name not in renderers:
+            raise UsageError(f"--short is md or tex, not {name}")
     with Store.open(db, create=False) as store:
         document = build(store, asked)
-    write({path: RENDERERS[name](document) for path, name in forms.items()})
+    written = short(document) if is_short else document
+    write({path: renderers[name](written) for path, name in forms.items()})
     if not outputs:
-        sys.stdout.write(RENDERERS[form or "md"](document))
+        sys.stdout.write(renderers[form or "md"](written))
     for ruling in document.rulings:
         note(ruling.sentence)
     if document.no_ruling:

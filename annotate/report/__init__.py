@@ -9,7 +9,8 @@ changes, corrected, alternative, origin) make a `model.Document`, and `render` w
 """
 
 from annotate.report.build import build
-from annotate.report.render import FORMATS
+from annotate.report.render import FORMATS, SHORT
 from annotate.report.subject import Asked
+from annotate.report.summary import short
 
-__all__ = ["FORMATS", "Asked", "build"]
+__all__ = ["FORMATS", "SHORT", "Asked", "build", "short"]

@@ -13,6 +13,7 @@ from annotate.report import (
     people,
     rulings,
     shares,
+    summary,
 )
 from annotate.report.loading import load
 from annotate.report.model import Document, Section
@@ -27,6 +28,7 @@ def build(store: Store, asked: Asked) -> Document:
     subject = load(store, asked)
     ruled, tests, none = rulings.rule(subject)
     sections = [
+        summary.summary(subject, ruled),
         people.who(store, subject),
         people.sampling(store, subject),
         people.ceiling(subject),

@@ -15,3 +15,6 @@ FORMATS: Mapping[str, Callable[[Document], str]] = {
     "tex": latex.render,
 }
 """Format (and file suffix) -> renderer."""
+
+SHORT: Mapping[str, Callable[[Document], str]] = {"md": markdown.short, "tex": latex.short}
+"""Format -> renderer of a paper's paragraph and one table."""

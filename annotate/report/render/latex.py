@@ -48,6 +48,12 @@ def render(document: Document) -> str:
     return "\n".join(_lines(document)) + "\n"
 
 
+def short(document: Document) -> str:
+    """The blocks of the document alone, for a paper."""
+    lines = [line for s in document.sections for b in s.blocks for line in _block(b)]
+    return "\n".join([HEAD, *lines, *([text(document.no_ruling)] if document.no_ruling else [])]) + "\n"
+
+
 def _lines(document: Document) -> Iterator[str]:
     yield HEAD
     yield f"% {' '.join(visible(document.title).split())}"

@@ -20,6 +20,12 @@ def render(document: Document) -> str:
     return "\n".join(_lines(document)) + "\n"
 
 
+def short(document: Document) -> str:
+    """The blocks of the document alone, for a paper."""
+    lines = [line for s in document.sections for b in s.blocks for line in (*_block(b), "")]
+    return "\n".join([*lines, *([text(document.no_ruling)] if document.no_ruling else [])]).rstrip() + "\n"
+
+
 def _lines(document: Document) -> Iterator[str]:
     yield f"# {text(document.title)}"
     yield ""

@@ -1,0 +1,85 @@
+"""What leads the report, and `annotate report --short`: numbers by scikit-learn, each with its n, in Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from tests.annotate.agreement_helpers import annotate, judge
+
+# Twelve units of twelve questions: what ann, bob and cy say, and the judge ("" = refused).
+LABELS = [
+    ("support", "support", "support", "support"),
+    ("support", "support", "refute", "support"),
+    ("refute", "refute", "refute", "refute"),
+    ("refute", "refute", "neutral", "neutral"),
+    ("neutral", "neutral", "neutral", "neutral"),
+    ("neutral", "support", "neutral", "neutral"),
+    ("support", "support", "support", "refute"),
+    ("refute", "neutral", "refute", "refute"),
+    ("neutral", "neutral", "neutral", "support"),
+    ("support", "refute", "support", "support"),
+    ("refute", "refute", "refute", "refute"),
+    ("neutral", "neutral", "neutral", ""),
+]
+PEOPLE = ("ann", "bob", "cy")
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"id": str(i), "claim": f"Claim {i}.", "passages": [{"id": "p", "text": f"Text {i}.", "votes": {"stance": dict(zip(PEOPLE, row, strict=False))}}]}
+        for i, row in enumerate(LABELS)
+    ]  # fmt: skip
+    Path("d.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    Path("l.csv").write_text("id,label\n" + "".join(f"{i},{row[3]}\n" for i, row in enumerate(LABELS)))
+    judge("items", "import", "jsonl", "d.jsonl")
+    judge("runs", "import", "l.csv", "--model", "m_1 & co", "--task", "stance")
+    return tmp_path
+
+
+def test_each_person_and_the_judge_against_the_majority_of_the_others(study: Path) -> None:
+    document: dict[str, Any] = json.loads(annotate("report", "--format", "json").stdout)
+    blocks = next(s for s in document["sections"] if s["key"] == "summary")["blocks"]
+    table = next(b for b in blocks if b.get("key") == "beside_1")
+    for i, row in enumerate(table["rows"]):
+        # The majority of two others is what both say; the judge must have a label.
+        kept = []
+        for labels in LABELS:
+            others = Counter(label for j, label in enumerate(labels[:3]) if j != i)
+            label, n = others.most_common(1)[0]
+            if n == 2 and labels[3]:
+                kept.append((labels[i], labels[3], label))
+        person, its, majority = zip(*kept, strict=True)
+        assert row[0] == PEOPLE[i]
+        for cell, said in ((row[1], person), (row[2], its)):
+            found = document["measures"][cell["measure"]] if "measure" in cell else cell
+            assert found["value"] == pytest.approx(cohen_kappa_score(said, majority), abs=1e-12)
+            assert found["n_units"] == len(kept) and found["coverage"] == pytest.approx(len(kept) / 12)
+
+
+def test_a_paragraph_and_one_table(study: Path) -> None:
+    text = annotate("report", "--short").stdout
+    assert "n = 11 units" in text and text.count("| agreement |") == 1 and "#" not in text.split("|")[0]
+    assert (
+        "--short is md or tex, not html" in annotate("report", "--short", "--format", "html", code=2).stderr
+    )
+
+
+def test_short_compiles(study: Path) -> None:
+    annotate("report", "--short", "-o", "short.tex")
+    head = r"\documentclass{article}\usepackage{booktabs,longtable,array,textcomp}\begin{document}"
+    Path("paper.tex").write_text(head + "\n\\input{short.tex}\n\\end{document}\n")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
