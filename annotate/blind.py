@@ -75,7 +75,7 @@ class Seat:
 class Blind:
     """What a screen can do with a study: `rows` and `write`, on the views above."""
 
-    __slots__ = ("__authorizer", "__busy_ms", "__conn", "__path")
+    __slots__ = ("__aside", "__busy_ms", "__conn", "__path", "__waits")
 
     def __init__(self, store: Store, seat: Seat, task: Task, busy_ms: int | None = None) -> None:
         clone = store.clone()
@@ -84,8 +84,8 @@ class Blind:
         conn.execute(f"PRAGMA busy_timeout = {self.__busy_ms}")
         conn.execute("PRAGMA temp_store = MEMORY")
         inside, public, texts = _make_views(conn, seat, task)
-        self.__authorizer = _authorizer(inside, public, texts, set(task.input_names))
-        conn.set_authorizer(self.__authorizer)
+        self.__aside, self.__waits = [False], 0
+        conn.set_authorizer(_authorizer(inside, public, texts, set(task.input_names), self.__aside))
         self.__conn, self.__path = conn, store.path
 
     def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
@@ -118,14 +118,21 @@ class Blind:
         if wait_ms is None:
             self.__conn.execute("BEGIN IMMEDIATE")
             return
-        # The session itself may set nothing, so the authorizer steps aside for these two words.
-        self.__conn.set_authorizer(None)
         try:
-            self.__conn.execute(f"PRAGMA busy_timeout = {int(wait_ms)}")
+            self._wait(wait_ms)
             self.__conn.execute("BEGIN IMMEDIATE")
         finally:
-            self.__conn.execute(f"PRAGMA busy_timeout = {self.__busy_ms}")
-            self.__conn.set_authorizer(self.__authorizer)
+            self._wait(self.__busy_ms)
+
+    def _wait(self, ms: int) -> None:
+        # The session itself may set nothing, so the authorizer steps aside for this word. Another authorizer
+        # would compile every statement again; and the number is there because SQLite sets it in compiling.
+        self.__waits += 1
+        self.__aside[0] = True
+        try:
+            self.__conn.execute(f"PRAGMA busy_timeout = {int(ms)} -- {self.__waits}")
+        finally:
+            self.__aside[0] = False
 
     def close(self) -> None:
         """Close the connection."""
@@ -159,13 +166,16 @@ def _denied(path: Path) -> Iterator[None]:
         raise
 
 
-def _authorizer(inside: set[str], public: set[str], texts: str, inputs: set[str]) -> Any:
-    """The callback: what each compiled statement may touch, by action, table and innermost view."""
+def _authorizer(inside: set[str], public: set[str], texts: str, inputs: set[str], aside: list[bool]) -> Any:
+    """The callback: what each compiled statement may touch, by action, table and innermost view; while `aside`
+    is set, how long to wait for a lock may be too."""
     ok, deny, null = sqlite3.SQLITE_OK, sqlite3.SQLITE_DENY, sqlite3.SQLITE_IGNORE
 
     def allow(action: int, a: str | None, b: str | None, db: str | None, source: str | None) -> int:
         if action in _HARMLESS:
             return ok
+        if action == sqlite3.SQLITE_PRAGMA:
+            return ok if aside[0] and a == "busy_timeout" else deny
         if action == sqlite3.SQLITE_FUNCTION:
             return deny if b in ("load_extension", "fts3_tokenizer", "writefile", "readfile") else ok
         if source in inside:
