@@ -46,7 +46,7 @@ def select_all(store: Store, task: Task) -> None:
     The temporary view stands for the table of `select`; `count_all` says how many there are.
     """
     conn = store.conn
-    _keep_contexts(conn, None, {})
+    _keep_contexts(conn, None, {}, {})
     _keep_relevant(conn, None)
     _forget(conn)
     conn.execute(f"CREATE TEMP VIEW selection AS SELECT t.n AS place, t.n FROM {_all_of(task)}")
