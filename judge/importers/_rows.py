@@ -60,6 +60,7 @@ class RowReader:
         row = fields.record(raw)
         if self._first is None:
             self._first = list(row)
+            self.check_columns(self._first)
         passages = self._nested.value(row, "passages")
         flat = not isinstance(passages, list | dict)
         level = self._row if flat else self._nested
@@ -77,6 +78,30 @@ class RowReader:
             item.passages = [self._inside(e, f"passages.{n}.") for n, e in enumerate(elements)]
         _keep(item.meta, rest)
         return fields.checked(item)
+
+    def check_columns(self, columns: Sequence[str], *, all_rows: bool = False) -> None:
+        """Raises BadInput that names all that is missing at once, when it is more than one thing.
+
+        `all_rows`: no row has other columns than these, so that a --map to another one is among it.
+        """
+        there = {*columns, *self._maps}
+        missing = [] if "id" in there else ["id"]
+        if not there & {"question", "claim", "passages", "passages.text"}:
+            missing.append("question")
+        unmet = [
+            path
+            for field, path in self._maps.items()
+            if all_rows
+            and not any(path == name or path.startswith(f"{name}.") for name in columns)
+            and not (field.startswith("passages.") and "passages" in there)
+        ]
+        if not missing or len(missing) + len(unmet) < 2:
+            return
+        told = f"no {', '.join(missing)}: {' '.join(f'--map {name}=COLUMN' for name in missing)}"
+        if "question" in missing:
+            told += " (or claim, or passages.text)"
+        told += "".join(f"; --map {f}={p}: no '{p}'" for f, p in self._maps.items() if p in unmet)
+        raise BadInput(f"{told}; there are: {', '.join(columns)}", field=missing[0])
 
     def finish(self) -> None:
         """Raises UsageError for a --map whose path stood in no row; notes unmet label maps."""

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from judge.importers._files import csv_records, each
+from judge.errors import BadInput
+from judge.importers._files import csv_records, each, placed
 from judge.importers._rows import RowReader
 from judge.importers.base import Bad, Options, Row
 from judge.types import Item
@@ -25,8 +26,13 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Rows of each file. Raises UsageError for a --map that fits no field or no column."""
     for path in paths:
         reader = RowReader(path, options, cells=True)
-        need = [] if "id" in options.maps else ["id"]
-        _, records = csv_records(path, bad, need)
+        header, records = csv_records(path, bad)
+        try:
+            reader.check_columns(header, all_rows=True)
+            if "id" not in header and "id" not in options.maps:
+                raise BadInput(f"no such column; there are: {', '.join(header)}", field="id")
+        except BadInput as problem:
+            raise placed(problem, path, 1) from None
 
         def build(cells: dict[str, Any], reader: RowReader = reader) -> list[Item]:
             return reader.items({name: cell if cell != "" else None for name, cell in cells.items()})

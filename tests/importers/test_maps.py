@@ -13,6 +13,7 @@ from judge.types import AnnotatorKind, Passage, Vote
 from tests.formats import write_jsonl
 from tests.importers.helpers import load
 from tests.real import require
+from tests.suites.helpers import Judge
 
 
 def one(tmp_path: Path, row: dict[str, Any], **maps: str) -> Any:
@@ -198,3 +199,20 @@ def test_a_key_that_an_id_borrows_is_still_read_under_its_own_name(tmp_path: Pat
     row = {"id": "1", "claim": "c", "evidence": "e"}
     item = one(tmp_path, row, question_id="claim", passages__text="evidence")
     assert (item.claim, item.question_id, item.passages[0].text) == ("c", "c", "e")
+
+
+def test_all_that_is_missing_is_named_at_once(judge: Judge, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("key,body,who\n1,hello,x\n", "utf-8")
+    told = judge("items", "import", "csv", table, "--map", "gold.stance=label", code=1).err
+    assert told.strip() == (
+        f"judge: {table}:1: field 'id': no id, question: --map id=COLUMN --map question=COLUMN (or claim, or "
+        "passages.text); --map gold.stance=label: no 'label'; there are: key, body, who"
+    )
+    rows = tmp_path / "t.jsonl"
+    rows.write_text('{"key": 1, "body": "hello"}\n', "utf-8")
+    told = judge("items", "import", "jsonl", rows, code=1).err
+    assert "t.jsonl:1: field 'id': no id, question: --map id=COLUMN --map question=COLUMN" in told
+    assert "there are: key, body" in told
+    # With the maps that it names the same file goes in.
+    judge("items", "import", "csv", table, "--map", "id=key", "--map", "question=body")
