@@ -59,6 +59,13 @@ def check_rows(
         if about != [batch, person, person]:
             raise BadInput(f"session {session} is of another person or batch than the pack", path=str(path))
         sessions[session] = about
+    odd = packed.execute(
+        "SELECT seq, position, shown_ms FROM events WHERE shown_ms IS NOT NULL AND (typeof(shown_ms) <> 'integer' "
+        "OR shown_ms NOT BETWEEN 0 AND ?) ORDER BY seq LIMIT 1",
+        [MOST_MS],
+    ).fetchone()
+    if odd:
+        raise BadInput(f"event {odd[0]}, unit {odd[1]}: {odd[2]!r} is no time on the screen", path=str(path))
     known = {row.event.event_id: row for row in here}
     before: dict[str, Row] = {}
     for row in there:
@@ -103,6 +110,8 @@ def _check(task: Task, row: Row, before: dict[str, Row]) -> None:
         target = before.get(event.undoes or "")
         if target is None or target.position != row.position or target.event.kind not in UNDOABLE:
             raise BadInput("undoes nothing that was done before on this unit")
+    if event.kind != Kind.UNDO and event.undoes is not None:
+        raise BadInput(f"a {event.kind} undoes nothing")
     if event.kind in (Kind.FLAG, Kind.NOTE) and not isinstance(event.value, str | None):
         raise BadInput("must be text")
     # Blindness is told by the study, never by the file.

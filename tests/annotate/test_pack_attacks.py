@@ -1,0 +1,117 @@
+"""Packs that were tampered with, and packs merged in every order: no label on another unit than it was given to."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from annotate.desk import Desk
+from annotate.merge import merge
+from annotate.pack import pack
+from annotate.progress import show_batch
+from annotate.store import open_study
+from judge.errors import BadInput, StudyError
+from tests.tui.studies import batch, build, labels
+
+SAID = ("support", "refute", "neutral", "support")
+
+
+def packed(tmp_path: Path, person: str, path: Path) -> dict[str, str]:
+    """A pack of the person's units, each labelled; unit -> label."""
+    with open_study(path) as store:
+        pack(store, "pilot", person, tmp_path / f"{person}.db")
+    meant = {}
+    with open_study(tmp_path / f"{person}.db") as store, Desk.open(store, "pilot", person) as desk:
+        for position, value in enumerate(SAID, 1):
+            meant[desk.load(position).unit_id] = value
+            desk.label(position, "stance", value)
+    return meant
+
+
+ODD = (
+    "NULL",
+    "''",
+    "'refute'",
+    "-1",
+    "7e300",
+    "x'00'",
+    "'2020-01-01'",
+    "(SELECT max(position) FROM events) + 1",
+    "1",
+)
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["event_id", "batch", "annotator_id", "position", "kind", "field", "value", "reason", "undoes", "active_ms",
+     "idle_ms", "shown_ms", "session_id", "at"],
+)  # fmt: skip
+def test_a_pack_tampered_in_a_column_of_its_log(tmp_path: Path, column: str) -> None:
+    """Whatever a cell is made to be: refused and nothing comes in, or every label is one that stands in the file."""
+    path = build(tmp_path / "s.db", items=2)
+    batch(path, n=4)
+    packed(tmp_path, "alice", path)
+    for number, odd in enumerate(ODD):
+        study, file = tmp_path / f"s{number}.db", tmp_path / f"p{number}.db"
+        shutil.copy(path, study)
+        shutil.copy(tmp_path / "alice.db", file)
+        conn = sqlite3.connect(file)
+        conn.execute("DROP TRIGGER events_keep")
+        try:
+            conn.execute(f"UPDATE events SET {column} = {odd} WHERE seq = 2")
+        except sqlite3.IntegrityError:
+            continue  # the file itself refuses this one
+        conn.commit()
+        query = "SELECT a.unit_id, e.value FROM events AS e JOIN assignments AS a USING (position) WHERE e.field = 'stance' ORDER BY e.seq"
+        told = dict(conn.execute(query).fetchall())
+        conn.close()
+        with open_study(study) as store:
+            try:
+                merge(store, file)
+            except (BadInput, StudyError) as e:
+                assert len(str(e).splitlines()) == 1
+                assert store.conn.execute("SELECT count(*) FROM events").fetchone() == (0,), odd
+            else:
+                assert {u: v for (u, *_), v in labels(study).items()} == told, odd
+                show_batch(store, "pilot")  # and what came in can be counted
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE assignments SET unit_id = (SELECT unit_id FROM assignments WHERE position = 3) WHERE position = 2",
+        "UPDATE assignments SET position = CASE position WHEN 1 THEN 102 WHEN 2 THEN 101 ELSE position END",
+        "DELETE FROM assignments WHERE position = 2",
+        "UPDATE batches SET packed_for = 'bob'",
+        "UPDATE sessions SET person = 'bob'",
+    ],
+)
+def test_a_pack_whose_queue_was_changed_is_refused(tmp_path: Path, change: str) -> None:
+    path = build(tmp_path / "s.db", items=2)
+    batch(path, n=4, annotators=["alice", "bob"])
+    packed(tmp_path, "alice", path)
+    conn = sqlite3.connect(tmp_path / "alice.db")
+    conn.execute(change)
+    conn.commit()
+    conn.close()
+    with open_study(path) as store, pytest.raises(BadInput):
+        merge(store, tmp_path / "alice.db")
+    assert labels(path) == labels(path, "bob") == {}
+
+
+def test_two_packs_in_both_orders_and_again(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", items=2)
+    batch(path, n=4, annotators=["alice", "bob"])
+    meant = {person: packed(tmp_path, person, path) for person in ("alice", "bob")}
+    for n, order in enumerate(itertools.permutations(meant)):
+        study = tmp_path / f"o{n}.db"
+        shutil.copy(path, study)
+        with open_study(study) as store:
+            for person in (*order, *order):
+                merge(store, tmp_path / f"{person}.db")
+        for person, said in meant.items():
+            assert labels(study, person) == {(u, "stance", "first", 0): v for u, v in said.items()}
