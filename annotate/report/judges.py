@@ -9,6 +9,7 @@ from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table
 from annotate.report.people import NAMES, spread_table, tie_note
 from annotate.report.subject import MANY, Subject
+from annotate.report.summary import OTHERS, against_the_others, most_labelled
 from judge.types import Json, Measure
 
 # With more people than MANY, those who share most units with the judge are listed with intervals.
@@ -102,6 +103,11 @@ def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
     rows = []
     if 2 <= len(subject.people) <= 4:
         rows += [_bar(f"{first} and {second}", kappa, "people") for first, second, _, kappa in subject.pairs]
+    elif len(subject.people) > 4 and subject.majority:
+        # More pairs than a drawing shows: one line a person, beside the same majority that the judge is set beside.
+        for person in most_labelled(subject):
+            mine, _ = against_the_others(subject, person, subject.judges[0])
+            rows.append(_bar(f"{person} and {OTHERS}", mine, "people"))
     if subject.majority:
         for other in subject.known:
             if subject.decided is not None and other == subject.decided.name:

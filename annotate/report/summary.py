@@ -62,12 +62,8 @@ def _rows(subject: Subject, rulings: Sequence[Ruling]) -> list[list[Cell]]:
 
 def _beside(subject: Subject, judge: str, number: int) -> Table:
     """Each person, and the judge in the person's place, against the majority of the others."""
-    given = {p: int((subject.labels_of(p) != MISSING).sum()) for p in subject.people}
-    people = list(subject.people)
-    left = 0
-    if len(people) > MANY:
-        people = sorted(people, key=lambda p: (-given[p], p))[:LISTED]
-        left = len(subject.people) - len(people)
+    people = most_labelled(subject)
+    left = len(subject.people) - len(people)
     rows: list[list[Cell]] = []
     for person in people:
         mine, its = against_the_others(subject, person, judge)
@@ -83,6 +79,14 @@ def _beside(subject: Subject, judge: str, number: int) -> Table:
         )
     caption = f"Each person, and {judge} in that person's place, against {OTHERS}"
     return Table(f"beside_{number}", caption, [*columns, Column("", "n")], rows, notes, fold=10)
+
+
+def most_labelled(subject: Subject) -> list[str]:
+    """All people, or past MANY the LISTED who labelled most units."""
+    if len(subject.people) <= MANY:
+        return list(subject.people)
+    given = {p: int((subject.labels_of(p) != MISSING).sum()) for p in subject.people}
+    return sorted(subject.people, key=lambda p: (-given[p], p))[:LISTED]
 
 
 def against_the_others(subject: Subject, person: str, judge: str) -> tuple[Measure, Measure]:
@@ -136,4 +140,4 @@ def _in_words(m: Measure) -> str:
     return f"{value} ({interval}; {n})" if interval else f"{value} ({n})"
 
 
-__all__ = ["against_the_others", "short", "summary"]
+__all__ = ["OTHERS", "against_the_others", "most_labelled", "short", "summary"]
