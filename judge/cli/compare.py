@@ -1,4 +1,4 @@
-"""judge score compare: two judges on the same units."""
+"""judge score compare: two judges on the same units, or two systems on the rows they share."""
 
 from __future__ import annotations
 
@@ -18,8 +18,16 @@ if TYPE_CHECKING:
 
 
 @click.command("compare")
-@click.argument("first", metavar="RUN_A")
-@click.argument("second", metavar="RUN_B")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option(
+    "--axis",
+    type=click.Choice(["judge", "system"]),
+    default="judge",
+    show_default=True,
+    help="What A and B are: judges (or runs), or systems whose answers one judge has scored.",
+)
+@click.option("-m", "--model", "models", multiple=True, help="With --axis system: the judge.")
 @click.option(
     "--paper", "papers", multiple=True, type=click.Choice([*PAPERS]), help="Only measures of this paper."
 )
@@ -43,20 +51,27 @@ if TYPE_CHECKING:
 @db_option
 @output_options
 def compare(first: str, second: str, **options: Any) -> int:
-    """The difference of every measure between two judges, on the same units: the judge swap.
+    """The difference of every measure between two judges on the same units (the judge swap), or two systems.
 
     \b
     judge score compare openai/gpt-5-mini anthropic/claude-sonnet-5
     judge score compare 01K9ZX3M 01K9ZY7Q --sample 10%
+    judge score compare gpt-4 llama-2 --axis system --paper garage
 
-    RUN_A and RUN_B are runs of one task, or judges (models) with all their runs. Differences are B minus A, with
+    A and B are runs of one task, or judges (models) with all their runs. Differences are B minus A, with
     intervals that resample the same questions for both; what one of them has not judged is left out of both, and
     the coverage says so. Below the papers' measures stand the shares of the labels of each task.
     """
     from judge.store import Store
-    from judge.suites.swap import swap
+    from judge.suites.swap import swap, systems
 
+    on_systems = options["axis"] == "system"
+    if on_systems and (options["system"] or options["reference"]):
+        raise UsageError("--axis system: A and B are the systems; --system and --reference go with judges")
+    if options["models"] and not on_systems:
+        raise UsageError("-m goes with --axis system: A and B are the judges here")
     wanted = Asked(
+        models=options["models"],
         runs=options["runs"],
         system=options["system"],
         condition=options["condition"],
@@ -71,7 +86,10 @@ def compare(first: str, second: str, **options: Any) -> int:
         if name not in known:
             raise UsageError(f"--set {name}: no such reading; there are: {', '.join(sorted(known))}")
     with Store.open(options["db"], create=False) as store:
-        found = swap(store, papers, first, second, wanted, reference=options["reference"], **how(options))
+        if on_systems:
+            found = systems(store, papers, first, second, wanted, **how(options))
+        else:
+            found = swap(store, papers, first, second, wanted, reference=options["reference"], **how(options))
     if options["as_json"]:
         emit_json("score_compare", found.as_json())
         return Exit.DONE

@@ -16,6 +16,7 @@ import pandas as pd
 
 from judge.errors import UsageError
 from judge.labels.held import Held
+from judge.scores.compare import Difference
 from judge.scores.published import Published, published
 from judge.scores.score import NO_ANSWER, STATUSES, Score, by_stratum, measured_all
 from judge.stats.bootstrap import How
@@ -199,6 +200,35 @@ def board(
         },
         confidence,
     )
+
+
+def differences(
+    store: Store, first: Sequence[Score], second: Sequence[Score], **how: Unpack[How]
+) -> list[Difference]:
+    """`second` - `first` of each measure that both have, on the rows they share, by the leaderboard's paired test."""
+    theirs = {score.measure: score for score in second}
+    item_of = _items(store)
+    pairs = [_shared([one, theirs[one.measure]], item_of) for one in first if one.measure in theirs]
+    measures = iter(measured_all([score for pair in pairs for score in pair], **how))
+    confidence = how.get("confidence", 0.95)
+    found = []
+    for pair in pairs:
+        mine, other = next(measures), next(measures)
+        one, two = (pseudo_values(s, score.value) for s, score in zip(_by_question(pair), pair, strict=True))
+        test = paired_difference(one, two, confidence)
+        undefined = mine.reason or other.reason or test.reason
+        change = replace(
+            other,
+            measure=f"{mine.measure}_difference",
+            value=None if undefined else test.difference,
+            low=None if undefined else test.low,
+            high=None if undefined else test.high,
+            n_clusters=test.n_clusters,
+            reason=undefined,
+            notes=(),
+        )
+        found.append(Difference(mine, other, change))
+    return found
 
 
 def all_systems(store: Store, paper: Paper, asked: Asked) -> list[str]:

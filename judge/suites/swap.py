@@ -1,4 +1,4 @@
-"""The judge swap: two judges, or two runs of a task, on the same units; the difference of every measure."""
+"""Two judges (or runs of a task) on the same units, or two systems on the rows they share: the difference of every measure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from judge.stats.bootstrap import How
 from judge.store.export import stored_task
 from judge.store.study import Store
 from judge.suites import chosen
+from judge.suites.board import differences
 from judge.suites.chosen import Run
 from judge.suites.paper import Asked, Paper, Part
+from judge.suites.result import scores_of
 from judge.suites.study import Study
 from judge.types import Json
 
@@ -32,7 +34,7 @@ LABELS = Paper("labels", "Labels of one task", lambda study: [], ())
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two: a run, or a judge with all its runs."""
+    """One of the two: a run, a judge with all its runs, or a system (without any)."""
 
     name: str
     runs: tuple[Run, ...]
@@ -135,6 +137,36 @@ def swap(
     if reference is not None:
         found[f"agreement with {reference}"] = _agreement(store, both, sorted(tasks), reference, **how)
     return Swap(*both, dataset, found, notes)
+
+
+def systems(
+    store: Store, papers: Mapping[str, Paper], first: str, second: str, asked: Asked, **how: Unpack[How]
+) -> Swap:
+    """The same of two systems, with the labels of one judge: every paper that both have been scored for.
+
+    Rows and test are the leaderboard's (see `judge.suites.board`). Raises UsageError when no paper compares them.
+    """
+    if first == second:
+        raise UsageError(f"'{first}' and '{second}' are the same: name two systems")
+    notes: list[str] = []
+    found: dict[str, list[Difference]] = {}
+    dataset = ""
+    for paper in papers.values():
+        own = replace(asked, options=_options(paper, asked))
+        try:
+            sides = [scores_of(store, paper, replace(own, system=name), None) for name in (first, second)]
+        except AdjudgeError as error:
+            if len(papers) == 1:
+                raise
+            notes.append(f"{paper.name} is not compared: {error}")
+            continue
+        dataset = sides[0][1].dataset
+        notes += [text for _, study in sides for text in study.notes if text not in notes]
+        if changes := differences(store, sides[0][0], sides[1][0], **how):
+            found[paper.name] = changes
+    if not found:
+        raise UsageError(f"nothing compares '{first}' and '{second}': {'; '.join(notes)}")
+    return Swap(Side(first, (), False), Side(second, (), False), dataset, found, notes)
 
 
 def _compared(part: Part, tasks: set[str], shared: set[str]) -> bool:

@@ -245,3 +245,31 @@ def test_rankings_are_the_systems_of_retrieval(judge: Judge, tmp_path: Path) -> 
     }
     # Six questions, each with the same difference: the sign test's 2^(1-6).
     assert next(c["p"] for c in row["cells"] if c["contender"] == "down") == pytest.approx(2**-5)
+
+
+@pytest.mark.usefixtures("study")
+def test_compare_has_the_same_two_axes(judge: Judge) -> None:
+    label()
+    words = ("score", "compare", "good", "poor", "--axis", "system", "--paper", "garage")
+    told = judge(*words, "--set", "unparsed=unscored", code=None)
+    # Only eligibility has been judged: the rest is named as missing, and nothing is compared half.
+    assert told.code == 1
+    give("grounding", {f"{unit(n, s)}#s0": "supported" for s in ("good", "poor") for n in range(N)})
+    give("grounding_relevant", {f"{unit(n, s)}#s0": "supported" for s in ("good", "poor") for n in range(N)})
+    give("deflection", {unit(n, s): "attempted" for s in ("good", "poor") for n in range(N)})
+    give("citation_each", {f"{unit(n, s)}#s0/cite_1": "full" for s in ("good", "poor") for n in range(N)})
+    done = judge(*words, "--json")
+    rows = {r["measure"]: r for r in checked(done.out, "score_compare")["rows"]}
+    found = rows["eligibility"]
+    # poor has a major issue in 9 of 12, good in none: -.75, by the paired t-test of 12 questions.
+    values = [float(n >= 9) - 1.0 for n in range(N)]
+    low, high = ttest_rel(values, [0.0] * N).confidence_interval(0.95)
+    assert found["difference"]["value"] == pytest.approx(-0.75)
+    assert (found["difference"]["low"], found["difference"]["high"]) == (
+        pytest.approx(low),
+        pytest.approx(high),
+    )
+    board_cells = cells(board(judge, "--system", "good", "--system", "poor"))
+    assert board_cells["poor"]["difference_to_best"] == found["difference"]["value"]
+    assert "name two systems" in judge("score", "compare", "good", "good", "--axis", "system", code=2).err
+    assert "-m goes with --axis system" in judge("score", "compare", "a", "b", "-m", "c", code=2).err
