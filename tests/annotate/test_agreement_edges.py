@@ -127,8 +127,8 @@ def test_complaints_about_a_whole_table_name_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "complaint", "code"),
     [
-        (("no-such.csv", *LONG), "no-such.csv: does not exist; name a CSV, TSV or JSONL file", 2),
-        ((".", *LONG), ".: is a folder, not a table; name a CSV, TSV or JSONL file", 2),
+        (("no-such.csv", *LONG), "no-such.csv: does not exist; name a CSV, TSV, JSON, JSONL or Parquet file", 2),
+        ((".", *LONG), ".: is a folder, not a table; name a CSV, TSV, JSON, JSONL or Parquet file", 2),
         ((VOTES, *VOTES_LONG, "--seed", "-1"), "a seed is a whole number from 0, not -1", 1),
         ((VOTES, *VOTES_LONG, "--replicates", "100000000"), "at most 1,000,000 replicates, not 100,000,000", 1),
         ((VOTES, *VOTES_LONG, "--judge", "gpt", "--reference", "gpt"), "--reference gpt: that is the judge", 2),
