@@ -14,7 +14,7 @@ COLUMNS = ["unit", "question", "field", "annotator", "label", "layer", "repeat",
            "flag", "note", "stratum", "weight"]  # fmt: skip
 
 
-class Share(click.ParamType[float]):
+class Share(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """A share: 5% or 0.05."""
 
     name = "share"
