@@ -11,6 +11,7 @@ from annotate.report import (
     judges,
     origin,
     people,
+    power,
     rulings,
     shares,
     summary,
@@ -29,6 +30,7 @@ def build(store: Store, asked: Asked) -> Document:
     ruled, tests, none = rulings.rule(subject)
     sections = [
         summary.summary(subject, ruled),
+        *power.power(ruled),
         people.who(store, subject),
         people.sampling(store, subject),
         people.ceiling(subject),

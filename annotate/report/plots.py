@@ -228,12 +228,31 @@ def _reliability(figure: Any, data: Mapping[str, Json]) -> None:
     counts.set_xlabel("probability of the chosen label")
 
 
+def _power(figure: Any, data: Mapping[str, Json]) -> None:
+    figure.set_size_inches(WIDTH, 2.6)
+    axes = figure.add_subplot()
+    units = data["units"]
+    axes.axhline(0.8, color=COLOUR["soft"], linewidth=1, linestyle=(0, (4, 3)), zorder=0)
+    lines = (("decided", "ink", "-", "decided"), ("trusted", "judge", "--", "trust"))
+    for key, colour, style, told in (*lines, ("distrusted", "people", ":", "do not trust")):
+        axes.plot(units, data[key], style, marker="o", color=COLOUR[colour], markersize=3, label=told)
+    if min(units) > 0 and max(units) > 20 * min(units):
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+        axes.xaxis.set_minor_formatter(lambda *_: "")
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_xlabel("more units")
+    axes.set_ylabel("chance")
+    figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=9)
+
+
 DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
     "heat_map": _heat_map,
     "forest": _forest,
     "histogram": _histogram,
     "bars": _bars,
     "reliability": _reliability,
+    "power": _power,
 }
 
 

@@ -63,7 +63,8 @@ def nearest(found: Verdict) -> Cell | None:
     counts = [row.n_units for row in found.labels if row.n_units > 0]
     smallest = min(counts) if len(counts) > 1 else (evidence.value or 0.0)
     return Cell(
-        2 if len(found.labels) == 2 else 3,
+        # A declared label that nobody uses makes no study of three labels.
+        3 if len(counts) > 2 else 2,
         int(_below(PEOPLE, people)),
         kappa,
         _below(MINORITY, smallest / units),

@@ -30,6 +30,7 @@ DATA: dict[str, dict[str, Any]] = {
     "histogram": {"values": [-0.6, 0.1, 0.12, 1.0], "label": HOSTILE},
     "bars": {"rows": [{"name": HOSTILE, "shares": [0.5, 0.5, 0.0], "n": 10}], "labels": ["a", "b", HOSTILE]},
     "reliability": {"bins": [[0.0, 0.5, 0, None, None], [0.5, 1.0, 7, 0.8, 0.6]]},
+    "power": {"units": [30, 60, 90], "decided": [0.1, 0.5, 0.9], "trusted": [0.1, 0.4, 0.8], "distrusted": [0.0, 0.1, 0.1]},
 }  # fmt: skip
 
 
@@ -47,6 +48,12 @@ LONG_DATA: dict[str, dict[str, Any]] = {
         "labels": LONG,
     },
     "reliability": DATA["reliability"],
+    "power": {
+        "units": [30, 1_000, 1_000_000],
+        "decided": [0.0, 0.5, 1.0],
+        "trusted": [0.0] * 3,
+        "distrusted": [1.0] * 3,
+    },
 }
 
 
@@ -87,7 +94,7 @@ def test_a_drawing_is_plain_svg(name: str) -> None:
     assert len(ids) == len(set(ids)) and all(i.startswith("fig-1-") for i in ids)
 
 
-@pytest.mark.parametrize("name", [n for n in plots.DRAWINGS if n != "reliability"])
+@pytest.mark.parametrize("name", [n for n in plots.DRAWINGS if n not in ("reliability", "power")])
 def test_labels_are_text_and_not_mathematics(name: str) -> None:
     root = ET.fromstring(plots.draw(name, DATA[name], "f", "t", "d"))
     shown = "".join(root.itertext())

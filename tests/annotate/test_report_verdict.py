@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotate.report import Asked, build
+from annotate.report import FORMATS, Asked, build
 from annotate.report.model import Document
 from judge.store import Store
 from judge.types import Status
@@ -279,3 +279,19 @@ def test_a_reference_asked_for_by_name_decides_where_there_is_one_person(tmp_pat
     assert "('ann')" in by_person.rule and by_person.measures[0].annotators == ("m/judge", "ann")
     by_gold = report(tmp_path, made, name="b", reference="gold").rulings[0]
     assert "('gold')" in by_gold.rule and by_gold.measures[0].annotators == ("m/judge", "gold")
+
+
+def test_the_chances_of_an_undecided_verdict_are_drawn(tmp_path: Path) -> None:
+    # As above, one judge of 60 units wrong on 8: kappa .73, about .56 to .91 around .667.
+    found = report(tmp_path, units(60, lambda i: i < 8, gold=True))
+    [ruling] = found.rulings
+    assert ruling.decision == "undecided" and ruling.chances
+    section = next(s for s in found.sections if s.key == "power")
+    [table] = section.tables()
+    assert [row[0] for row in table.rows] == [c.more_units for c in ruling.chances]
+    assert all(row[2] == pytest.approx(row[3] + row[4]) for row in table.rows)
+    page = FORMATS["html"](found)
+    assert "Chance of a verdict on m/judge with more labels" in page and page.count("<svg") >= 1
+    # A verdict that is made has none.
+    decided = report(tmp_path, units(200, lambda i: i < 100 and i % 10 == 0, gold=True), "decided")
+    assert not any(s.key == "power" for s in decided.sections)

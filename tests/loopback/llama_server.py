@@ -24,7 +24,11 @@ def main() -> None:
     # One thread: llama.cpp's threads wait for each other actively, which other work on the cores spoils.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.warmup, params.verbosity = False, 0
-    params.hostnames = ["127.0.0.1"]
+    # The name of this field has changed between versions; loopback is the default of both.
+    if hasattr(params, "hostnames"):
+        params.hostnames = ["127.0.0.1"]
+    else:
+        params.hostname = "127.0.0.1"
     params.port = options.port
     server = xllamacpp.Server(params)
     print(f"{server.listening_address}/v1", flush=True)
