@@ -64,7 +64,7 @@ def nearest(found: Verdict) -> Cell | None:
     smallest = min(counts) if len(counts) > 1 else (evidence.value or 0.0)
     return Cell(
         # A declared label that nobody uses makes no study of three labels.
-        3 if len(counts) > 2 else 2,
+        2 if len(counts) == 2 else 3,
         int(_below(PEOPLE, people)),
         kappa,
         _below(MINORITY, smallest / units),
