@@ -16,6 +16,7 @@ import pytest
 from judge.errors import StudyError
 from judge.providers import base
 from judge.runner import Live, lane, open_patiently, writer
+from judge.runner import run as run_module
 from judge.store import Store, runs
 from judge.types import Json
 from tests.loopback.capacity import Bucket, Slots
@@ -67,28 +68,40 @@ async def test_a_limit_of_the_rate_is_found(tmp_path: Path) -> None:
     assert server.requests < 2 * 400
 
 
-async def test_a_server_that_is_gone_for_a_while_is_waited_for(tmp_path: Path) -> None:
+async def test_a_server_that_is_gone_for_a_while_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes back only when the progress line has said that it is gone: no clock decides."""
+    monkeypatch.setattr(run_module, "TICK_SECONDS", 0.01)
     db = make_study(tmp_path / "s.db", numbered(100))
-    down: list[bool] = []
+    said = asyncio.Event()
 
     def watch(live: Live) -> None:
-        down.append(live.gate.down_for() is not None)
+        if live.gate.down_for() is not None:
+            said.set()
 
     async with OpenAIServer() as server, served(server) as provider:
         server.delay = 0.005
 
+        def hang(body: dict[str, Any], number: int) -> Fault | None:
+            if number > 30 and not said.is_set():
+                server.delay = 60  # in flight when the server goes
+            return None
+
+        server.plan.when = hang
+
         async def go_and_return() -> None:
-            while server.requests < 30:
+            while server.requests < 32:
                 await asyncio.sleep(0.001)
             await server.stop()
-            await asyncio.sleep(1.2)
+            await asyncio.wait_for(said.wait(), 30)
+            server.delay = 0.005
             await server.start()
 
         gone = asyncio.create_task(go_and_return())
         report = await run(db, provider, plan(patience=WAITS), watch=watch)
         await gone
     assert report.ended == {"ok": 100}
-    assert any(down), "the progress line says so"
     # The server counts what it has taken: calls that were cut off when it went are asked again, no others.
     assert attempts(db) == {f"t:{n}/p": ["ok"] for n in range(100)}
     assert server.requests - 100 <= server.max_concurrency
