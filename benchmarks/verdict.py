@@ -25,8 +25,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from judge.stats.conditions import DISTRUST, IN_PART, TRUST, Found, Limits, rule, sums
+from judge.stats.conditions import Found, rule
+from judge.stats.limits import DISTRUST, IN_PART, TRUST, Limits
 from judge.stats.ratings import FloatArray, IntArray
+from judge.stats.sums import sums
 
 TABLE = Path(__file__).parent.parent / "judge" / "stats" / "verdict_rates.csv"
 JUDGES = ("good", "margin", "worse", "random", "uniform", "constant", "blind")

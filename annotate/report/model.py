@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from judge.stats.decision import Condition, Decision, LabelRow
 from judge.stats.outlook import Chance
+from judge.stats.told import Condition, Decision, LabelRow
 from judge.types import Json, Measure
 
 Kind = Literal["text", "number", "share", "p", "brief", "n"]

@@ -12,8 +12,8 @@ from annotate.report.people import NAMES
 from annotate.report.subject import Subject
 from judge.labels.reference import voices
 from judge.stats import MISSING, AltTest, Verdict, verdict
-from judge.stats.decision import UNKNOWN_CEILING, labels_text
 from judge.stats.rates import like_this
+from judge.stats.told import UNKNOWN_CEILING, labels_text
 
 # Above this share of one label a judge can agree with people without telling units apart.
 ONE_SIDED = 0.95

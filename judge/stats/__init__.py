@@ -23,7 +23,7 @@ from judge.stats.classes import Confusion, class_agreement, class_scores, confus
 from judge.stats.conformal import LabelSets, label_sets, nonconformity, threshold
 from judge.stats.continuous import mean, scores_alpha
 from judge.stats.correction import Corrected, corrected_mean, rogan_gladen
-from judge.stats.decision import Condition, LabelRow, Verdict, verdict
+from judge.stats.decision import Verdict, verdict
 from judge.stats.estimand import Estimand
 from judge.stats.metrics import METRICS, measures, spread
 from judge.stats.multiple import benjamini_yekutieli, holm
@@ -41,6 +41,7 @@ from judge.stats.planning import (
 )
 from judge.stats.ratings import MISSING, Ratings
 from judge.stats.reliability import Bin, Calibration, calibration, scaled, temperature
+from judge.stats.told import Condition, LabelRow
 from judge.stats.verdict_plan import VerdictPlan, plan_verdict
 
 __all__ = [

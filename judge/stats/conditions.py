@@ -14,151 +14,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray
+from judge.stats.both_ways import alt_state
+from judge.stats.limits import (
+    DISTRUST,
+    FAILS,
+    FEWEST_OTHER,
+    FEWEST_QUESTIONS,
+    HOLDS,
+    IN_PART,
+    OPEN,
+    TRUST,
+    UNDECIDED,
+    Limits,
+)
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.stats.sums import Sums
 
-HOLDS, OPEN, FAILS = 1, 0, -1
-UNDECIDED, TRUST, IN_PART, DISTRUST = 0, 1, 2, 3
-FEWEST_QUESTIONS = 10
-FEWEST_OTHER = 10
-# The alt-test's t-test takes this many questions (units without clusters), as its authors say; (c) is open below.
-ENOUGH = 30
 # Results are rounded to this many digits, so that sums in another order cannot decide.
 DIGITS = 10
 NO_SPREAD = 1e-9
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Where the conditions lie. `margin` (a), `epsilon`, `q` and `least_others` (c), `label_margin` (d), `ceiling` (e);
-    `threshold` stands in place of (a) where there is one source of labels. `clustered` False runs (c) as its authors'
-    code does, on units as if each were a question of its own."""
-
-    margin: float = -0.1
-    epsilon: float = 0.2
-    threshold: float = 0.667
-    label_margin: float = -0.2
-    ceiling: float = 0.2
-    q: float = 0.05
-    least_others: int = 1
-    clustered: bool = True
-    by_label: bool = True
-    confidence: float = 0.95
-    skill_confidence: float = 0.99
-
-
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """Sums over the units of each question, [studies, questions, ...].
-
-    `units` that the judge and enough people labelled; `judge_people` and `people` are their agreement; `shares` and
-    `judge_shares` the labels, [..., labels], in units; `judge_recall` and `people_recall`, too, count as units
-    of the label. `apart` and `apart_units`, [..., people], are what the alt-test compares: the sum of (person wins - judge
-    wins) and the units. `apart_squares` is the sum of its squares.
-    """
-
-    units: FloatArray
-    judge_people: FloatArray
-    people: FloatArray
-    shares: FloatArray
-    judge_shares: FloatArray
-    judge_recall: FloatArray
-    people_recall: FloatArray
-    apart: FloatArray
-    apart_units: FloatArray
-    apart_squares: FloatArray
-    agreement: FloatArray
-    alone: bool
-
-
-def sums(
-    judge: IntArray,
-    people: IntArray,
-    clusters: IntArray,
-    agreement: FloatArray,
-    distance: FloatArray,
-    *,
-    least_others: int = 1,
-) -> Sums:
-    """Codes of the judge [studies, units] and of people [studies, units, people], -1 for none; one row of clusters for all.
-
-    `agreement[i, j]` is what two labels count as agreeing, 0 to 1, and `distance` what lies between them in the
-    alt-test. With one person (or gold) units count that both labelled, and `people` stays 0.
-    """
-    if not len(clusters):
-        # No unit is shared. One that nobody labelled says the same, and every sum has a place for it.
-        judge, people = np.full((len(judge), 1), MISSING), np.full((len(people), 1, people.shape[2]), MISSING)
-        clusters = np.zeros(1, dtype=np.int64)
-    order = np.argsort(clusters, kind="stable")
-    if (order[1:] < order[:-1]).any():
-        judge, people, clusters = judge[:, order], people[:, order], clusters[order]
-    starts = np.flatnonzero(np.r_[True, clusters[1:] != clusters[:-1]])
-    labels, k = len(agreement), people.shape[2]
-    votes = np.stack([(people == code).sum(axis=2) for code in range(labels)], axis=-1).astype(np.float64)
-    own = (judge[..., None] == np.arange(labels)).astype(np.float64)
-    m = votes.sum(axis=-1)
-    fewest = 1 if k == 1 else 2
-    used = (m >= fewest) & (judge != MISSING)
-    divisor = np.where(used, m, 1.0)[..., None]
-    pairs = np.where(used & (m > 1), m * (m - 1), np.inf)[..., None]
-    by_label = np.where(used[..., None], votes / divisor, 0.0)
-    own_used = np.where(used[..., None], own, 0.0)
-    near = by_label @ agreement
-    alike = (votes * (votes @ agreement)).sum(axis=-1, keepdims=True) - m[..., None]
-    features = np.concatenate(
-        [
-            used[..., None],
-            (near * own_used).sum(axis=-1, keepdims=True),
-            alike / pairs,
-            by_label,
-            own_used,
-            by_label * own_used,
-            votes * (votes - 1) / pairs,
-        ],
-        axis=-1,
-    )
-    t = np.add.reduceat(features, starts, axis=1)
-    n = labels
-    apart = _apart(judge, people, votes, m, distance, starts, least_others)
-    return Sums(
-        t[..., 0],
-        t[..., 1],
-        t[..., 2],
-        t[..., 3 : 3 + n],
-        t[..., 3 + n : 3 + 2 * n],
-        t[..., 3 + 2 * n : 3 + 3 * n],
-        t[..., 3 + 3 * n :],
-        *apart,
-        agreement,
-        k == 1,
-    )
-
-
-def _apart(
-    judge: IntArray,
-    people: IntArray,
-    votes: FloatArray,
-    m: FloatArray,
-    distance: FloatArray,
-    starts: IntArray,
-    least_others: int,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    k = people.shape[2]
-    shape = (len(judge), len(starts), k if k > 2 else 0)
-    total, units, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    far = votes @ distance if k > 2 else votes
-    mine_of_judge = np.maximum(judge, 0)
-    of_judge = np.take_along_axis(far, mine_of_judge[..., None], axis=2)[..., 0]
-    for h in range(shape[2]):
-        mine = np.maximum(people[..., h], 0)
-        there = (people[..., h] != MISSING) & (judge != MISSING) & (m - 1 >= least_others)
-        person = np.take_along_axis(far, mine[..., None], axis=2)[..., 0]
-        gap = of_judge - distance[mine, mine_of_judge] - person
-        # -1 where the judge is nearer to the others, 1 where the person is, 0 for a tie.
-        d = np.where(there, (gap > 1e-9).astype(np.float64) - (gap < -1e-9), 0.0)
-        total[..., h] = np.add.reduceat(d, starts, axis=1)
-        units[..., h] = np.add.reduceat(there.astype(np.float64), starts, axis=1)
-        squares[..., h] = np.add.reduceat(d * d, starts, axis=1)
-    return total, units, squares
 
 
 class Interval(NamedTuple):
@@ -190,7 +64,6 @@ class Found:
     labels: Interval | None
     judge_recall: FloatArray
     people_recall: FloatArray
-    alt_state: IntArray
     states: dict[str, IntArray]
     shown: BoolArray
     missed: BoolArray
@@ -260,7 +133,6 @@ def rule(found: Sums, limits: Limits, weights: IntArray | None = None) -> Found:
             labels = _interval(value[:, 3 : 3 + n_labels], reach)
         judge_recall = np.round(total[:, 3 + 2 * n_labels : 3 + 3 * n_labels] / by_label, DIGITS)
         people_recall = np.round(total[:, 3 + 3 * n_labels :] / by_label, DIGITS)
-    alt_state = _alt_state(found, limits, weights)
     one_label = (judge_labels > 1e-9).sum(axis=1) <= 1
     enough = (questions >= FEWEST_QUESTIONS) & (other >= FEWEST_OTHER - 1e-9)
     states = {
@@ -269,7 +141,7 @@ def rule(found: Sums, limits: Limits, weights: IntArray | None = None) -> Found:
         if difference
         else _state(agreement, limits.threshold),
         "skill": _state(skill, 0.0),
-        "alt_test": alt_state,
+        "alt_test": alt_state(found, limits, weights),
         "people_agree": np.where(ceiling.low > limits.ceiling, HOLDS, OPEN)
         if ceiling
         else np.ones(len(w), dtype=int),
@@ -295,7 +167,6 @@ def rule(found: Sums, limits: Limits, weights: IntArray | None = None) -> Found:
         labels,
         judge_recall,
         people_recall,
-        alt_state,
         states,
         shown,
         missed,
@@ -362,53 +233,6 @@ def _quantiles(confidence: float) -> FloatArray:
     found: FloatArray = stdtrit(np.maximum(np.arange(2001.0) - 1, 1), 1 - (1 - confidence) / 2)
     found[:2] = np.inf
     return found
-
-
-def _alt_state(found: Sums, limits: Limits, weights: IntArray | None) -> IntArray:
-    """(c): HOLDS when the judge wins against half of the people tested, FAILS when it loses to half of them by more than
-    epsilon; both by t-tests with Benjamini and Yekutieli's limits, of those who share thirty questions. Three people
-    must be tested: OPEN where they share ten, else HOLDS says that the condition is not asked."""
-    studies = len(found.units) if weights is None else len(weights)
-    k = found.apart.shape[2]
-    if k < 3:
-        return np.full(studies, HOLDS)
-    win, lose, tested = np.ones((studies, k)), np.ones((studies, k)), np.zeros((studies, k), dtype=bool)
-    few = tested.copy()
-    from scipy.special import stdtr
-
-    for h in range(k):
-        d, n, squares = found.apart[..., h], found.apart_units[..., h], found.apart_squares[..., h]
-        w = np.where(n > 0, 1.0 if weights is None else weights, 0.0)
-        units = (w * n).sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = (w * d).sum(axis=1) / units
-            if limits.clustered:
-                g = w.sum(axis=1)
-                around = (w * (d - n * mean[:, None]) ** 2).sum(axis=1)
-            else:
-                g = units
-                around = (w * squares).sum(axis=1) - units * mean**2
-            error = np.sqrt(g / (g - 1) * np.maximum(around, 0)) / units
-            t = (mean - limits.epsilon) / np.maximum(error, 1e-12)
-        few[:, h] = g >= FEWEST_QUESTIONS
-        tested[:, h] = enough = g >= ENOUGH
-        win[:, h] = np.where(enough & (mean < limits.epsilon), stdtr(np.maximum(g - 1, 1), t), 1.0)
-        lose[:, h] = np.where(enough & (mean > limits.epsilon), stdtr(np.maximum(g - 1, 1), -t), 1.0)
-    compared = tested.sum(axis=1)
-    wins, losses = _rejected(win, tested, limits.q), _rejected(lose, tested, limits.q)
-    half = compared / 2
-    state = np.where(wins >= half, HOLDS, np.where(losses >= half, FAILS, OPEN))
-    return np.where(compared >= 3, state, np.where(few.sum(axis=1) >= 3, OPEN, HOLDS))
-
-
-def _rejected(p: FloatArray, tested: BoolArray, q: float) -> IntArray:
-    """How many hypotheses Benjamini and Yekutieli reject, row by row."""
-    k = p.shape[1]
-    ranked = np.sort(np.where(tested, p, np.inf), axis=1)
-    m = np.maximum(tested.sum(axis=1, keepdims=True), 1)
-    harmonic = np.cumsum(1 / np.arange(1, k + 1))[m - 1]
-    below = ranked <= q * np.arange(1, k + 1) / (m * harmonic)
-    return np.where(below.any(axis=1), k - below[:, ::-1].argmax(axis=1), 0)
 
 
 def _decision(

@@ -13,17 +13,10 @@ from math import ceil
 
 import numpy as np
 
-from judge.stats.conditions import (
-    DISTRUST,
-    FEWEST_QUESTIONS,
-    IN_PART,
-    TRUST,
-    UNDECIDED,
-    Limits,
-    Sums,
-    rule,
-)
+from judge.stats.conditions import rule
+from judge.stats.limits import DISTRUST, FEWEST_QUESTIONS, IN_PART, TRUST, UNDECIDED, Limits
 from judge.stats.ratings import FloatArray, IntArray
+from judge.stats.sums import Sums
 
 DRAWS = 200
 OF_LABELS = ("shares", "judge_shares", "judge_recall", "people_recall")

@@ -8,9 +8,11 @@ from typing import Any
 
 from judge.errors import BadInput
 from judge.stats.alternative import ENOUGH
-from judge.stats.decision import Condition, Decision, Regime, Verdict, verdict
+from judge.stats.case import Regime
+from judge.stats.decision import Verdict, verdict
 from judge.stats.outlook import MOST_UNITS, Chance
 from judge.stats.ratings import Ratings
+from judge.stats.told import Condition, Decision
 
 MOST_NAMED = 5
 

@@ -53,7 +53,7 @@ def test_trust_in_part_will_do_where_it_is_allowed(in_part: Path) -> None:
         "not shown",
         0.0,
     )
-    assert "'neutral' is not shown (0 units)" in ruling["sentence"]
+    assert "'neutral' is not shown (0 units: no person gave it)" in ruling["sentence"]
 
 
 def test_a_measure_below_its_limit_is_named_with_its_value(trusted: Path, in_part: Path) -> None:

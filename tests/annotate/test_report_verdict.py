@@ -177,7 +177,7 @@ def test_three_people_trust(tmp_path: Path) -> None:
     made = units(100, never, ann=wrong_in(0), bob=wrong_in(2), cy=wrong_in(4))
     (ruling,) = report(tmp_path, made).rulings
     assert ruling.decision == "trust in part" and ruling.ceiling_known  # nobody says 'neutral'
-    assert "for 'support', 'refute'; 'neutral' is not shown (0 units)" in ruling.sentence
+    assert "for 'support', 'refute'; 'neutral' is not shown (0 units: no person gave it)" in ruling.sentence
     assert (
         "the alt-test at epsilon 0.2: the judge wins against 3 of 3 people and loses to 0" in ruling.because
     )

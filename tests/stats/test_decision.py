@@ -168,7 +168,7 @@ def test_a_label_that_nobody_gave_is_not_shown() -> None:
     wider = Ratings.from_codes(table.codes, ["l0", "l1", "rare"], table.annotators)
     found = verdict(wider, "judge", list(PEOPLE))
     assert (found.decision, found.not_shown) == ("trust in part", ("rare",))
-    assert "'rare' is not shown (0 units)" in found.because
+    assert "'rare' is not shown (0 units: no person gave it)" in found.because
 
 
 def test_people_who_do_not_agree_decide_nothing() -> None:

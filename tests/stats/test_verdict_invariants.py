@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from judge.stats import Ratings, verdict
-from judge.stats.conditions import IN_PART, TRUST, Limits, rule, sums
+from judge.stats.conditions import rule
+from judge.stats.limits import IN_PART, TRUST, Limits
 from judge.stats.ratings import IntArray
+from judge.stats.sums import sums
 
 from .test_decision import copied
 

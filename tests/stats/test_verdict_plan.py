@@ -7,9 +7,11 @@ import pytest
 
 from judge.errors import BadInput
 from judge.stats import Ratings, plan_verdict
-from judge.stats.conditions import UNDECIDED, Limits, rule, sums
+from judge.stats.conditions import rule
+from judge.stats.limits import UNDECIDED, Limits
 from judge.stats.outlook import Chance, _crossing, outlook
 from judge.stats.ratings import FloatArray, IntArray
+from judge.stats.sums import sums
 
 from .test_decision import copied, noisy
 

@@ -1,0 +1,260 @@
+"""A verdict told: its conditions, labels, rule and measures, in words and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from judge.stats.alternative import AltTest
+from judge.stats.case import Case
+from judge.stats.conditions import Found, Interval
+from judge.stats.estimate import about
+from judge.stats.limits import ENOUGH, FEWEST_OTHER, FEWEST_QUESTIONS, Limits
+from judge.stats.pairwise import lone
+from judge.stats.ratings import FloatArray, Ratings
+from judge.types import Measure
+
+Decision = Literal["trust", "trust in part", "do not trust", "undecided"]
+State = Literal["holds", "open", "fails", "not asked"]
+STATES: dict[int, State] = {1: "holds", 0: "open", -1: "fails"}
+UNKNOWN_CEILING = "against a threshold; how well people would agree is unknown"
+JACKKNIFE = "jackknife interval by question, quantiles of t"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition: `value` with its interval (at `confidence`) against `limit`; `why` says it in words.
+
+    `name` is evidence, non_inferiority (a) or threshold in its place, skill (b), alt_test (c) or people_agree (e).
+    """
+
+    name: str
+    state: State
+    value: float | None
+    low: float | None
+    high: float | None
+    limit: float
+    confidence: float | None
+    n_units: int
+    n_clusters: int
+    why: str
+
+
+@dataclass(frozen=True)
+class LabelRow:
+    """Condition (d) on one label: how often the judge and another person say it where a person does.
+
+    `n_units` are units with the label, a unit counting by the share of its people who gave it. `why` says why it is
+    not shown, empty where it is shown or missed.
+    """
+
+    label: str
+    state: Literal["shown", "missed", "not shown"]
+    n_units: float
+    judge_recall: float | None
+    people_recall: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    why: str = ""
+
+
+def _numbers(found: Interval | None) -> tuple[float | None, float | None, float | None]:
+    if found is None:
+        return None, None, None
+    value, low, high = (float(x[0]) for x in found)
+    return (
+        value if np.isfinite(value) else None,
+        low if np.isfinite(low) else None,
+        high if np.isfinite(high) else None,
+    )
+
+
+def _span(found: Interval) -> str:
+    value, low, high = _numbers(found)
+    if value is None:
+        return "undefined"
+    return f"{value:.3f}" + (f" ({low:.3f} to {high:.3f})" if low is not None else " (no interval)")
+
+
+def conditions(
+    of: Case, found: Found, limits: Limits, test: AltTest | None, table: Ratings | None
+) -> tuple[Condition, ...]:
+    """Each condition with its interval; `table` are the people's labels, `test` the alt-test of the study."""
+    n, g = round(float(found.units[0])), int(found.questions[0])
+    states = {name: STATES[int(state[0])] for name, state in found.states.items()}
+    usual, other = limits.confidence, float(found.other[0])
+
+    def one(
+        name: str, interval: Interval | None, limit: float, confidence: float, why: str, state: str = ""
+    ) -> Condition:
+        return Condition(name, states[state or name], *_numbers(interval), limit, confidence, n, g, why)
+
+    why = (
+        f"{g:,} questions and {other:.4g} units with a label other than the commonest one; both have to be "
+        f"{FEWEST_QUESTIONS} or more"
+        + ("; the judge gives one label only" if bool(found.one_label[0]) else "")
+    )
+    evidence = Condition("evidence", states["evidence"], other, None, None, FEWEST_OTHER, None, n, g, why)
+    why = f"the {100 * limits.skill_confidence:g} % interval of the judge's agreement, {_span(found.skill)}, against 0, which is guessing"
+    skill = one("skill", found.skill, 0.0, limits.skill_confidence, why)
+    if of.regime == "threshold":
+        why = f"the judge's agreement with '{of.source}', chance-corrected, is {_span(found.agreement)} against {limits.threshold:g}"
+        first = one("threshold", found.agreement, limits.threshold, usual, why, "non_inferiority")
+        return evidence, first, skill
+    assert found.difference is not None and found.ceiling is not None
+    why = (
+        f"the judge's agreement with people, {_span(found.agreement)}, minus people's with each other, "
+        f"{_span(found.ceiling)}, is {_span(found.difference)} against the margin {limits.margin:g}"
+    )
+    first = one("non_inferiority", found.difference, limits.margin, usual, why)
+    alone = lone(table, limits.ceiling) if table is not None else ()
+    who = f"; {' and '.join(alone)} agree{'s' if len(alone) == 1 else ''} with nobody" if alone else ""
+    why = f"people's agreement with each other is {_span(found.ceiling)} against {limits.ceiling:g}{who}"
+    agree = one("people_agree", found.ceiling, limits.ceiling, usual, why)
+    return evidence, first, skill, _alt_condition(of, states["alt_test"], limits, test, n, g), agree
+
+
+def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None, n: int, g: int) -> Condition:
+    if test is None or len(test.compared) < 3:
+        why = "the alt-test takes three people who share ten questions with the judge and others: not asked"
+        return Condition("alt_test", "not asked", None, None, None, limits.epsilon, None, n, g, why)
+    sure = [row for row in test.compared if row.n_clusters >= ENOUGH]
+    lost, won = sum(row.lost for row in sure), sum(row.won for row in sure)
+    why = (
+        f"the alt-test at epsilon {limits.epsilon:g}: the judge wins against {won} of {len(sure)} people and "
+        f"loses to {lost} by more than epsilon"
+    )
+    if len(sure) < len(test.compared):
+        why += f" ({len(test.compared) - len(sure)} more share fewer than the {ENOUGH} questions that count here)"
+    return Condition("alt_test", state, test.winning_rate, None, None, 0.5, None, n, g, why)
+
+
+def labels(ratings: Ratings, found: Found, limits: Limits) -> tuple[LabelRow, ...]:
+    assert found.labels is not None
+    rows = []
+    for i, label in enumerate(ratings.domain):
+        n = float(found.by_label[0, i])
+
+        def number(values: FloatArray, i: int = i) -> float | None:
+            value = float(values[0, i])
+            return value if np.isfinite(value) else None
+
+        state: Literal["shown", "missed", "not shown"] = (
+            "shown" if found.shown[0, i] else "missed" if found.missed[0, i] else "not shown"
+        )
+        rows.append(
+            LabelRow(
+                label,
+                state,
+                round(n, 6),
+                number(found.judge_recall),
+                number(found.people_recall),
+                number(found.labels.value),
+                number(found.labels.low),
+                number(found.labels.high),
+                _not_shown(n, limits) if state == "not shown" else "",
+            )
+        )
+    return tuple(rows)
+
+
+def _not_shown(n: float, limits: Limits) -> str:
+    if n < 1e-9:
+        return "0 units: no person gave it"
+    if n < FEWEST_OTHER - 1e-9:
+        return f"{n:.4g} units, fewer than {FEWEST_OTHER}"
+    return f"{n:.4g} units; the interval holds {limits.label_margin:g}"
+
+
+def labels_text(rows: Sequence[LabelRow]) -> str:
+    """ "trust for A, B; not for C; D is not shown (9 units)", without the word trust."""
+    parts = []
+    shown = [row.label for row in rows if row.state == "shown"]
+    missed = [row.label for row in rows if row.state == "missed"]
+    if shown:
+        parts.append("for " + ", ".join(f"'{label}'" for label in shown))
+    if missed:
+        parts.append("not for " + ", ".join(f"'{label}'" for label in missed))
+    parts += [f"'{row.label}' is not shown ({row.why})" for row in rows if row.state == "not shown"]
+    return "; ".join(parts)
+
+
+def because(
+    found: Found, conditions: Sequence[Condition], labels: Sequence[LabelRow], decision: Decision
+) -> str:
+    if decision == "do not trust" and bool(found.one_label[0]):
+        return "the judge gives one label only"
+    wanted = {"do not trust": ("fails",), "undecided": ("open", "fails")}.get(decision, ("holds",))
+    telling = [
+        c.why for c in conditions if c.state in wanted and not (c.name == "evidence" and "holds" in wanted)
+    ]
+    if decision == "undecided" and not telling:
+        telling = ["no label is shown"]
+    if decision == "undecided" and any(c.name == "evidence" and c.state == "open" for c in conditions):
+        telling = telling[:1]
+    if labels and decision in ("trust", "trust in part"):
+        telling.append(f"label by label: {labels_text(labels)}")
+    return "; ".join(telling)
+
+
+def rule(of: Case, limits: Limits) -> str:
+    evidence = (
+        f"Undecided with fewer than {FEWEST_QUESTIONS} questions or {FEWEST_OTHER} units with a label other than the "
+        "commonest; a judge that gives one label only is not trusted. "
+    )
+    if of.regime == "threshold":
+        return (
+            f"One source of labels ('{of.source}'). {evidence}Trust when the judge's agreement with it, chance-corrected, lies "
+            f"with its whole interval above {limits.threshold:g} and above 0 at {100 * limits.skill_confidence:g} %; do not trust when "
+            f"the interval lies below {limits.threshold:g}; else undecided. This is {UNKNOWN_CEILING}."
+        )
+    third = (
+        f", (c) it wins the alt-test at epsilon {limits.epsilon:g} against half of the people"
+        if len(of.people) > 2
+        else ""
+    )
+    return (
+        f"{len(of.people)} people. {evidence}Trust when (a) the judge's agreement with people, chance-corrected, minus "
+        f"theirs with each other lies with its whole interval above {limits.margin:g}, (b) the judge's agreement is above 0 "
+        f"at {100 * limits.skill_confidence:g} %{third}, and (e) people's own agreement is above {limits.ceiling:g}; (d) says for "
+        f"which labels: those where its recall is less than {-limits.label_margin:g} below another person's. Do not trust when (a), "
+        f"(b){' or (c)' if third else ''} fails in the other direction. Else undecided. Questions are the units of the intervals."
+    )
+
+
+def measures(
+    judge: str, of: Case, found: Found, limits: Limits, name: str, level: str, field: str | None
+) -> tuple[Measure, ...]:
+    """(a) first, or the agreement with the one source; then what it is made of."""
+    n, g = round(float(found.units[0])), int(found.questions[0])
+    who = (judge, of.source) if of.source is not None else (judge, *of.people)
+    weights = name.partition(":")[2] or None
+
+    def measure(kind: str, interval: Interval | None, names: tuple[str, ...]) -> Measure:
+        value, low, high = _numbers(interval)
+        base = replace(
+            about(kind, n, of.n_asked, g, names, field),
+            level=level,
+            weights=weights if weights in ("linear", "quadratic") else None,
+            confidence=limits.confidence,
+        )
+        if value is None:
+            reason = (
+                "no unit is labelled by the judge and enough people"
+                if not n
+                else "one label only: chance agreement is complete"
+            )
+            return replace(base, reason=reason)
+        return replace(base, value=value, low=low, high=high, notes=(JACKKNIFE,))
+
+    if of.regime == "threshold":
+        return (measure("cohen_kappa", found.agreement, who),)
+    return (
+        measure("pooled_kappa_difference", found.difference, who),
+        measure("pooled_kappa", found.agreement, who),
+        measure("pooled_kappa", found.ceiling, of.people),
+    )
