@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from annotate.adjudication import for_the_lead, policy_of
 from annotate.adjudication import in_words as policy_in_words
 from annotate.desk import BatchInfo, batch_info
-from annotate.pace import in_words, paces
+from annotate.pace import Pace, in_words, paces
 from annotate.standing import is_stopped
 from judge.stats import Ratings, measures
 from judge.store import Store, label_rows
@@ -38,6 +38,7 @@ def list_batches(store: Store) -> list[dict[str, Json]]:
 def show_batch(store: Store, name: str) -> dict[str, Json]:
     """A batch in numbers: annotators with progress, pace and checks; strata; agreement so far."""
     info = batch_info(store, name)
+    speeds = paces(store, name)
     return {
         "batch": name,
         "task": info.task.name,
@@ -45,10 +46,8 @@ def show_batch(store: Store, name: str) -> dict[str, Json]:
         "reveal": info.reveal,
         "closed": info.closed,
         "strata": list(dicts(store.conn, _STRATA, [name])),
-        "annotators": [_person(store, info, who) for who in _people(store, name)],
-        "too_fast": [
-            in_words(who, pace) for who, pace in sorted(paces(store, name).items()) if pace.too_fast
-        ],
+        "annotators": [_person(store, info, who, speeds.get(who)) for who in _people(store, name)],
+        "too_fast": [in_words(who, pace) for who, pace in sorted(speeds.items()) if pace.too_fast],
         "adjudication": _adjudication(store, name) | {"policy": policy_in_words(policy_of(info))},
         "for_the_lead": for_the_lead(store, name),
         "flags": list(dicts(store.conn, _FLAGS, [name])),
@@ -88,7 +87,7 @@ def _people(store: Store, name: str) -> list[str]:
     return [r[0] for r in store.conn.execute(query, [name])]
 
 
-def _person(store: Store, info: BatchInfo, who: str) -> dict[str, Json]:
+def _person(store: Store, info: BatchInfo, who: str, pace_of: Pace | None) -> dict[str, Json]:
     key = [info.batch, who]
     row = store.conn.execute(
         """
@@ -110,7 +109,6 @@ def _person(store: Store, info: BatchInfo, who: str) -> dict[str, Json]:
     ]
     # Labels made elsewhere may come without a time; they say nothing about the pace.
     pace = len(times) / (done_ms / 3_600_000) if times and done_ms else None
-    pace_of = paces(store, info.batch).get(who)
     right, answered = _known(store, info, who, "training")
     caught, checked = _known(store, info, who, "attention")
     same, again = _repeats(store, info, who)

@@ -15,6 +15,7 @@ from annotate.cli.quarantine import quarantine
 from annotate.cli.report import report
 from annotate.cli.serve import serve
 from annotate.cli.sitting import adjudicate, open_
+from annotate.cli.watch import watch
 from judge.console import Command
 
 
@@ -36,6 +37,7 @@ for command in (
     open_,
     adjudicate,
     serve,
+    watch,
     export,
     import_,
     push,

@@ -12,7 +12,7 @@ from judge.console import db_option, emit_json, json_option, note, table
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
-    from annotate.lead import Changed
+    from annotate.seats import Changed
 
 __all__ = ["add", "batches", "extend", "hand_over", "policy", "reopen", "stop"]
 
@@ -105,7 +105,7 @@ def extend(
 
     The weights of all its units are written again.
     """
-    from annotate.lead import extend_batch
+    from annotate.extend import extend_batch
     from annotate.store import open_study
 
     people = None if annotators is None else _names(annotators)

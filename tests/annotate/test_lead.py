@@ -13,7 +13,8 @@ import pytest
 
 from annotate.adjudication import fill_queue, predecide, set_policy
 from annotate.desk import Desk
-from annotate.lead import add_people, extend_batch, hand_over, resume_person, stop_person
+from annotate.extend import extend_batch
+from annotate.lead import add_people, hand_over, resume_person, stop_person
 from annotate.merge import merge
 from annotate.pack import pack
 from annotate.progress import show_batch
@@ -380,13 +381,13 @@ def test_a_kill_in_the_middle_of_a_change_leaves_nothing_half(tmp_path: Path) ->
         for t in ("assignments", "batch_units", "batch_changes", "batches")
     }
     killed = (
-        "import os, signal, annotate.lead as lead\n"
+        "import os, signal\nfrom annotate import extend, lead, seats\n"
         "from annotate.store import open_study\n"
-        "lead.check_exposed = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "seats.check_exposed = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\n"
         f"store = open_study({str(path)!r})\n"
     )
     for call in (
-        "lead.extend_batch(store, 'pilot', n=4)",
+        "extend.extend_batch(store, 'pilot', n=4)",
         "lead.hand_over(store, 'pilot', 'alice', ['bob'])",
         "lead.add_people(store, 'pilot', ['bob'])",
     ):

@@ -1,0 +1,136 @@
+"""A sample that grows: drawn on with the seed, strata and frame of the first draw, so that its weights hold."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+from annotate.batch import Plan, eligible, redraw, strata_of
+from annotate.desk import BatchInfo
+from annotate.sample import Drawn, assign
+from annotate.seats import (
+    Changed,
+    finish,
+    log,
+    not_stopped,
+    open_batch,
+    people_of,
+    sample_of,
+    seat,
+    seed_of,
+)
+from annotate.standing import is_stopped
+from judge.errors import UsageError
+from judge.store import Store
+from judge.store.study import dumps
+
+
+def extend_batch(
+    store: Store,
+    name: str,
+    *,
+    n: int | None = None,
+    questions: int | None = None,
+    people: Sequence[str] | None = None,
+    allow_exposed: bool = False,
+) -> Changed:
+    """Draw `n` more units (or whole questions), of the frame and with the seed of the first draw.
+
+    The larger sample is the one that would have been drawn at once, so its weights are right for old and new units;
+    all are written again. Raises UsageError when the frame has changed since, or another batch took those units.
+    """
+    info = open_batch(store, name)
+    plan = _plan(info)
+    larger = _larger(plan, n, questions)
+    done = Changed(name)
+    with store.transaction() as conn:
+        if people is None:
+            people = [p for p in people_of(conn, name) if not is_stopped(conn, name, p)]
+        others = [p for p in people if p not in people_of(conn, name)]
+        if others:
+            raise UsageError(
+                f"{others[0]} is not in batch '{name}': annotate batches add {name} --annotators {others[0]}"
+            )
+        for person in people:
+            not_stopped(conn, name, person)
+        overlap = int(info.options.get("overlap") or len(people))
+        if not people or overlap > len(people):
+            raise UsageError(f"each unit of batch '{name}' needs {overlap} people: there are {len(people)}")
+        checks = "SELECT unit_id FROM batch_units WHERE batch = ? AND role <> 'sample'"
+        apart = {u for (u,) in conn.execute(checks, [name])}
+        frame = [c for c in eligible(store, info.task, plan, plan.run, name) if c.unit_id not in apart]
+        before = set(sample_of(conn, name))
+        try:
+            again = {d.unit_id for d in redraw(frame, plan)}
+        except UsageError:
+            again = set()
+        if again != before:
+            raise UsageError(
+                f"batch '{name}': the units it was drawn from have changed since (imports, or labels of its run): "
+                "its weights would not hold; draw a new batch"
+            )
+        drawn = redraw(frame, larger)
+        if not before <= {d.unit_id for d in drawn}:
+            raise UsageError(
+                f"batch '{name}' cannot grow by so many in proportion to its strata: take another number"
+            )
+        new = [d for d in drawn if d.unit_id not in before]
+        _untaken(store, info, {d.unit_id for d in new})
+        _weigh(conn, name, drawn, before)
+        options = info.options | {"n": larger.n, "by_question": larger.by_question}
+        conn.execute("UPDATE batches SET options = ? WHERE batch = ?", [dumps(options), name])
+        shares = assign(new, people, overlap, seed_of(info), together=plan.by_question is not None)
+        given = {p: seat(conn, info, p, blocks, checks=False) for p, blocks in shares.items() if blocks}
+        log(conn, name, "extend", None, {"units": len(new), "sample": len(drawn)})
+        finish(store, info, given, done, allow_exposed)
+    done.units, done.strata = len(new), strata_of(drawn, frame)
+    return done
+
+
+def _plan(info: BatchInfo) -> Plan:
+    known = {f.name for f in fields(Plan)}
+    options = {k: v for k, v in info.options.items() if k in known}
+    if not {"name", "annotators"} <= set(options):
+        raise UsageError(f"batch '{info.batch}' does not say how it was drawn: draw a new batch")
+    return Plan(**options)
+
+
+def _larger(plan: Plan, n: int | None, questions: int | None) -> Plan:
+    if plan.by_question:
+        if questions is None or n is not None:
+            raise UsageError("this batch holds whole questions: say how many more with --by-question N")
+        more = plan.by_question + questions
+        return replace(
+            plan, by_question=more, n=None if plan.n is None else plan.n // plan.by_question * more
+        )
+    if n is None or questions is not None:
+        raise UsageError("say how many units more: -n N")
+    return replace(plan, n=(plan.n or 0) + n)
+
+
+def _untaken(store: Store, info: BatchInfo, units: set[str]) -> None:
+    """Raises UsageError when a later batch on the same questions holds any of the units."""
+    query = (
+        "SELECT b.batch, count(*) FROM batch_units AS b WHERE b.unit_id IN (SELECT value FROM json_each(?)) AND b.batch <> ? "
+        "AND EXISTS (SELECT 1 FROM batches AS o WHERE o.batch = b.batch AND o.task = ?) GROUP BY b.batch"
+    )
+    found = store.conn.execute(query, [dumps(sorted(units)), info.batch, info.task.name]).fetchone()
+    if found:
+        raise UsageError(
+            f"batch '{info.batch}': {found[1]} of the next units are in batch '{found[0]}', drawn since: draw a new batch"
+        )
+
+
+def _weigh(conn: sqlite3.Connection, name: str, drawn: Sequence[Drawn], before: set[str]) -> None:
+    for d in drawn:
+        if d.unit_id in before:
+            conn.execute(
+                "UPDATE batch_units SET probability = ?, weight = ? WHERE batch = ? AND unit_id = ?",
+                [d.probability, d.weight, name, d.unit_id],
+            )
+        else:
+            conn.execute(
+                "INSERT INTO batch_units VALUES (?, ?, 'sample', ?, ?, ?)",
+                [name, d.unit_id, d.stratum, d.probability, d.weight],
+            )

@@ -1,0 +1,133 @@
+"""Who sits where in a batch: seats that are added behind what a person has, and the log of what leads changed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotate._blind_sql import PARTS
+from annotate.batch import check_exposed
+from annotate.desk import BatchInfo, batch_info
+from annotate.sample import Place, sequence
+from annotate.standing import is_stopped
+from judge.errors import UsageError
+from judge.store import Store
+from judge.store.study import dumps, now
+from judge.types import Json
+
+
+@dataclass(slots=True)
+class Changed:
+    """What a change gave to whom: person -> units that were added to that queue."""
+
+    batch: str
+    units: int = 0
+    positions: dict[str, int] = field(default_factory=dict)
+    strata: dict[str, dict[str, Json]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def log(
+    conn: sqlite3.Connection,
+    batch: str,
+    what: str,
+    person: str | None = None,
+    detail: Mapping[str, Any] | None = None,
+    note: str | None = None,
+) -> None:
+    """Keep what a lead did."""
+    conn.execute(
+        "INSERT INTO batch_changes (batch, what, annotator_id, detail, note, at) VALUES (?, ?, ?, ?, ?, ?)",
+        [batch, what, person, dumps(detail or {}), note, now()],
+    )
+
+
+def people_of(conn: sqlite3.Connection, batch: str) -> list[str]:
+    """The annotators of a batch, in the order of their names; those who gave all their units away are none."""
+    query = (
+        "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication' ORDER BY 1"
+    )
+    return [who for (who,) in conn.execute(query, [batch])]
+
+
+def open_batch(store: Store, name: str) -> BatchInfo:
+    info = batch_info(store, name)
+    if info.packed_for:
+        raise UsageError(f"batch '{name}' is a packed one: change it in the study it was packed from")
+    if info.closed:
+        raise UsageError(f"batch '{name}' was closed on {info.closed[:10]}: annotate batches reopen {name}")
+    return info
+
+
+def not_stopped(conn: sqlite3.Connection, name: str, person: str) -> None:
+    if why := is_stopped(conn, name, person):
+        raise UsageError(
+            f"batch '{name}': {person} was stopped ({why}): annotate batches stop {name} --annotator {person} --undo"
+        )
+
+
+def seed_of(info: BatchInfo) -> int:
+    return int(info.options.get("seed", 0))
+
+
+def sample_of(conn: sqlite3.Connection, name: str) -> list[str]:
+    query = "SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample' ORDER BY unit_id"
+    return [u for (u,) in conn.execute(query, [name])]
+
+
+def blocks_of(conn: sqlite3.Connection, info: BatchInfo, units: Sequence[str]) -> list[list[str]]:
+    """Units that stay together, as `sample.assign` keeps them, in study order."""
+    query = "SELECT unit_id, question_id, answer_id FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
+    found: dict[str, list[str]] = {}
+    for unit, question, answer in conn.execute(query, [dumps(sorted(units))]):
+        part_of = answer if info.task.spec.unit in PARTS else None
+        key = question if info.options.get("by_question") else part_of or unit
+        found.setdefault(key, []).append(unit)
+    return list(found.values())
+
+
+def seat(
+    conn: sqlite3.Connection, info: BatchInfo, person: str, blocks: Sequence[Sequence[str]], *, checks: bool
+) -> list[str]:
+    """Put blocks behind what the person has; with the batch's checks for somebody new. Returns the units to label."""
+    name = info.batch
+    query = "SELECT unit_id FROM batch_units WHERE batch = ? AND role = ? ORDER BY unit_id"
+    roles = {
+        role: [u for (u,) in conn.execute(query, [name, role])] if checks else []
+        for role in ("training", "attention")
+    }
+    answers = "SELECT unit_id, answer_id FROM units WHERE kind IN (SELECT value FROM json_each(?)) AND answer_id IS NOT NULL"
+    mine = {u for block in blocks for u in block}
+    answer_of = {u: a for u, a in conn.execute(answers, [dumps(list(PARTS))]) if u in mine}
+    places = sequence(
+        blocks,
+        person,
+        seed_of(info),
+        training=roles["training"],
+        attention=roles["attention"],
+        repeats=float(info.options.get("repeats") or 0),
+        answer_of=answer_of,
+    )
+    _append(conn, name, person, places)
+    return [p.unit_id for p in places if p.role in ("sample", "attention")]
+
+
+def _append(conn: sqlite3.Connection, name: str, person: str, places: Sequence[Place]) -> None:
+    # A position that was handed over is never another unit's: a pack may still come back with it.
+    last = max(
+        conn.execute(f"SELECT coalesce(max(position), 0) FROM {t} WHERE batch = ? AND annotator_id = ?", [name, person]).fetchone()[0]
+        for t in ("assignments", "handed_over", "events")
+    )  # fmt: skip
+    conn.executemany(
+        "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) VALUES (?, ?, ?, ?, ?, ?)",
+        [(name, person, last + i, p.unit_id, p.role, p.repeat) for i, p in enumerate(places, 1)],
+    )
+
+
+def finish(
+    store: Store, info: BatchInfo, given: Mapping[str, Sequence[str]], done: Changed, allow: bool
+) -> None:
+    done.positions = {person: len(units) for person, units in given.items()}
+    done.notes += check_exposed(store, info.task, info.batch, given, allow=allow)

@@ -1,0 +1,148 @@
+"""`annotate watch`: the batch's numbers on a screen that follows the file and writes nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from sqlite3 import Connection
+from sqlite3 import Error as SQLiteError
+from typing import Any, ClassVar
+
+from textual import work
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from annotate.store import open_study
+from annotate.tui.settings import remembered_theme
+from annotate.tui.words import shown
+from annotate.watch import Section, look, sections, title
+from judge.errors import AdjudgeError
+
+SHARE = 10
+"""Looking takes at most one part of so many of a processor, however large the batch is."""
+WIDE = 130
+
+
+class WatchApp(App[None]):
+    """The numbers of one batch, read again whenever the file has changed."""
+
+    TITLE = "annotate watch"
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    #top { height: 1; background: $panel; color: $text; padding: 0 1; text-style: bold; }
+    #all { height: 1fr; }
+    #people { height: 1fr; width: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
+    #flags { height: 1fr; width: 1fr; padding: 0 1; display: none; border-left: solid $primary-muted; scrollbar-size-vertical: 1; }
+    .-wide #flags { display: block; }
+    #people Static, #flags Static { height: auto; }
+    #keys { height: 1; background: $panel; color: $text; padding: 0 1; }
+    """
+    BINDINGS: ClassVar[list[Binding | tuple[str, str] | tuple[str, str, str]]] = [
+        Binding(key, "quit", priority=True) for key in ("q", "escape", "ctrl+q", "ctrl+c")
+    ]
+
+    class Found(Message):
+        """What a look at the file brought: the numbers, or why there are none."""
+
+        def __init__(self, document: dict[str, Any] | None, problem: str = "") -> None:
+            super().__init__()
+            self.document, self.problem = document, problem
+
+    def __init__(self, path: Path, batch: str, every: float) -> None:
+        super().__init__()
+        self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]
+        self._path, self._batch, self._every = path, batch, every
+        self._document: dict[str, Any] | None = None
+        self._problem = ""
+        self._left = threading.Event()
+        self._conn: Connection | None = None
+
+    def compose(self) -> ComposeResult:
+        """One line, the sections, the keys."""
+        yield Static(f"{self._batch}   reading …", id="top", markup=False)
+        with Horizontal(id="all"):
+            with VerticalScroll(id="people"):
+                yield Static("", id="people-text", markup=False)
+            with VerticalScroll(id="flags"):
+                yield Static("", id="flags-text", markup=False)
+        yield Static("", id="keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        if (name := remembered_theme()) in self.available_themes:
+            self.theme = str(name)
+        self.query_one("#people").focus()
+        self.follow()
+        self.set_interval(1, self.tell)
+
+    def on_unmount(self) -> None:
+        """Nobody looks any more."""
+        self._left.set()
+        if self._conn is not None:
+            self._conn.interrupt()
+
+    def on_resize(self) -> None:
+        """Flags stand beside the rest where there is room."""
+        self.call_after_refresh(self.tell)
+
+    @work(thread=True, exclusive=True)
+    def follow(self) -> None:
+        """Read whenever the file has changed: a connection of its own, which can write nothing."""
+        while not self._left.is_set():
+            try:
+                with open_study(self._path) as store:
+                    self._conn = store.conn
+                    store.conn.execute("PRAGMA query_only = ON")
+                    seen = None
+                    while not self._left.is_set():
+                        start = time.monotonic()
+                        version = store.conn.execute("PRAGMA data_version").fetchone()[0]
+                        if version != seen:
+                            seen, document = version, look(store, self._batch)
+                            self.post_message(self.Found(document))
+                        took = time.monotonic() - start
+                        self._left.wait(max(self._every, SHARE * took))
+                    self._conn = None
+            except (AdjudgeError, SQLiteError, OSError) as e:
+                self.post_message(self.Found(None, f"cannot be read at this moment: {e}"))
+                self._conn = None
+                self._left.wait(self._every)
+
+    def on_watch_app_found(self, message: Found) -> None:
+        """Show what was read; what stood there stays when nothing could be."""
+        self._document, self._problem = message.document or self._document, message.problem
+        self.tell()
+
+    def tell(self) -> None:
+        """Write the screen; times go on without the file."""
+        keys = self._problem or "q quit   ↑ ↓ PgUp PgDn scroll   nothing is written   labels are not shown"
+        self.query_one("#keys", Static).update(Content(shown(keys).text))
+        if self._document is None:
+            return
+        at = datetime.now(UTC)
+        self.query_one("#top", Static).update(Content(shown(title(self._document, at)).text))
+        parts = sections(self._document, at)
+        wide = self.size.width >= WIDE
+        self.query_one("#people-text", Static).update(_content(parts[:-1] if wide else parts))
+        self.query_one("#flags-text", Static).update(_content(parts[-1:]))
+
+
+def _content(parts: list[Section]) -> Content:
+    """Sections as text; what people wrote is shown, not obeyed."""
+    told = []
+    for part in parts:
+        told.append(Content.styled(part.title, "bold $text-warning" if part.warns else "bold $text-primary"))
+        told += [Content(f"  {shown(line).text}") for line in part.lines]
+        told.append(Content(""))
+    return Content("\n").join(told[:-1])
+
+
+def run_watch(path: Path, batch: str, every: float) -> None:
+    """Watch until the person leaves."""
+    WatchApp(path, batch, every).run()

@@ -1,0 +1,174 @@
+"""A batch as somebody who leads it watches it: progress, pace, checks, agreement so far and flags, in words.
+
+Nothing here tells a label: whoever watches a batch may label in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from annotate.progress import show_batch
+from judge.store import Store
+
+BAR = 10
+NAME = 14
+RECENT = 300
+"""Seconds since the last event within which somebody is at work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and its lines; a warning is drawn so that it is seen."""
+
+    title: str
+    lines: Sequence[str]
+    warns: bool = False
+
+
+def look(store: Store, name: str) -> dict[str, Any]:
+    """The batch's numbers, read in one snapshot of the file."""
+    store.conn.execute("BEGIN")
+    try:
+        return show_batch(store, name)
+    finally:
+        store.conn.execute("ROLLBACK")
+
+
+def title(document: dict[str, Any], at: datetime) -> str:
+    """The batch in one line: how far it is, who is at work, how long it still takes."""
+    people = document["annotators"]
+    done, units = (sum(p[key] for p in people) for key in ("done", "units"))
+    busy = sum((ago := _ago(p, at)) is not None and ago < RECENT for p in people)
+    state = f"closed {document['closed'][:10]}" if document["closed"] else f"{busy} at work"
+    parts = [f"{document['batch']}", f"{done:,}/{units:,} done ({_percent(done, units)})", state]
+    left = [hours for p in people if (hours := _hours(p)) is not None]
+    unknown = any(p["open"] and _hours(p) is None and not p["stopped"] for p in people)
+    if left and not document["closed"]:
+        parts.append(f"{'at least ' if unknown else ''}{duration(max(left) * 3600)} left")
+    return "   ".join(parts)
+
+
+def sections(document: dict[str, Any], at: datetime) -> list[Section]:
+    """What there is to see, the most urgent first. `at` is now; the texts of flags are the people's own words."""
+    people = document["annotators"]
+    found = [Section("To look at", list(_urgent(document)), warns=True)]
+    progress = [["", "", "done", "per hour", "left", "last", "skip", "flag"]]
+    checks = [["", "training", "attention", "repeats", "too fast"]]
+    for p in people:
+        left = _hours(p)
+        progress.append(
+            [
+                _cut(p["annotator"], NAME), _bar(p["done"], p["units"]), f"{p['done']:,}/{p['units']:,}",
+                "" if p["units_per_hour"] is None else f"{p['units_per_hour']:,.0f}",
+                "" if left is None else duration(left * 3600),
+                "never" if (ago := _ago(p, at)) is None else f"{duration(ago)} ago",
+                _number(p["skipped"]), _number(p["flagged"]),
+            ]
+        )  # fmt: skip
+        checks.append(
+            [
+                _cut(p["annotator"], NAME), _part(p, "training_right", "training_answered"),
+                _part(p, "attention_right", "attention_answered"), _part(p, "repeats_same", "repeats_answered"),
+                _part(p, "fast", "timed"),
+            ]
+        )  # fmt: skip
+    found.append(Section("Progress", _aligned(progress)))
+    if any(any(row[1:]) for row in checks[1:]):
+        found.append(Section("Checks: right, or alike, of those answered", _aligned(checks)))
+    found.append(Section("Agreement so far (blind labels)", list(_agreement(document["measures"]))))
+    flags = document["flags"][::-1]
+    lines = [
+        f"{f['annotator']}, {f['unit']}: {f['flag']}" + (f" ({f['note']})" if f["note"] else "")
+        for f in flags
+    ]
+    found.append(Section(f"Flags ({len(lines):,})", lines or ["none"]))
+    return [one for one in found if one.lines]
+
+
+def duration(seconds: float) -> str:
+    """A length of time in its largest unit: 40 s, 12 min, 3.5 h, 2 d."""
+    if seconds < 60:
+        return f"{max(seconds, 0):.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.0f} d"
+
+
+def _urgent(document: dict[str, Any]) -> Iterator[str]:
+    for p in document["annotators"]:
+        who = p["annotator"]
+        if p["stopped"]:
+            yield f"{who} is stopped: {p['stopped']}"
+        if p["training_passed"] is False:
+            yield f"{who} failed the training: {p['training_right']} of {p['training_answered']} right"
+        if missed := p["attention_answered"] - p["attention_right"]:
+            yield f"{who} missed {missed} of {p['attention_answered']} attention checks"
+        if p["second_layer_open"]:
+            yield f"{who} has not kept or revised {p['second_layer_open']:,} units"
+    yield from document["too_fast"]
+    waiting = document["for_the_lead"]
+    if waiting["differ"]:
+        yield f"people differ on {waiting['differ']:,} units: annotate adjudicate {document['batch']} --as NAME"
+    if waiting["stuck"]:
+        yield f"everybody skipped or flagged {waiting['stuck']:,} units"
+    if assisted := document["options"].get("assisted"):
+        yield f"assisted, not blind: people see predictions in {assisted}"
+
+
+def _agreement(measures: Sequence[dict[str, Any]]) -> Iterator[str]:
+    if not measures:
+        yield "no unit has the labels of two people yet"
+    for m in measures:
+        value = m["reason"] if m["value"] is None else f"{m['value']:.3f}"
+        covered = "" if m["coverage"] is None else f", coverage {m['coverage']:.2f}"
+        yield f"{m['field']}: {m['measure'].replace('_', ' ')} {value} (n = {m['n_units']:,}{covered})"
+
+
+def _hours(person: dict[str, Any]) -> float | None:
+    """Hours of work that a person's open units still take, at the pace so far."""
+    if not person["open"] or person["stopped"] or not person["units_per_hour"]:
+        return None
+    return float(person["open"] / person["units_per_hour"])
+
+
+def _ago(person: dict[str, Any], at: datetime) -> float | None:
+    last = person["last_event"]
+    return None if last is None else (at - datetime.fromisoformat(last)).total_seconds()
+
+
+def _percent(part: int, of: int) -> str:
+    return f"{100 * part // of} %" if of else "no units"
+
+
+def _bar(done: int, units: int) -> str:
+    full = BAR * done // units if units else 0
+    return "█" * full + "░" * (BAR - full)
+
+
+def _part(person: dict[str, Any], right: str, of: str) -> str:
+    return f"{person[right]}/{person[of]}" if person[of] else ""
+
+
+def _number(value: int | None) -> str:
+    return f"{value:,}" if value else ""
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns side by side: the first to the left, the others to the right."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell + " " * (w - cell_len(cell)) if i == 0 else " " * (w - cell_len(cell)) + cell
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
