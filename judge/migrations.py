@@ -10,7 +10,15 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
-NAMES = ("m001_study", "m002_answers", "m003_embeddings", "m004_requests", "m005_identity", "m006_counts")
+NAMES = (
+    "m001_study",
+    "m002_answers",
+    "m003_embeddings",
+    "m004_requests",
+    "m005_identity",
+    "m006_counts",
+    "m007_splits",
+)
 """The migrations of this version, in order; `_m001_study` is the function of the first."""
 SET = "judge"
 
@@ -79,6 +87,11 @@ def _m005_identity(db: Any) -> None:
 
 def _m006_counts(db: Any) -> None:
     for statement in _COUNTS:
+        db.execute(statement)
+
+
+def _m007_splits(db: Any) -> None:
+    for statement in _SPLITS:
         db.execute(statement)
 
 
@@ -342,4 +355,39 @@ _COUNTS = (
         INSERT INTO run_counts VALUES (NEW.run_id, NEW.repeat, NEW.status, 1)
         ON CONFLICT DO UPDATE SET units = units + 1;
     END""",
+)
+
+# Which questions a task's judges are taught on, chosen on and tested on, and every look at the test. Both only grow:
+# a split that could be drawn again after a look, or a look that could be taken back, would prove nothing.
+_SPLITS = (
+    """CREATE TABLE splits (
+    task_id TEXT PRIMARY KEY,
+    field TEXT NOT NULL,
+    reference TEXT NOT NULL,
+    shares TEXT NOT NULL CHECK (json_valid(shares)),
+    seed INTEGER NOT NULL,
+    made TEXT NOT NULL
+) WITHOUT ROWID""",
+    """CREATE TABLE split_questions (
+    task_id TEXT NOT NULL REFERENCES splits(task_id),
+    question_id TEXT NOT NULL,
+    part TEXT NOT NULL CHECK (part IN ('learn', 'tune', 'test')),
+    PRIMARY KEY (task_id, question_id)
+) WITHOUT ROWID""",
+    """CREATE TABLE split_looks (
+    task_id TEXT NOT NULL REFERENCES splits(task_id),
+    look INTEGER NOT NULL,
+    purpose TEXT NOT NULL,
+    runs TEXT NOT NULL CHECK (json_valid(runs)),
+    reference TEXT NOT NULL,
+    level REAL NOT NULL,
+    at TEXT NOT NULL,
+    PRIMARY KEY (task_id, look)
+) WITHOUT ROWID""",
+    *(
+        f"""CREATE TRIGGER keep_{table}_{verb.lower()} BEFORE {verb} ON {table}
+    BEGIN SELECT raise(ABORT, 'a split and its looks are never changed'); END"""
+        for table in ("splits", "split_questions", "split_looks")
+        for verb in ("UPDATE", "DELETE")
+    ),
 )

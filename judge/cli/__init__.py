@@ -17,6 +17,7 @@ from judge.cli.retrieve import retrieve
 from judge.cli.run import run
 from judge.cli.runs import runs
 from judge.cli.score import score
+from judge.cli.split import split
 from judge.cli.suite import suite
 from judge.cli.tasks import tasks
 from judge.console import Command
@@ -37,5 +38,6 @@ def main() -> None:
 answers.add_command(generate)
 for command in (
     demo, items, tasks, models, estimate, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
+    split,
 ):  # fmt: skip
     main.add_command(command)

@@ -25,7 +25,7 @@ from judge.prompts import load_task
 from judge.prompts.load import Task
 from judge.stats import MISSING, Ratings
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
-from judge.store import Store
+from judge.store import Store, splits
 from judge.store.export import stored_task
 from judge.store.runs import origins
 from judge.types import AnnotatorKind
@@ -130,6 +130,8 @@ def read(store: Store, scope: Scope, *, distributions: bool = True, text: bool =
         told = ", ".join(f"'{v}' ({n})" for v, n in list(strange.items())[:5])
         notes.append(f"labels of '{who}' that are not among the labels of '{name}', left out: {told}")
     notes += [f"{shown[run]}: {text}" for run, text in origins(store.conn, names).items()]
+    if chosen is not None:
+        notes += _sealed(store, chosen, name, [question[u] for u in units])
     return Panel(
         field=name,
         task=chosen,
@@ -151,6 +153,20 @@ def read(store: Store, scope: Scope, *, distributions: bool = True, text: bool =
         weights=weights(store, scope.batch, name),
         layers={n: own for n, own in relation.layers(store.conn, name).items() if n in kinds},
     )
+
+
+def _sealed(store: Store, task: Task, field: str, questions: Sequence[str]) -> list[str]:
+    """How often the sealed test that some of these units belong to has been looked at; no note without a split."""
+    drawn = splits.drawn(store, task.task_id)
+    if drawn is None or drawn.field != field:
+        return []
+    parts = splits.questions(store, task.task_id)
+    n = sum(parts.get(question) == "test" for question in questions)
+    if not n:
+        return []
+    return [
+        f"{n:,} of the units are in the sealed test of {task.task_id}, which {splits.looked(store, task.task_id)}"
+    ]
 
 
 @dataclass(eq=False)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from judge.errors import UsageError
-from judge.prompts.load import Task, parse_task
+from judge.prompts.load import Task, load_task, parse_task
 from judge.store import label_rows
 from judge.store.listing import dicts
 from judge.store.study import Store
@@ -77,6 +77,17 @@ def stored_task(store: Store, name: str) -> Task:
     if row is None:
         raise UsageError(f"the study has no task '{name}'")
     return parse_task(row[0], f"{name}.md")
+
+
+def known_task(store: Store, name: str) -> Task:
+    """The task that a command names: as the study has it (without a version: its newest), else the file.
+
+    Raises TaskError or UsageError as `load_task` does.
+    """
+    row = store.conn.execute(
+        "SELECT task FROM tasks WHERE task = ?1 OR task_id = ?1 ORDER BY version DESC LIMIT 1", [name]
+    ).fetchone()
+    return load_task(name) if row is None else stored_task(store, row[0])
 
 
 def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str, Json]]:

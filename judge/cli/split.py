@@ -1,0 +1,176 @@
+"""judge split: questions to learn from, to choose on, and a sealed test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.chosen import field_of, field_option, panel_of, reference_option
+from judge.console import db_option, emit_json, json_option, note, table, visible
+from judge.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from judge.labels.split import Content, Power, Split
+
+
+def _shares(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    try:
+        parts = [float(part) for part in value.split("/")]
+    except ValueError:
+        parts = []
+    if len(parts) != 3 or not all(0 < part < float("inf") for part in parts):
+        raise click.BadParameter(f"'{value}': three numbers above 0, as 20/20/60", ctx, param)
+    return tuple(part / sum(parts) for part in parts)
+
+
+@click.command()
+@click.argument("task_name", metavar="TASK")
+@click.option(
+    "--shares",
+    metavar="L/T/S",
+    callback=_shares,
+    help="Learn, tune and sealed test, in parts of the questions.  [default: 20/20/60]",
+)
+@click.option("--seed", type=click.IntRange(0), help="Of the draw.  [default: 0]")
+@click.option("--dry-run", is_flag=True, help="Show what would be drawn; nothing is frozen.")
+@field_option
+@reference_option
+@db_option
+@json_option
+def split(task_name: str, **options: Any) -> int:
+    """Split the questions of a task into learn, tune and a sealed test, once for all its versions.
+
+    \b
+    judge split stance
+    judge split stance --reference decided --shares 30/20/50
+
+    What is learnt or fitted takes questions of learn, what is chosen questions of tune; the test proves. By question,
+    stratified by the labels of the reference, frozen in the study. It prints what difference of kappa the next look at
+    the test would find with a chance of 80 %. Every look is logged: look k is tested at .05 / 2^k. Given again, the
+    command shows the split and its looks.
+    """
+    from judge.labels import split as parts
+    from judge.store import Store, export
+
+    with Store.open(options["db"], create=False) as store:
+        task = export.known_task(store, task_name)
+        found = parts.find(store, task)
+        if found is not None:
+            _same(found, options)
+        field = found.drawn.field if found and not options["field"] else field_of(task, options["field"])
+        panel = panel_of(store, task, field)
+        word = found.drawn.reference if found else options["reference"]
+        if found is None:
+            shares = options["shares"] or parts.SHARES
+            found = parts.draw(
+                store, task, panel, word, shares, options["seed"] or 0, keep=not options["dry_run"]
+            )
+            if options["dry_run"]:
+                note("dry run: nothing is frozen")
+        content, power = parts.content(found, panel), parts.power(found, panel)
+        if options["as_json"]:
+            emit_json("split", _document(found, content, power, options["db"]))
+        else:
+            print(visible(_text(found, content, power, panel.domain)))
+    return Exit.DONE
+
+
+def _same(found: Split, options: dict[str, Any]) -> None:
+    """Raises UsageError when the split that is there was asked for otherwise."""
+    from judge.labels.words import ALIASES
+
+    drawn = found.drawn
+    word = options["reference"]
+    told = {
+        "--shares": options["shares"]
+        and max(abs(a - b) for a, b in zip(options["shares"], drawn.shares, strict=True)) > 1e-9,
+        "--seed": options["seed"] is not None and options["seed"] != drawn.seed,
+        "--reference": word is not None and ALIASES.get(word, word) != drawn.reference,
+        "--field": options["field"] is not None and options["field"] != drawn.field,
+    }
+    if other := [name for name, differs in told.items() if differs]:
+        raise UsageError(
+            f"{', '.join(other)}: {found.task_id} was split on {drawn.made[:10]} otherwise, and a split is frozen; "
+            "without these options the command shows it"
+        )
+
+
+def _text(found: Split, content: list[Content], power: Power, domain: tuple[str, ...]) -> str:
+    drawn = found.drawn
+    head = ["part", "questions", "with labels", "units", *domain]
+    rows = [
+        [c.part, c.n_questions, c.n_labelled_questions, c.n_units, *(c.labels[v] for v in domain)]
+        for c in content
+    ]
+    when = f"drawn {drawn.made[:10]}" if drawn.made else "not frozen"
+    lines = [
+        f"{found.task_id}, by question, stratified by {drawn.field} of {drawn.reference}; {when}, seed {drawn.seed}",
+        "",
+        table(head, rows),
+        "",
+        _power(power),
+        *([f"{found.told[0].upper()}{found.told[1:]}."] if drawn.made else []),
+    ]
+    lines += [
+        f"  look {look.look}: {look.at[:16].replace('T', ' ')} {look.purpose}, {len(look.runs)} runs, against "
+        f"{look.reference}, tested at {look.level:.4g}"
+        for look in found.looks
+    ]
+    return "\n".join(lines)
+
+
+def _power(power: Power) -> str:
+    if power.difference is None:
+        return f"The test can show no difference: {power.why}."
+    return (
+        f"The next look (tested at {power.level:.4g}) finds a difference of kappa of {power.difference:.3f} between two judges "
+        f"with a chance of 80 % ({power.n_units:,} units, {power.n_questions:,} questions; {power.why}); "
+        f"a difference of 0.1 takes about {power.units_for_tenth:,} units."
+    )
+
+
+def _document(found: Split, content: list[Content], power: Power, db: Path) -> dict[str, Any]:
+    drawn = found.drawn
+    return {
+        "task": found.task_id,
+        "study": str(db),
+        "field": drawn.field,
+        "reference": drawn.reference,
+        "shares": list(drawn.shares),
+        "seed": drawn.seed,
+        "made": drawn.made or None,
+        "parts": [
+            {
+                "part": c.part,
+                "questions": c.n_questions,
+                "labelled_questions": c.n_labelled_questions,
+                "units": c.n_units,
+                "labels": dict(c.labels),
+            }
+            for c in content
+        ],
+        "detectable": {
+            "difference": power.difference,
+            "chance": 0.8,
+            "level": power.level,
+            "units": power.n_units,
+            "questions": power.n_questions,
+            "basis": power.why,
+            "units_for_a_tenth": power.units_for_tenth,
+        },
+        "looks": [
+            {
+                "look": look.look,
+                "at": look.at,
+                "purpose": look.purpose,
+                "runs": list(look.runs),
+                "reference": look.reference,
+                "level": look.level,
+            }
+            for look in found.looks
+        ],
+    }

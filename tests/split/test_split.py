@@ -1,0 +1,201 @@
+"""judge split: frozen, by question, sealed, and every look on record."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.errors import UsageError
+from judge.labels.split import find, required
+from judge.prompts import load_task
+from judge.store import Store, splits
+from tests.annotate.agreement_helpers import annotate, document, judge
+from tests.cli.helpers import checked
+from tests.split.worlds import LABELS, add_run, gold, planted
+
+
+def shown(db: Path, *options: str) -> Any:
+    return checked(judge("split", "stance", "-d", db, "--json", *options).stdout, "split")
+
+
+def test_questions_are_split_20_20_60_and_each_stratum_as_well(tmp_path: Path) -> None:
+    db = planted(tmp_path, 100, 3)
+    found = shown(db)
+    parts = {part["part"]: part for part in found["parts"]}
+    assert sum(p["questions"] for p in parts.values()) == 100
+    assert abs(parts["test"]["questions"] - 60) <= 2 and abs(parts["learn"]["questions"] - 20) <= 2
+    for part in parts.values():
+        # Each question has one unit of each label, and goes to one part whole.
+        assert set(part["labels"].values()) == {part["questions"]} and part["units"] == 3 * part["questions"]
+    assert found["detectable"]["level"] == 0.025 and found["looks"] == []
+    again = shown(db)
+    assert again == found, "a second call shows what is frozen"
+
+
+def test_rare_labels_are_spread_over_the_parts(tmp_path: Path) -> None:
+    data, db = tmp_path / "rare.jsonl", tmp_path / "rare.db"
+    rows = [
+        {
+            "id": f"{q}",
+            "claim": f"C{q}",
+            "passages": [{"id": "0", "text": "t", "gold": {"stance": "refute" if q < 10 else "support"}}],
+        }
+        for q in range(200)
+    ]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judge("items", "import", "jsonl", data, "-d", db)
+    refuted = [part["labels"]["refute"] for part in shown(db)["parts"]]
+    # Ten questions in the shares 2 : 2 : 6; the sequence strays by less than two.
+    assert all(abs(n - share) < 2 for n, share in zip(refuted, (2, 2, 6), strict=True))
+
+
+def test_other_options_do_not_draw_again(tmp_path: Path) -> None:
+    db = planted(tmp_path, 20)
+    dry = shown(db, "--seed", "4", "--dry-run")
+    assert dry["made"] is None
+    drawn = shown(db, "--seed", "4")
+    assert drawn["parts"] == dry["parts"] and drawn["made"]
+    for other in (["--seed", "5"], ["--shares", "30/20/50"], ["--reference", "majority"]):
+        told = judge("split", "stance", "-d", db, *other, code=2).stderr
+        assert "a split is frozen" in told and other[0] in told
+
+
+def test_the_file_itself_refuses_to_change_a_split_or_a_look(tmp_path: Path) -> None:
+    db = planted(tmp_path, 20)
+    shown(db)
+    with Store.open(db) as store:
+        splits.look(store, "stance", "compare", [], "gold")
+        for table in ("splits", "split_questions", "split_looks"):
+            column = "seed" if table == "splits" else "part" if table == "split_questions" else "level"
+            for change in (f"UPDATE {table} SET {column} = {column}", f"DELETE FROM {table}"):
+                with pytest.raises(sqlite3.IntegrityError, match="never changed"):
+                    store.conn.execute(change)
+
+
+def test_the_test_is_sealed_until_a_look_is_logged(tmp_path: Path) -> None:
+    db = planted(tmp_path, 20)
+    with Store.open(db) as store:
+        task = load_task("stance")
+        with pytest.raises(UsageError, match="judge split stance"):
+            required(store, task)
+        assert find(store, task) is None
+    shown(db)
+    with Store.open(db) as store:
+        split = required(store, task)
+        with pytest.raises(UsageError, match="sealed"):
+            split.units("test")
+        first, second = (split.open("improve", [], "gold") for _ in range(2))
+        assert (first.look, first.level, second.level) == (1, 0.025, 0.0125)
+        assert second.confidence == 0.9875
+        every = split.units("learn") | split.units("tune") | split.units("test", second)
+        assert sum("/" in unit for unit in every) == 20 and not split.units("learn") & split.units(
+            "test", first
+        )
+        forged = splits.Look(3, "improve", (), "gold", 0.025, "2026-01-01T00:00:00.000Z")
+        with pytest.raises(UsageError, match="sealed"):
+            split.units("test", forged)
+    assert [look["level"] for look in shown(db)["looks"]] == [0.025, 0.0125]
+    assert shown(db)["detectable"]["level"] == 0.00625
+
+
+def test_items_of_the_same_words_are_in_one_part(tmp_path: Path) -> None:
+    data, db = tmp_path / "twins.jsonl", tmp_path / "twins.db"
+    passage = {"text": "t", "gold": {"stance": "support"}}
+    rows = [
+        {
+            "id": f"{q}{twin}",
+            "claim": f" Claim {q}" if twin else f"claim {q} ",
+            "passages": [{"id": "0", **passage}],
+        }
+        for q in range(30)
+        for twin in (0, 1)
+    ]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judge("items", "import", "jsonl", data, "-d", db)
+    shown(db)
+    with Store.open(db) as store:
+        parts = splits.questions(store, "stance")
+    assert len(parts) == 60
+    assert all(parts[f"twins:{q}0"] == parts[f"twins:{q}1"] for q in range(30))
+    assert set(parts.values()) == set(splits.PARTS)
+
+
+def test_a_later_version_of_the_task_has_the_same_split(tmp_path: Path) -> None:
+    db = planted(tmp_path, 20)
+    shown(db)
+    with Store.open(db) as store:
+        task = load_task("stance")
+        later = type(task)(task.task_id, 2, task.spec, task.constant, task.unit, task.text, task.path)
+        assert required(store, later).parts == required(store, task).parts
+
+
+def test_too_few_questions_and_no_labels_are_refused(tmp_path: Path) -> None:
+    told = judge("split", "stance", "-d", planted(tmp_path, 9), code=2).stderr
+    assert "9 questions have labels of 'stance' by gold; a split needs 10" in told
+    assert (
+        "no such labels"
+        in judge("split", "stance", "--reference", "decided", "-d", tmp_path / "study.db", code=2).stderr
+    )
+
+
+def test_what_the_test_can_show_is_taken_from_open_questions_alone(tmp_path: Path) -> None:
+    db = planted(tmp_path, 100)
+    shown(db)
+    assert shown(db)["detectable"]["basis"].startswith("assumed")
+    with Store.open(db) as store:
+        sealed = required(store, load_task("stance")).questions("test")
+    units = {f"study:{q:03}/0": q for q in range(100)}
+    right = {unit: gold(q, 0) for unit, q in units.items()}
+    # The second judge errs on every third question; in the other world it errs on all of the test as well.
+    wrong = {unit: LABELS[(q + 1) % 3] if q % 3 == 0 else gold(q, 0) for unit, q in units.items()}
+    add_run(db, "scripted/right", right)
+    add_run(db, "scripted/wrong", wrong)
+    found = shown(db)["detectable"]
+    n = 100 - len(sealed)
+    assert found["basis"] == f"the widest of 1 pair of runs on {n} questions of learn and tune"
+    other = planted(tmp_path, 100, name="other")
+    shown(other)
+    worse = {u: LABELS[(q + 1) % 3] if f"study:{q:03}" in sealed else wrong[u] for u, q in units.items()}
+    renamed = {u.replace("study", "other"): label for u, label in right.items()}
+    add_run(other, "scripted/right", renamed)
+    add_run(other, "scripted/wrong", {u.replace("study", "other"): label for u, label in worse.items()})
+    assert shown(other)["detectable"] == found
+
+
+def test_every_report_says_how_often_the_test_was_looked_at(tmp_path: Path) -> None:
+    db = planted(tmp_path, 20)
+    add_run(db, "scripted/right", {f"study:{q:03}/0": gold(q, 0) for q in range(20)})
+    before = annotate("agreement", "--field", "stance", "-d", db).stdout
+    assert "sealed" not in before
+    shown(db)
+    after = annotate("agreement", "--field", "stance", "-d", db).stdout
+    assert "units are in the sealed test of stance, which has never been looked at" in after
+    with Store.open(db) as store:
+        splits.look(store, "stance", "compare", [], "gold")
+    notes = json.dumps(document("agreement", "--field", "stance", "-d", db))
+    assert "has been looked at 1 time; the next look is tested at 0.0125" in notes
+
+
+def test_parts_do_not_depend_on_the_order_of_the_rows(tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": f"{q}",
+            "claim": f"C{q}",
+            "passages": [{"id": "0", "text": "t", "gold": {"stance": LABELS[q % 3]}}],
+        }
+        for q in range(40)
+    ]
+    found = []
+    for name, order in (("a", rows), ("b", rows[::-1])):
+        data, db = tmp_path / name / "same.jsonl", tmp_path / f"{name}.db"
+        data.parent.mkdir()
+        data.write_text("".join(json.dumps(row) + "\n" for row in order))
+        judge("items", "import", "jsonl", data, "-d", db)
+        shown(db)
+        with Store.open(db) as store:
+            found.append(splits.questions(store, "stance"))
+    assert found[0] == found[1]

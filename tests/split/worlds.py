@@ -1,0 +1,74 @@
+"""Planted worlds: studies whose gold and judges follow a plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from judge.prompts import load_task
+from judge.store import Store
+from judge.store.runs import keep_run
+from judge.types import Answered, Judgement, LabelDistribution, Status, Usage
+from tests.annotate.agreement_helpers import judge
+
+LABELS = ("support", "refute", "neutral")
+
+
+def planted(folder: Path, questions: int, per_question: int = 1, name: str = "study") -> Path:
+    """A study of `stance` units with gold labels in turn; unit p of question q is `NAME:q/p`."""
+    data, db = folder / f"{name}.jsonl", folder / f"{name}.db"
+    rows = [
+        {
+            "id": f"{q:03}",
+            "claim": f"Claim {q}.",
+            "passages": [
+                {"id": str(p), "text": f"Passage {p} of {q}.", "gold": {"stance": gold(q, p)}}
+                for p in range(per_question)
+            ],
+        }
+        for q in range(questions)
+    ]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judge("items", "import", "jsonl", data, "-d", db)
+    return db
+
+
+def gold(q: int, p: int) -> str:
+    return LABELS[(q + p) % 3]
+
+
+def add_run(
+    db: Path,
+    model: str,
+    labels: Mapping[str, str],
+    distributions: Mapping[str, Sequence[float]] | None = None,
+    task: str = "stance",
+    **facts: float,
+) -> str:
+    """A run as if it had been asked: unit -> label (None: unparsed), and the probabilities of LABELS."""
+    found = []
+    for unit, label in labels.items():
+        masses = (distributions or {}).get(unit)
+        shares = LabelDistribution(dict(zip(LABELS, masses, strict=True)), 0.0) if masses else None
+        usage = Usage(100, 1, 0)
+        answer = (Answered("stance", label, shares),)
+        found.append(
+            Judgement(
+                "",
+                unit,
+                0,
+                0,
+                Status.OK,
+                "",
+                None,
+                answer,
+                usage,
+                facts.get("latency"),
+                None,
+                cost=facts.get("cost"),
+            )
+        )
+    with Store.open(db) as store:
+        run, _ = keep_run(store, load_task(task), model, {"mode": "codes"}, {}, found)
+    return run
