@@ -85,6 +85,11 @@ EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
     "below X or undefined; repeatable.",
 )
 @click.option(
+    "--curve",
+    is_flag=True,
+    help="Add the verdict over margin and epsilon (one source of labels: over the threshold), as a drawing and a table.",
+)
+@click.option(
     "--limit",
     default=50,
     show_default=True,
@@ -126,6 +131,7 @@ def report(
     require_trust: bool,
     allow_part: bool,
     fail_under: tuple[str, ...],
+    curve: bool,
     limit: int,
     is_short: bool,
     outputs: tuple[Path, ...],
@@ -167,6 +173,7 @@ def report(
         least_others=least_others,
         clustered=cluster != "none",
         limit=limit,
+        curve=curve,
     )
     forms = targets(outputs, form, db)
     renderers = SHORT if is_short else FORMATS

@@ -31,6 +31,7 @@ def build(store: Store, asked: Asked) -> Document:
     sections = [
         summary.summary(subject, ruled),
         *power.power(ruled),
+        *power.limits(subject, ruled),
         people.who(store, subject),
         people.sampling(store, subject),
         people.ceiling(subject),

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from judge.stats.curve import Point
 from judge.stats.outlook import Chance
 from judge.stats.told import Condition, Decision, LabelRow
 from judge.types import Json, Measure
@@ -169,6 +170,7 @@ class Ruling:
     labels: Sequence[LabelRow] = ()
     like: str = ""
     chances: Sequence[Chance] = ()
+    curve: Sequence[Point] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -246,6 +246,48 @@ def _power(figure: Any, data: Mapping[str, Json]) -> None:
     figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=9)
 
 
+# The mark of a decision stands in its cell, so that its colour is not all that tells.
+DECIDED = {
+    "trust": ("✓ trust", "judge", 0.55),
+    "trust in part": ("◐ in part", "judge", 0.3),
+    "undecided": ("? open", "soft", 0.12),
+    "do not trust": ("✕ do not", "people", 0.45),
+}
+
+
+def _decisions(figure: Any, data: Mapping[str, Json]) -> None:
+    from matplotlib.patches import Rectangle
+
+    cells, rows, columns = data["cells"], data["rows"], data["columns"]
+    figure.set_size_inches(1.1 + 0.68 * max(len(columns), 3), 0.9 + 0.34 * len(rows))
+    axes = figure.add_subplot()
+    for i, row in enumerate(cells):
+        for j, decision in enumerate(row):
+            text, colour, alpha = DECIDED[decision]
+            mine = data["asked"] == [i, j]
+            axes.add_patch(
+                Rectangle(
+                    (j - 0.48, i - 0.46), 0.96, 0.92, linewidth=0, facecolor=COLOUR[colour], alpha=alpha
+                )
+            )
+            if mine:
+                axes.add_patch(
+                    Rectangle(
+                        (j - 0.46, i - 0.44), 0.92, 0.88, linewidth=1.6, fill=False, edgecolor=COLOUR["ink"]
+                    )
+                )
+            axes.text(j, i, text, ha="center", va="center", fontsize=8)
+    axes.set_xlim(-0.5, len(columns) - 0.5)
+    axes.set_ylim(-0.5, len(rows) - 0.5)
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_xlabel(data["across"])
+    axes.set_ylabel(data["up"])
+
+
 DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
     "heat_map": _heat_map,
     "forest": _forest,
@@ -253,6 +295,7 @@ DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
     "bars": _bars,
     "reliability": _reliability,
     "power": _power,
+    "decisions": _decisions,
 }
 
 

@@ -1,10 +1,12 @@
-"""How many labels more would decide: the chance of each decision by the number of further units, drawn and as a table."""
+"""What a verdict hangs on: how many labels more would decide, and what it would be with other limits; drawn and as tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Figure, Ruling, Section, Table
+from annotate.report.subject import Subject
 
 
 def power(rulings: Sequence[Ruling]) -> list[Section]:
@@ -35,3 +37,49 @@ def _curve(number: int, ruling: Ruling) -> Figure:
         "distrusted": [c.distrusted for c in ruling.chances],
     }
     return Figure(f"power_{number}_figure", caption, text, "power", data, table)
+
+
+def limits(subject: Subject, rulings: Sequence[Ruling]) -> list[Section]:
+    """The verdict over margin and epsilon, or over the threshold, where it is asked for."""
+    blocks: list[Block] = [_over(subject, i, ruling) for i, ruling in enumerate(rulings, 1) if ruling.curve]
+    return [Section("curve", "The verdict with other limits", blocks)] if blocks else []
+
+
+def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
+    """Rows for the margin (or the threshold), columns for epsilon where it acts."""
+    asked = subject.asked
+    by_margin = ruling.curve[0].threshold is None
+    what = "margin" if by_margin else "threshold"
+    rows = list(dict.fromkeys(p.margin if by_margin else p.threshold for p in ruling.curve))
+    across = list(dict.fromkeys(p.epsilon for p in ruling.curve))
+    told = {(p.margin if by_margin else p.threshold, p.epsilon): p.decision for p in ruling.curve}
+    cells = [[told[row, e] for e in across] for row in rows]
+    heads = ["verdict" if e is None else f"epsilon {e:g}" for e in across]
+    evidence = ruling.conditions[0]
+    over = "margin and epsilon" if across != [None] else what
+    caption = f"The verdict on {ruling.judge} over {over}"
+    n = f"{counted(evidence.n_units, 'unit')} of {counted(evidence.n_clusters, 'question')}"
+    note = (
+        f"The same {n} put to the same rule. A limit that is chosen after looking here is no test any more."
+    )
+    table = Table(
+        f"curve_{number}",
+        caption,
+        [Column(what), *map(Column, heads)],
+        [[f"{row:g}", *line] for row, line in zip(rows, cells, strict=True)],
+        (note,),
+    )
+    own = asked.margin if by_margin else asked.threshold
+    same = {d: sum(line.count(d) for line in cells) for d in dict.fromkeys(d for line in cells for d in line)}
+    counts = ", ".join(f"{d} at {k} of {counted(len(ruling.curve), 'point')}" for d, k in same.items())
+    here = f"{what} {own:g}" + (f" and epsilon {asked.epsilon:g}" if across != [None] else "")
+    text = f"Grid of the verdict over {over}: {counts}; {ruling.decision} at {here}, as asked for."
+    data = {
+        "rows": [f"{row:g}" for row in rows],
+        "columns": ["" if e is None else f"{e:g}" for e in across],
+        "cells": cells,
+        "asked": [rows.index(own), 0 if across == [None] else across.index(asked.epsilon)],
+        "up": what,
+        "across": "" if across == [None] else "epsilon",
+    }
+    return Figure(f"curve_{number}_figure", caption, text, "decisions", data, table)

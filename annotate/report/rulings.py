@@ -11,7 +11,7 @@ from annotate.report.model import Ruling
 from annotate.report.people import NAMES
 from annotate.report.subject import Subject
 from judge.labels.reference import voices
-from judge.stats import MISSING, AltTest, Verdict, verdict
+from judge.stats import MISSING, AltTest, Verdict, curve, verdict
 from judge.stats.rates import like_this
 from judge.stats.told import UNKNOWN_CEILING, labels_text
 
@@ -67,6 +67,7 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
                 labels=found.labels,
                 like=_like(subject, found),
                 chances=found.outlook.curve if found.outlook else (),
+                curve=curve(found) if subject.asked.curve else (),
             )
         )
     return rulings, tests, ""

@@ -35,6 +35,7 @@ class Asked:
     least_others: int = 1
     clustered: bool = True
     limit: int = 50
+    curve: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from judge.stats.classes import Confusion, class_agreement, class_scores, confus
 from judge.stats.conformal import LabelSets, label_sets, nonconformity, threshold
 from judge.stats.continuous import mean, scores_alpha
 from judge.stats.correction import Corrected, corrected_mean, rogan_gladen
+from judge.stats.curve import Point, curve
 from judge.stats.decision import Verdict, verdict
 from judge.stats.estimand import Estimand
 from judge.stats.metrics import METRICS, measures, spread
@@ -63,6 +64,7 @@ __all__ = [
     "LabelSets",
     "Majority",
     "Plan",
+    "Point",
     "Ratings",
     "Verdict",
     "VerdictPlan",
@@ -75,6 +77,7 @@ __all__ = [
     "compare_judges",
     "confusion",
     "corrected_mean",
+    "curve",
     "dawid_skene",
     "dawid_skene_counts",
     "expected_kappa",

@@ -13,7 +13,7 @@ from judge.errors import BadInput
 from judge.stats import told
 from judge.stats.alternative import AltTest, alt_test
 from judge.stats.bootstrap import How
-from judge.stats.case import Regime, case
+from judge.stats.case import Case, Regime, case
 from judge.stats.conditions import Found, rule
 from judge.stats.limits import ENOUGH, FEWEST_QUESTIONS, Limits
 from judge.stats.outlook import Outlook, outlook
@@ -31,7 +31,8 @@ DECISIONS: tuple[Decision, ...] = ("undecided", "trust", "trust in part", "do no
 class Verdict:
     """`rule` is the rule in words, `because` its numbers. `more_clusters` and `more_units` (None when
     decided, or where no number would do: `outlook` says why) are labels still needed. `ceiling_known` is False where
-    people cannot be compared with people. `people` are those that took part, `source` the one source of labels."""
+    people cannot be compared with people. `people` are those that took part, `source` the one source of labels. `of`
+    and `limits` are what the rule was put to."""
 
     judge: str
     decision: Decision
@@ -45,6 +46,8 @@ class Verdict:
     more_clusters: int | None
     more_units: int | None
     ceiling_known: bool
+    of: Case
+    limits: Limits
     measures: tuple[Measure, ...] = ()
     alt_test: AltTest | None = None
     outlook: Outlook | None = None
@@ -135,6 +138,8 @@ def verdict(
         about_it.source,
         *more,
         about_it.regime == "people",
+        about_it,
+        limits,
         told.measures(judge, about_it, found, limits, name, level, field),
         test,
         ahead,

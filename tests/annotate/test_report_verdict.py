@@ -295,3 +295,48 @@ def test_the_chances_of_an_undecided_verdict_are_drawn(tmp_path: Path) -> None:
     # A verdict that is made has none.
     decided = report(tmp_path, units(200, lambda i: i < 100 and i % 10 == 0, gold=True), "decided")
     assert not any(s.key == "power" for s in decided.sections)
+
+
+# The curve: the same labels, other limits.
+
+
+def test_the_curve_agrees_with_the_verdicts_at_its_points(tmp_path: Path) -> None:
+    # Three people right but for a tenth each, the judge wrong on another fifth: kappa .6 - with each other about .6,
+    # with the judge about .4: a gap of about -.2, so the margin decides between -.3 and 0.
+    made = units(200, lambda i: i % 20 >= 16, ann=wrong_in(0), bob=wrong_in(2), cy=wrong_in(4))
+    db = study(tmp_path / "study.db", made)
+
+    def at(**asked: Any) -> Any:
+        with Store.open(db, create=False) as store:
+            (ruling,) = build(store, Asked(**asked)).rulings
+        return ruling
+
+    curve = at(curve=True, margin=-0.12).curve
+    told = {(p.margin, p.epsilon): p.decision for p in curve}
+    assert len(told) == len(curve) == 8 * 7, "the margin asked for is one of them"
+    assert len(set(told.values())) > 1
+    for margin, epsilon in ((-0.3, 0.2), (-0.12, 0.1), (0.0, 0.2), (0.0, 0.0)):
+        assert at(margin=margin, epsilon=epsilon).decision == told[margin, epsilon]
+    assert at().curve == ()
+
+
+def test_the_curve_of_two_people_has_no_epsilon_and_of_gold_has_a_threshold(tmp_path: Path) -> None:
+    made = units(300, never, ann=lambda i: i % 20 < 2, bob=lambda i: i % 20 in (10, 11))
+    document = report(tmp_path, made, curve=True)
+    points = document.rulings[0].curve
+    assert {p.epsilon for p in points} == {p.threshold for p in points} == {None}
+    # The gap is +.2 with an interval of about .14 to .26: above every margin up to 0.
+    assert [p.decision for p in points] == ["trust in part"] * 7
+    # kappa .9 with a standard error of .031, so about .84 to .96: above .8, and .9 is inside.
+    document = report(tmp_path, units(200, lambda i: i < 10, gold=True), "gold", curve=True, threshold=0.97)
+    points = document.rulings[0].curve
+    assert {p.threshold: p.decision for p in points if p.threshold and p.threshold > 0.75} == {
+        0.8: "trust",
+        0.9: "undecided",
+        0.97: "do not trust",
+    }
+    (section,) = (s for s in document.sections if s.key == "curve")
+    (table,) = section.tables()
+    assert [c.title for c in table.columns] == ["threshold", "verdict"] and "200 units" in table.notes[0]
+    assert '"threshold": 0.97' in FORMATS["json"](document)
+    assert "other limits" in FORMATS["html"](document) and "<svg" in FORMATS["html"](document)

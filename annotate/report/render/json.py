@@ -42,6 +42,7 @@ def as_json(document: Document) -> dict[str, Json]:
                 "not_shown": [row.label for row in r.labels if row.state == "not shown"],
                 "error_rates": r.like or None,
                 "power": [asdict(c) for c in r.chances],
+                "curve": [asdict(p) for p in r.curve],
                 "warnings": list(r.warnings),
                 "measures": [place[id(m)] for m in r.measures],
             }
