@@ -18,6 +18,7 @@ NAMES = (
     "m005_identity",
     "m006_counts",
     "m007_splits",
+    "m008_derived",
 )
 """The migrations of this version, in order; `_m001_study` is the function of the first."""
 SET = "judge"
@@ -93,6 +94,10 @@ def _m006_counts(db: Any) -> None:
 def _m007_splits(db: Any) -> None:
     for statement in _SPLITS:
         db.execute(statement)
+
+
+def _m008_derived(db: Any) -> None:
+    _execute(db, _DERIVED)
 
 
 def _execute(db: Any, statements: str) -> None:
@@ -391,3 +396,14 @@ _SPLITS = (
         for verb in ("UPDATE", "DELETE")
     ),
 )
+# Runs made from runs without a call, and the questions whose labels they were fitted on; `fold` is NULL where what
+# labels a question was fitted on it.
+_DERIVED = """
+ALTER TABLE runs ADD COLUMN derived_from TEXT CHECK (derived_from IS NULL OR json_valid(derived_from));
+CREATE TABLE fitted_on (
+    run_id TEXT NOT NULL REFERENCES runs(run_id),
+    question_id TEXT NOT NULL,
+    fold INTEGER,
+    PRIMARY KEY (run_id, question_id)
+) WITHOUT ROWID
+"""

@@ -11,7 +11,7 @@ from annotate.report.subject import Subject
 from judge.store import Store
 from judge.store.export import run_counts, stored_task
 from judge.store.listing import list_imports
-from judge.store.runs import origin
+from judge.store.origin import origin
 from judge.types import Json
 
 STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
@@ -60,7 +60,7 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
         )
     ]
     provider = json.loads(run["provider"])
-    told = origin(provider)
+    told = origin(run)
     return [
         ("run", run["run_id"]),
         ("model", run["model"]),

@@ -75,7 +75,7 @@ def show(run_name: str, db: Path, as_json: bool) -> int:
     """
     from judge.scores.gold import compare
     from judge.store import Store, export
-    from judge.store.runs import origin
+    from judge.store.origin import origin
 
     with Store.open(db, create=False) as store:
         run = export.find_run(store, run_name)
@@ -87,7 +87,7 @@ def show(run_name: str, db: Path, as_json: bool) -> int:
         return Exit.DONE
     for name in ("run_id", "task", "model", "resolved_model", "options", "provider", "started", "finished"):
         print(visible(f"{name}: {run[name]}"))
-    if told := origin(run["provider"]):
+    if told := origin(run):
         print(visible(f"origin: {told}"))
     counts = " · ".join(f"{run[s]} {s}" for s in ("ok", "unparsed", "refused", "truncated", "failed"))
     print(

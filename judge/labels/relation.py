@@ -32,6 +32,26 @@ def distributions(
     return dict(conn.execute(query, [annotator, field, layer, repeat]).fetchall())
 
 
+def column(
+    conn: sqlite3.Connection, annotator: str, field: str
+) -> tuple[list[str], list[str], list[str | None]]:
+    """Units in ascending order, labels and stored distributions (JSON) of one annotator's first labels."""
+    query = f"SELECT unit_id, value, distribution FROM labels WHERE {ONE} ORDER BY unit_id"
+    rows = conn.execute(query, [annotator, field, "first", 0]).fetchall()
+    units, values, masses = zip(*rows, strict=True) if rows else ((), (), ())
+    return list(units), list(values), list(masses)
+
+
+def unlabelled(conn: sqlite3.Connection, run: str) -> dict[str, str]:
+    """Unit -> status of those that a run was asked about and that have no label, by the latest attempt."""
+    query = (
+        "SELECT j.unit_id, j.status FROM judgements AS j WHERE j.run_id = ? AND j.repeat = 0 AND j.status <> 'ok' "
+        "AND NOT EXISTS (SELECT 1 FROM judgements AS k WHERE k.run_id = j.run_id AND k.unit_id = j.unit_id "
+        "AND k.repeat = 0 AND k.attempt > j.attempt)"
+    )
+    return dict(conn.execute(query, [run]).fetchall())
+
+
 def counts(conn: sqlite3.Connection, annotator: str, field: str) -> Counter[str]:
     """How often one annotator gave each label."""
     query = f"SELECT value, count(*) FROM labels WHERE {ONE} GROUP BY value"

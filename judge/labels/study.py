@@ -7,7 +7,6 @@ fields_of(store)                               # what there is to read
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.errors import BadInput, UsageError
-from judge.labels import relation
+from judge.labels import masses, relation
 from judge.labels.batches import Members, members, weights
 from judge.labels.panel import Panel
 from judge.labels.values import NUMERIC, alike, canonical
@@ -26,8 +25,9 @@ from judge.prompts.load import Task
 from judge.stats import MISSING, Ratings
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.store import Store, splits
+from judge.store.derived import seen
 from judge.store.export import stored_task
-from judge.store.runs import origins
+from judge.store.origin import origins
 from judge.types import AnnotatorKind
 
 ORDER = [AnnotatorKind.HUMAN, AnnotatorKind.JUDGE, AnnotatorKind.ADJUDICATED, AnnotatorKind.GOLD]
@@ -132,6 +132,11 @@ def read(store: Store, scope: Scope, *, distributions: bool = True, text: bool =
     notes += [f"{shown[run]}: {text}" for run, text in origins(store.conn, names).items()]
     if chosen is not None:
         notes += _sealed(store, chosen, name, [question[u] for u in units])
+    notes += [
+        f"{shown[c.annotator]}: {c.n_seen:,} units are left out, because it was fitted on labels of their questions"
+        for c in columns
+        if c.n_seen
+    ]
     return Panel(
         field=name,
         task=chosen,
@@ -177,6 +182,8 @@ class _Column:
     labels: Mapping[str, str]
     asked: set[str]
     distributions: Mapping[str, str] = default(default_factory=dict)
+    n_seen: int = 0
+    """Units that take no part, because this derived judge was fitted on labels of their questions."""
 
     @classmethod
     def read(
@@ -197,9 +204,11 @@ class _Column:
                 labels = {unit: value for unit, value in labels.items() if unit in mine}
             return cls(annotator, labels, set(labels))
         asked = relation.judged(store.conn, annotator, scope.repeat) | set(labels)
-        return cls(
-            annotator, labels, asked, relation.distributions(store.conn, *key) if distributions else {}
-        )
+        given = relation.distributions(store.conn, *key) if distributions else {}
+        if fitted := seen(store.conn, annotator):
+            labels = {unit: value for unit, value in labels.items() if unit not in fitted}
+            given = {unit: value for unit, value in given.items() if unit not in fitted}
+        return cls(annotator, labels, asked - fitted, given, len(asked & fitted))
 
 
 def _tabulate(
@@ -228,11 +237,9 @@ def _probabilities(column: _Column, units: Sequence[str], domain: Sequence[str])
     """The stored distributions of a column, units x labels, rows of nan where there is none."""
     row_of = {unit: i for i, unit in enumerate(units)}
     table = np.full((len(units), len(domain)), np.nan)
-    # One document instead of one a unit: a third of the time.
-    every = json.loads(f"[{','.join(column.distributions.values())}]")
-    rows = [row_of[unit] for unit in column.distributions]
-    for k, label in enumerate(domain):
-        table[rows, k] = [masses.get(label, 0.0) for masses in every]
+    table[[row_of[unit] for unit in column.distributions]] = masses.read(
+        [*column.distributions.values()], domain
+    )
     return table
 
 

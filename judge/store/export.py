@@ -12,7 +12,7 @@ from judge.store.listing import dicts
 from judge.store.study import Store
 from judge.types import Json
 
-_JSON = ("options", "provider")
+_JSON = ("options", "provider", "derived_from")
 _INTERNAL = ("identity", "request_version")
 _STORED = (
     "unit_id", "item_id", "question_id", "passage_id", "repeat", "attempt", "status", "reason", "reply",
@@ -24,18 +24,20 @@ COLUMNS = ("run", "task", "model", *_STORED, "rationale")
 
 def list_runs(store: Store) -> list[dict[str, Json]]:
     """Every run with its counts by status (latest attempts), oldest first."""
-    rows = []
-    for row in dicts(store.conn, "SELECT * FROM runs ORDER BY started, run_id", []):
-        shown = {k: json.loads(v) if k in _JSON else v for k, v in row.items() if k not in _INTERNAL}
-        rows.append({**shown, **run_counts(store, row["run_id"])})
-    return rows
+    return [_with_counts(store, row) for row in dicts(store.conn, f"SELECT * FROM runs {_OLDEST}", [])]
+
+
+_OLDEST = "ORDER BY started, run_id"
+
+
+def _with_counts(store: Store, row: dict[str, Json]) -> dict[str, Json]:
+    shown = {k: json.loads(v) if k in _JSON and v else v for k, v in row.items() if k not in _INTERNAL}
+    return {**shown, **run_counts(store, row["run_id"])}
 
 
 def run_counts(store: Store, run_id: str) -> dict[str, Json]:
     """Judgements of a run by status (latest attempts), with tokens and mean latency in seconds."""
-    latest = """
-        SELECT status, count(*) FROM latest_judgements WHERE run_id = ? GROUP BY status
-    """
+    latest = "SELECT status, sum(units) FROM run_counts WHERE run_id = ? GROUP BY status"
     statuses = dict(store.conn.execute(latest, [run_id]))
     sums = store.conn.execute(
         "SELECT coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0), coalesce(sum(cached_tokens), 0), "
@@ -59,7 +61,12 @@ def find_run(store: Store, name: str) -> dict[str, Json]:
 
     Raises UsageError when there is none, or several.
     """
-    rows = list_runs(store)
+    return _with_counts(store, named_run(store, name))
+
+
+def named_run(store: Store, name: str) -> dict[str, Json]:
+    """`find_run` without the counts, which take a second for each million of judgements; JSON stays text."""
+    rows = list(dicts(store.conn, f"SELECT * FROM runs {_OLDEST}", []))
     if name == "last" and rows:
         return rows[-1]
     found = [r for r in rows if r["run_id"].startswith(name.upper()) or r["run_id"].endswith(name.upper())]

@@ -102,20 +102,6 @@ def reported_models(conn: sqlite3.Connection, run_id: str) -> set[str]:
     return {row[0] for row in conn.execute(query, [run_id])}
 
 
-def origin(provider: Mapping[str, Json]) -> str | None:
-    """Where the labels of an imported run come from, in words; None for a run that was asked here."""
-    if "imported" not in provider:
-        return None
-    return f"imported from {provider['file']} (sha256 {provider['sha256']}) on {provider['imported'][:10]}"
-
-
-def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str]:
-    """`origin` of those of these runs that were imported."""
-    rows = conn.execute("SELECT run_id, provider FROM runs WHERE provider LIKE '%\"imported\"%'")
-    told = {run: origin(json.loads(provider)) for run, provider in rows if run in run_ids}
-    return {run: text for run, text in told.items() if text}
-
-
 def old_forms(conn: sqlite3.Connection, model: str) -> list[Mapping[str, Json]]:
     """The options of the model's runs whose requests are hashed in the first way, each only once."""
     query = "SELECT DISTINCT options FROM runs WHERE model = ? AND request_version = 1"
@@ -142,7 +128,7 @@ def start_run(
         if run_id is not None:
             conn.execute("UPDATE runs SET finished = NULL WHERE run_id = ?", [run_id])
             return run_id, True
-        return _begin(conn, task, model, options, provider), False
+        return begin_run(conn, task, model, options, provider), False
 
 
 def keep_run(
@@ -161,19 +147,20 @@ def keep_run(
         if found := begun(conn, task.name, model, [identity(options)]):
             return found[0].run_id, True
         keep_task(conn, task)
-        run_id = _begin(conn, task, model, options, provider)
+        run_id = begin_run(conn, task, model, options, provider)
         add_judgements(conn, [Entry(replace(j, run_id=run_id), None) for j in judgements], set())
         conn.execute("UPDATE runs SET finished = started WHERE run_id = ?", [run_id])
     return run_id, False
 
 
-def _begin(
+def begin_run(
     conn: sqlite3.Connection,
     task: Task,
     model: str,
     options: Mapping[str, Json],
     provider: Mapping[str, Json],
 ) -> str:
+    """A new run and its annotator, inside the caller's transaction; its id."""
     run_id = str(ULID())
     conn.execute(
         "INSERT INTO annotators VALUES (?, 'judge', ?)", [run_id, dumps({"model": model, "task": task.name})]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.errors import UsageError
-from judge.store.export import find_run
+from judge.store.export import named_run
 from judge.store.study import Store
 from judge.types import Json
 
@@ -26,6 +26,11 @@ class Run:
     options: Mapping[str, Json]
     rationale: str | None = None
     """What it was asked for beside labels: none, before or after; None for a task that asks for text."""
+
+    @property
+    def derived(self) -> bool:
+        """Made from other runs without a call: it is read where it is named."""
+        return "derived" in self.options
 
     def serves(self, own: Mapping[str, str]) -> bool:
         """Made for this: the same context and system of generated answers, the same relevant passages and examples."""
@@ -50,8 +55,7 @@ def all_runs(store: Store) -> list[Run]:
 def named(store: Store, names: Sequence[str], runs: Sequence[Run]) -> list[Run]:
     """The runs that `--run` names, in order. Raises UsageError for none, or several of one name."""
     by_id = {run.run_id: run for run in runs}
-    # A whole id needs no search, which counts the judgements of every run.
-    return [by_id.get(name) or by_id[str(find_run(store, name)["run_id"])] for name in dict.fromkeys(names)]
+    return [by_id.get(name) or by_id[str(named_run(store, name)["run_id"])] for name in dict.fromkeys(names)]
 
 
 def candidates(
@@ -67,6 +71,8 @@ def candidates(
         return chosen
     if models:
         return [run for run in fit if run.model in models]
+    # Nothing that was calibrated, pooled or routed steps into its parents' place unasked.
+    fit = [run for run in fit if not run.derived]
     judges = list(dict.fromkeys(run.model for run in fit))
     if len(judges) > 1:
         raise UsageError(f"several judges have run {task_id}: choose with -m; there are: {', '.join(judges)}")

@@ -1,0 +1,119 @@
+"""A derived run written: labels over the parents' units, the task's derived fields, and what it is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from judge.derive.table import Table
+from judge.labels import masses
+from judge.stats import MISSING
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.store import Store
+from judge.store.derived import Column, Derivation, Fitted, Parent
+from judge.store.derived import keep as keep_rows
+from judge.store.inputs import gold_value
+from judge.types import Json, Status
+
+SHARED = ("context", "system", "relevant", "examples", "shown", "rationale")
+"""Options of its parents that a derived run has too, where all have the same: they say what it was made for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Labels of one field on the units of a table: `codes[u]`, -1 for none, and `probabilities[u, k]`, rows of nan where
+    there are none. `why`: row -> why it has no label, where the parents' own statuses do not say it.
+    """
+
+    codes: IntArray
+    probabilities: FloatArray | None = None
+    why: Mapping[int, str] = field(default_factory=dict)
+
+
+def name_of(table: Table, method: str) -> str:
+    """What a derived judge is called: `method(model, model)`."""
+    return f"{method}({', '.join(str(run['model']) for run in table.runs)})"
+
+
+def keep(
+    store: Store,
+    table: Table,
+    kind: str,
+    method: str,
+    made: Mapping[str, Made],
+    *,
+    name: str | None = None,
+    parameters: Mapping[str, Json] | None = None,
+    fitted: Fitted | None = None,
+    only: BoolArray | None = None,
+) -> tuple[str, bool]:
+    """Keep labels as a derived run of the table's runs; its id, and whether the study had this very run before.
+
+    `made`: asked field -> labels; fields that the task derives from them follow. `kind` is calibrated, pooled or routed,
+    `method` how; `name` stands for the model (default `method(parents' models)`). `only`: units that it speaks for.
+    """
+    rows = np.arange(len(table.units)) if only is None else np.flatnonzero(only)
+    units = [table.units[at] for at in rows.tolist()]
+    columns, digest = [], hashlib.sha256("\n".join(units).encode())
+    unlabelled = np.ones(len(rows), dtype=np.bool_)
+    for asked, own in made.items():
+        domain = table.task.domain(asked)
+        codes = own.codes[rows]
+        digest.update(asked.encode() + codes.astype("<i8").tobytes())
+        texts = None
+        if own.probabilities is not None:
+            p = own.probabilities[rows]
+            digest.update(np.round(p, 6).astype("<f8").tobytes())
+            texts = masses.write(p, domain)
+        labels = [*domain, None]  # -1 is the last
+        columns.append(Column(asked, [labels[code] for code in codes.tolist()], texts))
+        unlabelled &= codes == MISSING
+    columns += _derived(store, table, columns, units)
+    why = {at: text for own in reversed(list(made.values())) for at, text in own.why.items()}
+    missing = {at: _ended(table, int(rows[at]), why) for at in np.flatnonzero(unlabelled).tolist()}
+    counts = table.asked.sum(axis=0).tolist()
+    parents = tuple(Parent(run, int(n)) for run, n in zip(table.run_ids, counts, strict=True))
+    told = Derivation(kind, method, tuple(made), parents, parameters or {}, fitted)
+    options = _shared(table)
+    what = name or name_of(table, method)
+    return keep_rows(store, table.task, what, told, digest.hexdigest(), units, columns, missing, options)
+
+
+def _ended(table: Table, row: int, why: Mapping[int, str]) -> tuple[Status, str]:
+    if row in why:
+        return Status.UNPARSED, why[row]
+    ended = {own[table.units[row]] for own in table.statuses if table.units[row] in own}
+    if len(ended) == 1 and not ended & {"ok"}:
+        return Status(ended.pop()), "no run that this one is made of has a label"
+    return Status.UNPARSED, "the runs that this one is made of give no label"
+
+
+def _derived(store: Store, table: Table, asked: list[Column], units: list[str]) -> list[Column]:
+    """The columns of the fields that the task's tables derive, over the same units."""
+    values = {column.field: column.values for column in asked}
+    found = []
+    for name, rule in table.task.spec.derive.items():
+        if rule.source not in values:
+            continue
+        keys = values[rule.source]
+        if rule.gold is not None:
+            query = f"SELECT t.unit_id, {gold_value(rule.gold)} FROM units AS t WHERE t.kind = ?"
+            gold = dict(store.conn.execute(query, [table.task.spec.unit]).fetchall())
+            pairs = zip(keys, units, strict=True)
+            keys = [f"{key}|{gold[unit]}" if key and gold.get(unit) else None for key, unit in pairs]
+        labels = [None if key is None else rule.table.get(key) for key in keys]
+        found.append(Column(name, labels, None, rule.source))
+    return found
+
+
+def _shared(table: Table) -> dict[str, Json]:
+    each = [json.loads(run["options"]) for run in table.runs]
+    return {
+        name: each[0][name]
+        for name in SHARED
+        if name in each[0] and all(o.get(name) == each[0][name] for o in each)
+    }

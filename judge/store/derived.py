@@ -1,0 +1,215 @@
+"""Derived runs: made from stored runs without a call, and what they are made of.
+
+`runs.derived_from` holds a `Derivation`; `fitted_on` the questions whose labels it was fitted on. A question with a
+`fold` was labelled by what was fitted on other folds only (cross-fitted), so its labels are honest; one without a fold
+was seen by what labelled it: `seen` names those, and `judge.labels.study.read` leaves them out of every number.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from judge.prompts.load import Task
+from judge.store import label_rows
+from judge.store.runs import begin_run, begun, identity, keep_task
+from judge.store.study import Store, dumps, insert_rows, now
+from judge.types import Json, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """A run that another one is made from, with how many units it had been asked about by then."""
+
+    run_id: str
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The labels that something was fitted on: of whom, how many, and the sha256 of `unit TAB label` lines by unit.
+
+    `folds`: question -> the fold that it was left out with, None where what labelled it has seen it.
+    """
+
+    reference: str
+    units: int
+    sha256: str
+    folds: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """How a derived run came about. `kind`: calibrated, pooled, routed; `parameters`: whatever made it, as JSON."""
+
+    kind: str
+    method: str
+    fields: tuple[str, ...]
+    parents: tuple[Parent, ...]
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    fitted: Fitted | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        """As stored in `runs.derived_from`; the questions of the labels stand in `fitted_on`."""
+        f = self.fitted
+        return {
+            "kind": self.kind,
+            "method": self.method,
+            "fields": list(self.fields),
+            "parents": [{"run": p.run_id, "units": p.units} for p in self.parents],
+            "parameters": dict(self.parameters),
+            "fitted": None
+            if f is None
+            else {
+                "reference": f.reference,
+                "units": f.units,
+                "questions": len(f.folds),
+                "cross_fitted": None not in f.folds.values(),
+                "sha256": f.sha256,
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Labels of one field, aligned to units: None where there is none; `derived_from` names the asked field."""
+
+    field: str
+    values: Sequence[str | None]
+    distributions: Sequence[str | None] | None = None
+    derived_from: str | None = None
+
+
+def stored(conn: sqlite3.Connection, run_id: str) -> dict[str, Json] | None:
+    """A run's derivation as stored; None for a run that was asked or imported."""
+    row = conn.execute("SELECT derived_from FROM runs WHERE run_id = ?", [run_id]).fetchone()
+    return None if row is None or row[0] is None else dict(json.loads(row[0]))
+
+
+def all_stored(conn: sqlite3.Connection) -> dict[str, dict[str, Json]]:
+    """Run -> derivation, of every derived run of the study."""
+    rows = conn.execute("SELECT run_id, derived_from FROM runs WHERE derived_from IS NOT NULL")
+    return {run: json.loads(text) for run, text in rows}
+
+
+def sources(conn: sqlite3.Connection, run_id: str) -> list[str]:
+    """The asked or imported runs that a run rests on, through all derived ones between; itself when it is such a one.
+
+    What a derived judge costs a unit is what these cost together.
+    """
+    own = stored(conn, run_id)
+    if own is None:
+        return [run_id]
+    return list(dict.fromkeys(s for parent in own["parents"] for s in sources(conn, parent["run"])))
+
+
+def seen(conn: sqlite3.Connection, run_id: str) -> set[str]:
+    """The units whose labels by this run are not honest: what gave them was fitted on labels of their questions."""
+    query = (
+        "SELECT unit_id FROM units WHERE question_id IN "
+        "(SELECT question_id FROM fitted_on WHERE run_id = ? AND fold IS NULL)"
+    )
+    return {unit for (unit,) in conn.execute(query, [run_id])}
+
+
+def folds(conn: sqlite3.Connection, run_id: str) -> dict[str, int | None]:
+    """Question -> fold of the labels that a run was fitted on."""
+    return dict(conn.execute("SELECT question_id, fold FROM fitted_on WHERE run_id = ?", [run_id]).fetchall())
+
+
+def keep(
+    store: Store,
+    task: Task,
+    model: str,
+    derivation: Derivation,
+    result: str,
+    units: Sequence[str],
+    columns: Sequence[Column],
+    missing: Mapping[int, tuple[Status, str]],
+    options: Mapping[str, Json] | None = None,
+) -> tuple[str, bool]:
+    """A derived run, in one transaction: one judgement for each of `units` (sorted), its labels, what it was fitted on.
+
+    `missing`: place in `units` -> why it has no label. `result` is a hash of the labels: the same derivation with the
+    same result is known, and stays as it is. Returns the run's id and whether it was known.
+    """
+    own = derivation.as_json()
+    told = {name: own[name] for name in ("kind", "method", "fields", "parameters", "fitted")}
+    parents = [p.run_id for p in derivation.parents]
+    what = {**(options or {}), "derived": {**told, "parents": parents, "result": result}}
+    with _quick(store) as conn:
+        if found := begun(conn, task.name, model, [identity(what)]):
+            return found[0].run_id, True
+        fitted = _inherited(conn, derivation)
+        keep_task(conn, task)
+        run_id = begin_run(conn, task, model, what, {})
+        conn.execute(
+            "UPDATE runs SET derived_from = ?1, finished = started, resolved_model = (SELECT iif(count(DISTINCT "
+            f"resolved_model) = 1, max(resolved_model), NULL) FROM runs WHERE run_id IN ({_marks(parents)})) "
+            "WHERE run_id = ?2",
+            [dumps(own), run_id, *parents],
+        )
+        insert_rows(conn, "INSERT INTO fitted_on VALUES ?", [(run_id, q, fold) for q, fold in fitted.items()])
+        _add_judgements(conn, run_id, units, missing)
+        for column in columns:
+            insert_rows(conn, label_rows.JUDGED, list(_rows(run_id, units, column)))
+    return run_id, False
+
+
+def _marks(values: Collection[object]) -> str:
+    return ",".join(f"?{i + 3}" for i in range(len(values)))
+
+
+def _inherited(conn: sqlite3.Connection, derivation: Derivation) -> dict[str, int | None]:
+    """What the run was fitted on, with what its parents were."""
+    found: dict[str, int | None] = {}
+    for parent in derivation.parents:
+        for question, fold in folds(conn, parent.run_id).items():
+            found[question] = None if fold is None else found.get(question, fold)
+    own = derivation.fitted.folds if derivation.fitted else {}
+    return found | {q: fold if found.get(q, fold) is not None else None for q, fold in own.items()}
+
+
+@contextmanager
+def _quick(store: Store) -> Iterator[sqlite3.Connection]:
+    """A transaction for millions of rows whose units are known to be there, and that are counted once.
+
+    The trigger that counts judgements one by one, and the look-up of every unit, take half the time.
+    """
+    conn = store.conn
+    conn.execute("PRAGMA foreign_keys = OFF")
+    try:
+        with store.transaction():
+            yield conn
+    finally:
+        conn.execute("PRAGMA foreign_keys = ON")
+
+
+def _add_judgements(
+    conn: sqlite3.Connection, run_id: str, units: Sequence[str], missing: Mapping[int, tuple[Status, str]]
+) -> None:
+    name = "count_judgement"
+    [trigger] = conn.execute("SELECT sql FROM sqlite_master WHERE name = ?", [name]).fetchone()
+    conn.execute(f"DROP TRIGGER {name}")
+    stamp, ok = now(), str(Status.OK)
+    rows = [(run_id, unit, 0, 1, ok, None, stamp) for unit in units]
+    counts = {ok: len(units) - len(missing)}
+    for at, (status, reason) in missing.items():
+        rows[at] = (run_id, units[at], 0, 1, str(status), reason, stamp)  # type: ignore[assignment]
+        counts[str(status)] = counts.get(str(status), 0) + 1
+    insert_rows(conn, _JUDGEMENTS, rows)
+    insert_rows(conn, "INSERT INTO run_counts VALUES ?", [(run_id, 0, s, n) for s, n in counts.items() if n])
+    conn.execute(trigger)
+
+
+_JUDGEMENTS = "INSERT INTO judgements (run_id, unit_id, repeat, attempt, status, reason, judged_at) VALUES ?"
+
+
+def _rows(run_id: str, units: Sequence[str], column: Column) -> Iterator[tuple[Json, ...]]:
+    given = column.distributions or [None] * len(units)
+    for unit, value, masses in zip(units, column.values, given, strict=True):
+        if value is not None:
+            yield unit, column.field, run_id, 0, value, masses, None, column.derived_from

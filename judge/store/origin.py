@@ -1,0 +1,57 @@
+"""Where the labels of a run come from that no model was asked for here, in words."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Mapping
+
+from judge.types import Json
+
+
+def origin(run: Mapping[str, Json]) -> str | None:
+    """Of a run (`provider`, `derived_from`: JSON or text) that was imported or derived; None for one that was asked."""
+    provider, derived = _loaded(run["provider"]), _loaded(run["derived_from"])
+    if derived:
+        return _made(derived)
+    if "imported" not in provider:
+        return None
+    return f"imported from {provider['file']} (sha256 {provider['sha256']}) on {provider['imported'][:10]}"
+
+
+def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str]:
+    """`origin` of those of these runs that were imported or derived."""
+    rows = conn.execute(
+        "SELECT run_id, provider, derived_from FROM runs WHERE derived_from IS NOT NULL "
+        "OR provider LIKE '%\"imported\"%'"
+    )
+    told = {run: origin({"provider": p, "derived_from": d}) for run, p, d in rows if run in run_ids}
+    return {run: text for run, text in told.items() if text}
+
+
+def _loaded(value: Json) -> Mapping[str, Json]:
+    found = json.loads(value) if isinstance(value, str) else value
+    return found or {}
+
+
+def _made(derived: Mapping[str, Json]) -> str:
+    names = [parent["run"] for parent in derived["parents"]]
+    given = ", ".join(f"{name} {_short(value)}" for name, value in derived["parameters"].items())
+    told = f"{derived['kind']} ({derived['method']}) without a call from {' and '.join(names)}"
+    told += f"; {given}" if given else ""
+    fitted = derived["fitted"]
+    if fitted is None:
+        return f"{told}; fitted on no labels"
+    how = "cross-fitted by question" if fitted["cross_fitted"] else "on questions that no number here uses"
+    return (
+        f"{told}; fitted on {fitted['units']:,} labels of '{fitted['reference']}' in {fitted['questions']:,} "
+        f"questions (sha256 {fitted['sha256'][:12]}), {how}"
+    )
+
+
+def _short(value: Json) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={_short(own)}" for name, own in value.items())
+    if isinstance(value, list):
+        return "/".join(_short(own) for own in value) if len(value) <= 12 else f"({len(value)} values)"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
