@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from judge.errors import BadInput
-from judge.stats.jackknife import pseudo_values
-from judge.stats.ratings import FloatArray, IntArray
+from judge.stats.ratings import IntArray
 
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -33,43 +32,6 @@ def spread_parts(strata: Sequence[tuple[float, ...]], shares: Sequence[float], s
     parts = np.empty(len(order), dtype=np.int64)
     parts[order] = np.minimum(np.searchsorted(np.cumsum(shares), at, side="right"), len(shares) - 1)
     return parts
-
-
-def kappa_sums(first: IntArray, second: IntArray, clusters: IntArray, n_labels: int) -> FloatArray:
-    """For each cluster: both give the same label, the first's labels, the second's, and last the units [G, 2 + 2 q].
-
-    All units count: leave out beforehand those that one of the two has no label of.
-    """
-    n = int(clusters.max()) + 1 if len(clusters) else 0
-    sums = np.zeros((n, 2 + 2 * n_labels))
-    sums[:, 0] = np.bincount(clusters, weights=first == second, minlength=n)
-    for k in range(n_labels):
-        sums[:, 1 + k] = np.bincount(clusters, weights=first == k, minlength=n)
-        sums[:, 1 + n_labels + k] = np.bincount(clusters, weights=second == k, minlength=n)
-    sums[:, -1] = np.bincount(clusters, minlength=n)
-    return sums[sums[:, -1] > 0]
-
-
-def kappa_of(sums: FloatArray) -> FloatArray:
-    """Cohen's kappa of rows of such sums, nan where it is undefined."""
-    q = (sums.shape[1] - 2) // 2
-    n = sums[:, -1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        agree = sums[:, 0] / n
-        chance = (sums[:, 1 : 1 + q] * sums[:, 1 + q : 1 + 2 * q]).sum(axis=1) / n**2
-        return np.where(chance < 1 - 1e-12, (agree - chance) / (1 - chance), np.nan)
-
-
-def difference_spread(first: FloatArray, second: FloatArray) -> float | None:
-    """The standard deviation, over questions, of what each adds to the difference of two kappas.
-
-    `first` and `second` are `kappa_sums` of two judges with the same reference on the same units: the paired
-    difference on G questions has this over sqrt G as its standard error. None where a kappa is undefined.
-    """
-    apart = pseudo_values(second, kappa_of)[1] - pseudo_values(first, kappa_of)[1]
-    if len(apart) < 2 or not np.isfinite(apart).all():
-        return None
-    return float(apart.std(ddof=1))
 
 
 def assumed_spread(

@@ -1,0 +1,187 @@
+"""judge compare: runs of one task on the same units, against one reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.chosen import field_of, field_option, panel_of, reference_option
+from judge.console import csv_cell, db_option, emit_json, emit_rows, note, output_options, table, visible
+from judge.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from judge.suites.contest import Contest
+
+MOST_TOLD = 3
+"""Pairs whose errors are printed label by label; the page and --json have all of them."""
+
+
+@click.command("compare")
+@click.argument("task_name", metavar="TASK")
+@click.option(
+    "--run", "runs", multiple=True, metavar="RUN", help="A run; twice or more. Default: all of the task."
+)
+@click.option(
+    "--part",
+    type=click.Choice(["open", "learn", "tune", "test", "all"]),
+    help="Of a task that is split: its questions. test and all open the sealed test, which is logged.  [default: open]",
+)
+@click.option(
+    "--confidence",
+    default=0.95,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Of the intervals; at a look at the test its level decides.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A page: FILE.html.")
+@click.option(
+    "--units",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="All shared units with their labels: FILE.csv.",
+)
+@field_option
+@reference_option
+@db_option
+@output_options
+def compare(task_name: str, **options: Any) -> int:
+    """Compare runs of a task on the same units: who is better, who errs where, and at what cost.
+
+    \b
+    judge compare stance --run 01K9ZX3M --run 01K9ZY7Q --reference decided
+    judge compare stance --part test -o compared.html
+
+    Cohen's kappa with the reference on the units that all runs and it labelled, every two runs by a paired test by
+    question, Holm over all of them, and cost and seconds beside it. Differences are B minus A. Where the task is split
+    (judge split), the sealed test is left out unless --part test opens it: that look is logged, and tested at .05 / 2^k.
+    """
+    from judge.labels import split as parts
+    from judge.store import Store, export
+    from judge.suites import contest
+    from judge.suites.contest_page import as_html
+
+    if options["output"] is not None and options["output"].suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"-o {options['output']}: the page is HTML, name it so")
+    if len(options["runs"]) == 1:
+        raise UsageError("--run: name two runs or more, or none for all runs of the task")
+    with Store.open(options["db"], create=False) as store:
+        task = export.known_task(store, task_name)
+        split = parts.find(store, task)
+        field = split.drawn.field if split and not options["field"] else field_of(task, options["field"])
+        panel = panel_of(store, task, field, options["runs"])
+        word = options["reference"] or (
+            split.drawn.reference if split and split.drawn.field == field else None
+        )
+        found = contest.compare(
+            store, panel, word, split=split, part=options["part"], confidence=options["confidence"]
+        )
+    if options["output"] is not None:
+        options["output"].write_text(as_html(found), encoding="utf-8")
+        note(f"wrote {options['output']}")
+    if options["units"] is not None:
+        _write_units(options["units"], found)
+    if options["as_json"]:
+        emit_json("compare", contest.as_json(found))
+    elif options["as_csv"]:
+        rows = contest.as_json(found)["pairs"]
+        columns = [name for name in rows[0] if name != "errors"]
+        emit_rows("compare", rows, columns, False, True)
+    else:
+        print(visible(_text(found)))
+    return Exit.DONE
+
+
+def _write_units(path: Path, found: Contest) -> None:
+    import csv
+
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        for n, row in enumerate(found.units()):
+            if not n:
+                writer.writerow(row)
+            writer.writerow([csv_cell(value) for value in row.values()])
+    note(f"wrote {path}: {found.n_shared:,} units")
+
+
+def _text(found: Contest) -> str:
+    from judge.suites.contest_page import number, span
+
+    where = {None: "", "open": " of learn and tune", "all": ", the sealed test included"}.get(
+        found.part, f" of {found.part}"
+    )
+    lines = [
+        f"{found.panel.field} against {found.reference.text}: {found.coefficient} on the {found.n_shared:,} units "
+        f"({found.n_clusters:,} questions{where}) that all runs labelled"
+    ]
+    if found.look is not None:
+        lines.append(
+            f"look {found.look.look} at the sealed test: tested at {found.level:.4g}, intervals at {100 * (1 - found.level):.4g} %"
+        )
+    rows = [
+        [
+            chr(ord("A") + n) if n < 26 else str(n + 1),
+            c.name,
+            "undefined" if c.standing.kappa is None else number(c.standing.kappa),
+            span(c.standing.low, c.standing.high),
+            number(c.standing.agreement),
+            f"{c.n_labelled:,} of {c.n_asked:,}",
+            number(None if c.spent.cost is None else 1000 * c.spent.cost),
+            number(c.spent.seconds),
+            ", ".join(sorted(c.front)),
+        ]
+        for n, c in enumerate(found.contenders)
+    ]
+    names = [row[0] for row in rows]
+    head = [
+        "",
+        "run",
+        "kappa",
+        "interval",
+        "agreement",
+        "labelled of asked",
+        "$ per 1,000",
+        "s a unit",
+        "front",
+    ]
+    lines += ["", table(head, rows), ""]
+    pairs = [
+        [
+            f"{names[d.second]} - {names[d.first]}",
+            "undefined" if d.kappa.difference is None else f"{d.kappa.difference:+.3f}",
+            span(d.kappa.low, d.kappa.high, True),
+            "" if d.p_holm is None else "<0.001" if d.p_holm < 0.0005 else f"{d.p_holm:.3f}",
+            "shown" if found.shown(d) else "not shown",
+            sum(d.only_first),
+            sum(d.only_second),
+            sum(d.neither),
+        ]
+        for d in found.duels
+    ]
+    heads = ["B - A", "difference", "interval", "p (Holm)", "", "only A right", "only B right", "neither"]
+    lines.append(table(heads, pairs))
+    for d in found.duels[:MOST_TOLD]:
+        one, other = names[d.first], names[d.second]
+        each = [
+            [label, d.both[k], d.only_first[k], d.only_second[k], d.neither[k]]
+            for k, label in enumerate(found.table.domain)
+        ]
+        head = [found.reference.word, "both right", f"only {one}", f"only {other}", "neither"]
+        lines += ["", f"where {one} and {other} are right", table(head, each)]
+        if some := found.examples(d):
+            lines.append(f"{one} right, {other} wrong, for example: {', '.join(some)}")
+    if len(found.duels) > MOST_TOLD:
+        lines += [
+            "",
+            f"{len(found.duels) - MOST_TOLD} more pairs are in --json and on the page (-o FILE.html)",
+        ]
+    front = [c for c in found.contenders if c.front]
+    lines.append("")
+    if front:
+        lines.append("- front: no other run has as much kappa for less cost, or less time")
+    lines.append("- paired t-test by question of jackknife pseudo-values, Holm over all pairs")
+    lines += [f"- {text}" for text in found.notes]
+    for d in found.duels:
+        if d.kappa.reason:
+            lines.append(f"- {names[d.second]} - {names[d.first]}: {d.kappa.reason}")
+    return "\n".join(lines)

@@ -1,0 +1,362 @@
+"""Runs of one task side by side: on the same units, against one reference, with what they cost.
+
+    found = compare(store, panel, "decided")       # every judge of the panel
+    found = compare(store, panel, part="test")     # opens the sealed test: a look is logged first
+
+Everything is computed on the units that all runs and the reference labelled; how many that leaves out is said beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from judge.errors import UsageError
+from judge.labels.panel import Panel
+from judge.labels.reference import Reference, resolve
+from judge.labels.split import Split
+from judge.notes import Note
+from judge.stats import MISSING
+from judge.stats.bootstrap import FEW_CLUSTERS
+from judge.stats.contest import Duel, Standing, contest
+from judge.stats.ratings import BoolArray, Ratings
+from judge.store.derived import sources
+from judge.store.splits import Look
+from judge.store.study import Store
+from judge.types import Json
+
+PARTS = ("open", "learn", "tune", "test", "all")
+"""Which questions: `open` are learn and tune, `all` the test as well (a look, as `test` is)."""
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run took: units judged, and per unit US dollars, seconds of calls and tokens (None: not known).
+
+    A run made of others took what its parents took.
+    """
+
+    n_units: int
+    cost: float | None
+    seconds: float | None
+    tokens: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One run. `n_labelled` of the `n_asked` units that the reference labelled and the run was asked about have a label."""
+
+    name: str
+    run_id: str
+    model: str
+    standing: Standing
+    n_asked: int
+    n_labelled: int
+    spent: Spent
+    front: frozenset[str] = frozenset()
+    """Of `cost` and `seconds` those on which no other run has at least its kappa for less."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """What was compared, and what came out. `level` is what a Holm-adjusted p value is held against."""
+
+    panel: Panel
+    reference: Reference
+    coefficient: str
+    part: str | None
+    look: Look | None
+    level: float
+    table: Ratings
+    """The reference and then the runs, on the shared units."""
+    contenders: Sequence[Contender]
+    duels: Sequence[Duel]
+    n_reference: int
+    n_clusters: int
+    notes: Sequence[str]
+
+    @property
+    def n_shared(self) -> int:
+        """The units that everything is computed on."""
+        return self.table.n_units
+
+    def shown(self, duel: Duel) -> bool:
+        """A difference is shown: its adjusted p value is at most the level."""
+        return duel.p_holm is not None and duel.p_holm <= self.level
+
+    def units(self) -> Iterator[dict[str, Json]]:
+        """The shared units, with the reference's label and each run's."""
+        names = ["reference", *(c.run_id for c in self.contenders)]
+        for unit, row in zip(self.table.units, self.table.codes.tolist(), strict=True):
+            yield {
+                "unit_id": unit,
+                **{n: self.table.domain[code] for n, code in zip(names, row, strict=True)},
+            }
+
+    def examples(self, duel: Duel, n: int = 3) -> list[str]:
+        """Units that the first got right and the second wrong."""
+        truth, codes = self.table.codes[:, 0], self.table.codes[:, 1:]
+        found = np.flatnonzero((codes[:, duel.first] == truth) & (codes[:, duel.second] != truth))
+        return [self.table.units[at] for at in found[:n].tolist()]
+
+
+def compare(
+    store: Store,
+    panel: Panel,
+    wanted: str | None = None,
+    *,
+    split: Split | None = None,
+    part: str | None = None,
+    confidence: float = 0.95,
+) -> Contest:
+    """The judges of a panel on the units that all of them and the reference labelled.
+
+    `part` (of PARTS) where the task is split, by default `open`: `test` and `all` log a look at the sealed test before
+    anything is computed, and test at its level. Raises UsageError for fewer than two runs, numbers, no reference, a part
+    without a split, and runs that share nothing.
+    """
+    if len(panel.judges) < 2:
+        raise UsageError(
+            f"'{panel.field}' has {len(panel.judges)} runs to compare; name two or more with --run (judge runs list)"
+        )
+    if panel.numeric:
+        raise UsageError(f"'{panel.field}' has numbers, no labels: judge score compare takes them")
+    reference = resolve(panel, wanted)
+    if reference is None:
+        raise UsageError(
+            f"'{panel.field}' has no gold and no people's labels: nothing to hold the runs against"
+        )
+    if reference.name in panel.judges:
+        raise UsageError(f"--reference {wanted}: that is a run, and runs are compared against somebody else")
+    if part is not None and split is None:
+        raise UsageError(f"--part {part}: {store.path}: the task is not split (judge split)")
+    chosen = None if split is None else part or "open"
+    inside = _inside(panel, split, chosen)
+    names = panel.judges
+    labelled = panel.table.select([reference.name, *names]).codes != MISSING
+    shared = labelled.all(axis=1) & inside
+    ids = {name: run for run, name in panel.shown.items()}
+    n_reference = int((labelled[:, 0] & inside).sum())
+    if not shared.any():
+        told = ", ".join(
+            f"{n}: {int((labelled[:, 0] & labelled[:, 1 + i] & inside).sum())}" for i, n in enumerate(names)
+        )
+        raise UsageError(
+            f"no unit has a label of all runs and of {reference.word}; those with both by run: {told}"
+        )
+    look = None
+    if split is not None and chosen in ("test", "all"):
+        look = split.open("compare", [ids[name] for name in names], reference.word)
+    table = panel.table.select([reference.name, *names]).subset(shared)
+    weights = "quadratic" if panel.level == "ordinal" else None
+    standings, duels = contest(
+        table.codes[:, 1:],
+        table.codes[:, 0],
+        table.clusters,
+        len(table.domain),
+        weights,
+        look.confidence if look else confidence,
+    )
+    asked = np.column_stack([panel.asked_units[name] for name in names])
+    contenders = []
+    for i, name in enumerate(names):
+        held = labelled[:, 0] & inside
+        model = str(store.conn.execute("SELECT model FROM runs WHERE run_id = ?", [ids[name]]).fetchone()[0])
+        contenders.append(
+            Contender(
+                name,
+                ids[name],
+                model,
+                standings[i],
+                int((held & asked[:, i]).sum()),
+                int((held & labelled[:, 1 + i]).sum()),
+                spent(store, ids[name]),
+            )
+        )
+    n_clusters = len(np.unique(table.clusters))
+    return Contest(
+        panel=panel,
+        reference=reference,
+        coefficient="cohen_kappa" + (":quadratic" if weights else ""),
+        part=chosen,
+        look=look,
+        level=look.level if look else ALPHA,
+        table=table,
+        contenders=_fronts(contenders),
+        duels=duels,
+        n_reference=n_reference,
+        n_clusters=n_clusters,
+        notes=_notes(
+            panel, contenders, labelled[:, 1:], labelled[:, 0] & inside, table, n_clusters, split, chosen
+        ),
+    )
+
+
+def _inside(panel: Panel, split: Split | None, part: str | None) -> BoolArray:
+    inside = np.ones(panel.ratings.n_units, dtype=np.bool_) if panel.inside is None else panel.inside
+    if split is None or part == "all":
+        return inside
+    return inside & split.mask(panel, *(("learn", "tune") if part == "open" else (str(part),)))
+
+
+def _notes(
+    panel: Panel,
+    contenders: Sequence[Contender],
+    labelled: BoolArray,
+    held: BoolArray,
+    table: Ratings,
+    n_clusters: int,
+    split: Split | None,
+    part: str | None,
+) -> list[str]:
+    """What must be said: which units are shared and which not, who gave one label only, how little there is."""
+    told = [*panel.notes, *panel.remarks]
+    if split is not None:
+        told = [text for text in told if "sealed test" not in text]
+        if part in ("open", "learn", "tune"):
+            told.append(f"the sealed test is left out (--part test opens it); {split.told}")
+        else:
+            told.append(split.told)
+    n = int(held.sum())
+    if table.n_units < n:
+        alone = Counter(
+            ", ".join(c.name for c, has in zip(contenders, row, strict=True) if not has)
+            for row in labelled[held].tolist()
+            if not all(row)
+        )
+        told.append(
+            f"{table.n_units:,} of {n:,} units with a reference have a label of every run; the others lack one of:"
+        )
+        told += [f"  {who}: {count:,} units" for who, count in alone.most_common(10)]
+    for c in contenders:
+        if c.standing.n_labels == 1:
+            told.append(
+                f"{c.name} gave one label only: its kappa is undefined; in differences it counts as 0, no skill"
+            )
+    if n_clusters < FEW_CLUSTERS:
+        told.append(Note("few_questions", n=n_clusters, least=FEW_CLUSTERS))
+    if panel.weights:
+        told.append(
+            "the units stand for different numbers of units (a stratified sample): here each counts once"
+        )
+    return told
+
+
+def spent(store: Store, run: str) -> Spent:
+    """What a run took per unit, over all of it: judgements with all their attempts; parents' sums for a derived run."""
+    query = (
+        "SELECT count(DISTINCT unit_id), count(*), sum(cost), count(cost), sum(latency), count(latency), "
+        "sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)), count(input_tokens) FROM judgements "
+        "WHERE run_id = ? AND reused = 0"
+    )
+    units, cost, seconds, tokens = 0, 0.0, 0.0, 0.0
+    known = [True, True, True]
+    for source in sources(store.conn, run):
+        n, rows, dollars, n_dollars, time, n_time, used, n_used = store.conn.execute(
+            query, [source]
+        ).fetchone()
+        if not n:
+            return Spent(units, None, None, None)
+        units = max(units, n)
+        known = [a and b == rows for a, b in zip(known, (n_dollars, n_time, n_used), strict=True)]
+        cost, seconds, tokens = (
+            total + (value or 0.0) / n
+            for total, value in zip((cost, seconds, tokens), (dollars, time, used), strict=True)
+        )
+    shown = [value if sure else None for value, sure in zip((cost, seconds, tokens), known, strict=True)]
+    return Spent(units, *shown)
+
+
+AXES: Mapping[str, Callable[[Contender], float | None]] = {
+    "cost": lambda c: c.spent.cost,
+    "seconds": lambda c: c.spent.seconds,
+}
+
+
+def _fronts(contenders: Sequence[Contender]) -> list[Contender]:
+    """Each contender with the axes on whose Pareto front it lies: nobody has as much kappa for less, or more for as much."""
+    fronts: list[set[str]] = [set() for _ in contenders]
+    for axis, value in AXES.items():
+        places = [(value(c), c.standing.kappa) for c in contenders]
+        for i, (price, kappa) in enumerate(places):
+            if price is None or kappa is None:
+                continue
+            beaten = any(
+                p is not None and k is not None and p <= price and k >= kappa and (p < price or k > kappa)
+                for j, (p, k) in enumerate(places)
+                if j != i
+            )
+            if not beaten:
+                fronts[i].add(axis)
+    return [replace(c, front=frozenset(own)) for c, own in zip(contenders, fronts, strict=True)]
+
+
+def as_json(found: Contest) -> dict[str, Json]:
+    """The documented shape."""
+    names = [c.run_id for c in found.contenders]
+    domain = found.table.domain
+    return {
+        "field": found.panel.field,
+        "reference": found.reference.word,
+        "measure": found.coefficient,
+        "part": found.part,
+        "look": found.look and found.look.look,
+        "level": found.level,
+        "units": found.n_shared,
+        "questions": found.n_clusters,
+        "units_with_reference": found.n_reference,
+        "runs": [
+            {
+                "run": c.run_id,
+                "model": c.model,
+                "kappa": c.standing.kappa,
+                "low": c.standing.low,
+                "high": c.standing.high,
+                "reason": None if c.standing.kappa is not None else _undefined(c.standing),
+                "agreement": c.standing.agreement,
+                "asked": c.n_asked,
+                "labelled": c.n_labelled,
+                "cost_usd_per_unit": c.spent.cost,
+                "seconds_per_unit": c.spent.seconds,
+                "tokens_per_unit": c.spent.tokens,
+                "front": sorted(c.front),
+            }
+            for c in found.contenders
+        ],
+        "pairs": [
+            {
+                "first": names[d.first],
+                "second": names[d.second],
+                "difference": d.kappa.difference,
+                "low": d.kappa.low,
+                "high": d.kappa.high,
+                "p": d.kappa.p,
+                "p_holm": d.p_holm,
+                "shown": found.shown(d),
+                "reason": d.kappa.reason,
+                "agreement_difference": d.agreement.difference,
+                "agreement_low": d.agreement.low,
+                "agreement_high": d.agreement.high,
+                "errors": [
+                    {
+                        "label": label,
+                        "both_right": d.both[k],
+                        "only_first_right": d.only_first[k],
+                        "only_second_right": d.only_second[k],
+                        "both_wrong": d.neither[k],
+                    }
+                    for k, label in enumerate(domain)
+                ],
+            }
+            for d in found.duels
+        ],
+        "notes": list(found.notes),
+    }
+
+
+def _undefined(standing: Standing) -> str:
+    return "it gave one label only" if standing.n_labels == 1 else "the reference has one label only"

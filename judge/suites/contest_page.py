@@ -1,0 +1,127 @@
+"""A comparison of runs as a page: the tables, quality against cost and time, and who errs where."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from judge.suites.contest import AXES, Contender, Contest
+
+LEFT, TOP, WIDTH, HEIGHT = 56.0, 14.0, 420.0, 260.0
+TITLES = {"cost": "US dollars per 1,000 units", "seconds": "seconds of calls per unit"}
+FACTORS = {"cost": 1000.0, "seconds": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One run: places in pixels, the ends of its interval (None: none), and whether it is on the front."""
+
+    number: int
+    name: str
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+    front: bool
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pareto:
+    """Quality (upwards) against what it costs (to the right, by powers of ten): `line` joins the front's steps."""
+
+    title: str
+    dots: Sequence[Dot]
+    line: str
+    across: Sequence[tuple[float, str]]
+    up: Sequence[tuple[float, str]]
+    left_out: Sequence[str]
+
+
+def paretos(found: Contest) -> Iterator[Pareto]:
+    """A drawing for each axis on which two runs or more have a place."""
+    for axis, value in AXES.items():
+        known = [
+            (n, c, FACTORS[axis] * price)
+            for n, c in enumerate(found.contenders, 1)
+            if (price := value(c)) is not None and price > 0 and c.standing.kappa is not None
+        ]
+        if len(known) < 2:
+            continue
+        left_out = [c.name for c in found.contenders if all(c is not other for _, other, _ in known)]
+        yield _pareto(TITLES[axis], axis, known, left_out)
+
+
+def _pareto(
+    title: str, axis: str, known: Sequence[tuple[int, Contender, float]], left_out: Sequence[str]
+) -> Pareto:
+    prices = [math.log10(price) for _, _, price in known]
+    first, last = min(prices), max(prices)
+    pad = max(0.15, (first == last) * 0.5, 0.08 * (last - first))
+    first, last = first - pad, last + pad
+    ends = [
+        v for _, c, _ in known for v in (c.standing.kappa, c.standing.low, c.standing.high) if v is not None
+    ]
+    low, high = min(0.0, *ends), max(0.2, *ends)
+    high = min(1.0, high + 0.05)
+
+    def across(price: float) -> float:
+        return LEFT + WIDTH * (math.log10(price) - first) / (last - first)
+
+    def up(kappa: float | None) -> float | None:
+        return None if kappa is None else TOP + HEIGHT * (high - kappa) / (high - low)
+
+    dots = []
+    for n, c, price in known:
+        y = up(c.standing.kappa)
+        assert y is not None
+        span = "" if c.standing.low is None else f" ({c.standing.low:.3f} … {c.standing.high:.3f})"
+        label = f"{c.name}: kappa {c.standing.kappa:.3f}{span}, {price:.3g} {title}"
+        dots.append(
+            Dot(n, c.name, across(price), y, up(c.standing.low), up(c.standing.high), axis in c.front, label)
+        )
+    best = sorted((d for d in dots if d.front), key=lambda d: (d.x, d.y))
+    line = "".join(f"M{d.x:.1f},{d.y:.1f}" if n == 0 else f"H{d.x:.1f}V{d.y:.1f}" for n, d in enumerate(best))
+    powers = [
+        factor * 10.0**power
+        for power in range(math.floor(first), math.ceil(last) + 1)
+        for factor in ((1, 2, 5) if last - first < 2.5 else (1,))
+    ]
+    ticks = [(across(tick), f"{tick:g}") for tick in powers if first <= math.log10(tick) <= last]
+    steps = [low + (high - low) * n / 4 for n in range(5)]
+    return Pareto(title, dots, line, ticks, [(up(v) or 0.0, f"{v:.2f}") for v in steps], left_out)
+
+
+def as_html(found: Contest) -> str:
+    """A page that needs nothing from elsewhere; all text is escaped."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    source = files("judge.suites").joinpath("contest.html").read_text("utf-8")
+    return environment.from_string(source).render(
+        found=found,
+        domain=found.table.domain,
+        paretos=list(paretos(found)),
+        number=number,
+        span=span,
+        left=LEFT,
+        top=TOP,
+        width=WIDTH,
+        height=HEIGHT,
+    )
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Digits after the point, or a dash."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def span(low: float | None, high: float | None, signed: bool = False) -> str:
+    """An interval, or nothing."""
+    if low is None or high is None:
+        return ""
+    return f"{low:+.3f} … {high:+.3f}" if signed else f"{low:.3f} … {high:.3f}"

@@ -1,0 +1,158 @@
+"""judge compare: the same units, a sealed test, who errs where, and what it costs."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.store import Store, splits
+from tests.annotate.agreement_helpers import judge
+from tests.cli.helpers import checked
+from tests.split.worlds import LABELS, add_run, gold, planted
+
+
+def units(questions: int) -> dict[str, int]:
+    return {f"study:{q:03}/0": q for q in range(questions)}
+
+
+def wrong_on(every: int, questions: int) -> dict[str, str]:
+    """Right but on every so-many-th question."""
+    return {u: gold(q, 0) if q % every else LABELS[(q + 1) % 3] for u, q in units(questions).items()}
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> tuple[Path, list[str]]:
+    """60 units, 20 of each label; runs that err on 6 (every tenth), 20 (every third) and 30 (every second)."""
+    db = planted(tmp_path, 60)
+    prices = ((0.02, 4.0), (0.001, 1.0), (0.002, 0.5))
+    runs = [
+        add_run(db, f"scripted/every{n}", wrong_on(n, 60), cost=cost, latency=seconds)
+        for n, (cost, seconds) in zip((10, 3, 2), prices, strict=True)
+    ]
+    return db, runs
+
+
+def compared(db: Path, *options: str) -> Any:
+    return checked(judge("compare", "stance", "-d", db, "--json", *options).stdout, "compare")
+
+
+def test_differences_are_second_minus_first_on_the_same_units(study: tuple[Path, list[str]]) -> None:
+    db, runs = study
+    found = compared(db)
+    assert [r["run"] for r in found["runs"]] == runs
+    assert (found["units"], found["questions"], found["units_with_reference"]) == (60, 60, 60)
+    assert [round(r["agreement"], 6) for r in found["runs"]] == [0.9, round(2 / 3, 6), 0.5]
+    # Every tenth: two errors of each label (0, 30: support; 10, 40: refute; 20, 50: neutral), so its labels are as
+    # frequent as gold's: chance 1/3, kappa (.9 - 1/3) / (2/3) = .85. Every third: all 20 support are called refute
+    # (0, 40, 20), chance (0 + 20 x 40 + 20 x 20) / 3600 = 1/3, kappa (2/3 - 1/3) / (2/3) = .5.
+    assert [round(r["kappa"], 9) for r in found["runs"][:2]] == [0.85, 0.5]
+    first = found["pairs"][0]
+    assert (
+        first["difference"] == pytest.approx(-0.35) and first["low"] < first["difference"] < first["high"] < 0
+    )
+    assert first["shown"] and first["p"] < first["p_holm"] <= 3 * first["p"]
+    # Both err on 0 and 30; the first alone on 10, 20, 40, 50; the second alone on the 18 other multiples of three.
+    assert {e["label"]: e["both_wrong"] for e in first["errors"]} == {"support": 2, "refute": 0, "neutral": 0}
+    assert [e["only_first_right"] for e in first["errors"]] == [18, 0, 0]
+    assert [e["only_second_right"] for e in first["errors"]] == [0, 2, 2]
+
+
+def test_cost_and_seconds_stand_beside_and_the_front_is_marked(
+    study: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    db, _ = study
+    found = compared(db)
+    assert [r["cost_usd_per_unit"] for r in found["runs"]] == pytest.approx([0.02, 0.001, 0.002])
+    assert [r["seconds_per_unit"] for r in found["runs"]] == pytest.approx([4.0, 1.0, 0.5])
+    # The third is worse than the second and costs more, but is the quickest.
+    assert [r["front"] for r in found["runs"]] == [["cost", "seconds"], ["cost", "seconds"], ["seconds"]]
+    page = tmp_path / "page.html"
+    told = judge("compare", "stance", "-d", db, "-o", page, "--units", tmp_path / "units.csv").stdout
+    assert "front: no other run has as much kappa for less cost" in told and "-0.350" in told
+    html = page.read_text("utf-8")
+    assert html.count('class="front"') == 5 and html.count('class="other"') == 1
+    assert "<script" not in html and re.findall(r"(?:src|href)=", html) == []
+    rows = list(csv.DictReader((tmp_path / "units.csv").open(encoding="utf-8")))
+    assert len(rows) == 60 and rows[0]["unit_id"] == "study:000/0" and rows[0]["reference"] == "support"
+
+
+def test_units_that_one_run_lacks_are_in_no_number_and_counted(tmp_path: Path) -> None:
+    db = planted(tmp_path, 40)
+    every = wrong_on(4, 40)
+    add_run(db, "scripted/all", every)
+    add_run(db, "scripted/half", {u: label for u, label in wrong_on(5, 40).items() if int(u[6:9]) < 20})
+    found = compared(db)
+    assert (found["units"], found["units_with_reference"]) == (20, 40)
+    assert [(r["labelled"], r["asked"]) for r in found["runs"]] == [(40, 40), (20, 20)]
+    # Of questions 0 to 19 the first errs on 0, 4, 8, 12, 16 and the second on 0, 5, 10, 15.
+    assert [r["agreement"] for r in found["runs"]] == [0.75, 0.8]
+    assert any(text.startswith("20 of 40 units with a reference") for text in found["notes"])
+    assert any("scripted/half" in text and text.endswith(": 20 units") for text in found["notes"])
+
+
+def test_runs_that_share_nothing_are_refused_with_what_each_has(tmp_path: Path) -> None:
+    db = planted(tmp_path, 20)
+    add_run(db, "scripted/low", {u: "support" for u, q in units(20).items() if q < 12})
+    add_run(db, "scripted/high", {u: "support" for u, q in units(20).items() if q >= 12})
+    told = judge("compare", "stance", "-d", db, code=2).stderr
+    assert "no unit has a label of all runs and of gold" in told and ": 12, " in told and ": 8" in told
+
+
+def test_the_sealed_test_is_left_out_until_a_look_is_asked_for(study: tuple[Path, list[str]]) -> None:
+    db, _ = study
+    assert "is not split" in judge("compare", "stance", "--part", "test", "-d", db, code=2).stderr
+    judge("split", "stance", "-d", db)
+    opened = compared(db)
+    with Store.open(db) as store:
+        assert splits.looks(store, "stance") == []
+        n_test = sum(part == "test" for part in splits.questions(store, "stance").values())
+    assert opened["part"] == "open" and opened["units"] == 60 - n_test and opened["look"] is None
+    assert any("the sealed test is left out" in text for text in opened["notes"])
+    first, second = compared(db, "--part", "test"), compared(db, "--part", "all")
+    assert (first["look"], first["level"], first["units"]) == (1, 0.025, n_test)
+    assert (second["look"], second["level"], second["units"]) == (2, 0.0125, 60)
+    assert any("looked at 2 times" in text for text in second["notes"])
+    # The same units, a stricter level: the interval is wider than the one at 95 %.
+    with Store.open(db) as store:
+        assert [look.purpose for look in splits.looks(store, "stance")] == ["compare", "compare"]
+
+
+def test_a_look_is_logged_before_anything_is_computed(
+    study: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, runs = study
+    judge("split", "stance", "-d", db)
+    import judge.suites.contest as module
+
+    def killed(*args: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "contest", killed)
+    judge("compare", "stance", "--part", "test", "-d", db, code=130)
+    with Store.open(db) as store:
+        [look] = splits.looks(store, "stance")
+    assert look.runs == tuple(runs) and look.reference == "gold"
+
+
+def test_what_cannot_be_compared_is_refused(study: tuple[Path, list[str]], tmp_path: Path) -> None:
+    db, runs = study
+    for options, told in (
+        (["--run", runs[0]], "two runs or more"),
+        (["--reference", "nobody"], "no such labels"),
+        (["-o", tmp_path / "page.pdf"], "the page is HTML"),
+        (["--field", "stanc"], "has no field 'stanc'"),
+    ):
+        assert told in judge("compare", "stance", "-d", db, *options, code=2).stderr
+
+
+def test_markup_in_names_is_text_on_the_page(tmp_path: Path) -> None:
+    db = planted(tmp_path, 20)
+    add_run(db, "scripted/<script>alert(1)</script>", wrong_on(4, 20))
+    add_run(db, "scripted/b", wrong_on(5, 20))
+    judge("compare", "stance", "-d", db, "-o", tmp_path / "p.html")
+    html = (tmp_path / "p.html").read_text("utf-8")
+    assert "<script>" not in html and "&lt;script&gt;" in html
