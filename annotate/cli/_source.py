@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 STUDY = ("field", "task", "runs", "batch")
 NO_CLUSTER = "none"
-TABLE = ("unit", "annotator", "label", "cluster", "judges")
+TABLE = ("unit", "annotator", "label", "cluster", "judges", "probabilities")
 
 
 def source_options(function: F) -> F:
@@ -77,10 +77,20 @@ def panels(given: Mapping[str, Any]) -> list[Panel]:
 
     Raises UsageError for options that do not go together, BadInput where there is nothing to compare.
     """
+    check_source(given)
+    if given["table"] is not None:
+        return [read_given(given)]
+    from judge.store import Store
+
+    with Store.open(given["db"], create=False) as store:
+        return _study(store, given, names(given["annotators"]), names(given["order"]))
+
+
+def check_source(given: Mapping[str, Any]) -> None:
+    """Raises UsageError for options that do not go with where the labels are, and for a table that is no file."""
     table: Path | None = given["table"]
-    cluster = None if given["cluster"] == NO_CLUSTER else given["cluster"]
-    asked = {**given, "cluster": cluster}
-    wrong = [name for name in (STUDY if table else TABLE) if asked[name]]
+    asked = {**given, "cluster": _cluster(given)}
+    wrong = [name for name in (STUDY if table else TABLE) if asked.get(name)]
     if wrong:
         name = {"runs": "run", "judges": "judge"}.get(wrong[0], wrong[0])
         what = f"a study, not for the table {table}" if table else "a table; name one, as in labels.csv"
@@ -88,33 +98,41 @@ def panels(given: Mapping[str, Any]) -> list[Panel]:
     if table is not None and not table.is_file() and not table.is_fifo():
         what = "is a folder, not a table" if table.is_dir() else "does not exist"
         raise UsageError(f"{table}: {what}; name a CSV, TSV, JSON, JSONL or Parquet file")
-    order = _names(given["order"])
-    annotators = _names(given["annotators"])
-    if table is None:
-        from judge.store import Store
 
-        with Store.open(given["db"], create=False) as store:
-            return _study(store, given, annotators, order)
+
+def read_given(given: Mapping[str, Any]) -> Panel:
+    """The table of labels that the options describe. Raises BadInput with file and line, UsageError."""
     from judge.labels.tables import Layout, read_table
 
     if given["unit"] is None:
-        raise UsageError(f"{table}: --unit names the column with the unit's id")
-    layout = Layout(given["unit"], given["annotator"], given["label"], tuple(annotators or ()), cluster)
-    level = given["level"] or "nominal"
-    return [read_table(table, layout, level=level, order=order, judges=given["judges"])]
+        raise UsageError(f"{given['table']}: --unit names the column with the unit's id")
+    layout = Layout(
+        given["unit"],
+        given["annotator"],
+        given["label"],
+        tuple(names(given["annotators"]) or ()),
+        _cluster(given),
+        given.get("probabilities"),
+    )
+    level, order = given["level"] or "nominal", names(given["order"])
+    return read_table(given["table"], layout, level=level, order=order, judges=given["judges"])
 
 
-def check_measures(names: Iterable[str]) -> None:
+def _cluster(given: Mapping[str, Any]) -> str | None:
+    return None if given["cluster"] == NO_CLUSTER else given["cluster"]
+
+
+def check_measures(wanted: Iterable[str]) -> None:
     """Raises UsageError for a name that is no coefficient of judge.stats."""
     from judge.stats import METRICS
 
     known = sorted({*METRICS, "krippendorff_alpha", "gwet_ac2"})
-    for name in names:
+    for name in wanted:
         if name not in known:
             raise UsageError(f"--measure {name}: there are {', '.join(known)}")
 
 
-def _names(value: str | None) -> list[str] | None:
+def names(value: str | None) -> list[str] | None:
     return None if value is None else [name.strip() for name in value.split(",")]
 
 

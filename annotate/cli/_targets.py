@@ -15,12 +15,12 @@ FORMATS = ("html", "md", "json", "csv", "tex")
 _ALSO = {"htm": "html", "markdown": "md"}
 
 
-def targets(outputs: Sequence[Path], form: str | None, study: Path) -> dict[Path, str]:
+def targets(outputs: Sequence[Path], form: str | None, source: Path) -> dict[Path, str]:
     """Each path with its format: by its suffix, or `form` where the suffix says none.
 
     Raises UsageError for a path that no report can be written to, before anything is computed: a folder
     that does not exist or may not be written to, a suffix that says no format or another one than
-    `form`, a file that is named twice, and the study itself.
+    `form`, a file that is named twice, and what the labels are read from.
     """
     found: dict[Path, str] = {}
     named: dict[Path, Path] = {}
@@ -30,8 +30,8 @@ def targets(outputs: Sequence[Path], form: str | None, study: Path) -> dict[Path
         if where in named:
             raise UsageError(f"-o {path}: the same file as -o {named[where]}; name each file once")
         named[where] = path
-        if where == study.resolve():
-            raise UsageError(f"-o {path}: is the study itself; name another file")
+        if where == source.resolve():
+            raise UsageError(f"-o {path}: the labels are read from it; name another file")
         if not where.parent.is_dir():
             raise UsageError(f"-o {path}: the folder {path.parent} does not exist; make it first")
         touched = where if where.exists() else where.parent

@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotate.cli._source import least_others_option
+from annotate.cli._source import (
+    NO_CLUSTER,
+    check_source,
+    least_others_option,
+    names,
+    read_given,
+    source_options,
+)
 from annotate.cli._targets import FORMATS as NAMES
 from annotate.cli._targets import targets, write
-from judge.console import db_option, note, visible
+from judge.console import note, visible
 from judge.errors import BelowThreshold, Exit, UsageError
 from judge.labels.words import HELP
 
@@ -20,22 +27,29 @@ if TYPE_CHECKING:
     from annotate.report.model import Document
 
 MEASURES = ("pooled_kappa", "pooled_kappa_difference", "cohen_kappa")
+SAME = (
+    "task",
+    "field",
+    "runs",
+    "batch",
+    "reference",
+    "margin",
+    "threshold",
+    "least_others",
+    "limit",
+    "curve",
+    "level",
+)
 EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 
 
 @click.command()
+@source_options
 @click.option(
-    "--task", help="The task, as in stance or stance.v1; needed when the study has labels of several."
+    "--probabilities",
+    metavar="COLUMN",
+    help='Table: the column with the judge\'s probabilities for its labels, as in {"yes": 0.8, "no": 0.2}.',
 )
-@click.option("--field", help="The field; default: the task's first that a judge and somebody else labelled.")
-@click.option(
-    "--run",
-    "runs",
-    multiple=True,
-    metavar="RUN",
-    help="A judge run (id, its end, or last); default: all of the field.",
-)
-@click.option("--batch", help="Only the labels of this annotation batch.")
 @click.option(
     "--reference",
     metavar="NAME",
@@ -64,13 +78,6 @@ EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
     help="One person or gold only: the agreement that is enough.",
 )
 @least_others_option
-@click.option(
-    "--cluster",
-    type=click.Choice(["question", "none"]),
-    default="question",
-    show_default=True,
-    help="none: the alt-test takes units as independent, as its authors' code does.",
-)
 @click.option(
     "--require-trust",
     is_flag=True,
@@ -116,34 +123,17 @@ EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
     type=click.Choice(NAMES),
     help="Format; default: by the suffix of -o. Not for a suffix that says another.",
 )
-@db_option
-def report(
-    task: str | None,
-    field: str | None,
-    runs: tuple[str, ...],
-    batch: str | None,
-    reference: str | None,
-    epsilon: str,
-    margin: float,
-    threshold: float,
-    least_others: int,
-    cluster: str,
-    require_trust: bool,
-    allow_part: bool,
-    fail_under: tuple[str, ...],
-    curve: bool,
-    limit: int,
-    is_short: bool,
-    outputs: tuple[Path, ...],
-    form: str | None,
-    db: Path,
-) -> int:
+def report(**given: Any) -> int:
     """Report how far the judge of one field can be trusted, with every number behind it.
 
     \b
     annotate report -o report.html
     annotate report --task stance --epsilon crowd -o report.html -o report.json
     annotate report --task stance --format md | less
+    annotate report votes.csv --unit unit --annotator who --label label --cluster question --judge gpt
+
+    The field is the task's first that a judge and somebody else labelled, or --field. With a TABLE (CSV, TSV, JSON, JSONL,
+    Parquet; .gz too; the options of annotate agreement) there is no study: nothing is kept but the report.
 
     The verdict follows a printed rule (docs/verdict.md): the judge's agreement with people against theirs with each
     other (--margin), better than guessing, the alternative annotator test with three people or more (--epsilon), label by
@@ -154,34 +144,36 @@ def report(
     md     Markdown                 tex    LaTeX tables (booktabs), for \\input
     json   adjudge/report/1         csv    all tables as one long table, one row a cell
     """
-    from annotate.report import FORMATS, SHORT, Asked, build, short
+    from annotate.report import FORMATS, SHORT, Asked, build, build_table, short
     from judge.store import Store
 
-    if allow_part and not require_trust:
+    if given["allow_part"] and not given["require_trust"]:
         raise UsageError("--allow-part goes with --require-trust")
-    limits = _limits(fail_under)
+    limits = _limits(given["fail_under"])
+    study = given["table"] is None
+    # In a study the question is the cluster already; a table names its column.
+    cluster = None if study and given["cluster"] == "question" else given["cluster"]
+    given["cluster"] = cluster
+    check_source(given)
     asked = Asked(
-        task=task,
-        field=field,
-        runs=runs,
-        batch=batch,
-        reference=reference,
-        epsilon=_epsilon(epsilon),
-        epsilon_name=epsilon if epsilon in EPSILON else "",
-        margin=margin,
-        threshold=threshold,
-        least_others=least_others,
-        clustered=cluster != "none",
-        limit=limit,
-        curve=curve,
+        **{name: given[name] for name in SAME},
+        epsilon=_epsilon(given["epsilon"]),
+        epsilon_name=given["epsilon"] if given["epsilon"] in EPSILON else "",
+        clustered=cluster != NO_CLUSTER,
+        annotators=names(given["annotators"]),
+        order=names(given["order"]),
     )
-    forms = targets(outputs, form, db)
+    form, outputs, is_short = given["form"], given["outputs"], given["is_short"]
+    forms = targets(outputs, form, given["db"] if study else given["table"])
     renderers = SHORT if is_short else FORMATS
     for name in [*forms.values(), form or "md"]:
         if name not in renderers:
             raise UsageError(f"--short is md or tex, not {name}")
-    with Store.open(db, create=False) as store:
-        document = build(store, asked)
+    if study:
+        with Store.open(given["db"], create=False) as store:
+            document = build(store, asked)
+    else:
+        document = build_table(read_given(given), asked)
     written = short(document) if is_short else document
     write({path: renderers[name](written) for path, name in forms.items()})
     if not outputs:
@@ -192,7 +184,7 @@ def report(
         note(document.no_ruling)
     if outputs:
         note(f"written: {', '.join(visible(str(path)) for path in outputs)}")
-    _check(document, limits, require_trust, allow_part)
+    _check(document, limits, given["require_trust"], given["allow_part"])
     return Exit.DONE
 
 

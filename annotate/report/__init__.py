@@ -8,9 +8,9 @@
 changes, corrected, alternative, origin) make a `model.Document`, and `render` writes it.
 """
 
-from annotate.report.build import build
+from annotate.report.build import build, build_table
 from annotate.report.render import FORMATS, SHORT
 from annotate.report.subject import Asked
 from annotate.report.summary import short
 
-__all__ = ["FORMATS", "SHORT", "Asked", "build", "short"]
+__all__ = ["FORMATS", "SHORT", "Asked", "build", "build_table", "short"]

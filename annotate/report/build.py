@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from annotate.agreement import check
 from annotate.report import (
     alternative,
     cases,
@@ -20,13 +23,39 @@ from annotate.report.loading import load
 from annotate.report.model import Document, Section
 from annotate.report.reading import in_words, made_by, reading, settings
 from annotate.report.subject import Asked, Subject
+from judge.errors import BadInput
+from judge.labels.panel import Panel
+from judge.labels.reference import resolve
 from judge.store import Store
 from judge.store.study import now
 
 
 def build(store: Store, asked: Asked) -> Document:
     """The report of one field. Raises UsageError for names that are not in the study."""
-    subject = load(store, asked)
+    return _document(store, load(store, asked))
+
+
+def build_table(panel: Panel, asked: Asked) -> Document:
+    """The same of a table of labels that is no study's (`panel.source` names its file).
+
+    Raises UsageError for a reference that it has not, BadInput where there is nothing to compare.
+    """
+    check(panel)
+    if panel.are_scores:
+        raise BadInput(
+            f"'{panel.field}' has {len(panel.domain):,} different numbers, too many for a report: bin them into labels; "
+            "annotate agreement takes them as they are",
+            path=panel.source,
+        )
+    # What a study would say beside the labels (texts, profiles, batches, runs) is not there: an empty one, in memory.
+    with Store.open(":memory:") as store:
+        return _document(
+            store, Subject(asked, panel, resolve(panel, asked.reference), (), Path(panel.source))
+        )
+
+
+def _document(store: Store, subject: Subject) -> Document:
+    name = subject.table.name if subject.table else store.path.name
     ruled, tests, none = rulings.rule(subject)
     sections = [
         summary.summary(subject, ruled),
@@ -51,17 +80,17 @@ def build(store: Store, asked: Asked) -> Document:
     sections.append(origin.citations(subject, sections))
     return Document(
         title=_title(subject),
-        about=_about(store, subject),
+        about=_about(name, subject),
         rulings=ruled,
         no_ruling=none,
         sections=_in_order(sections),
         facts={
-            "study": store.path.name,
+            "study": name,
             "task": subject.panel.task.name if subject.panel.task else None,
             "field": subject.field,
             "level": subject.level,
             "labels": list(subject.panel.domain),
-            "judges": [{"name": j, "run": subject.run_ids[j]} for j in subject.judges],
+            "judges": [{"name": j, "run": subject.run_ids.get(j)} for j in subject.judges],
             "people": list(subject.people),
             "reference": subject.reference_kind,
             "settings": settings(subject),
@@ -79,9 +108,9 @@ def _title(subject: Subject) -> str:
     return f"How far can {which} be trusted on '{subject.field}'?"
 
 
-def _about(store: Store, subject: Subject) -> list[tuple[str, str]]:
+def _about(name: str, subject: Subject) -> list[tuple[str, str]]:
     task = subject.panel.task
-    rows = [("study", store.path.name)]
+    rows = [("table" if subject.table else "study", name)]
     if task is not None:
         rows.append(("task", f"{task.name}: {task.spec.title}"))
     rows.append(("field", subject.field + _beside(subject)))

@@ -66,7 +66,7 @@ def revisions(store: Store, subject: Subject) -> Section:
         _revised(subject, person, judge, later) for person, later in revised.items() for judge in judges
     ]
     if not rows:
-        return Section("revisions", title, absent="no label was revised: the study has first labels only")
+        return Section("revisions", title, absent="no label was revised: there are first labels only")
     columns = [Column("person"), Column("judge"), Column("changed", "brief")]
     columns += [Column("towards the judge", "brief"), Column("away from the judge", "brief"), Column("", "n")]
     others = [j for j in subject.judges if j not in judges]

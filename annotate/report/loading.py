@@ -23,7 +23,9 @@ def load(store: Store, asked: Asked) -> Subject:
     Raises UsageError for names that are not in the study, and where a choice is left open.
     """
     task, field, others = _choose(store, asked)
-    panel = read(store, Scope(field, task, asked.batch, tuple(asked.runs)))
+    people = None if asked.annotators is None else tuple(asked.annotators)
+    order = None if asked.order is None else tuple(asked.order)
+    panel = read(store, Scope(field, task, asked.batch, tuple(asked.runs), people, asked.level, order))
     short = _shorter(panel)
     wanted = asked.reference
     # A run goes by the name that annotate agreement shows, too.

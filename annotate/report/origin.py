@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
+from annotate.report.cells import counted
 from annotate.report.methods import cited
 from annotate.report.model import Block, Cell, Column, Facts, Paragraph, Section, Table
 from annotate.report.subject import Subject
+from judge.stats import MISSING
 from judge.store import Store
 from judge.store.export import run_counts, stored_task
 from judge.store.listing import list_imports
@@ -22,6 +26,9 @@ def runs(store: Store, subject: Subject) -> Section:
     title = "The judges"
     if not subject.judges:
         return Section("runs", title, absent="there is no judge run of this field")
+    if subject.table:
+        why = "the labels come from a table, which says nothing of the model, its prompt, or how its replies ended"
+        return Section("runs", title, absent=why)
     blocks: list[Block] = []
     rows: list[list[Cell]] = []
     for i, judge in enumerate(subject.judges, 1):
@@ -94,7 +101,7 @@ def _pairs(values: Mapping[str, Json]) -> str:
 def imports(store: Store, subject: Subject) -> Section:
     """The files that were read, with the maps that renamed fields and labels."""
     title = "The data, as imported"
-    blocks: list[Block] = []
+    blocks: list[Block] = [_table(subject, subject.table)] if subject.table else []
     for i, one in enumerate(list_imports(store), 1):
         rows = [("format", one["format"]), ("imported", one["imported_at"])]
         rows += [("file", f"{path} (sha256 {sha})") for path, sha in one["files"].items()]
@@ -109,6 +116,16 @@ def imports(store: Store, subject: Subject) -> Section:
     if not blocks:
         return Section("imports", title, absent="nothing was imported")
     return Section("imports", title, blocks)
+
+
+def _table(subject: Subject, path: Path) -> Facts:
+    panel = subject.panel
+    given = int((panel.ratings.codes != MISSING).sum())
+    rows = [("labels", f"{given:,} of {counted(panel.ratings.n_units, 'unit')}")]
+    # A pipe is read once.
+    if path.is_file():
+        rows.insert(0, ("file", f"{path} (sha256 {hashlib.sha256(path.read_bytes()).hexdigest()})"))
+    return Facts("table", f"Table {path.name}", rows)
 
 
 def citations(subject: Subject, sections: Iterable[Section]) -> Section:

@@ -35,6 +35,8 @@ class Found:
 
 def measures(store: Store, subject: Subject, judge: str) -> Found:
     """Every mean over units of every paper that rests on this judge's run; none for tasks that no paper asks for."""
+    if judge not in subject.run_ids:
+        return Found([], [])
     run = next(r for r in chosen.all_runs(store) if r.run_id == subject.run_ids[judge])
     found = Found([], [])
     weighted = bool(subject.panel.weights) and subject.reference_kind != GOLD

@@ -30,6 +30,10 @@ NAMES = {
     "gwet_ac2": "Gwet's AC2",
 }
 SHOWN = 12
+OF_A_TABLE = (
+    "The labels come from a table: how these units were drawn, what people were asked, and whether they could see a judge's "
+    "labels, is not recorded there."
+)
 
 
 def who(store: Store, subject: Subject) -> Section:
@@ -45,7 +49,12 @@ def who(store: Store, subject: Subject) -> Section:
     keys += sorted({k for p in profiles.values() for k in p} - set(KNOWN))
     labelled = {name: int((subject.labels_of(name) != MISSING).sum()) for name in names}
     rows: list[list[Cell]] = [
-        [name, str(subject.panel.kinds[name]), labelled[name], *(_told(profiles[name].get(k)) for k in keys)]
+        [
+            name,
+            str(subject.panel.kinds[name]),
+            labelled[name],
+            *(_told(profiles.get(name, {}).get(k)) for k in keys),
+        ]
         for name in names
     ]
     columns = [Column("annotator"), Column("kind"), Column("units labelled", "number"), *map(Column, keys)]
@@ -109,7 +118,11 @@ def _span(low: int, high: int) -> str:
 def sampling(store: Store, subject: Subject) -> Section:
     """Which units were labelled by whom, what is known of the batch, and the guidelines."""
     blocks: list[Block] = [_units(subject)]
-    blocks += batch_facts(store, subject.asked.batch, subject.field)
+    blocks += (
+        [Paragraph(OF_A_TABLE, "note")]
+        if subject.table
+        else batch_facts(store, subject.asked.batch, subject.field)
+    )
     task = subject.panel.task
     if task is not None:
         question = task.question(subject.field) if subject.field not in task.spec.derive else None

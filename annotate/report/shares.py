@@ -101,6 +101,8 @@ def reliability(subject: Subject) -> Section:
     title = "Do the judge's probabilities mean what they say?"
     stored = [j for j in subject.judges if j in subject.panel.distributions]
     if not stored:
+        if subject.table:
+            return Section("reliability", title, absent="no probabilities were read (--probabilities COLUMN)")
         why = "no judge's label probabilities are stored (the model must give token log-probabilities, and the task ask one question)"
         return Section("reliability", title, absent=why)
     if subject.reference is None:

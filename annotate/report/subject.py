@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from pathlib import Path
 
 from judge.labels.panel import Derived, Panel
 from judge.labels.reference import Reference
@@ -36,16 +37,20 @@ class Asked:
     clustered: bool = True
     limit: int = 50
     curve: bool = False
+    annotators: Sequence[str] | None = None
+    level: str | None = None
+    order: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The labels of one field, and what judges are held against (None: there is nothing)."""
+    """The labels of one field, and what judges are held against (None: there is nothing). `table`: they are no study's."""
 
     asked: Asked
     panel: Panel
     held: Reference | None
-    other_fields: Sequence[str]
+    other_fields: Sequence[str] = ()
+    table: Path | None = None
 
     @property
     def field(self) -> str:
@@ -128,7 +133,7 @@ class Subject:
 
     @cached_property
     def run_ids(self) -> Mapping[str, str]:
-        """Name of a judge in the table -> run id."""
+        """Name of a judge in the table -> run id; judges of a table have none."""
         return {shown: run for run, shown in self.panel.shown.items()}
 
     @property

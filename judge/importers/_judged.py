@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from judge.errors import BadInput, UsageError
 from judge.labels import relation
 from judge.labels.rows import Rows, table
+from judge.labels.values import probabilities
 from judge.parse import derive, read_value
 from judge.prompts.load import Task
 from judge.prompts.spec import Question
@@ -22,8 +22,6 @@ from judge.types import GOLD, Answered, Json, Judgement, LabelDistribution, Stat
 
 UNIT = ("unit", "unit_id", "id")
 """Columns with the unit's id, the first that is there."""
-ROUNDED = 0.01
-"""Probabilities are written rounded: their sum may be so far from 1, and they are divided by it."""
 SILENT = tuple(s for s in Status if s is not Status.OK)
 
 
@@ -175,32 +173,14 @@ class _Table:
         return self.given.label_maps.get(name, {}).get(told, cell)
 
     def _distribution(self, question: Question, cell: Json, column: str) -> LabelDistribution:
+        def label_of(name: str) -> str | None:
+            value, problem = read_value(question, self._mapped(question.field, name))
+            return None if problem else value
+
         try:
-            found = json.loads(cell) if isinstance(cell, str) else cell
-        except (ValueError, RecursionError) as e:
-            raise BadInput(f"not JSON: {e}", field=column) from e
-        if not isinstance(found, dict) or not question.labels:
-            raise BadInput(
-                'must be an object of labels and probabilities: {"yes": 0.8, "no": 0.2}', field=column
-            )
-        masses = dict.fromkeys((q.value for q in question.labels), 0.0)
-        unassigned = 0.0
-        for label, p in found.items():
-            if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p <= 1 + ROUNDED:
-                raise BadInput(f"{json.dumps(p)} of '{label}' is no probability", field=column)
-            if label == "unassigned" and label not in masses:
-                unassigned = float(p)
-                continue
-            value, problem = read_value(question, self._mapped(question.field, label))
-            if problem:
-                raise BadInput(
-                    f"a probability of '{label}', which is none of {', '.join(masses)}", field=column
-                )
-            masses[value] += float(p)
-        total = math.fsum([*masses.values(), unassigned])
-        if abs(total - 1) > ROUNDED:
-            raise BadInput(f"the probabilities sum to {total:.4g}, not to 1", field=column)
-        return LabelDistribution({label: p / total for label, p in masses.items()}, unassigned / total)
+            return probabilities(cell, [q.value for q in question.labels], label_of)
+        except BadInput as e:
+            raise BadInput(e.reason, field=column) from e
 
 
 class _Units:

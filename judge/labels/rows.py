@@ -78,14 +78,18 @@ def table(path: Path, hint: Sequence[str] = ()) -> Rows:
     return _delimited(text, str(path), "\t" if ending in (".tsv", ".tab") else _delimiter(text, hint))
 
 
-def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+def read_rows(
+    path: Path, columns: Sequence[str], objects: Sequence[str] = ()
+) -> Iterator[tuple[int, list[str]]]:
     """(line, the cells of `columns` in this order) as text, an empty string for a missing cell.
+
+    Cells of `objects` may be objects, which come as JSON text.
 
     Raises BadInput for a file that cannot be read, for columns that are not there, ragged rows, and a
     column that holds text in one row and numbers or true/false in another.
     """
     found = table(path, columns)
-    return _texts(found, columns, found.places(columns))
+    return _texts(found, columns, found.places(columns), objects)
 
 
 def columns_of(path: Path) -> list[str]:
@@ -213,13 +217,17 @@ def _parquet(data: bytes, path: str) -> Rows:
     return Rows(path, found.column_names, 0, enumerate(zip(*columns, strict=True), 1))
 
 
-def _texts(found: Rows, columns: Sequence[str], places: Sequence[int]) -> Iterator[tuple[int, list[str]]]:
+def _texts(
+    found: Rows, columns: Sequence[str], places: Sequence[int], objects: Sequence[str]
+) -> Iterator[tuple[int, list[str]]]:
     seen: dict[str, tuple[str, int]] = {}
     for line, cells in found.rows:
         yield (
             line,
             [
-                _text(cells[at], name, seen, found.path, line)
+                json.dumps(cells[at])
+                if name in objects and isinstance(cells[at], dict)
+                else _text(cells[at], name, seen, found.path, line)
                 for name, at in zip(columns, places, strict=True)
             ],
         )

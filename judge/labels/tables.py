@@ -15,9 +15,9 @@ import numpy as np
 from judge.errors import BadInput, UsageError
 from judge.labels.panel import Panel
 from judge.labels.rows import read_rows
-from judge.labels.values import NUMERIC, alike, number
+from judge.labels.values import NUMERIC, alike, number, probabilities
 from judge.stats import MISSING, Ratings
-from judge.stats.ratings import BoolArray, IntArray
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.types import AnnotatorKind
 
 REFERENCES = {"gold": AnnotatorKind.GOLD, "adjudicated": AnnotatorKind.ADJUDICATED}
@@ -28,6 +28,9 @@ REFERENCES = {"gold": AnnotatorKind.GOLD, "adjudicated": AnnotatorKind.ADJUDICAT
 class Layout:
     """Which column is what. Long tables name `annotator` and `label`, wide ones list `annotators`.
 
+    `probabilities` are those of a judge for its labels, an object as in {"yes": 0.8, "no": 0.2}: on the judge's rows of a long
+    table, or of the one judge of a wide one.
+
     Raises UsageError when the columns do not fit together.
     """
 
@@ -36,6 +39,7 @@ class Layout:
     label: str | None = None
     annotators: tuple[str, ...] = ()
     cluster: str | None = None
+    probabilities: str | None = None
 
     def __post_init__(self) -> None:
         long = self.annotator is not None or self.label is not None
@@ -49,7 +53,10 @@ class Layout:
     @property
     def columns(self) -> list[str]:
         """Every column that is read: the unit, the cluster if any, then the rest."""
-        named = [self.unit, self.cluster, self.annotator, self.label, *self.annotators]
+        named = [
+            *(self.unit, self.cluster, self.probabilities),
+            *(self.annotator, self.label, *self.annotators),
+        ]
         return [name for name in named if name is not None]
 
 
@@ -75,7 +82,11 @@ def read_table(
         raise UsageError(f"--order {','.join(order)}: labels are not empty and not named twice")
     if order is not None and level in NUMERIC:
         raise UsageError(f"--order is for labels; on level {level} numbers have their own")
-    cells = _read(path, layout)
+    if layout.probabilities is not None and level in NUMERIC:
+        raise UsageError(f"--probabilities are for labels; level {level} has numbers")
+    if layout.probabilities is not None and layout.annotators and len(judges) != 1:
+        raise UsageError("--probabilities of a wide table are those of one --judge")
+    cells = _read(path, layout, judges)
     code_of, domain = _domain(cells, level, order)
     codes, asked = _matrix(cells, code_of)
     names, units = cells.annotators.names, cells.units.names
@@ -97,6 +108,7 @@ def read_table(
         kinds=kinds,
         notes=tuple(notes),
         source=str(path),
+        distributions=_distributions(cells, layout, domain),
     )
 
 
@@ -134,16 +146,19 @@ class _Cells:
     labels: _Names = field(default_factory=_Names)
     cluster_of: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Unit -> its cluster, and the first line that says so."""
+    masses: list[tuple[str, str, str, int]] = field(default_factory=list)
+    """(annotator, unit, what stands under the probabilities, line)."""
 
     def line_of_label(self, number: int) -> int:
         return self.line[self.label.index(number)]
 
 
-def _read(path: Path, layout: Layout) -> _Cells:
+def _read(path: Path, layout: Layout, judges: Sequence[str]) -> _Cells:
     cells = _Cells(str(path))
     wide = [cells.annotators.number(name) for name in layout.annotators]
-    skip = 1 if layout.cluster is None else 2
-    for line, row in read_rows(path, layout.columns):
+    clustered, sure = layout.cluster is not None, layout.probabilities is not None
+    skip = 1 + clustered + sure
+    for line, row in read_rows(path, layout.columns, [layout.probabilities] if layout.probabilities else []):
         name = row[0]
         if not name:
             raise BadInput("is empty", path=str(path), line=line, field=layout.unit)
@@ -159,6 +174,12 @@ def _read(path: Path, layout: Layout) -> _Cells:
             given = [(cells.annotators.number(row[skip]), row[skip + 1])]
         else:
             raise BadInput("is empty", path=str(path), line=line, field=layout.annotator or "")
+        if sure and row[skip - 1].strip():
+            who = judges[0] if wide else row[skip]
+            if who not in judges:
+                reason = f"probabilities of '{who}', who is no judge (--judge {who})"
+                raise BadInput(reason, path=str(path), line=line, field=layout.probabilities or "")
+            cells.masses.append((who, name, row[skip - 1], line))
         for annotator, label in given:
             cells.line.append(line)
             cells.unit.append(unit)
@@ -170,6 +191,19 @@ def _read(path: Path, layout: Layout) -> _Cells:
     if not wide:
         cells.annotator = cells.annotators.sort()[cells.annotator].tolist()
     return cells
+
+
+def _distributions(cells: _Cells, layout: Layout, domain: Sequence[str]) -> dict[str, FloatArray]:
+    """Judge -> units x labels, rows of nan where the table has no probabilities."""
+    found: dict[str, FloatArray] = {}
+    for judge, unit, text, line in cells.masses:
+        try:
+            told = probabilities(text, domain)
+        except BadInput as e:
+            raise BadInput(e.reason, path=cells.path, line=line, field=layout.probabilities or "") from e
+        table = found.setdefault(judge, np.full((len(cells.units.names), len(domain)), np.nan))
+        table[cells.units.place[unit]] = [told.probabilities[label] for label in domain]
+    return found
 
 
 def _domain(cells: _Cells, level: str, order: Sequence[str] | None) -> tuple[IntArray, tuple[str, ...]]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from judge.errors import BadInput
+from judge.types import Json, LabelDistribution
 
 NUMERIC = ("interval", "ratio")
 MOST_ALIKE = 5
+ROUNDED = 0.01
+"""Probabilities are written rounded: their sum may be so far from 1, and they are divided by it."""
 
 
 def number(value: str) -> str:
@@ -55,3 +59,33 @@ def alike(names: Iterable[str], kind: str = "labels", *, case: bool = True) -> l
     if len(many) > MOST_ALIKE:
         notes.append(f"{len(many) - MOST_ALIKE:,} more groups of {kind} differ in {how} only")
     return notes
+
+
+def probabilities(
+    cell: Json, labels: Sequence[str], label_of: Callable[[str], str | None] = lambda name: name
+) -> LabelDistribution:
+    """Labels with their probabilities, an object or JSON text of one; `label_of` gives the label a name stands for.
+
+    What stands under `unassigned` belongs to no label. Raises BadInput for what is no distribution over the labels.
+    """
+    try:
+        found = json.loads(cell) if isinstance(cell, str) else cell
+    except (ValueError, RecursionError) as e:
+        raise BadInput(f"not JSON: {e}") from e
+    if not isinstance(found, dict) or not labels:
+        raise BadInput('must be an object of labels and probabilities: {"yes": 0.8, "no": 0.2}')
+    masses, unassigned = dict.fromkeys(labels, 0.0), 0.0
+    for name, p in found.items():
+        if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p <= 1 + ROUNDED:
+            raise BadInput(f"{json.dumps(p)} of '{name}' is no probability")
+        if name == "unassigned" and name not in masses:
+            unassigned = float(p)
+            continue
+        label = label_of(name)
+        if label not in masses:
+            raise BadInput(f"a probability of '{name}', which is none of {', '.join(masses)}")
+        masses[label] += float(p)
+    total = math.fsum([*masses.values(), unassigned])
+    if abs(total - 1) > ROUNDED:
+        raise BadInput(f"the probabilities sum to {total:.4g}, not to 1")
+    return LabelDistribution({label: p / total for label, p in masses.items()}, unassigned / total)

@@ -124,12 +124,15 @@ def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None,
         return Condition("alt_test", "not asked", None, None, None, limits.epsilon, None, n, g, why)
     sure = [row for row in test.compared if row.n_clusters >= ENOUGH]
     lost, won = sum(row.lost for row in sure), sum(row.won for row in sure)
-    why = (
-        f"the alt-test at epsilon {limits.epsilon:g}: the judge wins against {won} of {len(sure)} people and "
-        f"loses to {lost} by more than epsilon"
-    )
-    if len(sure) < len(test.compared):
-        why += f" ({len(test.compared) - len(sure)} more share fewer than the {ENOUGH} questions that count here)"
+    why = f"the alt-test at epsilon {limits.epsilon:g}"
+    left = len(test.compared) - len(sure)
+    if not sure:
+        why += f" tests none of the {left} people: each shares fewer than {ENOUGH} questions with the judge and others"
+    else:
+        why += (
+            f": the judge wins against {won} of {len(sure)} people and loses to {lost} by more than epsilon"
+        )
+        why += f" ({left} more share fewer than the {ENOUGH} questions that count here)" if left else ""
     return Condition("alt_test", state, test.winning_rate, None, None, 0.5, None, n, g, why)
 
 

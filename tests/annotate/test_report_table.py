@@ -1,0 +1,186 @@
+"""annotate report TABLE: the whole report of labels that are in no study."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.labels.study import Scope, read
+from judge.store import Store
+from tests.annotate.agreement_helpers import LONG, VOTES, annotate, checked, write_csv
+from tests.annotate.report_helpers import U, study
+
+CLUSTER = ("--cluster", "question", "--judge", "gpt")
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, and another for temporary files: whatever is left behind is seen."""
+    here, temporary = tmp_path / "here", tmp_path / "temporary"
+    here.mkdir()
+    temporary.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.delenv("JUDGE_DB", raising=False)
+    return tmp_path
+
+
+def as_json(*args: str | Path, code: int = 0) -> Any:
+    return checked(annotate("report", *args, "--format", "json", code=code).stdout)
+
+
+def test_every_format_is_written_and_nothing_else_is_left(elsewhere: Path) -> None:
+    outputs = [arg for suffix in ("html", "md", "json", "csv", "tex") for arg in ("-o", f"r.{suffix}")]
+    annotate("report", VOTES, *LONG, *CLUSTER, "--curve", *outputs)
+    assert sorted(p.name for p in (elsewhere / "here").iterdir()) == [
+        "r.csv",
+        "r.html",
+        "r.json",
+        "r.md",
+        "r.tex",
+    ]
+    assert not list((elsewhere / "temporary").iterdir())
+    document = checked(Path("r.json").read_text())
+    assert document["study"] == "votes.csv" and document["judges"] == [{"name": "gpt", "run": None}]
+    sections = {s["key"]: s for s in document["sections"]}
+    assert "says nothing of the model" in sections["runs"]["absent"]
+    (facts,) = sections["imports"]["blocks"]
+    # 34 and two times 40 of the people, 38 of the judge: its empty cells are missing labels.
+    assert facts["rows"][1] == ["labels", "152 of 40 units"]
+    assert "the labels come from a table" in Path("r.md").read_text()
+
+
+def test_a_table_has_the_numbers_of_the_study_that_holds_the_same_labels(tmp_path: Path) -> None:
+    made = [
+        U(
+            gold="support" if i % 2 else "refute",
+            people={
+                who: "support" if (i % 2) ^ (i % 20 == place) else "refute"
+                for who, place in (("ann", 3), ("bob", 8), ("cyd", 12))
+            },
+            judges={"m/judge": ("support" if (i % 2) ^ (i % 20 == 5) else "refute", 0.6 + (i % 5) / 20)},
+            question=f"q{i // 2}",
+        )
+        for i in range(120)
+    ]
+    db = study(tmp_path / "study.db", made)
+    with Store.open(db, create=False) as store:
+        panel = read(store, Scope("stance"))
+    table = panel.ratings
+    sure = next(iter(panel.distributions.values()))
+    lines = [
+        {
+            "unit": f"{u:04}",  # in the order of the study: resamples are drawn in it
+            "question": f"q{table.clusters[u]:04}",
+            "who": "m/judge" if "·" in who else who,
+            "label": table.domain[table.codes[u, a]],
+            "p": dict(zip(table.domain, map(float, sure[u]), strict=True)) if "·" in who else None,
+        }
+        for u in range(table.n_units)
+        for a, who in enumerate(table.annotators)
+    ]
+    path = tmp_path / "labels.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    order = ",".join(table.domain)
+    columns = ("--unit", "unit", "--annotator", "who", "--label", "label", "--cluster", "question")
+    mine = as_json(path, *columns, "--judge", "m/judge", "--order", order, "--probabilities", "p")
+    theirs = as_json("-d", db)
+    same = ("decision", "because", "shown", "not_shown", "more_units")
+    (one,), (other,) = mine["verdicts"], theirs["verdicts"]
+    assert {k: one[k] for k in same} == {k: other[k] for k in same}
+
+    def numbers(document: Any) -> list[Any]:
+        keys = ("measure", "value", "low", "high", "n_units", "n_clusters", "coverage")
+        rows = [
+            [round(v, 8) if isinstance(v := m[k], float) else v for k in keys] for m in document["measures"]
+        ]
+        return sorted(rows, key=str)
+
+    assert len(numbers(mine)) > 60
+    assert numbers(mine) == numbers(theirs)
+    assert any(s["key"] == "reliability" and s["blocks"] for s in mine["sections"])
+
+
+def test_a_wide_table_takes_the_probabilities_of_its_one_judge(tmp_path: Path) -> None:
+    head = ["id", "ann", "bob", "model", "sure"]
+    rows = []
+    for i in range(60):
+        ann, bob, model = (["yes", "no"][(i + (i % 10 == k)) % 2] for k in range(3))
+        other = "no" if model == "yes" else "yes"
+        rows.append([f"u{i}", ann, bob, model, json.dumps({model: 0.6, other: 0.4})])
+    path = write_csv(tmp_path / "wide.csv", [head, *rows])
+    wide = ("--unit", "id", "--annotators", "ann,bob,model", "--probabilities", "sure")
+    document = as_json(path, *wide, "--judge", "model", "--reference", "ann")
+    # Always .6 sure and right on 48 of 60 (it errs where i % 10 is 2, ann where it is 0): |.8 - .6| = .2.
+    (ece,) = (m for m in document["measures"] if m["measure"] == "ece")
+    assert ece["value"] == pytest.approx(0.2) and ece["n_units"] == 60
+    for judges, told in (((), "one --judge"), (("--judge", "ann", "--judge", "model"), "one --judge")):
+        assert told in annotate("report", path, *wide, *judges, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        ('{"yes": 0.9}', "the probabilities sum to 0.9, not to 1"),
+        ('{"yes": 0.5, "maybe": 0.5}', "a probability of 'maybe', which is none of no, yes"),
+        ('{"yes": 1.5, "no": 0}', "1.5 of 'yes' is no probability"),
+        ("0.9", "must be an object of labels and probabilities"),
+        ("{", "not JSON"),
+    ],
+)
+def test_probabilities_that_are_none_are_named_with_their_line(tmp_path: Path, cells: str, told: str) -> None:
+    rows = [["u", "a", "j", "p"], ["1", "yes", "yes", ""], ["2", "no", "yes", cells]]
+    path = write_csv(tmp_path / "bad.csv", rows)
+    args = ("--unit", "u", "--annotators", "a,j", "--judge", "j", "--probabilities", "p")
+    failed = annotate("report", path, *args, code=1).stderr
+    assert f"{path}:3" in failed and told in failed and failed.count("\n") == 1
+
+
+def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
+    long = (VOTES, *LONG)
+    for args, told in (
+        ((VOTES, "--judge", "gpt"), "--unit names the column"),
+        ((*long, "--judge", "nobody"), "--judge nobody: there is no such annotator"),
+        ((*long, "--task", "stance"), "--task is for a study"),
+        ((*long, "--batch", "b"), "--batch is for a study"),
+        (("--unit", "unit"), "--unit is for a table"),
+        (("--probabilities", "p"), "--probabilities is for a table"),
+        (("--cluster", "question_id"), "--cluster is for a table"),
+        ((tmp_path / "none.csv", *LONG), "does not exist"),
+        ((*long, *CLUSTER, "--reference", "zoe"), "no such labels"),
+        ((*long, *CLUSTER, "-o", VOTES), "the labels are read from it"),
+    ):
+        failed = annotate("report", *args, code=2).stderr
+        assert told in failed and failed.count("\n") == 1, failed
+    ratings = [["u", "a", "j"], *([str(i), str(i / 7), str(i / 5)] for i in range(300))]
+    scores = write_csv(tmp_path / "scores.csv", ratings)
+    args = ("--unit", "u", "--annotators", "a,j", "--judge", "j", "--level", "interval")
+    assert "too many for a report" in annotate("report", scores, *args, code=1).stderr
+    assert not list(tmp_path.glob("*.db*"))
+
+
+def test_units_as_the_authors_take_them_and_trust_as_an_exit_code() -> None:
+    args = (VOTES, *LONG, "--judge", "gpt", "--cluster", "none")
+    assert as_json(*args)["settings"]["alt_test_by"] == "units"
+    # Forty single units are enough where the twenty questions that they come from are not.
+    annotate("report", *args, "--require-trust")
+    failed = annotate("report", VOTES, *LONG, *CLUSTER, "--require-trust", code=5).stderr
+    assert "below what was asked for: gpt: undecided" in failed
+
+
+def test_a_study_takes_the_annotators_that_are_named(tmp_path: Path) -> None:
+    made = [
+        U(
+            people=dict.fromkeys(("ann", "bob", "cyd"), "support" if i % 2 else "refute"),
+            judges={"m/judge": "support"},
+        )
+        for i in range(20)
+    ]
+    db = study(tmp_path / "study.db", made)
+    with Store.open(db, create=False) as store:
+        run = read(store, Scope("stance")).judges[0]
+    document = as_json("-d", db, "--annotators", f"ann,bob,{run}")
+    assert document["people"] == ["ann", "bob"] and len(document["judges"]) == 1
