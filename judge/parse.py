@@ -153,7 +153,7 @@ def _bare(task: Task, text: str) -> dict[str, str] | None:
     return None if problem else {question.field: value}
 
 
-def parse_code(
+def parse_choice(
     task: Task,
     reply: Reply,
     labels: Sequence[str],
@@ -161,7 +161,7 @@ def parse_code(
     distribution: LabelDistribution | None = None,
     no_distribution: str | None = None,
 ) -> Parsed:
-    """Read a one-character answer.
+    """Read a one-character answer, or one that is the label itself where there are no codes.
 
     With a distribution the verdict is its argmax, whatever was sampled; without one, the reason
     `no_distribution` is kept beside the label.
@@ -177,7 +177,8 @@ def parse_code(
     bare = _bare(task, reply.text)
     if bare is not None:
         return Parsed(Status.OK, (Answered(field, bare[field]),), no_distribution)
-    return Parsed(Status.UNPARSED, reason=f"not one of the letters {', '.join(codes)}: {reply.text!r:.80}")
+    wanted = f"letters {', '.join(codes)}" if codes else f"labels {', '.join(labels)}"
+    return Parsed(Status.UNPARSED, reason=f"not one of the {wanted}: {reply.text!r:.80}")
 
 
 def derive(task: Task, labels: Sequence[Answered], gold: Mapping[str, str]) -> tuple[Answered, ...]:

@@ -159,7 +159,7 @@ class Request:
     """One call, complete: nothing outside it changes what is asked.
 
     `prefix` counts the leading messages that are the same for every unit of the run (providers
-    cache them). `schema` asks for JSON, `codes` for one character out of the string.
+    cache them). `schema` asks for JSON, `codes` for one character out of the string, `words` for one of them.
     """
 
     model: str
@@ -171,6 +171,12 @@ class Request:
     temperature: float | None = 0.0
     seed: int | None = None
     repeat: int = 0
+    words: tuple[str, ...] | None = None
+
+    @property
+    def choices(self) -> Sequence[str]:
+        """The codes or words of which one is the answer, with probabilities; empty where the answer is free."""
+        return self.codes or self.words or ()
 
 
 @dataclass(frozen=True, slots=True)

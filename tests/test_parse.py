@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.parse import derive, not_derived, parse_code, parse_json
+from judge.parse import derive, not_derived, parse_choice, parse_json
 from judge.prompts import load_task
 from judge.types import Answered, LabelDistribution, Reply, Status
 from tests.prompts.helpers import STANCE, changed, task
@@ -231,7 +231,7 @@ LABELS, CODES = ["support", "refute", "neutral"], "ABC"
 
 def code(text: str, stop: str = "stop", masses: dict[str, float] | None = None) -> tuple[Status, str | None]:
     spread = None if masses is None else LabelDistribution(masses, 0.0)
-    parsed = parse_code(STANCE_TASK, Reply(text, stop=stop), LABELS, CODES, spread)
+    parsed = parse_choice(STANCE_TASK, Reply(text, stop=stop), LABELS, CODES, spread)
     return parsed.status, parsed.labels[0].value if parsed.labels else None
 
 
@@ -250,7 +250,7 @@ def test_what_is_no_letter_is_not_parsed(text: str) -> None:
 
 
 def test_the_letters_follow_the_order_shown() -> None:
-    parsed = parse_code(STANCE_TASK, Reply("A"), LABELS[::-1], CODES)
+    parsed = parse_choice(STANCE_TASK, Reply("A"), LABELS[::-1], CODES)
     assert parsed.labels[0].value == "neutral"
 
 
@@ -265,7 +265,7 @@ def test_a_tie_goes_to_the_first_label_of_the_task() -> None:
 
 
 def test_the_reason_for_a_missing_distribution_stays_beside_the_label() -> None:
-    parsed = parse_code(STANCE_TASK, Reply("A"), LABELS, CODES, None, "6 % on no label")
+    parsed = parse_choice(STANCE_TASK, Reply("A"), LABELS, CODES, None, "6 % on no label")
     assert (parsed.status, parsed.reason) == (Status.OK, "6 % on no label")
 
 

@@ -98,10 +98,11 @@ STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
 @click.option("--seed", type=int, help="Sampling seed, for providers that take one.")
 @click.option(
     "--answers",
-    type=click.Choice(["auto", "codes", "json"]),
+    type=click.Choice(["auto", "codes", "words", "json"]),
     default="auto",
     show_default=True,
-    help="One letter with label probabilities where the model gives them, or JSON.",
+    help="One letter or the label itself, with label probabilities; or JSON. auto: letters where the model gives "
+    "probabilities.",
 )
 @click.option(
     "--rationale",
@@ -110,6 +111,18 @@ STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
 )
 @click.option(
     "--label-order", default="declared", show_default=True, help="declared, reversed or shuffled:SEED."
+)
+@click.option(
+    "--orders",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    metavar="K",
+    help="Show the labels in K orders, a call each, and average their probabilities.",
+)
+@click.option(
+    "--guidelines/--no-guidelines",
+    help="Show the model the guidelines that people are given (default: not).",
 )
 @click.option(
     "--as", "asked_as", metavar="NAME", help="Call this judge NAME: another one than the model's others."
@@ -168,6 +181,8 @@ def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
     from judge.store.selection import Selection
 
     task = load_task(task_name, options["prompts"]).thinking(options.get("rationale"))
+    if options.get("guidelines"):
+        task = task.with_guidelines()
     name = options.get("asked_as")
     if name is not None and (not name.strip() or not name.isprintable()):
         raise UsageError("--as needs a name of printable characters")
@@ -183,6 +198,7 @@ def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
             max_output_tokens=options["max_output_tokens"],
             answers=options["answers"],
             label_order=options["label_order"],
+            orders=options.get("orders", 1),
         ),
         repeats=options["repeats"],
         concurrency=options["concurrency"],
@@ -233,7 +249,7 @@ def dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:
     for unit in selection.pending(store, plan.task, run_id=""):
         request, _ = asker.request(unit, 0)
         first = first or request
-        tokens += estimate_tokens(request)
+        tokens += estimate_tokens(request) * plan.sampling.orders * plan.repeats
     if as_json:
         messages = [{"role": m.role, "content": m.content} for m in first.messages] if first else []
         document = {
@@ -242,11 +258,9 @@ def dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:
             "units": units * plan.repeats,
             "left_out": left_out,
         }
-        emit_json("dry_run", {**document, "tokens": tokens * plan.repeats, "first_prompt": messages})
+        emit_json("dry_run", {**document, "tokens": tokens, "first_prompt": messages})
         return Exit.DONE
-    print(
-        f"{plan.task.name} with {plan.model}: {units * plan.repeats} units, about {tokens * plan.repeats:,} tokens"
-    )
+    print(f"{plan.task.name} with {plan.model}: {units * plan.repeats} units, about {tokens:,} tokens")
     if left_out:
         print(
             f"left out: {left_out} units that lack an input ({', '.join(plan.task.required_inputs)}) or are examples"

@@ -106,10 +106,10 @@ def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
 @click.option("--unit", "unit_id", help="This unit of the study; default: the first that has the inputs.")
 @click.option(
     "--answers",
-    type=click.Choice(["json", "codes"]),
+    type=click.Choice(["json", "codes", "words"]),
     default="json",
     show_default=True,
-    help="As JSON, or as one letter.",
+    help="As JSON, as one letter, or as the label itself.",
 )
 @click.option(
     "--label-order", default="declared", show_default=True, help="declared, reversed or shuffled:SEED."
@@ -132,8 +132,8 @@ def render(
     judge tasks render stance
     judge tasks render stance --unit pairs:1/a --answers codes
     """
-    from judge.prompts import Mode, Renderer, load_task
-    from judge.runner.requests import label_orders
+    from judge.prompts import Renderer, load_task
+    from judge.runner.requests import choose_mode, label_orders
     from judge.store import Store, selection
 
     task = load_task(task_name, prompts)
@@ -143,9 +143,8 @@ def render(
         unit = next(selection.pending(store, task, run_id=""), None)
     if unit is None:
         raise UsageError(f"{db}: no unit for {task.name}" + (f" called '{unit_id}'" if unit_id else ""))
-    if answers == "codes" and not (task.one_choice or task.reasons_first):
-        raise UsageError(f"{task.name} asks several questions or a rationale: it has no codes")
-    prompt = Renderer(task, Mode(answers), label_orders(task, label_order)).render(unit.inputs)
+    mode = choose_mode(task, False, answers)
+    prompt = Renderer(task, mode, label_orders(task, label_order)).render(unit.inputs)
     if as_json:
         messages = [{"role": m.role, "content": m.content} for m in prompt.messages]
         document = {"task": task.name, "unit": unit.unit_id, "prefix": prompt.prefix, "messages": messages}

@@ -36,13 +36,15 @@ class Task:
     path: str
     declared: TaskSpec | None = None
     """The file's own front matter, where a run asks for another rationale or other examples."""
+    tells_guidelines: bool = False
+    """Whether the model is told the guidelines that people are given."""
 
     @property
     def asked(self) -> dict[str, Json]:
         """What a run asks for otherwise than the file: part of the run's identity."""
+        found: dict[str, Json] = {"guidelines": "shown"} if self.tells_guidelines else {}
         if self.declared is None:
-            return {}
-        found: dict[str, Json] = {}
+            return found
         if self.spec.rationale != self.declared.rationale:
             found["rationale"] = self.spec.rationale
         if self.spec.examples != self.declared.examples:
@@ -65,6 +67,12 @@ class Task:
     def showing(self, examples: Sequence[Example]) -> Task:
         """The task with these few-shot examples in place of its own."""
         return self._changed(examples=list(examples))
+
+    def with_guidelines(self) -> Task:
+        """The task whose model is told the guidelines for people, too. Raises UsageError where there are none."""
+        if not self.spec.guidelines.strip():
+            raise UsageError(f"{self.name} has no guidelines to show")
+        return replace(self, tells_guidelines=True)
 
     def _changed(self, **keys: Any) -> Task:
         return replace(self, spec=self.spec.model_copy(update=keys), declared=self.declared or self.spec)

@@ -30,12 +30,15 @@ CODES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 THEN_ANSWER = "Now the answer: exactly one of the letters and nothing else.\nAnswer:"
 """The turn after the reasoning, when the reasoning and the letter are two calls."""
+THEN_WORD = "Now the answer: exactly one of the labels and nothing else.\nAnswer:"
+"""The same where the label itself is asked for."""
 
 
 class Mode(StrEnum):
-    """How an answer is asked for: one character with its probabilities, or a JSON object."""
+    """How an answer is asked for: one character or the label itself, with probabilities, or a JSON object."""
 
     CODES = "codes"
+    WORDS = "words"
     JSON = "json"
 
 
@@ -47,6 +50,7 @@ class Prompt:
     prefix: int
     schema: Mapping[str, Json] | None
     codes: str | None
+    words: tuple[str, ...] | None = None
 
 
 class _Fenced:
@@ -85,9 +89,10 @@ class Renderer:
 
     def __init__(self, task: Task, mode: Mode, orders: Mapping[str, Sequence[str]] | None = None) -> None:
         self.task, self.mode = task, mode
-        self.reasons_first = mode is Mode.CODES and task.reasons_first
+        self.reasons_first = mode is not Mode.JSON and task.reasons_first
+        self.then_answer = THEN_WORD if mode is Mode.WORDS else THEN_ANSWER
         self._cue = (
-            "Reasoning:" if self.reasons_first else "Answer:" if mode is Mode.CODES else "Answer (JSON):"
+            "Reasoning:" if self.reasons_first else "Answer (JSON):" if mode is Mode.JSON else "Answer:"
         )
         shown = orders or {}
         self.orders = {q.field: list(shown.get(q.field) or task.domain(q.field)) for q in task.spec.questions}
@@ -105,21 +110,23 @@ class Renderer:
             system = env.from_string(task.constant).render(self._constants())
         except TemplateError as e:
             raise TaskError(f"{task.path or task.name}: template: {e}") from e
-        system = f"{system.strip()}\n\n{DATA_NOTICE}\n\n{self._answer_format()}"
+        told = f"\n\nGuidelines:\n{task.spec.guidelines.strip()}" if task.tells_guidelines else ""
+        system = f"{system.strip()}{told}\n\n{DATA_NOTICE}\n\n{self._answer_format()}"
         self.prefix = (Message("system", system), *self._examples())
         first = task.spec.questions[0].field
         self.codes = CODES[: len(self.orders[first])] if mode is Mode.CODES else None
-        self.schema = None if mode is Mode.CODES else answer_schema(task, dict(self.orders))
+        self.words = tuple(self.orders[first]) if mode is Mode.WORDS else None
+        self.schema = answer_schema(task, dict(self.orders)) if mode is Mode.JSON else None
 
     @property
     def labels(self) -> list[str]:
-        """The labels behind the codes, in code order (mode codes only)."""
+        """The labels in the order shown, which is that of the codes."""
         return self.orders[self.task.spec.questions[0].field]
 
     def render(self, inputs: Mapping[str, Json]) -> Prompt:
         """The prompt of one unit. Raises TaskError when the template cannot show these inputs."""
         messages = (*self.prefix, Message("user", self._user(inputs)))
-        return Prompt(messages, len(self.prefix), self.schema, self.codes)
+        return Prompt(messages, len(self.prefix), self.schema, self.codes, self.words)
 
     def _user(self, inputs: Mapping[str, Json]) -> str:
         shown = {name: _shown(name, inputs.get(name)) for name in self.task.input_names}
@@ -137,14 +144,15 @@ class Renderer:
         for example in self.task.spec.examples:
             turns.append(Message("user", self._user(example.inputs)))
             if self.reasons_first:
-                turns += [Message("assistant", example.rationale), Message("user", THEN_ANSWER)]
+                turns += [Message("assistant", example.rationale), Message("user", self.then_answer)]
             turns.append(Message("assistant", self.answer(example.answers, example.rationale)))
         return turns
 
     def answer(self, values: Mapping[str, str], rationale: str = "") -> str:
         """What a model would reply for these labels in this mode."""
-        if self.mode is Mode.CODES:
-            return CODES[self.labels.index(values[self.task.spec.questions[0].field])]
+        if self.mode is not Mode.JSON:
+            label = values[self.task.spec.questions[0].field]
+            return label if self.mode is Mode.WORDS else CODES[self.labels.index(label)]
         out: dict[str, Json] = {
             q.field: json.loads(values[q.field]) if q.level == "interval" or q.many else values[q.field]
             for q in self.task.spec.questions
@@ -161,13 +169,18 @@ class Renderer:
             meanings = {label.value: label.meaning for label in question.labels}
             lines.append(question.ask or f"What is the {question.field}?")
             for code, value in zip(CODES, self.orders[question.field], strict=False):
-                shown = json.dumps(value, ensure_ascii=False)
+                shown = value if self.mode is Mode.WORDS else json.dumps(value, ensure_ascii=False)
                 head = f"{code} = {value}" if self.mode is Mode.CODES else f"- {shown}"
                 lines.append(f"{head}: {meanings[value]}" if meanings[value] else head)
         if self.reasons_first:
+            what = "label" if self.mode is Mode.WORDS else "letter"
             lines.append(
-                "First write one or two sentences of reasoning, without the letter. When you are then asked for the "
-                "answer, give exactly one of these letters and nothing else."
+                f"First write one or two sentences of reasoning, without the {what}. When you are then asked for the "
+                f"answer, give exactly one of these {what}s and nothing else."
+            )
+        elif self.mode is Mode.WORDS:
+            lines.append(
+                f"Answer with exactly one of these labels and nothing else: {', '.join(self.labels)}."
             )
         elif self.mode is Mode.CODES:
             lines.append("Answer with exactly one of these letters and nothing else.")

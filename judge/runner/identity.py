@@ -42,6 +42,12 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
     Raises UsageError when the run was asked at another address whose model has another name.
     """
     facts = provider.describe()
+    wants = plan.sampling
+    if not provider.label_codes and (wants.answers == "words" or wants.orders > 1):
+        asked = "--answers words" if wants.answers == "words" else f"--orders {wants.orders}"
+        raise UsageError(
+            f"{asked} needs label probabilities, which {plan.model} does not give: --answers json"
+        )
     probed = choose_mode(plan.task, provider.label_codes, plan.sampling.answers)
     found = _of_plan(store.conn, plan, provider, probed, facts.get("base_url"))
     notes = []
@@ -72,8 +78,12 @@ def _identities(plan: Plan, provider: Provider) -> list[str]:
     """One for every answer mode that the plan allows."""
     chosen = plan.sampling.answers
     modes = (
-        list(Mode) if chosen == "auto" and takes_codes(plan.task) else [choose_mode(plan.task, False, chosen)]
+        [Mode.CODES, Mode.JSON]
+        if chosen == "auto" and takes_codes(plan.task)
+        else [choose_mode(plan.task, False, chosen)]
     )
+    if plan.sampling.orders > 1:
+        modes = [mode for mode in modes if mode is not Mode.JSON]
     of_mode = [Asker(plan.task, plan.model, provider, plan.sampling, mode).options for mode in modes]
     return [runs.identity({**options, **plan.extra}) for options in of_mode]
 

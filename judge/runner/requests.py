@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import permutations
 from json.encoder import encode_basestring as json_string
 
 from judge.errors import UsageError
-from judge.parse import Parsed, parse_code, parse_json
+from judge.parse import Parsed, parse_choice, parse_json
 from judge.prompts.load import Task
-from judge.prompts.render import THEN_ANSWER, Mode, Renderer
+from judge.prompts.render import Mode, Renderer
 from judge.providers.base import Provider
-from judge.providers.tokens import label_distribution
+from judge.providers.tokens import label_distribution, word_distribution
 from judge.store.runs import REQUEST_VERSION, RequestRecord
 from judge.store.study import canonical
-from judge.types import Json, Message, Reply, Request, Status, Unit
+from judge.types import Answered, Json, LabelDistribution, Message, Reply, Request, Status, Unit
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -31,10 +34,13 @@ class Sampling:
     max_output_tokens: int = 512
     answers: str = "auto"
     label_order: str = "declared"
+    orders: int = 1
+    """In how many orders the labels are shown, one after the other; their distributions are averaged."""
 
     def as_options(self) -> dict[str, Json]:
         """As stored with the run."""
         return {
+            **({"orders": self.orders} if self.orders > 1 else {}),
             "temperature": self.temperature,
             "seed": self.seed,
             "max_output_tokens": self.max_output_tokens,
@@ -60,8 +66,28 @@ def label_orders(task: Task, order: str) -> dict[str, list[str]]:
     raise UsageError(f"--label-order is declared, reversed or shuffled:SEED, not '{order}'")
 
 
+def several_orders(first: Sequence[str], orders: int) -> list[list[str]]:
+    """`orders` different orders of the labels, the first one as given.
+
+    Two: it and its reverse. More: its rotations, so that as many orders as labels show each label once at each
+    place (a Latin square), then those of its reverse. Raises UsageError for more than twice as many as labels.
+    """
+    n = len(first)
+    most = 2 if n == 2 else 2 * n
+    if orders > most:
+        raise UsageError(f"--orders {orders}: {n} labels are shown in at most {most} orders")
+    if orders == 2:
+        return [list(first), list(first)[::-1]]
+    turns = [[*part[i:], *part[:i]] for part in (list(first), list(first)[::-1]) for i in range(n)]
+    # Fewer orders than labels: places as far apart as can be.
+    return [turns[i * n // orders] for i in range(orders)] if orders < n else turns[:orders]
+
+
 class Asker:
     """Turns units into requests and replies into labels, for one task, model and sampling.
+
+    With several label orders a unit takes a request for each: `request` makes the first, `in_other_orders` the
+    rest, and `average` one label of their answers.
 
     `options` is how the run is begun, identity and facts. `mode` is that of the run that is continued
     (None: what suits the provider); `old` are options of runs whose requests were hashed in the first way.
@@ -82,8 +108,9 @@ class Asker:
                 "no model is asked"
             )
         self.task, self.model, self.sampling = task, model, sampling
-        self.mode = mode or choose_mode(task, provider.label_codes, sampling.answers)
-        self.renderer = Renderer(task, self.mode, label_orders(task, sampling.label_order))
+        self.mode = mode or choose_mode(task, provider.label_codes or sampling.orders > 1, sampling.answers)
+        renderers = self._renderers()
+        self.renderer = renderers[0]
         facts = provider.describe()
         base_url = facts.get("base_url")
         self.base_url = base_url if isinstance(base_url, str) else None
@@ -97,6 +124,9 @@ class Asker:
         timeout = facts.get("timeout")
         self.timeout = timeout if isinstance(timeout, int | float) else None
         parameters: dict[str, Json] = {"seed": sampling.seed, "temperature": sampling.temperature}
+        if sampling.orders > 1:
+            # What comes of the first of several requests is not the label that this request alone gives.
+            parameters["orders"] = sampling.orders
         for name in ("options", "content"):
             if facts.get(name):
                 # The provider's own (how hard to think, say, or what a script says) change the answers
@@ -105,27 +135,58 @@ class Asker:
         self._parameters = canonical(parameters)
         # A handful of labels makes a handful of replies: most have been read before.
         self._parsed = lru_cache(maxsize=1024)(lambda text, stop: parse_json(task, Reply(text, stop)))
-        self._prefix = canonical([[m.role, m.content] for m in self.renderer.prefix])
         schema = self.renderer.schema
         self._schema = None if schema is None else canonical(schema)
-        # Sorted keys around the messages, so that only the unit's own part is hashed per request.
-        codes = f'"codes":{canonical(self.renderer.codes)}'
-        self._hash = self._hashing(codes, self._parameters, f',"version":{REQUEST_VERSION}')
+        self._views = [self._view(renderer) for renderer in renderers]
         # The first way of hashing had the address and the token limit in it.
+        codes = f'"codes":{canonical(self.renderer.codes)}'
         self._old = [
             self._hashing(
-                f'"base_url":{canonical(url)},{codes}', canonical({**parameters, "max_tokens": limit})
+                self._views[0].prefix,
+                f'"base_url":{canonical(url)},{codes}',
+                canonical({**parameters, "max_tokens": limit}),
             )
             for url, limit in _asked_alike(old, parameters)
         ]
 
-    def _hashing(self, head: str, parameters: str, end: str = "") -> _Hashing:
+    def _renderers(self) -> list[Renderer]:
+        """One for each label order."""
+        task, sampling = self.task, self.sampling
+        shown = label_orders(task, sampling.label_order)
+        if sampling.orders == 1:
+            return [Renderer(task, self.mode, shown)]
+        if self.mode is Mode.JSON or task.reasons_first:
+            why = "a rationale comes first" if task.reasons_first else "answers are JSON"
+            raise UsageError(f"--orders averages label probabilities: there are none where {why}")
+        field = task.spec.questions[0].field
+        return [
+            Renderer(task, self.mode, {field: order})
+            for order in several_orders(shown[field], sampling.orders)
+        ]
+
+    def _view(self, renderer: Renderer) -> _View:
+        prefix = canonical([[m.role, m.content] for m in renderer.prefix])
+        # Sorted keys around the messages, so that only the unit's own part is hashed per request.
+        end = f',"version":{REQUEST_VERSION}'
+        if renderer.words is not None:
+            end += f',"words":{canonical(list(renderer.words))}'
+        codes = f'"codes":{canonical(renderer.codes)}'
+        return _View(renderer, prefix, self._hashing(prefix, codes, self._parameters, end))
+
+    def _hashing(self, prefix: str, head: str, parameters: str, end: str = "") -> _Hashing:
         """What stands before, after and behind the unit's own turns in a request's canonical JSON."""
         return _Hashing(
-            _sha256(f'{{{head},"messages":{self._prefix[:-1]},'),
+            _sha256(f'{{{head},"messages":{prefix[:-1]},'),
             f'],"model":{canonical(self.model)},"parameters":{parameters},"repeat":',
             f',"schema":{self._schema or "null"}{end}}}',
         )
+
+    def _shown(self, request: Request) -> _View:
+        """The label order that a request shows."""
+        if len(self._views) == 1:
+            return self._views[0]
+        prefix = request.messages[: request.prefix]
+        return next(view for view in self._views if view.renderer.prefix == prefix)
 
     def request(self, unit: Unit, repeat: int) -> tuple[Request, RequestRecord]:
         """The request for a unit. Raises TaskError when the template cannot show its inputs."""
@@ -136,6 +197,7 @@ class Asker:
             prefix=prompt.prefix,
             schema=prompt.schema,
             codes=None if self.reasons_first else prompt.codes,
+            words=None if self.reasons_first else prompt.words,
             max_tokens=self.sampling.max_output_tokens,
             temperature=self.sampling.temperature,
             seed=self.sampling.seed,
@@ -146,10 +208,11 @@ class Asker:
     def record(self, request: Request) -> RequestRecord:
         """The request as stored, under its hash."""
         own = _canonical_turns(request.messages[request.prefix :])
+        view = self._shown(request)
         return RequestRecord(
-            request_sha=self._hash.of(own, request.repeat),
+            request_sha=view.hash.of(own, request.repeat),
             model=self.model,
-            prefix=self._prefix,
+            prefix=view.prefix,
             schema=self._schema,
             unit_sha=_sha256(own).hexdigest(),
             parameters=self._parameters,
@@ -165,18 +228,55 @@ class Asker:
 
     def repair(self, request: Request, reply: Reply, reason: str) -> Request:
         """Ask once more, showing the model its own reply and what was wrong with it."""
-        again = f"This could not be used: {reason}. " + (
-            "Answer with exactly one of the letters and nothing else."
-            if self.mode is Mode.CODES
-            else "Answer with the one JSON object asked for and nothing else."
-        )
+        again = f"This could not be used: {reason}. Answer with {_ONE_OF[self.mode]} and nothing else."
         turns = (Message("assistant", reply.text or "(empty)"), Message("user", again))
         return replace(request, messages=(*request.messages, *turns))
 
     def conclude(self, request: Request, reply: Reply) -> Request:
-        """After the reasoning: the same once more, with it, for the letter."""
-        turns = (Message("assistant", reply.text), Message("user", THEN_ANSWER))
-        return replace(request, messages=(*request.messages, *turns), codes=self.renderer.codes)
+        """After the reasoning: the same once more, with it, for the letter or the label."""
+        turns = (Message("assistant", reply.text), Message("user", self.renderer.then_answer))
+        codes, words = self.renderer.codes, self.renderer.words
+        return replace(request, messages=(*request.messages, *turns), codes=codes, words=words)
+
+    def in_other_orders(self, request: Request) -> list[Request]:
+        """The same unit with the labels in each of the other orders."""
+        own = request.messages[request.prefix :]
+        return [
+            replace(
+                request,
+                messages=(*view.renderer.prefix, *own),
+                codes=view.renderer.codes,
+                words=view.renderer.words,
+            )
+            for view in self._views[1:]
+        ]
+
+    def one_of_several(self, parsed: Parsed, number: int) -> Parsed:
+        """What is kept of the answer in one order, `number` from 1: its probabilities as the reason, no label.
+
+        Without probabilities the unit has no average, and so no label.
+        """
+        if parsed.status is not Status.OK:
+            return parsed
+        what = f"label order {number} of {len(self._views)}: "
+        found = parsed.labels[0].distribution
+        if found is None:
+            return Parsed(Status.UNPARSED, reason=what + (parsed.reason or "no probabilities"))
+        masses = {label: round(p, 6) for label, p in found.probabilities.items()}
+        return Parsed(Status.OK, reason=what + json.dumps(masses, ensure_ascii=False))
+
+    def average(self, found: Sequence[Parsed]) -> Parsed:
+        """One label of the answers in all orders: that of the mean distribution."""
+        distributions = [d for parsed in found for label in parsed.labels if (d := label.distribution)]
+        n = len(distributions)
+        mean = LabelDistribution(
+            {
+                name: sum(d.probabilities[name] for d in distributions) / n
+                for name in distributions[0].probabilities
+            },
+            sum(d.unassigned for d in distributions) / n,
+        )
+        return Parsed(Status.OK, (Answered(found[0].labels[0].field, mean.argmax(), mean),))
 
     def parse(self, reply: Reply, request: Request | None = None) -> Parsed:
         """The labels of a reply, or why there are none; the reasoning before a letter is ok without any.
@@ -185,24 +285,43 @@ class Asker:
         """
         if self.mode is Mode.JSON:
             return self._parsed(reply.text, reply.stop)
+        view = self._views[0] if request is None else self._shown(request)
         if not self.reasons_first or request is None:
-            return self._letter(reply)
-        if request.codes is None:
+            return self._choice(reply, view)
+        if not request.choices:
             return _reasoning(reply)
-        parsed = self._letter(reply)
+        parsed = self._choice(reply, view)
         why = request.messages[request.prefix + 1].content
         return replace(parsed, labels=tuple(replace(label, rationale=why) for label in parsed.labels))
 
-    def _letter(self, reply: Reply) -> Parsed:
-        codes, labels = self.renderer.codes or "", self.renderer.labels
+    def _choice(self, reply: Reply, view: _View) -> Parsed:
+        codes, labels = view.renderer.codes or "", view.renderer.labels
         distribution, why_none = None, None
-        if reply.tokens is not None:
+        if reply.tokens is not None and self.mode is Mode.WORDS:
+            distribution, why_none = word_distribution(reply.tokens, labels)
+        elif reply.tokens is not None:
             distribution, why_none = label_distribution(reply.tokens, codes, labels)
         if distribution is not None:
             masses: Mapping[str, float] = distribution.probabilities
             in_order = {label: masses[label] for label in self.task.domain(self.task.spec.questions[0].field)}
             distribution = replace(distribution, probabilities=in_order)
-        return parse_code(self.task, reply, labels, codes, distribution, why_none)
+        return parse_choice(self.task, reply, labels, codes, distribution, why_none)
+
+
+_ONE_OF = {
+    Mode.CODES: "exactly one of the letters",
+    Mode.WORDS: "exactly one of the labels",
+    Mode.JSON: "the one JSON object asked for",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """One label order: how prompts look in it, their constant part as JSON, and the hash of a request."""
+
+    renderer: Renderer
+    prefix: str
+    hash: _Hashing
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,13 +367,35 @@ def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
     """Codes when the model gives their probabilities and the task is one choice, else JSON.
 
     A rationale before the choice takes two calls with codes: when it is asked for at run time, or codes are. Raises
-    UsageError when codes are asked for and the task has several questions, or a rationale after its label.
+    UsageError when codes or words are asked for and the task has several questions, or a rationale after its label;
+    and for words when two labels begin alike.
     """
-    if answers == "codes" and not (task.one_choice or task.reasons_first):
+    if answers in ("codes", "words") and not (task.one_choice or task.reasons_first):
         raise UsageError(f"{task.name} asks several questions or a rationale after: it needs --answers json")
+    if answers == "words":
+        _check_words(task)
     if answers == "auto":
         return Mode.CODES if label_codes and takes_codes(task) else Mode.JSON
     return Mode(answers)
+
+
+def _check_words(task: Task) -> None:
+    """Raises UsageError for labels that begin with the same word: their first tokens do not tell them apart."""
+    first: dict[str, str] = {}
+    for label in task.domain(task.spec.questions[0].field):
+        found = re.match(r"[^\W_]+|.", label.casefold())
+        other = first.setdefault(found.group() if found else label, label)
+        if other is not label:
+            raise UsageError(
+                f"{task.name}: '{other}' and '{label}' begin alike, so that --answers words cannot tell them "
+                "apart: --answers codes"
+            )
+    for label, other in permutations(first.values(), 2):
+        if label.casefold().startswith(other.casefold()):
+            raise UsageError(
+                f"{task.name}: '{label}' begins with '{other}', so that --answers words cannot tell them apart: "
+                "--answers codes"
+            )
 
 
 def takes_codes(task: Task) -> bool:

@@ -84,7 +84,7 @@ def test_a_task_with_several_questions_has_no_codes(judge: Judge, study: None, t
         {**STANCE, "questions": [*STANCE["questions"], {"field": "why", "level": "text"}]},
     )
     words = ["two", "--prompts", "own", "--answers", "codes"]
-    assert "it has no codes" in judge("tasks", "render", *words, code=2).err
+    assert "needs --answers json" in judge("tasks", "render", *words, code=2).err
     assert "it needs --answers json" in judge("run", *words, "-m", "scripted/hash", code=2).err
 
 

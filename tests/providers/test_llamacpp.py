@@ -21,7 +21,7 @@ from judge.prompts.render import Mode, Renderer
 from judge.providers import llamacpp
 from judge.providers.base import Settings
 from judge.providers.llamacpp import Provider
-from judge.providers.tokens import label_distribution
+from judge.providers.tokens import begun, label_distribution
 from judge.runner.requests import Asker, Sampling
 from judge.types import Message, Reply, Request, Status, Unit
 from tests.real import require
@@ -260,3 +260,46 @@ def test_options_are_checked(tmp_path: Path, option: str) -> None:
     name, value = option.split("=")
     with pytest.raises(UsageError, match=name):
         Provider(str(path), Settings(options={name: value}))
+
+
+@pytest.mark.real
+async def test_the_words_of_labels_have_the_models_own_ratios(model: Provider) -> None:
+    """Label words are scored by their first tokens; the bias that is on all of their tokens cancels out."""
+    asker = Asker(TASK, "m", model, Sampling(answers="words"))
+    request, _ = asker.request(Unit("u", {"claim": "Tea is hot.", "passage": TEXTS[0]}, {}), 0)
+    # Nothing from the cache: what is read of a prompt in one batch and in two differs in the second digit.
+    ours = {**llamacpp._body(request), "cache_prompt": False}
+    reply = llamacpp._reply(
+        await asyncio.to_thread(model._server.handle_chat_completions, ours), request, "m"
+    )
+    parsed = asker.parse(reply)
+    assert parsed.status is Status.OK
+    answer = parsed.labels[0]
+    assert answer.distribution is not None
+    assert list(answer.distribution.probabilities) == LABELS
+    assert answer.distribution.unassigned < 0.01
+    assert reply.text == answer.value
+    body: dict[str, Any] = {
+        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "cache_prompt": False,
+        "max_tokens": 1,
+        "temperature": 1.0,
+        "logprobs": True,
+        "top_logprobs": 50_000,
+    }
+    answered = await asyncio.to_thread(model._server.handle_chat_completions, body)
+    listed = answered["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+    own = {t["token"]: t["logprob"] for t in listed}
+    assert reply.tokens is not None
+    first = {token: p for token, p in reply.tokens[0].alternatives if begun(token, LABELS) and p > -20}
+    assert {begun(token, LABELS) for token in first} == set(LABELS)
+    best = max(first, key=lambda token: first[token])
+    for token, p in first.items():
+        assert p - first[best] == pytest.approx(own[token] - own[best], abs=1e-2)
+
+
+def test_the_body_of_a_word() -> None:
+    body = llamacpp._body(Request("m", (Message("user", "?"),), 0, words=("yes", 'no "é"'), max_tokens=99))
+    assert body["grammar"] == 'root ::= "yes" | "no \\"é\\""'
+    assert body["logit_bias"] == [["yes", llamacpp.BIAS], ['no "é"', llamacpp.BIAS]]
+    assert body["max_tokens"] == 1

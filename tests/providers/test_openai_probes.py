@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,6 +41,17 @@ async def test_codes_come_back_with_probabilities(openai_server: OpenAIServer) -
     assert distribution.argmax() == LABELS["ABC".index(reply.text)]
     assert sorted(distribution.probabilities.values()) == pytest.approx([0.04, 0.04, 0.9])
     assert distribution.unassigned == pytest.approx(0.02)
+
+
+async def test_words_are_asked_for_like_codes(openai_server: OpenAIServer) -> None:
+    request = replace(ask_code(), codes=None, words=("support", "refute", "neutral"))
+    async with opened(openai_server) as provider:
+        reply = await provider.complete(request)
+        await provider.complete(replace(ask_code(), repeat=1, codes=None))
+    worded, free = openai_server.bodies
+    assert (worded["logprobs"], worded["top_logprobs"], worded["max_tokens"]) == (True, 20, 16)
+    assert "logprobs" not in free, "what is kept of the last request is not that of another kind"
+    assert reply.tokens is not None
 
 
 @pytest.mark.parametrize("tokens", ["space", "blank"])
