@@ -2,34 +2,58 @@
 
 Single refusals (a busy gateway, one request in twenty) say nothing about the rate; a share that stays
 high does. It is found by a cumulative sum (Page 1954, Biometrika 41, 100-115): every refusal adds to a
-score, every other ending takes a little off it, and the score crosses its limit only when refusals keep
-coming. Calls are then sent one by one at even distances, for a trial a little slower than the server
-took them. If the share of refusals stays what it was, the rate is not the reason: the share is the
-server's own and lived with. Else the rate is sought between the fastest that went well and the slowest
-that did not.
+score, every other call takes a little off it, and the score crosses its limit only when refusals keep
+coming. Calls are then sent one by one at even distances, slower and slower, until hardly any is refused,
+or until a pace that is a quarter of another has changed nothing (a sequential test, Wald 1945, Annals of
+Mathematical Statistics 16, 117-186): then the share is the server's own and lived with. Under a limit the rate follows it from call to call, up a little with each call and down with
+each refusal, which holds the share at a target (the weighted up-down method, Kaernbach 1991, Perception
+& Psychophysics 49, 227-229). A few refusals are cheaper than slots of the server that nobody fills: calls
+that arrive late make refusals too, and slower is no cure for those.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
+from typing import NamedTuple
 
 LIVED_WITH = 0.15
 """Share of refusals that is no sign of a limit while nothing is paced."""
-LIVED_WITH_PACED = 0.04
-SCORE, SCORE_PACED = 8.0, 3.0
-HELPED = 0.4
-"""What a slower pace must do for the share, from 0 (nothing) to 1 (what a limit of the rate would)."""
-TOO_MUCH = 0.65
-"""A larger share is not waited for to the trial's end."""
+SCORE = 10.0
+FEW, SOME, MANY, RECENT = 12, 40, 96, 128
+"""Calls of which a share is taken: at least, before a trial, at most in one, and while nothing is tried."""
+SURE = 4.6
+"""Logarithm of the odds at which a trial is decided (a hundred to one)."""
+SLOWER, MUCH_SLOWER = 0.6, 0.25
+"""Pace of the first trial against what the server took, and of each further one against the one before."""
+CURED = 0.06
+"""Share of refusals that lateness alone makes of a pace within the limit."""
 REFUSES_ALL = 0.9
-HURRIED = 24
-LONG_SECONDS = 20.0
-TRIAL, QUIET, MOST_QUIET = 48, 32, 2048
-"""Endings for which a slower pace is tried, after which a faster one is, and at most between two tries."""
-NEAR = 0.02
+"""A share that says nothing but: much slower."""
+TARGET, TARGET_NEAR = 0.05, 0.15
+"""Share of refusals that a rate is held at; more where a slot that was missed can be tried again at once."""
+AGAIN, MOST_AGAIN = 1 / 8, 3
+"""Part of the distance between calls after which such a slot is tried again, and how often in a row."""
+STEP, FIRST_STEP = 0.04, 0.2
+"""What a refusal takes off the rate, as a logarithm; less with each, until it is the smaller one."""
+LONG_QUIET, MOST_GROWN = 4.0, 8.0
+"""Calls in a row without a refusal, in units of what the target expects, after which steps up grow, and to what."""
+LEAP, LEAP_CALLS, LEAP_REFUSED = 2.0, 16, 0.25
+"""Now and then a much faster rate is tried for so many calls; it stays when no larger share is refused."""
+LEAP_AFTER, LEAP_AFTER_MOST = 128, 4096
+"""Calls before the first such try, doubled by each that fails."""
+FAR_DOWN = math.log(0.35)
+"""A rate that has fallen this far with no effect is put to the trial again."""
 SLOWEST = 1 / 30
 SLACK_SECONDS = 0.002
 """What a timer may be late: made up for where the distance between calls is so small that it matters."""
+
+
+class _Share(NamedTuple):
+    """Of `counted` calls this share was refused."""
+
+    share: float
+    counted: int
 
 
 class Pace:
@@ -40,162 +64,243 @@ class Pace:
         self.cuts = 0
         self._next = 0.0
         self._background = 0.0
-        self._good = 0.0  # the fastest rate that went well
-        self._bad = math.inf  # the slowest that did not
-        self._trial: tuple[float | None, float, float] | None = None  # pace, rate and share before it
-        self._unchanged = 0
-        self._most = QUIET
-        self._changed = self._since = -math.inf
+        self._changed = -math.inf
         self._score = 0.0
-        self._sent = self._refused = 0
+        self._seen = _Calls()
+        self._is_trial = self._is_second = False
+        self._like: _Share | None = None  # the trial before
+        self._is_new = False  # whether the background is yet to be measured on more calls
+        # Following a limit
+        self._step = STEP
+        self._quiet = self._again = 0
+        self._to_leap, self._leap_after = 0, LEAP_AFTER
+        self._home: float | None = None  # the rate before a leap
+        self._fell = 0.0  # logarithm of what the rate has fallen by from where it was in balance
 
     def delay(self, now: float) -> float:
         """Seconds until the next call may go."""
         return self._next - now if self.rate is not None and self._next > now else 0.0
 
     def took(self, now: float) -> None:
-        """A call is sent. It counts from now on, because refusals come back long before replies."""
-        if not self._sent:
-            self._since = now
-        self._sent += 1
-        self._score = max(0.0, self._score - self._allowed)
-        if self.rate is not None:
-            gap = 1.0 / self.rate
-            late = SLACK_SECONDS if gap < 2 * SLACK_SECONDS else 0.0
-            self._next = max(self._next, now - late) + gap
+        """A call is sent."""
+        self._seen.sent(now)
+        if self.rate is None:
+            return
+        if not self._is_trial:
+            self._up(now)
+        gap = 1.0 / self.rate
+        late = SLACK_SECONDS if gap < 2 * SLACK_SECONDS else 0.0
+        self._next = max(self._next, now - late) + gap
 
     def ended(self, now: float, sent_at: float, refused: bool) -> bool:
         """A call came back; whether the pace was cut for it. Calls from before the last change are echoes."""
+        known = self._seen.ended(now, sent_at, refused)
+        if self._is_trial:
+            return self._tried(now)
+        if self.rate is None:
+            return self._is_too_fast(now, known)
+        if self._home is not None:
+            self._leapt(now)
+            return False
         if sent_at <= self._changed:
             return False
-        self._refused += refused
-        self._score += refused
-        paced = self.rate is not None
-        if self._trial is not None:
-            return self._tried(now)
-        if self._score > self._most_score:
-            return self._too_fast(now)
-        if not paced:
-            self._forget(now)
-        elif self._sent >= self._most or (self._sent >= QUIET / 4 and now - self._since > LONG_SECONDS):
-            self._faster(now)
+        if refused:
+            return self._down(now)
+        self._again = 0
         return False
 
-    @property
-    def _allowed(self) -> float:
-        return self._background + (LIVED_WITH if self.rate is None else LIVED_WITH_PACED)
+    # Is it the rate?
 
-    @property
-    def _most_score(self) -> float:
-        """Chance alone takes the score over h with about exp(-2 h allowed / variance): e^-8 here."""
-        variance = self._background * (1 - self._background)
-        if self.rate is None:
-            return SCORE + 4 * variance / LIVED_WITH
-        return max(SCORE_PACED, 4 * variance / LIVED_WITH_PACED)
+    def _is_too_fast(self, now: float, known: list[bool]) -> bool:
+        """Whether it looks so by these calls, while nothing is paced."""
+        # Chance alone takes the score over h with about exp(-2 h allowed / variance): e^-10 here.
+        most = SCORE + 4 * self._background * (1 - self._background) / LIVED_WITH
+        for refused in known:
+            self._score = max(0.0, self._score + refused - self._background - LIVED_WITH)
+            if self._score > most:
+                self._try_slower(now)
+                return True
+        if self._background and self._seen.counted == RECENT:
+            self._learn_background()
+        return False
 
-    def _begin(self, now: float) -> None:
-        self._changed = self._since = now
-        self._score = 0.0
-        self._sent = self._refused = 0
+    def _learn_background(self) -> None:
+        """What is lived with may become less again; more only while it was measured on few calls."""
+        more = self._seen.last(RECENT).share - self._background
+        if more < 0:
+            self._background += 0.25 * more
+        elif self._is_new:
+            self._background += min(more, LIVED_WITH / 2)
+        self._is_new = False
+        self._seen.begin()
 
-    def _forget(self, now: float) -> None:
-        """What is lived with may become less again, and old calls say nothing about a new limit."""
-        if self._sent >= 256:
-            less = self._background - self._refused / self._sent
-            if less > LIVED_WITH_PACED:
-                self._background -= 0.25 * less
-            self._sent = self._refused = 0
+    def _try_slower(self, now: float) -> None:
+        """Try a pace well below what was taken."""
+        came, taken = self._seen.rates(now)
+        came = came if self.rate is None else min(came, self.rate)
+        self._try(max(SLOWER * min(taken, came), came / 16), now)
 
-    def _too_fast(self, now: float) -> bool:
-        if self.rate is not None and self._good < self.rate:
-            # A try of something faster: back to what went well.
-            self._bad = self.rate
-            self._set(self._good, now)
-            self._most = self._most_quiet()
-            return False
-        self._slow_down(now)
-        return True
-
-    def _most_quiet(self) -> int:
-        near = self._bad < self._good * (1 + 1.5 * NEAR)
-        return min(MOST_QUIET, max(4 * QUIET, 2 * self._most)) if near else QUIET
-
-    def _slow_down(self, now: float) -> None:
+    def _try(self, rate: float, now: float) -> None:
         self.cuts += 1
-        # Calls in flight were sent before the count began, and there may be nothing but those.
-        share = min(1.0, self._refused / max(1, self._sent))
-        seconds = max(now - self._since, 1e-3)
-        came = self._sent / seconds
-        before = self.rate
-        if before is None:
-            self._bad = math.inf
-        else:
-            came = min(came, before)
-            self._bad = before
-        self._unchanged = 0
-        self._trial = (before, came, share)
-        self._set(max(0.95 * came * (1 - share), came / 8), now)
+        self._is_trial = True
+        self._like = self._seen.last(SOME if self.rate is None else MANY)
+        self._set(rate, now)
 
     def _tried(self, now: float) -> bool:
-        """Whether to go still slower; else the trial goes on, or ends well, or was for nothing."""
-        assert self._trial is not None and self.rate is not None
-        before, rate_before, share_before = self._trial
-        share = min(1.0, self._refused / max(1, self._sent))
-        hopeless = share > TOO_MUCH and self._sent >= HURRIED
-        if not hopeless and not self._is_enough(now, share_before):
+        """Decide the trial once it can be; whether to go still slower."""
+        assert self.rate is not None and self._like is not None
+        found, like = self._seen.last(MANY), self._like
+        if found.counted < FEW:
             return False
-        self._most = QUIET
-        if share <= self._background + LIVED_WITH_PACED:
-            self._trial, self._good = None, self.rate
-            self._begin(now)
+        if found.share >= REFUSES_ALL:
+            self._try_slower(now)
+            return True
+        odds = _odds(like.share, found, self._background)
+        if abs(odds) < SURE and found.counted < MANY:
             return False
-        same = abs(_helped(self.rate / rate_before, share_before, share)) < HELPED and share < REFUSES_ALL
-        self._unchanged = self._unchanged + 1 if same else 0
-        if self._unchanged == 2:
-            # Two paces, one less than half of the other, and the share has not moved.
-            self._trial, self._background, self._bad = None, share, math.inf
-            self._good = before or 0.0
-            self._set(before, now)
+        if odds < 0:
+            self._follow(now)
             return False
-        self._bad = self.rate
-        self._trial = (before, self.rate, share)
-        self._set(self.rate * (0.4 if same else 0.25 if hopeless else 0.95 * (1 - share)), now)
-        return True
-
-    def _is_enough(self, now: float, share_before: float) -> bool:
-        enough = max(TRIAL, min(256, int(8 / max(share_before, 0.01))))
-        return self._sent >= enough or (self._sent >= TRIAL / 3 and now - self._since > LONG_SECONDS)
-
-    def _faster(self, now: float) -> None:
-        """The pace went well for long enough: take it, and try a faster one."""
-        assert self.rate is not None
-        seconds = now - self._since
-        if self._sent < 0.7 * self.rate * seconds:
-            self._begin(now)  # the level or the feed is what limits
-            return
-        if self.rate > self._good:
-            self._good = self.rate
-        if self._bad < self._good * (1 + 1.5 * NEAR):
-            # What was too much a while ago may not be any more.
-            self._bad = math.inf
-            self._set(self._good * (1 + NEAR), now)
-            self._most = max(self._most, 4 * QUIET)
-        else:
-            self._set(min(1.25 * self._good, (self._good + min(self._bad, 1e9)) / 2), now)
-            self._most = QUIET
+        if not self._is_second:
+            self._is_second = True
+            self._try(MUCH_SLOWER * self.rate, now)
+            return True
+        counted = like.counted + found.counted
+        self._background = (like.share * like.counted + found.share * found.counted) / counted
+        self._is_trial, self._is_second, self._is_new = False, False, True
+        self._set(None, now)
+        return False
 
     def _set(self, rate: float | None, now: float) -> None:
         self.rate = None if rate is None else max(rate, SLOWEST)
-        self._begin(now)
-        if self.rate is not None:
-            self._next = min(self._next, now + 1.0 / self.rate)
+        self._changed, self._score = now, 0.0
+        self._seen = _Calls(self._seen.echo, self._seen.typical)
+        self._next = now if self.rate is None else max(now, min(self._next, now + 1.0 / self.rate))
+
+    # Following a limit
+
+    def _follow(self, now: float) -> None:
+        self._changed = now
+        self._is_trial = self._is_second = False
+        self._to_leap = self._leap_after = LEAP_AFTER
+        self._step, self._quiet, self._again, self._fell = FIRST_STEP, 0, 0, 0.0
+
+    def _target(self, rate: float) -> float:
+        own = TARGET_NEAR if self._is_near(rate) else TARGET
+        return self._background + (1 - self._background) * own
+
+    def _is_near(self, rate: float) -> bool:
+        """Whether refusals come back soon enough for the slot that was missed."""
+        return self._seen.typical * rate < 0.5
+
+    def _up(self, now: float) -> None:
+        """A call goes out, taken to be answered until it is known to be refused."""
+        assert self.rate is not None
+        if self._home is not None or now - self._next > 0.5 / self.rate:
+            return  # a leap, or the level or the feed is what limits
+        self._to_leap -= 1
+        if self._to_leap <= 0:
+            self._home = self.rate
+            self._set(LEAP * self.rate, now)
+            return
+        self._quiet += 1
+        target = self._target(self.rate)
+        grown = max(1.0, min(8.0, self._quiet * target / LONG_QUIET))
+        self._move(self._step * target * grown)
+
+    def _down(self, now: float) -> bool:
+        """A call was refused: slower, and where there is time for it, its slot is tried again."""
+        assert self.rate is not None
+        near = self._is_near(self.rate)
+        self._quiet = 0
+        self._move(-self._step)
+        self._step = max(STEP, 0.8 * self._step)
+        if near and self._again < MOST_AGAIN:
+            self._again += 1
+            self._next = min(self._next, now + AGAIN / self.rate)
+        if self._fell < FAR_DOWN:
+            self._try_slower(now)
+            return True
+        return False
+
+    def _leapt(self, now: float) -> None:
+        """Stay at the faster rate, or go back to the one before."""
+        assert self._home is not None
+        found = self._seen.last(LEAP_CALLS)
+        refused = found.share * found.counted > (self._background + LEAP_REFUSED) * LEAP_CALLS
+        if not refused and found.counted < LEAP_CALLS:
+            return
+        if refused:
+            self._set(self._home, now)
+            self._leap_after = min(LEAP_AFTER_MOST, 2 * self._leap_after)
+        self._to_leap = self._leap_after if refused else LEAP_CALLS
+        self._home, self._quiet = None, 0
+
+    def _move(self, step: float) -> None:
+        assert self.rate is not None
+        self.rate = max(SLOWEST, self.rate * math.exp(step))
+        self._fell = min(0.0, self._fell + step) if self._step <= STEP else 0.0
 
 
-def _helped(slower: float, before: float, after: float) -> float:
-    """What a pace `slower` times the one before has done for the share of refusals: 0 nothing, 1 all.
+def _odds(before: float, found: _Share, background: float) -> float:
+    """Logarithm of the odds that a slower pace has changed nothing of the share refused.
 
-    A limit of the rate takes as many calls a second as before, so the share taken grows as the rate falls.
+    Where less than half was refused, the slower pace is within any limit that did it; else it may be above it yet.
     """
-    most = min(1 / slower, 1 / max(1 - before, 0.01))
-    gained = (1 - after) / max(1 - before, 0.01)
-    return math.log(max(gained, 0.01)) / math.log(most) if most > 1 else 1.0
+    before = min(0.95, max(before, background + CURED + 0.1))
+    more = before - background
+    limit = background + (CURED if more < 0.5 else 0.6 * more)
+    refused = found.share * found.counted
+    taken = found.counted - refused
+    return refused * math.log(before / limit) + taken * math.log((1 - before) / (1 - limit))
+
+
+class _Calls:
+    """The last RECENT calls, counted once their refusal would be back."""
+
+    def __init__(self, echo: float = 0.0, typical: float = 0.0) -> None:
+        self.echo, self.typical = echo, typical
+        """Seconds in which a refusal comes back: at most, and mostly."""
+        self._open: deque[float] = deque()
+        self._refused_at: set[float] = set()
+        self._known: deque[tuple[float, bool]] = deque(maxlen=RECENT)
+
+    @property
+    def counted(self) -> int:
+        """How many count."""
+        return len(self._known)
+
+    def last(self, most: int) -> _Share:
+        """Share of refusals of the last ones."""
+        known = list(self._known)[-most:]
+        return _Share(sum(refused for _, refused in known) / max(1, len(known)), len(known))
+
+    def begin(self) -> None:
+        """Count from here."""
+        self._known.clear()
+
+    def sent(self, now: float) -> None:
+        """A call goes out."""
+        self._open.append(now)
+
+    def ended(self, now: float, sent_at: float, refused: bool) -> list[bool]:
+        """A call came back. Which calls are known now: whether each was refused, in the order of sending."""
+        if refused:
+            took = now - sent_at
+            self.echo = max(took, 0.95 * self.echo)
+            self.typical += 0.1 * (took - self.typical) if self.typical else took
+            self._refused_at.add(sent_at)
+        known: list[bool] = []
+        until = now - 1.5 * self.echo
+        while self._open and self._open[0] <= until:
+            at = self._open.popleft()
+            known.append(at in self._refused_at)
+            self._known.append((at, known[-1]))
+            self._refused_at.discard(at)
+        return known
+
+    def rates(self, now: float) -> tuple[float, float]:
+        """Calls a second, of the last ones, that went out and that were taken; a little too high if few were."""
+        known = list(self._known)[-SOME:]
+        seconds = max(now - known[0][0], 1e-3) if known else 1e-3
+        return max(1, len(known)) / seconds, (sum(not refused for _, refused in known) + 1) / seconds

@@ -346,15 +346,15 @@ async def test_any_order_of_events(ceiling: int, lanes: int, steps: list[tuple[s
 
 
 def test_refusals_of_calls_that_went_out_before_the_count_began_anew() -> None:
-    """Every 256 calls the unpaced rate is counted anew; those in flight may then all be refused."""
+    """What was sent before a change of the pace says nothing about the new one, however much of it is refused."""
     pace = Pace()
     now = 0.0
-    for n in range(256):
+    for n in range(200):
         now += 0.001
         pace.took(now)
-        if n < 255:
-            pace.ended(now, now, False)
-    pace.ended(now, now, False)
-    for _ in range(64):
-        pace.ended(now + 0.01, now, True)
+        pace.ended(now + 0.0005, now, n >= 150)
     assert pace.rate is not None
+    before = pace.rate
+    for n in range(100, 200):
+        pace.ended(now + 0.01, n / 1000, True)
+    assert pace.rate == before
