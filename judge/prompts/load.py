@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -154,8 +154,12 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+@lru_cache(maxsize=256)
 def parse_task(text: str, file_name: str, path: str = "") -> Task:
-    """Read the text of a task file. Raises TaskError naming file and field."""
+    """Read the text of a task file. Raises TaskError naming file and field.
+
+    Kept by text: a report asks for the same stored task many times, and a Task never changes.
+    """
     where = path or file_name
     match = _NAME.match(file_name)
     if not match:
