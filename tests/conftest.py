@@ -32,6 +32,11 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.pycache_prefix, sys.dont_write_bytecode = prefix, False
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Two processes a core: nearly half of a test's time is waiting, for servers, screens and other processes."""
+    return 2 * (os.cpu_count() or 1)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share a fixture of their module or of the session run in one worker, which makes it once."""

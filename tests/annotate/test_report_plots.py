@@ -31,6 +31,10 @@ DATA: dict[str, dict[str, Any]] = {
     "bars": {"rows": [{"name": HOSTILE, "shares": [0.5, 0.5, 0.0], "n": 10}], "labels": ["a", "b", HOSTILE]},
     "reliability": {"bins": [[0.0, 0.5, 0, None, None], [0.5, 1.0, 7, 0.8, 0.6]]},
     "power": {"units": [30, 60, 90], "decided": [0.1, 0.5, 0.9], "trusted": [0.1, 0.4, 0.8], "distrusted": [0.0, 0.1, 0.1]},
+    "decisions": {
+        "cells": [["trust", "undecided"], ["trust in part", "do not trust"]],
+        "rows": [".05", ".1"], "columns": ["0", ".2"], "asked": [1, 0], "across": "epsilon", "up": "margin",
+    },
 }  # fmt: skip
 
 
@@ -53,6 +57,14 @@ LONG_DATA: dict[str, dict[str, Any]] = {
         "decided": [0.0, 0.5, 1.0],
         "trusted": [0.0] * 3,
         "distrusted": [1.0] * 3,
+    },
+    "decisions": {
+        "cells": [["trust in part"] * 9] * 9,
+        "rows": ["0.123456"] * 9,
+        "columns": ["0.123456"] * 9,
+        "asked": [8, 8],
+        "across": "epsilon of the alternative-annotator test",
+        "up": "margin of non-inferiority",
     },
 }
 
@@ -94,7 +106,9 @@ def test_a_drawing_is_plain_svg(name: str) -> None:
     assert len(ids) == len(set(ids)) and all(i.startswith("fig-1-") for i in ids)
 
 
-@pytest.mark.parametrize("name", [n for n in plots.DRAWINGS if n not in ("reliability", "power")])
+@pytest.mark.parametrize(
+    "name", [n for n in plots.DRAWINGS if n not in ("reliability", "power", "decisions")]
+)
 def test_labels_are_text_and_not_mathematics(name: str) -> None:
     root = ET.fromstring(plots.draw(name, DATA[name], "f", "t", "d"))
     shown = "".join(root.itertext())
