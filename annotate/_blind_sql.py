@@ -93,6 +93,15 @@ class Locks:
 _STANDS = "NOT EXISTS (SELECT 1 FROM main.events AS x WHERE x.undoes = e.event_id)"
 
 
+def still(batch: str, who: str) -> str:
+    """Statements that refuse everything once the batch is closed or the person was stopped in it."""
+    stopped = f"SELECT 1 FROM main.stopped WHERE batch = {batch} AND annotator_id = {who}"
+    return (
+        f"SELECT RAISE(ABORT, 'the lead has stopped your work in this batch') WHERE EXISTS ({stopped}); "
+        f"SELECT RAISE(ABORT, 'the batch is closed') FROM main.batches WHERE batch = {batch} AND closed IS NOT NULL"
+    )
+
+
 def events(task: Task, seat: Seat, here: str, locks: Locks) -> str:
     """The body of the trigger that appends an event: refused where the log does not allow it."""
     kinds = ", ".join(quoted(k) for k in UNDOABLE)

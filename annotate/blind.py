@@ -230,8 +230,11 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         conn.execute(f"CREATE TEMP VIEW {public} AS SELECT * FROM {name}")
         return public
 
-    def trigger(event: str, public: str, body: str) -> None:
-        conn.execute(f"CREATE TEMP TRIGGER {secret()} INSTEAD OF {event} ON {public} BEGIN {body}; END")
+    def trigger(public: str, body: str) -> None:
+        conn.execute(f"CREATE TEMP TRIGGER {secret()} INSTEAD OF INSERT ON {public} BEGIN {body}; END")
+
+    # What follows from events is as closed as they are: triggers on the log alone would leave labels to be written.
+    still = bodies.still(batch, who)
 
     role = "CASE WHEN a.role IN ('training', 'adjudication') THEN a.role ELSE 'unit' END AS role"
     view(
@@ -250,9 +253,8 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         if c != "locked"
     ]
     trigger(
-        "INSERT",
         "my_standing",
-        f"UPDATE assignments SET {', '.join(columns)}, locked = max(locked, {locks.shown}) WHERE {here}",
+        f"{still}; UPDATE assignments SET {', '.join(columns)}, locked = max(locked, {locks.shown}) WHERE {here}",
     )
     view("my_texts", bodies.texts(task, mine))
     view("my_passages", bodies.passages(task, mine))
@@ -262,9 +264,9 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         "SELECT a.seq, a.event_id, a.position, a.kind, a.field, a.value, a.reason, a.undoes, a.active_ms, "
         f"a.idle_ms, a.shown_ms, a.at FROM main.events AS a WHERE a.batch = {batch} AND a.annotator_id = {who}",
     )
-    trigger("INSERT", "my_events", bodies.events(task, seat, here, locks))
+    trigger("my_events", bodies.events(task, seat, here, locks))
     view("my_seen", "SELECT 0 AS position")
-    trigger("INSERT", "my_seen", bodies.seen(task, seat, f"a.{here.replace(' AND ', ' AND a.')}"))
+    trigger("my_seen", bodies.seen(task, seat, f"a.{here.replace(' AND ', ' AND a.')}"))
     kept = "a.role IN ('sample', 'repeat', 'adjudication')"
     view(
         "my_labels",
@@ -272,9 +274,8 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     )
     layer = locks.layer
     trigger(
-        "INSERT",
         "my_labels",
-        f"{label_rows.GIVEN_ONCE} "
+        f"{still}; {label_rows.GIVEN_ONCE} "
         f"SELECT a.unit_id, NEW.field, {who}, {layer}, a.repeat, NEW.value, NEW.rationale, NEW.derived_from "
         f"FROM main.assignments AS a WHERE a.batch = {batch} AND a.annotator_id = {who} AND a.position = NEW.position "
         f"AND {kept} AND {locks.may_label}{bodies.derivations(task, batch, who, kept, locks)}",
@@ -283,9 +284,9 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     view("my_clearing", "SELECT 0 AS position")
     task_fields = ", ".join(quote(f) for f in task.fields)
     trigger(
-        "INSERT",
         "my_clearing",
-        label_rows.clearing(
+        f"{still}; "
+        + label_rows.clearing(
             who,
             task_fields,
             f"(SELECT a.unit_id, a.repeat FROM main.assignments AS a WHERE a.batch = {batch} "

@@ -5,7 +5,8 @@ assignments   who labels what, in which order, and how it stands: a fold of that
 batches, batch_units, sessions
 batch_labels  view: one row a batch, annotator, unit and field, with layer, value and seconds
 label_imports labels made elsewhere: one row an import that brought something new
-label_studio_projects, _tasks, _annotations   where a batch was pushed, and what came from there
+label_studio_projects, _tasks, _annotations   where a batch was pushed, and what came from there;
+              `person` is empty where one project serves all
 event_sources which record of another program an event came from, so that it can be retracted with it
 quarantine    incoming labels that did not prove themselves, with the reason; no number reads it
 exposures     what a person was shown of a unit, append-only, over all batches, packs, pushes and imports
@@ -22,7 +23,9 @@ from typing import Any
 from judge.errors import StudyError
 from judge.migrations import applied, perform
 
-NAMES = ("m001_batches", "m002_exchange", "m003_label_studio", "m004_shown", "m005_intake", "m006_leads")
+NAMES = (
+    "m001_batches", "m002_exchange", "m003_label_studio", "m004_shown", "m005_intake", "m006_leads", "m007_separate",
+)  # fmt: skip
 SET = "annotate"
 
 
@@ -58,6 +61,10 @@ def _m005_intake(db: Any) -> None:
 
 def _m006_leads(db: Any) -> None:
     _execute(db, _LEADS)
+
+
+def _m007_separate(db: Any) -> None:
+    _execute(db, _SEPARATE)
 
 
 def _execute(db: Any, statements: str) -> None:
@@ -326,4 +333,70 @@ CREATE TABLE stopped (
 CREATE TRIGGER events_stopped BEFORE INSERT ON events
     WHEN EXISTS (SELECT 1 FROM stopped WHERE batch = NEW.batch AND annotator_id = NEW.annotator_id)
     BEGIN SELECT RAISE(ABORT, 'the lead has stopped your work in this batch: what you did before is kept'); END
+"""
+
+_SEPARATE = """
+CREATE TABLE old_projects AS SELECT * FROM label_studio_projects
+
+CREATE TABLE old_tasks AS SELECT * FROM label_studio_tasks
+
+CREATE TABLE old_annotations AS SELECT * FROM label_studio_annotations
+
+DROP TABLE label_studio_annotations
+
+DROP TABLE label_studio_tasks
+
+DROP TABLE label_studio_projects
+
+CREATE TABLE label_studio_projects (
+    batch TEXT NOT NULL REFERENCES batches(batch),
+    url TEXT NOT NULL,
+    person TEXT NOT NULL DEFAULT '',
+    project INTEGER NOT NULL,
+    assisted INTEGER NOT NULL CHECK (assisted IN (0, 1)),
+    run TEXT REFERENCES runs(run_id),
+    created TEXT NOT NULL,
+    PRIMARY KEY (batch, url, person)
+) WITHOUT ROWID
+
+CREATE TABLE label_studio_tasks (
+    batch TEXT NOT NULL,
+    url TEXT NOT NULL,
+    person TEXT NOT NULL DEFAULT '',
+    task INTEGER NOT NULL,
+    unit_id TEXT NOT NULL REFERENCES units(unit_id),
+    repeat INTEGER NOT NULL DEFAULT 0,
+    pulled TEXT,
+    created TEXT,
+    PRIMARY KEY (batch, url, person, task),
+    FOREIGN KEY (batch, url, person) REFERENCES label_studio_projects(batch, url, person) ON DELETE CASCADE
+) WITHOUT ROWID
+
+CREATE TABLE label_studio_annotations (
+    batch TEXT NOT NULL,
+    url TEXT NOT NULL,
+    person TEXT NOT NULL DEFAULT '',
+    annotation INTEGER NOT NULL,
+    task INTEGER NOT NULL,
+    unit_id TEXT,
+    repeat INTEGER NOT NULL DEFAULT 0,
+    annotator_id TEXT,
+    PRIMARY KEY (batch, url, person, annotation),
+    FOREIGN KEY (batch, url, person) REFERENCES label_studio_projects(batch, url, person) ON DELETE CASCADE
+) WITHOUT ROWID
+
+INSERT INTO label_studio_projects (batch, url, project, assisted, run, created)
+    SELECT batch, url, project, assisted, run, created FROM old_projects
+
+INSERT INTO label_studio_tasks (batch, url, task, unit_id, pulled, created)
+    SELECT batch, url, task, unit_id, pulled, created FROM old_tasks
+
+INSERT INTO label_studio_annotations (batch, url, annotation, task, unit_id, annotator_id)
+    SELECT batch, url, annotation, task, unit_id, annotator_id FROM old_annotations
+
+DROP TABLE old_annotations
+
+DROP TABLE old_tasks
+
+DROP TABLE old_projects
 """

@@ -60,11 +60,15 @@ class Queue:
         self._telling: list[str] | None = None
         self._unjudged: set[int] = set()
         """Locked units of which the judge has said nothing more than was answered."""
-        self._tally = self._read_tally()
-        self.total = sum(self._tally[str(s)] for s in Status)
+        self._tally: Counter[str] = Counter()
+        self._last = 0
+        """The last position that is counted: what a lead or an import adds later stands behind it."""
+        self.total = 0
+        self._count_new()
 
     def load(self, position: int) -> Sheet:
         """One unit. Raises UsageError when there is no such position."""
+        self._count_new()
         rows = self._blind.rows("SELECT unit_id, role FROM my_units WHERE position = ?", [position])
         if not rows:
             raise UsageError(f"there is no unit {position}; the last one is {self.total}")
@@ -139,11 +143,14 @@ class Queue:
         """(active ms spent on units that are done, how many these are): the pace."""
         return self._tally["ms"], self._tally[str(Status.DONE)]
 
-    def _read_tally(self) -> Counter[str]:
-        rows = self._blind.rows("SELECT status, count(*), sum(active_ms) FROM my_units GROUP BY status")
-        tally = Counter({status: n for status, n, _ in rows})
-        tally["ms"] = sum(ms for status, _, ms in rows if status == Status.DONE)
-        return tally
+    def _count_new(self) -> None:
+        """Count units that were added since; the whole queue at first."""
+        query = "SELECT status, count(*), sum(active_ms), max(position) FROM my_units WHERE position > ? GROUP BY status"
+        for status, n, ms, last in self._blind.rows(query, [self._last]):
+            self._tally[status] += n
+            self._tally["ms"] += ms if status == Status.DONE else 0
+            self.total += n
+            self._last = max(self._last, last)
 
     def _count(self, before: tuple[str, int], state: State) -> None:
         # Counted along, because a batch of 100,000 units takes too long to count on every key.

@@ -33,6 +33,11 @@ url_option = click.option(
 @click.option("--restore", is_flag=True, help="Send units again whose task was deleted there.")
 @click.option("--dry-run", is_flag=True, help="Say what would be sent; no server is asked.")
 @click.option("--new", is_flag=True, help="Give up the project it was pushed to, and make another one.")
+@click.option(
+    "--separate",
+    is_flag=True,
+    help="A project for each person, with the whole queue of that person, hidden repeats too.",
+)
 @db_option
 @json_option
 def push(
@@ -43,6 +48,7 @@ def push(
     restore: bool,
     dry_run: bool,
     new: bool,
+    separate: bool,
     db: Path,
     as_json: bool,
 ) -> int:
@@ -50,10 +56,12 @@ def push(
 
     \b
     annotate push pilot --url http://localhost:8080
+    annotate push pilot --url http://localhost:8080 --separate
     annotate push assisted --url http://localhost:8080 --with-predictions
 
     The key (personal access token or legacy token) comes from LABEL_STUDIO_API_KEY and is never stored. A task
-    holds what a blind annotator may see and nothing else. Hidden repeats stay with the terminal.
+    holds what a blind annotator may see and nothing else. In one project of all, hidden repeats stay with the
+    terminal; with --separate nobody's project holds anybody else's labels.
     """
     from annotate.exchange.label_studio.push import preview
     from annotate.exchange.label_studio.push import push as send
@@ -67,14 +75,18 @@ def push(
 
         batch_info(store, name)
         if dry_run:
-            seen = preview(store, name, url, predictions=with_predictions, run=run)
+            seen = preview(
+                store, name, url, predictions=with_predictions, run=run, separate=separate, new=new
+            )
             if as_json:
                 emit_json("push", {slot: getattr(seen, slot) for slot in seen.__slots__})
-            where = "a new project" if seen.created else f"project {seen.project}"
-            note(f"would send {seen.new:,} units to {where} of {seen.url}; {seen.there:,} were sent before")
+            note(f"would send {seen.new:,} units to {_where(seen)}; {seen.there:,} were sent before")
+            if seen.repeats:
+                note(f"{seen.repeats:,} hidden repeats would stay with annotate open (--separate sends them)")
             return Exit.DONE
         done = send(
-            store, name, Server(url), predictions=with_predictions, run=run, new=new, restore=restore, told=_progress
+            store, name, Server(url), predictions=with_predictions, run=run, new=new, restore=restore,
+            separate=separate, told=_progress,
         )  # fmt: skip
     if as_json:
         emit_json("push", {slot: getattr(done, slot) for slot in done.__slots__})
@@ -82,11 +94,23 @@ def push(
     return Exit.DONE
 
 
+def _where(seen: Pushed) -> str:
+    """Where a push would send to."""
+    if not seen.projects:
+        return f"{'a new project' if seen.project is None else f'project {seen.project}'} of {seen.url}"
+    each = [f"{who}: {f'project {n}' if n else 'a new one'}" for who, n in seen.projects.items()]
+    return f"a project for each person at {seen.url} ({', '.join(each)})"
+
+
 def _tell_push(done: Pushed) -> None:
     made = "new project" if done.created else "project"
-    note(
-        f"{made} {done.url}/projects/{done.project}: {done.new:,} units sent, {done.there:,} were there already"
-    )
+    if done.projects:
+        for who, number in done.projects.items():
+            note(f"for {who}: {done.url}/projects/{number}")
+        made, where = f"{len(done.projects)} projects", ""
+    else:
+        where = f" {done.url}/projects/{done.project}"
+    note(f"{made}{where}: {done.new:,} units sent, {done.there:,} were there already")
     if done.updated:
         note("its labelling configuration had been changed there, and is ours again")
     if done.deleted:
@@ -94,7 +118,9 @@ def _tell_push(done: Pushed) -> None:
             f"{done.deleted:,} units are left out: their tasks were deleted there (--restore sends them again)"
         )
     if done.repeats:
-        note(f"{done.repeats:,} hidden repeats are not sent: they stay with annotate open")
+        note(
+            f"{done.repeats:,} hidden repeats are not sent: they stay with annotate open (--separate sends them)"
+        )
     if done.run:
         note(f"predictions of run {done.run}; {done.without_prediction:,} of the units sent have none")
     if done.assisted:
@@ -139,9 +165,12 @@ def pull(name: str, url: str, annotators: tuple[str, ...], db: Path, as_json: bo
 
 def _tell_pull(done: Pulled) -> None:
     told = ", ".join(f"{who} {n:,}" for who, n in sorted(done.new.items())) or "none"
-    note(
-        f"{done.url}/projects/{done.project}: new labels: {told}; {done.replaced:,} of them replace an earlier one"
+    where = (
+        f"{len(done.projects)} projects of {done.url}"
+        if done.project is None
+        else f"{done.url}/projects/{done.project}"
     )
+    note(f"{where}: new labels: {told}; {done.replaced:,} of them replace an earlier one")
     for count, what in (
         (done.older, "answers are older than what stands here: left as it is"),
         (done.skips, "units skipped"),

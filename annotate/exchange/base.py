@@ -37,6 +37,8 @@ from judge.prompts.load import Task
 __all__ = ["Bad", "Export", "Format", "Out", "Reading", "Response", "Unit", "get", "names"]
 
 UNIT_KEY = "adjudge_unit_id"
+PLACE_KEY = "adjudge_place"
+"""In tasks of a project of one person: the position in that person's queue. It tells hidden repeats apart, and nobody which they are."""
 """The key under which a file carries our unit id through another tool."""
 
 Bad = Callable[[BadInput], None]

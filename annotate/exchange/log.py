@@ -100,7 +100,8 @@ class BatchLog:
 
     def retract(self, back: Retracted) -> int:
         """Undo what a record said that was taken back since; the log keeps both. Returns how many labels fell."""
-        place = self._place(Response(back.unit, back.annotator))
+        said_by = Response(back.unit, back.annotator, repeat=back.repeat)
+        place = self._place(said_by)
         query = "SELECT event_id FROM event_sources WHERE source = ?"
         said = {e for (e,) in self._conn.execute(query, [back.source])}
         undone = {e.undoes for e in place.events}
@@ -110,7 +111,7 @@ class BatchLog:
             if event.event_id in said - undone and not (first and place.state.locked):
                 undo = hashlib.sha256(f"retracted {event.event_id}".encode()).hexdigest()[:32]
                 told = Event(undo, Kind.UNDO, None, None, "retracted", event.event_id)
-                self._append(Response(back.unit, back.annotator), place, told)
+                self._append(said_by, place, told)
                 labels += event.kind == Kind.LABEL
         return labels
 

@@ -45,6 +45,7 @@ class Retracted(NamedTuple):
     annotator: str
     unit: str
     source: str
+    repeat: int = 0
 
 
 @dataclass(slots=True)

@@ -60,10 +60,14 @@ class Units:
             raise UsageError(
                 f"batch '{info.batch}' is not for '{person}'; its annotators are: {', '.join(people)}"
             )
+        self.seats: dict[int, tuple[str, int]] = {}
+        """Of one person: position in the queue -> (unit, repeat), hidden repeats too."""
         self.repeats = 0
         self._places: dict[str, tuple[str, int]] = {}
         for who, position, unit, repeat in rows:
             if person in (None, who):
+                if person is not None:
+                    self.seats[position] = (unit, repeat)
                 self.repeats += bool(repeat)
                 if not repeat:
                     self._places.setdefault(unit, (who, position))

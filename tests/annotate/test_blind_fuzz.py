@@ -3,6 +3,7 @@ and the judge of a unit answers only after its first label was committed."""
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -11,13 +12,16 @@ import pytest
 
 from annotate.blind import Blind
 from annotate.desk import Desk
+from annotate.lead import close_batch, stop_person
 from annotate.store import open_study
+from judge.errors import StudyError
 from tests.tui.studies import CANARY, batch, build, judge_all, labels
 
 STATEMENTS = 250
 TABLES = ["labels", "judgements", "items", "passages", "units", "answers", "annotators", "runs", "requests", "tasks", "imports",
           "prompts", "batches", "batch_units", "assignments", "events", "sessions", "exposures", "quarantine", "event_sources",
-          "label_imports", "latest_judgements", "batch_labels", "unit_texts", "sqlite_master", "sqlite_temp_master",
+          "label_imports", "batch_changes", "handed_over", "stopped", "label_studio_projects", "label_studio_tasks",
+          "label_studio_annotations", "latest_judgements", "batch_labels", "unit_texts", "sqlite_master", "sqlite_temp_master",
           "temp.sqlite_temp_schema", "pragma_table_list", "sqlite_sequence", "dbstat"]  # fmt: skip
 VIEWS = ["my_units", "my_texts", "my_passages", "my_parts", "my_events", "my_labels", "my_clearing", "my_standing", "my_seen",
          "my_key", "my_judge"]  # fmt: skip
@@ -127,6 +131,51 @@ def test_no_generated_statement_shows_what_is_hidden(
     with open_study(study) as store:
         kinds = {k for (k,) in store.conn.execute("SELECT kind FROM events WHERE annotator_id = 'alice'")}
         assert "shown" not in kinds and "keep" not in kinds
+
+
+def held_of(path: Path) -> list[object]:
+    """What the study holds of alice's work."""
+    with open_study(path) as store:
+        queries = (
+            "SELECT event_id FROM events WHERE annotator_id = 'alice' ORDER BY seq",
+            "SELECT * FROM labels WHERE annotator_id = 'alice' ORDER BY 1, 2, 3, 4",
+            "SELECT position, status, answers, revised, spans, layers, locked FROM assignments WHERE annotator_id = 'alice'",
+        )
+        return [store.conn.execute(query).fetchall() for query in queries]
+
+
+@pytest.mark.parametrize("how", ["stopped", "closed"])
+def test_a_session_that_was_stopped_or_closed_meanwhile_changes_nothing(study: Path, how: str) -> None:
+    """Before: a stopped person's session could write its labels back as blind, and clear them."""
+    rng = Random(7)
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(3, "stance", "refute")
+        desk.label(4, "stance", "support")
+        with open_study(study) as other:
+            if how == "stopped":
+                stop_person(other, "pilot", "alice", f"why {CANARY}")
+            else:
+                close_batch(other, "pilot")
+        before = held_of(study)
+        again = [
+            "INSERT INTO my_labels (position, field, layer, value) VALUES (3, 'stance', 'first', 'support')",
+            "INSERT INTO my_labels (position, field, layer, value) VALUES (5, 'stance', 'first', 'support')",
+            "INSERT INTO my_clearing (position) VALUES (4)",
+            "INSERT INTO my_standing VALUES (3, 'done', '{\"stance\":\"support\"}', '{}', '{}', '[]', NULL, NULL, 0, 0, 0, NULL)",
+        ]
+        for sql in [*again, *(write(rng) for _ in range(STATEMENTS))]:
+            with suppress(StudyError, sqlite3.Error), desk._blind.transaction():
+                desk._blind.write(sql)
+            assert held_of(study) == before, sql
+        for _ in range(STATEMENTS):
+            sql, rows = select(rng), []
+            with suppress(StudyError, sqlite3.Error):
+                rows = desk._blind.rows(sql)
+            assert CANARY not in repr(rows), sql
+        with pytest.raises(StudyError, match="stopped your work" if how == "stopped" else "closed"):
+            desk.label(5, "stance", "support")
+    layer = "stopped" if how == "stopped" else "first"
+    assert {key[2] for key in labels(study)} == {layer}
 
 
 def test_after_the_reveal_the_first_label_stands_whatever_is_inserted(study: Path) -> None:

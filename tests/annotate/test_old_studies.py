@@ -13,8 +13,12 @@ import pytest
 
 from annotate import migrations
 from annotate.desk import Desk
+from annotate.exchange.label_studio import link as links
+from annotate.lead import resume_person
 from annotate.pace import paces
+from annotate.progress import changes
 from annotate.store import open_study
+from judge.errors import StudyError
 from judge.store import Store
 from tests.annotate.agreement_helpers import annotate
 from tests.real import ROOT
@@ -24,8 +28,8 @@ from tests.tui.studies import labels
 DUMPS = sorted((ROOT / "tests" / "migrations" / "annotate").glob("m*.sql"))
 
 
-def test_there_is_a_dump() -> None:
-    assert [d.stem for d in DUMPS][:1] == ["m003_label_studio"]
+def test_there_are_dumps() -> None:
+    assert [d.stem for d in DUMPS][:3] == ["m003_label_studio", "m005_intake", "m006_leads"]
 
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda d: d.stem)
@@ -61,3 +65,41 @@ def test_of_labels_from_before_it_is_not_known_how_long_they_were_read_nor_what_
     assert list(labels(path, "bob").values()) == ["refute"]
     told = annotate("report", "-d", path, "--format", "md").output
     assert "drawn before exposures were kept" in told
+
+
+def test_what_a_quarantine_and_a_server_held_is_still_theirs(tmp_path: Path) -> None:
+    """From m005 on: mallory's record waits, project 3 holds six tasks, alice's annotation 5 is of its unit."""
+    for number, dump in enumerate(DUMPS[1:]):
+        path = build(dump, tmp_path / f"old{number}.db")
+        with open_study(path) as store:
+            (link,) = links.all_stored(store, "pilot", "http://127.0.0.1:8080").values()
+            assert (link.project, link.person, link.assisted) == (3, "", False)
+            tasks = links.tasks_of(store, "pilot", link)
+            assert sorted(tasks) == [11, 12, 13, 14, 15, 16] and {t.repeat for t in tasks.values()} == {0}
+            assert [bool(tasks[t].pulled) for t in sorted(tasks)] == [True, True, False, False, False, False]
+            rows = store.conn.execute(
+                "SELECT annotation, task, unit_id, repeat, annotator_id FROM label_studio_annotations"
+            )
+            assert rows.fetchall() == [(5, 11, tasks[11].unit, 0, "alice")]
+        annotate("quarantine", "accept", "1", "--as", "alice", "--blind", "-d", path)
+        assert labels(path)[("d:3/p1", "stance", "first", 0)] == "support"
+
+
+def test_who_was_stopped_and_who_gave_units_away_stays_so(tmp_path: Path) -> None:
+    """m006: bob was stopped after his three open units went to dave; carol joined."""
+    path = build(next(d for d in DUMPS if d.stem == "m006_leads"), tmp_path / "old.db")
+    with open_study(path) as store:
+        with pytest.raises(StudyError, match="failed training"):
+            Desk.open(store, "pilot", "bob")
+        assert {layer for _, _, layer, _ in labels(path, "bob")} == {"stopped"}
+        resume_person(store, "pilot", "bob")
+        assert {layer for _, _, layer, _ in labels(path, "bob")} == {"first"}
+        with Desk.open(store, "pilot", "dave") as desk:
+            assert desk.total == 3
+        assert [c["what"] for c in changes(store, "pilot")] == [
+            "add",
+            "hand over",
+            "policy",
+            "stop",
+            "resume",
+        ]

@@ -6,23 +6,30 @@ import hashlib
 import sqlite3
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from annotate.desk import BatchInfo
-from annotate.exchange.base import UNIT_KEY
+from annotate.exchange.base import PLACE_KEY, UNIT_KEY
 from annotate.exchange.label_studio.server import Listed, Project, Server
 from judge.errors import Rejected
 from judge.store import Store
 from judge.store.study import dumps, now
 
+Key = tuple[str, int]
+"""A unit, and 0, or 1 for its hidden repeat, which only a project of one person has."""
+
 
 class Link(NamedTuple):
-    """A batch's project on one server. `assisted`: people there see predictions, those of `run` if we sent them."""
+    """A batch's project on one server, `person`'s own or, where that is empty, that of all.
+
+    `assisted`: people there see predictions, those of `run` if we sent them.
+    """
 
     url: str
     project: int
     assisted: bool
     run: str | None
+    person: str = ""
 
     @property
     def address(self) -> str:
@@ -30,17 +37,18 @@ class Link(NamedTuple):
         return f"{self.url}/projects/{self.project}"
 
 
-def mark_of(store: Store, info: BatchInfo) -> str:
-    """What the project's description holds, so that it is found again: nobody else's batch has it."""
+def mark_of(store: Store, info: BatchInfo, person: str = "") -> str:
+    """What a project's description holds, so that it is found again: nobody else's batch has it."""
     row = store.conn.execute("SELECT created, seed FROM batches WHERE batch = ?", [info.batch]).fetchone()
-    text = "\x1f".join([info.batch, info.task.sha256, *map(str, row)])
+    text = "\x1f".join([info.batch, info.task.sha256, *map(str, row), *([person] if person else [])])
     return f"adjudge:{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
-def description(store: Store, info: BatchInfo, run: str | None) -> str:
-    """What a project says of itself: the batch, and whose predictions it shows."""
+def description(store: Store, info: BatchInfo, run: str | None, person: str = "") -> str:
+    """What a project says of itself: the batch, whose it is, and whose predictions it shows."""
     told = f" predictions:{run}" if run else ""
-    return f"Batch {info.batch} of {info.task.name}. {mark_of(store, info)}{told}"
+    whose = f", for {person}" if person else ""
+    return f"Batch {info.batch} of {info.task.name}{whose}. {mark_of(store, info, person)}{told}"
 
 
 def _run_in(store: Store, text: str) -> str | None:
@@ -49,19 +57,25 @@ def _run_in(store: Store, text: str) -> str | None:
     return None if found is None else str(found[0])
 
 
-def stored(store: Store, batch: str, url: str) -> Link | None:
+def all_stored(store: Store, batch: str, url: str) -> dict[str, Link]:
+    """The links that the study holds, by person; "" is that of all."""
+    query = "SELECT project, assisted, run, person FROM label_studio_projects WHERE batch = ? AND url = ?"
+    rows = store.conn.execute(query, [batch, url])
+    return {who: Link(url, project, bool(assisted), run, who) for project, assisted, run, who in rows}
+
+
+def stored(store: Store, batch: str, url: str, person: str = "") -> Link | None:
     """The link that the study holds."""
-    query = "SELECT project, assisted, run FROM label_studio_projects WHERE batch = ? AND url = ?"
-    row = store.conn.execute(query, [batch, url]).fetchone()
-    return None if row is None else Link(url, row[0], bool(row[1]), row[2])
+    return all_stored(store, batch, url).get(person)
 
 
 def keep(store: Store, batch: str, link: Link) -> None:
     """Note a project; a batch with predictions is marked as assisted."""
     with store.transaction() as conn:
         conn.execute(
-            "INSERT INTO label_studio_projects (batch, url, project, assisted, run, created) VALUES (?, ?, ?, ?, ?, ?)",
-            [batch, link.url, link.project, int(link.assisted), link.run, now()],
+            "INSERT INTO label_studio_projects (batch, url, person, project, assisted, run, created) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [batch, link.url, link.person, link.project, int(link.assisted), link.run, now()],
         )
         if link.assisted:
             _mark(conn, batch, link)
@@ -71,13 +85,13 @@ def mark_assisted(store: Store, batch: str, link: Link) -> Link:
     """From here on the labels from this project count as assisted."""
     link = link._replace(assisted=True)
     with store.transaction() as conn:
-        query = "UPDATE label_studio_projects SET assisted = 1 WHERE batch = ? AND url = ?"
-        conn.execute(query, [batch, link.url])
+        query = "UPDATE label_studio_projects SET assisted = 1 WHERE batch = ? AND url = ? AND person = ?"
+        conn.execute(query, [batch, link.url, link.person])
         _mark(conn, batch, link)
         conn.execute(
             "INSERT OR IGNORE INTO exposures (person, unit_id, what, batch, how, at) SELECT annotator_id, unit_id, 'judge', "
-            "batch, 'pull', ? FROM assignments WHERE batch = ? AND role <> 'adjudication'",
-            [now(), batch],
+            "batch, 'pull', ? FROM assignments WHERE batch = ? AND role <> 'adjudication' AND ? IN ('', annotator_id)",
+            [now(), batch, link.person],
         )
     return link
 
@@ -90,34 +104,38 @@ def _mark(conn: sqlite3.Connection, batch: str, link: Link) -> None:
     )
 
 
-def forget(store: Store, batch: str, url: str) -> None:
+def forget(store: Store, batch: str, url: str, person: str = "") -> None:
     """Drop the link; labels stay."""
     with store.transaction() as conn:
-        for table in ("annotations", "tasks"):
-            conn.execute(f"DELETE FROM label_studio_{table} WHERE batch = ? AND url = ?", [batch, url])
-        conn.execute("DELETE FROM label_studio_projects WHERE batch = ? AND url = ?", [batch, url])
+        for table in ("annotations", "tasks", "projects"):
+            query = f"DELETE FROM label_studio_{table} WHERE batch = ? AND url = ? AND person = ?"
+            conn.execute(query, [batch, url, person])
 
 
-def find(store: Store, info: BatchInfo, server: Server, hint: str) -> tuple[Link, Project] | None:
-    """The batch's project, also one whose making was cut short; None when it was never pushed.
+def find(
+    store: Store, info: BatchInfo, server: Server, hint: str, person: str = ""
+) -> tuple[Link, Project] | None:
+    """The batch's project, or a person's, also one whose making was cut short; None when it was never pushed.
 
     Raises Rejected, with `hint` saying what to do, when the project the study knows is gone.
     """
-    mark = mark_of(store, info)
-    link = stored(store, info.batch, server.url)
+    mark = mark_of(store, info, person)
+    link = stored(store, info.batch, server.url, person)
     if link is None:
         project = server.find(mark)
         if project is None:
             return None
         run = _run_in(store, project.description)
-        link = Link(server.url, project.id, run is not None or project.predictions > 0, run)
+        link = Link(server.url, project.id, run is not None or project.predictions > 0, run, person)
         keep(store, info.batch, link)
         return link, project
     project = server.project(link.project)
     if project is None or mark not in project.description:
         what = "was deleted there" if project is None else "is another one now"
+        whose = f" for {person}" if person else ""
         raise Rejected(
-            f"{link.address}: the project of batch '{info.batch}' {what}; its labels here stay: {hint}", 404
+            f"{link.address}: the project of batch '{info.batch}'{whose} {what}; its labels here stay: {hint}",
+            404,
         )
     return link, project
 
@@ -126,31 +144,41 @@ class Known(NamedTuple):
     """A task as the study knows it. `pulled` and `created` are None before it was read."""
 
     unit: str
+    repeat: int
     pulled: str | None
     created: str | None
+
+    @property
+    def key(self) -> Key:
+        """Which unit it is, and whether it is the hidden repeat of it."""
+        return self.unit, self.repeat
 
 
 def tasks_of(store: Store, batch: str, link: Link) -> dict[int, Known]:
     """What the study knows of the tasks of a batch, by task id."""
-    query = "SELECT task, unit_id, pulled, created FROM label_studio_tasks WHERE batch = ? AND url = ?"
-    return {task: Known(*rest) for task, *rest in store.conn.execute(query, [batch, link.url])}
+    query = (
+        "SELECT task, unit_id, repeat, pulled, created FROM label_studio_tasks "
+        "WHERE batch = ? AND url = ? AND person = ?"
+    )
+    return {task: Known(*rest) for task, *rest in store.conn.execute(query, [batch, link.url, link.person])}
 
 
-def add_tasks(store: Store, batch: str, link: Link, tasks: Mapping[int, str]) -> None:
+def add_tasks(store: Store, batch: str, link: Link, tasks: Mapping[int, Key]) -> None:
     """Note which task is which unit; what was known of a task of this number before is forgotten."""
     with store.transaction() as conn:
         conn.executemany(
-            "INSERT INTO label_studio_tasks (batch, url, task, unit_id) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (batch, url, task) DO UPDATE SET unit_id = excluded.unit_id, pulled = NULL, created = NULL",
-            [(batch, link.url, task, unit) for task, unit in tasks.items()],
+            "INSERT INTO label_studio_tasks (batch, url, person, task, unit_id, repeat) VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (batch, url, person, task) DO UPDATE SET unit_id = excluded.unit_id, repeat = excluded.repeat, "
+            "pulled = NULL, created = NULL",
+            [(batch, link.url, link.person, task, *key) for task, key in tasks.items()],
         )
 
 
 def drop_tasks(store: Store, batch: str, link: Link, tasks: Iterable[int]) -> None:
     """Forget tasks that are gone, so that their units are sent again."""
     with store.transaction() as conn:
-        query = "DELETE FROM label_studio_tasks WHERE batch = ? AND url = ? AND task = ?"
-        conn.executemany(query, [(batch, link.url, task) for task in tasks])
+        query = "DELETE FROM label_studio_tasks WHERE batch = ? AND url = ? AND person = ? AND task = ?"
+        conn.executemany(query, [(batch, link.url, link.person, task) for task in tasks])
 
 
 class Survey(NamedTuple):
@@ -194,22 +222,44 @@ def same_time(one: str, other: str | None) -> bool:
     return other is not None and datetime.fromisoformat(one) == datetime.fromisoformat(other)
 
 
-def units_there(store: Store, info: BatchInfo, server: Server, link: Link) -> tuple[dict[int, str], set[str]]:
+def seats_of(store: Store, batch: str, person: str) -> dict[int, Key]:
+    """Position -> unit, of everything that a person has or had in a batch; nobody has none."""
+    query = (
+        "SELECT position, unit_id, repeat FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication' "
+        "UNION SELECT position, unit_id, repeat FROM handed_over WHERE batch = ? AND annotator_id = ?"
+    )
+    rows = store.conn.execute(query, [batch, person, batch, person])
+    return {position: (unit, repeat) for position, unit, repeat in rows}
+
+
+def key_of(task: Mapping[str, Any], seats: Mapping[int, Key]) -> Key | None:
+    """The unit that a task says it is; in a project of one person with its place there. None when it says neither."""
+    data = task.get("data")
+    if not isinstance(data, Mapping) or not isinstance(unit := data.get(UNIT_KEY), str):
+        return None
+    if PLACE_KEY not in data:
+        return unit, 0
+    place = data[PLACE_KEY]
+    seat = seats.get(place) if isinstance(place, int) and not isinstance(place, bool) else None
+    return seat if seat is not None and seat[0] == unit else None
+
+
+def units_there(store: Store, info: BatchInfo, server: Server, link: Link) -> tuple[dict[int, Key], set[Key]]:
     """(task id -> unit for tasks that are there and say which unit they are, units whose task was deleted).
 
     Tasks that a push sent and could not note, and tasks that others imported again, are found by their unit id.
     """
     found = survey(store, info, server, link)
-    live = {t: known.unit for t, known in found.known.items() if t in found.there and t not in found.gone}
+    live = {t: known.key for t, known in found.known.items() if t in found.there and t not in found.gone}
     query = "SELECT value FROM json_each(?) WHERE value IN (SELECT unit_id FROM batch_units WHERE batch = ?)"
+    seats = seats_of(store, info.batch, link.person)
     said = {}
     for task in server.tasks(link.project, sorted(found.strange)):
-        data = task.get("data")
-        unit = data.get(UNIT_KEY) if isinstance(data, dict) else None
-        if isinstance(unit, str):
-            said[int(task["id"])] = unit
-    ours = {u for (u,) in store.conn.execute(query, [dumps(sorted(set(said.values()))), info.batch])}
-    new = {task: unit for task, unit in said.items() if unit in ours}
+        if key := key_of(task, seats):
+            said[int(task["id"])] = key
+    asked = sorted({unit for unit, _ in said.values()})
+    ours = {u for (u,) in store.conn.execute(query, [dumps(asked), info.batch])}
+    new = {task: key for task, key in said.items() if key[0] in ours}
     add_tasks(store, info.batch, link, new)
     live |= new
-    return live, {found.known[t].unit for t in found.gone} - set(live.values())
+    return live, {found.known[t].key for t in found.gone} - set(live.values())

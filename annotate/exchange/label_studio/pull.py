@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -16,13 +17,13 @@ from annotate.exchange.label_studio.annotations import Reader
 from annotate.exchange.label_studio.authors import Authors
 from annotate.exchange.label_studio.check import Check
 from annotate.exchange.label_studio.config import Layout
-from annotate.exchange.label_studio.link import Link, Survey
-from annotate.exchange.label_studio.server import Server
+from annotate.exchange.label_studio.link import Key, Link, Survey
+from annotate.exchange.label_studio.server import Project, Server
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
 from annotate.exchange.taken import Retracted
 from annotate.exchange.units import Units
-from judge.errors import BadInput, ServerFault, UsageError
+from judge.errors import BadInput, Rejected, ServerFault, UsageError
 from judge.store import Store
 from judge.store.study import dumps
 from judge.types import Where
@@ -39,7 +40,10 @@ class Pulled:
 
     batch: str
     url: str
-    project: int = 0
+    project: int | None = None
+    """The project of all; None where each person has one."""
+    projects: dict[str, int] = field(default_factory=dict)
+    """Person -> project."""
     assisted: bool = False
     tasks: int = 0
     read: int = 0
@@ -85,31 +89,73 @@ def pull(
     layout = Layout(info.task)
     out = Pulled(batch, server.url)
     with store.run_lock(f"label studio {batch}"), Units(store, info).reader() as inputs:
-        hint = f"annotate push {batch} --url {server.url} --new makes another one"
-        found = links.find(store, info, server, hint)
-        if found is None:
-            raise UsageError(
-                f"batch '{batch}' is not on {server.url}: annotate push {batch} --url {server.url}"
-            )
-        link, project = found
-        found_there = links.survey(store, info, server, link)
-        if project.predictions and not link.assisted:
-            link = links.mark_assisted(store, batch, link)
-        out.project, out.assisted = link.project, link.assisted
-        changed = found_there.unread
-        authors = Authors(store, info, server.users() if changed else {}, people or {})
-        page = _Page(
-            store, info, link, Reader(layout, Check(layout.xml), inputs, authors.of), out, found_there
-        )
-        ids = None if len(changed) > AT_ONCE else sorted(changed)
-        tasks = (t for t in server.tasks(link.project, ids) if t.get("id") in changed)
-        while rows := list(islice(tasks, PAGE)):
-            page.take(rows)
-            told(out.read, len(changed))
-        now = links.tasks_of(store, batch, link)
-        live = {known.unit for task, known in now.items() if task in found_there.there}
-        out.tasks, out.deleted_tasks = len(live), len({known.unit for known in now.values()} - live)
+        found = _projects(store, info, server, out)
+        surveys = {link: links.survey(store, info, server, link) for link in found}
+        of = sum(len(there.unread) for there in surveys.values())
+        authors = Authors(store, info, server.users() if of else {}, people or {})
+        live: set[tuple[str, Key]] = set()
+        known: set[tuple[str, Key]] = set()
+        for link, there in surveys.items():
+            if found[link].predictions and not link.assisted:
+                link = links.mark_assisted(store, batch, link)
+            if link.person:
+                out.projects[link.person] = link.project
+            else:
+                out.project = link.project
+            out.assisted |= link.assisted
+            seats = links.seats_of(store, batch, link.person)
+            reader = Reader(layout, Check(layout.xml), inputs, partial(_author, link, authors))
+            page = _Page(store, info, link, reader, out, there, seats)
+            changed = there.unread
+            ids = None if len(changed) > AT_ONCE else sorted(changed)
+            tasks = (t for t in server.tasks(link.project, ids) if t.get("id") in changed)
+            while rows := list(islice(tasks, PAGE)):
+                page.take(rows)
+                told(out.read, of)
+            now = links.tasks_of(store, batch, link)
+            live |= {(link.person, one.key) for task, one in now.items() if task in there.there}
+            known |= {(link.person, one.key) for one in now.values()}
+        out.tasks, out.deleted_tasks = len(live), len(known - live)
     return out
+
+
+def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dict[Link, Project]:
+    """The batch's projects; of separate ones that are gone the others are pulled.
+
+    Raises UsageError when there are none, Rejected when the only one is gone.
+    """
+    hint = f"annotate push {info.batch} --url {server.url} --new makes another one"
+    known = list(links.all_stored(store, info.batch, server.url))
+    if not known and (shared := links.find(store, info, server, hint)):
+        return dict([shared])
+    found: dict[Link, Project] = {}
+    for person in known or Units(store, info).people:
+        try:
+            one = links.find(store, info, server, hint, person)
+        except Rejected as e:
+            if e.status != 404 or not person:
+                raise
+            out.problems.append(str(e))
+            continue
+        if one is not None:
+            found[one[0]] = one[1]
+    if not found and not out.problems:
+        told = f"batch '{info.batch}' is not on {server.url}: annotate push {info.batch} --url {server.url}"
+        raise UsageError(told)
+    return found
+
+
+def _author(link: Link, authors: Authors, completed_by: Any) -> str:
+    """Who annotated. Raises Unproven for somebody unknown, and for somebody in the project of another person."""
+    who = authors.of(completed_by)
+    if link.person and who != link.person:
+        raise Unproven(
+            "person",
+            f"{who} annotated in the project of {link.person}, where {link.person}'s labels are in sight",
+            field="completed_by",
+            who=who,
+        )
+    return who
 
 
 @dataclass(slots=True)
@@ -122,6 +168,8 @@ class _Page:
     reader: Reader
     out: Pulled
     survey: Survey
+    seats: Mapping[int, Key]
+    """Position -> unit, in a project of one person."""
 
     def take(self, tasks: Sequence[Mapping[str, Any]]) -> None:
         """A process that dies in between reads them again, and finds every answer there."""
@@ -162,13 +210,14 @@ class _Page:
         self, tasks: Sequence[Mapping[str, Any]], bad: Callable[[BadInput], None]
     ) -> Iterator[Response]:
         for task in tasks:
-            unit = _unit(task)
+            key = links.key_of(task, self.seats)
+            unit = key[0] if key else None
             ours = unit is not None and self.reader.inputs(unit) is not None
             self.out.strange_tasks += not ours
             for annotation in sorted(task["annotations"], key=lambda a: str(a.get("updated_at"))):
                 where = Where(_name(task, annotation), 0)
                 self.out.annotations += 1
-                if unit is None or not ours:
+                if key is None or unit is None or not ours:
                     told = (
                         "the task does not say which unit it is"
                         if unit is None
@@ -188,7 +237,11 @@ class _Page:
                 self.out.incomplete += not response.skipped and len(response.answers) < len(
                     self.reader.layout.fields
                 )
-                yield response
+                yield replace(response, repeat=key[1])
+
+    @property
+    def _key(self) -> tuple[str, str, str]:
+        return self.info.batch, self.link.url, self.link.person
 
     def _source(self, annotation: int) -> str:
         return f"{self.link.address}#{annotation}"
@@ -200,52 +253,56 @@ class _Page:
         """
         gone = []
         for task in tasks:
-            if task["id"] in self.survey.strange or self.survey.known[task["id"]].unit != _unit(task):
+            if task["id"] in self.survey.strange or self.survey.known[task["id"]].key != links.key_of(
+                task, self.seats
+            ):
                 continue
             there = {a["id"] for a in task["annotations"]}
-            for number, unit, who in self._known_annotations([task["id"]]):
+            for number, unit, repeat, who in self._known_annotations([task["id"]]):
                 if number not in there:
                     self.out.deleted_annotations += 1
                     if unit and who:
-                        gone.append(Retracted(who, unit, self._source(number)))
+                        gone.append(Retracted(who, unit, self._source(number), repeat))
         return gone
 
-    def _known_annotations(self, tasks: Sequence[int]) -> list[tuple[int, str | None, str | None]]:
+    def _known_annotations(self, tasks: Sequence[int]) -> list[tuple[int, str | None, int, str | None]]:
         query = (
-            "SELECT annotation, unit_id, annotator_id FROM label_studio_annotations WHERE batch = ? AND url = ? "
-            "AND task IN (SELECT value FROM json_each(?))"
+            "SELECT annotation, unit_id, repeat, annotator_id FROM label_studio_annotations "
+            "WHERE batch = ? AND url = ? AND person = ? AND task IN (SELECT value FROM json_each(?))"
         )
-        return self.store.conn.execute(query, [self.info.batch, self.link.url, dumps(list(tasks))]).fetchall()
+        return self.store.conn.execute(query, [*self._key, dumps(list(tasks))]).fetchall()
 
     def _remember(self, tasks: Sequence[Mapping[str, Any]], failed: set[int]) -> None:
-        key = [self.info.batch, self.link.url]
         units = {
-            task["id"]: unit
+            task["id"]: key
             for task in tasks
-            if (unit := _unit(task)) and self.reader.inputs(unit) is not None
+            if (key := links.key_of(task, self.seats)) and self.reader.inputs(key[0]) is not None
         }
         with self.store.transaction() as conn:
-            query = "DELETE FROM label_studio_annotations WHERE batch = ? AND url = ? AND task IN (SELECT value FROM json_each(?))"
-            conn.execute(query, [*key, dumps([task["id"] for task in tasks])])
+            query = (
+                "DELETE FROM label_studio_annotations WHERE batch = ? AND url = ? AND person = ? "
+                "AND task IN (SELECT value FROM json_each(?))"
+            )
+            conn.execute(query, [*self._key, dumps([task["id"] for task in tasks])])
             conn.executemany(
-                "INSERT OR REPLACE INTO label_studio_annotations VALUES (?, ?, ?, ?, ?, "
+                "INSERT OR REPLACE INTO label_studio_annotations VALUES (?, ?, ?, ?, ?, ?, ?, "
                 "(SELECT e.annotator_id FROM event_sources AS s JOIN events AS e USING (event_id) WHERE s.source = ? LIMIT 1))",
                 [
-                    (*key, a["id"], task["id"], units[task["id"]], self._source(a["id"]))
+                    (*self._key, a["id"], task["id"], *units[task["id"]], self._source(a["id"]))
                     for task in tasks
                     if task["id"] in units
                     for a in task["annotations"]
                 ],
             )
             conn.executemany(
-                "INSERT INTO label_studio_tasks (batch, url, task, unit_id, pulled, created) VALUES (?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT (batch, url, task) DO UPDATE SET unit_id = excluded.unit_id, pulled = excluded.pulled, "
-                "created = excluded.created",
+                "INSERT INTO label_studio_tasks (batch, url, person, task, unit_id, repeat, pulled, created) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (batch, url, person, task) DO UPDATE SET "
+                "unit_id = excluded.unit_id, repeat = excluded.repeat, pulled = excluded.pulled, created = excluded.created",
                 [
                     (
-                        *key,
+                        *self._key,
                         t["id"],
-                        units[t["id"]],
+                        *units[t["id"]],
                         None if t["id"] in failed else t["updated_at"],
                         t["created_at"],
                     )
@@ -253,13 +310,6 @@ class _Page:
                     if t["id"] in units
                 ],
             )
-
-
-def _unit(task: Mapping[str, Any]) -> str | None:
-    """The unit that a task says it is."""
-    data = task.get("data")
-    unit = data.get(UNIT_KEY) if isinstance(data, Mapping) else None
-    return unit if isinstance(unit, str) else None
 
 
 def _name(task: Mapping[str, Any], annotation: Mapping[str, Any]) -> str:

@@ -1,31 +1,23 @@
-"""A batch out to a Label Studio server: the project, its tasks, and the judge's labels if they are asked for."""
+"""A batch out to a Label Studio server: its project, or one for each person, and the tasks."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from annotate import exposure
 from annotate.desk import BatchInfo, batch_info
 from annotate.exchange.label_studio import link as links
-from annotate.exchange.label_studio import sdk
+from annotate.exchange.label_studio import sdk, sending
 from annotate.exchange.label_studio.check import Check
 from annotate.exchange.label_studio.config import Layout
-from annotate.exchange.label_studio.link import Link
+from annotate.exchange.label_studio.link import Key, Link
 from annotate.exchange.label_studio.server import Project, Server
-from annotate.exchange.label_studio.tasks import data_of, prediction
-from annotate.exchange.units import Unit, Units
-from judge.errors import ProviderError, StudyError, UsageError
-from judge.store import Store, label_rows
-from judge.store.export import find_run, stored_task
-from judge.store.study import dumps
-from judge.types import Json
+from annotate.exchange.units import Units
+from annotate.standing import is_stopped
+from judge.errors import ProviderError, Rejected, StudyError, UsageError
+from judge.store import Store
 
-TASKS = 250
-BYTES = 4_000_000
-"""One import holds at most so many tasks, and stays under this size unless one task is larger."""
 AGAIN = "annotate push --new makes another one"
 
 
@@ -35,14 +27,17 @@ class Pushed:
 
     batch: str
     url: str
-    project: int = 0
+    project: int | None = None
+    """The project of all; None where each person has one."""
+    projects: dict[str, int] = field(default_factory=dict)
+    """Person -> project; 0 in a preview of one that is still to be made."""
     created: bool = False
     updated: bool = False
     new: int = 0
     there: int = 0
     deleted: int = 0
     repeats: int = 0
-    """Hidden repeats, which stay with the terminal."""
+    """Hidden repeats that are not sent: they stay with the terminal, unless each person has a project."""
     assisted: bool = False
     run: str | None = None
     without_prediction: int = 0
@@ -57,62 +52,48 @@ def push(
     run: str | None = None,
     new: bool = False,
     restore: bool = False,
+    separate: bool = False,
     told: Callable[[int, int], None] = lambda done, of: None,
 ) -> Pushed:
     """Make or complete the batch's project; doing it again adds what is missing and nothing else.
 
+    `separate` gives each person a project, with the whole queue of that person; a batch that was pushed so stays so.
     `predictions` sends the labels of `run` (default: the newest run of the task) and marks the batch as
-    assisted. `new` gives up a project that is gone, `restore` sends units again whose task was deleted.
-    Raises UsageError for a batch that cannot be assisted any more, ProviderError when the server fails:
-    then the same call goes on where it stopped.
+    assisted. `new` gives up a project that is gone (of separate ones: those that are gone), `restore` sends units again
+    whose task was deleted. Raises UsageError for a batch that cannot be assisted any more, or was pushed the other way,
+    ProviderError when the server fails: then the same call goes on where it stopped.
     """
     info = batch_info(store, batch)
     if info.closed:
         raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: there is nothing left to label")
-    layout = Layout(info.task)
-    units = Units(store, info)
-    run_id = _run(store, info, run) if predictions else None
-    check = Check(layout.xml)
-    out = Pushed(batch, server.url, repeats=units.repeats)
     with store.run_lock(f"label studio {batch}"):
-        if new:
+        known = links.all_stored(store, batch, server.url)
+        people = _people(store, info, known, separate, new)
+        job = _Job(store, info, server, Layout(info.task), Pushed(batch, server.url), told)
+        run_id = sending.run_of(store, info, run) if predictions else None
+        for link in known.values() if run_id else ():
+            _same_sight(link, run_id)
+        if people[0] and run_id is None:
+            run_id = next((link.run for link in known.values() if link.run), None)
+        if new and (people[0] == "" or "" in known):
             links.forget(store, batch, server.url)
-        found = None if new else links.find(store, info, server, AGAIN)
-        if found is None:
-            link = _create(store, info, server, layout, run_id)
-            out.created = True
-            sent: set[str] = set()
-            lost: set[str] = set()
-        else:
-            link, project = found
-            _same_sight(store, info, link, project, run_id)
-            out.updated = _update(server, layout, link, project)
-            sent, lost = _known(store, info, server, link, restore)
-        link = links.stored(store, batch, server.url) or link
-        missing = [u for u in units.ids if u not in sent and u not in lost]
-        out.project, out.assisted, out.run = link.project, link.assisted, link.run
-        out.there, out.deleted = len(sent), len(lost)
-        labels = _judged(store, info, link.run) if link.run else {}
-        model = _model(store, link.run) if link.run else ""
-        for page in _pages(_tasks(units, layout, missing, labels, model, check)):
-            try:
-                ids = server.add(link.project, [task for _, task in page])
-            except ProviderError as e:
-                raise type(e)(
-                    f"{e} (batch '{batch}': {out.there + out.new:,} of {len(units):,} units are known to be there; nothing is sent twice)"
-                ) from None
-            links.add_tasks(store, batch, link, dict(zip(ids, [u for u, _ in page], strict=True)))
-            with store.transaction() as conn:
-                judged = [unit for unit, task in page if "predictions" in task]
-                exposure.note_batch(conn, info.task, batch, units.people, "push", judged)
-            out.new += len(page)
-            out.without_prediction += sum("predictions" not in task for _, task in page) if link.run else 0
-            told(out.there + out.new, len(units))
-    return out
+        shown = any(link.run for who, link in known.items() if who)
+        each = [(person, Units(store, info, person or None)) for person in people]
+        job.of = sum(len(sending.wanted(units, person)) for person, units in each)
+        for person, units in each:
+            job.send(person, units, run_id, new=new, restore=restore, shown=shown)
+    return job.out
 
 
 def preview(
-    store: Store, batch: str, url: str, *, predictions: bool = False, run: str | None = None
+    store: Store,
+    batch: str,
+    url: str,
+    *,
+    predictions: bool = False,
+    run: str | None = None,
+    separate: bool = False,
+    new: bool = False,
 ) -> Pushed:
     """What a push would send, by what the study knows: nothing is asked of the server, and nothing is written.
 
@@ -121,39 +102,45 @@ def preview(
     info = batch_info(store, batch)
     if info.closed:
         raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: there is nothing left to label")
-    layout, units = Layout(info.task), Units(store, info)
-    run_id = _run(store, info, run) if predictions else None
-    out = Pushed(batch, sdk.address(url), repeats=units.repeats, assisted=run_id is not None, run=run_id)
-    link = links.stored(store, batch, out.url)
-    known = {task.unit for task in links.tasks_of(store, batch, link).values()} if link else set()
-    missing = [u for u in units.ids if u not in known]
-    labels = _judged(store, info, run_id) if run_id else {}
-    sent = [task for _, task in _tasks(units, layout, missing, labels, "", Check(layout.xml))]
-    out.project, out.created = link.project if link else 0, link is None
-    out.new, out.there = len(sent), len(known)
-    out.without_prediction = sum("predictions" not in task for task in sent) if run_id else 0
+    layout, url = Layout(info.task), sdk.address(url)
+    run_id = sending.run_of(store, info, run) if predictions else None
+    out = Pushed(batch, url, assisted=run_id is not None, run=run_id)
+    known = links.all_stored(store, batch, url)
+    for person in _people(store, info, known, separate, new):
+        link = None if new and not person else known.get(person)
+        if link is not None and run_id:
+            _same_sight(link, run_id)
+        units = Units(store, info, person or None)
+        there = {task.key for task in links.tasks_of(store, batch, link).values()} if link else set()
+        missing = [one for one in sending.wanted(units, person) if one.key not in there]
+        labels = sending.judged(store, info, run_id) if run_id else {}
+        sent = [task for _, task in sending.tasks_of(units, layout, missing, labels, "", Check(layout.xml))]
+        if person:
+            out.projects[person] = link.project if link else 0
+        else:
+            out.project, out.repeats = link.project if link else None, units.repeats
+        out.created |= link is None
+        out.new, out.there = out.new + len(sent), out.there + len(there)
+        out.without_prediction += sum("predictions" not in task for task in sent) if run_id else 0
     return out
 
 
-def _run(store: Store, info: BatchInfo, name: str | None) -> str:
-    fields = {q.field for q in info.task.spec.questions}
-    if name:
-        found = find_run(store, name)
-        if not set(stored_task(store, found["task"]).fields) & fields:
-            raise UsageError(
-                f"run {found['run_id']} ({found['task']}) did not answer what {info.task.name} asks"
-            )
-        return str(found["run_id"])
-    query = "SELECT run_id FROM runs WHERE task = ? ORDER BY started DESC, run_id DESC LIMIT 1"
-    row = store.conn.execute(query, [info.task.name]).fetchone()
-    if row is None:
+def _people(store: Store, info: BatchInfo, known: dict[str, Link], separate: bool, new: bool) -> list[str]:
+    """Whose projects there are to be; "" for one of all. Raises UsageError when it was pushed as one, and is to be several."""
+    if "" in known and separate and not new:
         raise UsageError(
-            f"--with-predictions needs a judge run of {info.task.name}: judge run {info.task.task_id} -m MODEL"
+            f"batch '{info.batch}' is one project of all at {known[''].address}: annotate pull what is there, then "
+            "--separate --new gives that up and makes one for each person"
         )
-    return str(row[0])
+    if not separate and not any(known):
+        return [""]
+    people = [p for p in Units(store, info).people if not is_stopped(store.conn, info.batch, p)]
+    if not people:
+        raise UsageError(f"batch '{info.batch}': all its annotators were stopped")
+    return people
 
 
-def _same_sight(store: Store, info: BatchInfo, link: Link, project: Project, run: str | None) -> None:
+def _same_sight(link: Link, run: str | None) -> None:
     """Refuse to show the judge in a project that was blind so far, or another run than before."""
     if run and not link.assisted:
         raise UsageError(
@@ -162,111 +149,121 @@ def _same_sight(store: Store, info: BatchInfo, link: Link, project: Project, run
         )
     if run and link.run and run != link.run:
         raise UsageError(f"{link.address} shows the predictions of run {link.run}: add --run {link.run}")
-    if project.predictions and not link.assisted:
-        links.mark_assisted(store, info.batch, link)
 
 
-def _create(store: Store, info: BatchInfo, server: Server, layout: Layout, run: str | None) -> Link:
-    if (
-        run
-        and store.conn.execute(
-            "SELECT 1 FROM events WHERE batch = ? AND kind = 'label' LIMIT 1", [info.batch]
-        ).fetchone()
-    ):
-        raise UsageError(
-            f"batch '{info.batch}' has blind labels already: predictions would mix both kinds. "
-            "Draw another batch for an assisted round"
+@dataclass(slots=True)
+class _Job:
+    """One push, project after project."""
+
+    store: Store
+    info: BatchInfo
+    server: Server
+    layout: Layout
+    out: Pushed
+    told: Callable[[int, int], None]
+    of: int = 0
+    """How many tasks there are to be in all projects."""
+
+    def send(
+        self, person: str, units: Units, run: str | None, *, new: bool, restore: bool, shown: bool
+    ) -> None:
+        """Make or complete one project."""
+        out, batch = self.out, self.info.batch
+        found = self._found(person, new)
+        sent: set[Key] = set()
+        lost: set[Key] = set()
+        if found is None:
+            link = self._create(person, run, shown)
+            out.created = True
+        else:
+            link, project = found
+            _same_sight(link, run)
+            if project.predictions and not link.assisted:
+                link = links.mark_assisted(self.store, batch, link)
+            out.updated |= self._update(link, project)
+            sent, lost = self._known(link, restore)
+        missing = [one for one in sending.wanted(units, person) if one.key not in sent | lost]
+        if person:
+            out.projects[person] = link.project
+        else:
+            out.project, out.repeats = link.project, units.repeats
+        out.assisted |= link.assisted
+        out.run = link.run or out.run
+        out.there += len(sent)
+        out.deleted += len(lost)
+        labels = sending.judged(self.store, self.info, link.run) if link.run else {}
+        model = sending.model_of(self.store, link.run) if link.run else ""
+        check = Check(self.layout.xml)
+        for page in sending.pages(sending.tasks_of(units, self.layout, missing, labels, model, check)):
+            self._add(link, units.people, page)
+
+    def _add(self, link: Link, people: list[str], page: list[tuple[Key, dict[str, object]]]) -> None:
+        out, batch = self.out, self.info.batch
+        try:
+            ids = self.server.add(link.project, [task for _, task in page])
+        except ProviderError as e:
+            raise type(e)(
+                f"{e} (batch '{batch}': {out.there + out.new:,} of {self.of:,} units are known to be there; nothing is sent twice)"
+            ) from None
+        links.add_tasks(self.store, batch, link, dict(zip(ids, [key for key, _ in page], strict=True)))
+        with self.store.transaction() as conn:
+            judged = [key[0] for key, task in page if "predictions" in task]
+            exposure.note_batch(conn, self.info.task, batch, people, "push", judged)
+        out.new += len(page)
+        out.without_prediction += sum("predictions" not in task for _, task in page) if link.run else 0
+        self.told(out.there + out.new, self.of)
+
+    def _found(self, person: str, new: bool) -> tuple[Link, Project] | None:
+        if new and not person:
+            return None
+        try:
+            return links.find(self.store, self.info, self.server, AGAIN, person)
+        except Rejected as e:
+            if not new or e.status != 404:
+                raise
+            links.forget(self.store, self.info.batch, self.server.url, person)
+            return None
+
+    def _create(self, person: str, run: str | None, shown: bool) -> Link:
+        """A new project; who joins people who were `shown` predictions from the start gets them too."""
+        info = self.info
+        labelled = "SELECT 1 FROM events WHERE batch = ? AND kind = 'label' LIMIT 1"
+        if run and not shown and self.store.conn.execute(labelled, [info.batch]).fetchone():
+            raise UsageError(
+                f"batch '{info.batch}' has blind labels already: predictions would mix both kinds. "
+                "Draw another batch for an assisted round"
+            )
+        title = f"adjudge: {info.batch}" + (f" ({person})" if person else "")
+        number = self.server.create(
+            {
+                "title": title if len(title) <= 50 else title[:49] + "…",
+                "description": links.description(self.store, info, run, person),
+                "label_config": self.layout.xml,
+                "expert_instruction": self.layout.instruction,
+                "show_instruction": True,
+                "show_skip_button": True,
+                "enable_empty_annotation": False,
+                "show_collab_predictions": run is not None,
+                "maximum_annotations": 1 if person else max(1, int(info.options.get("overlap") or 1)),
+                "sampling": "Sequential sampling",
+            }
         )
-    title = f"adjudge: {info.batch}"
-    number = server.create(
-        {
-            "title": title if len(title) <= 50 else title[:49] + "…",
-            "description": links.description(store, info, run),
-            "label_config": layout.xml,
-            "expert_instruction": layout.instruction,
-            "show_instruction": True,
-            "show_skip_button": True,
-            "enable_empty_annotation": False,
-            "show_collab_predictions": run is not None,
-            "maximum_annotations": max(1, int(info.options.get("overlap") or 1)),
-            "sampling": "Sequential sampling",
-        }
-    )
-    link = Link(server.url, number, run is not None, run)
-    links.keep(store, info.batch, link)
-    return link
+        link = Link(self.server.url, number, run is not None, run, person)
+        links.keep(self.store, info.batch, link)
+        return link
 
+    def _update(self, link: Link, project: Project) -> bool:
+        """Put our configuration back where somebody changed it."""
+        if project.xml.split() == self.layout.xml.split():
+            return False
+        self.server.update(link.project, {"label_config": self.layout.xml})
+        return True
 
-def _update(server: Server, layout: Layout, link: Link, project: Project) -> bool:
-    """Put our configuration back where somebody changed it."""
-    if project.xml.split() == layout.xml.split():
-        return False
-    server.update(link.project, {"label_config": layout.xml})
-    return True
-
-
-def _known(
-    store: Store, info: BatchInfo, server: Server, link: Link, restore: bool
-) -> tuple[set[str], set[str]]:
-    """(units that have a task there, units whose task was deleted and that are not sent again)."""
-    live, lost = links.units_there(store, info, server, link)
-    if restore:
-        there = links.tasks_of(store, info.batch, link)
-        links.drop_tasks(store, info.batch, link, [t for t in there if t not in live])
-        return set(live.values()), set()
-    return set(live.values()), lost
-
-
-def _tasks(
-    units: Units,
-    layout: Layout,
-    missing: Sequence[str],
-    labels: dict[str, dict[str, tuple[str, float | None]]],
-    model: str,
-    check: Check,
-) -> Iterator[tuple[str, dict[str, Json]]]:
-    with units.reader() as inputs_of:
-        for unit in missing:
-            task: dict[str, Json] = {"data": data_of(layout, Unit(unit, inputs_of(unit)))}
-            if unit in labels:
-                made = prediction(layout, labels[unit], model)
-                check.regions(made["result"])
-                task["predictions"] = [made]
-            else:
-                check.task(task)
-            yield unit, task
-
-
-def _pages(tasks: Iterator[tuple[str, dict[str, Json]]]) -> Iterator[list[tuple[str, dict[str, Json]]]]:
-    page: list[tuple[str, dict[str, Json]]] = []
-    size = 0
-    for unit, task in tasks:
-        length = len(dumps(task))
-        if page and (len(page) == TASKS or size + length > BYTES):
-            yield page
-            page, size = [], 0
-        page.append((unit, task))
-        size += length
-    if page:
-        yield page
-
-
-def _judged(store: Store, info: BatchInfo, run: str) -> dict[str, dict[str, tuple[str, float | None]]]:
-    """Unit -> field -> (label, its probability) of a run, for labels that the task has."""
-    out: dict[str, dict[str, tuple[str, float | None]]] = {}
-    for question in info.task.spec.questions:
-        domain = info.task.domain(question.field)
-        rows = store.conn.execute(
-            f"SELECT l.unit_id, l.value, l.distribution FROM {label_rows.FIRST} JOIN batch_units AS b ON b.unit_id = l.unit_id "
-            "WHERE b.batch = ? AND l.annotator_id = ? AND l.field = ?",
-            [info.batch, run, question.field],
-        )
-        for unit, value, distribution in rows:
-            if not domain or value in domain:
-                chances: Any = json.loads(distribution) if distribution else {}
-                out.setdefault(unit, {})[question.field] = (value, chances.get(value))
-    return out
-
-
-def _model(store: Store, run: str) -> str:
-    return str(store.conn.execute("SELECT model FROM runs WHERE run_id = ?", [run]).fetchone()[0])
+    def _known(self, link: Link, restore: bool) -> tuple[set[Key], set[Key]]:
+        """(units that have a task there, units whose task was deleted and that are not sent again)."""
+        live, lost = links.units_there(self.store, self.info, self.server, link)
+        if restore:
+            there = links.tasks_of(self.store, self.info.batch, link)
+            links.drop_tasks(self.store, self.info.batch, link, [t for t in there if t not in live])
+            return set(live.values()), set()
+        return set(live.values()), lost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from annotate.exchange.base import UNIT_KEY
+from annotate.exchange.base import PLACE_KEY, UNIT_KEY
 from annotate.exchange.label_studio.config import Layout
 from annotate.exchange.units import Unit
 from judge.types import Json
@@ -13,10 +13,10 @@ from judge.types import Json
 _NUL = {0x00: "\ufffd"}
 
 
-def data_of(layout: Layout, unit: Unit) -> dict[str, Json]:
+def data_of(layout: Layout, unit: Unit, place: int | None = None) -> dict[str, Json]:
     """The `data` of a unit's task: every input as text, an empty one where the unit has none."""
     texts = {name: input_text(unit.inputs.get(name)) for name in layout.inputs}
-    return {UNIT_KEY: unit.unit_id, **texts}
+    return {UNIT_KEY: unit.unit_id, **({} if place is None else {PLACE_KEY: place}), **texts}
 
 
 def input_text(value: Any) -> str:
