@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from judge.cli.answers import answers
+from judge.cli.calibrate import calibrate
 from judge.cli.contest import compare as compare_runs
 from judge.cli.demo import demo
 from judge.cli.distractors import distractors
@@ -39,6 +40,6 @@ def main() -> None:
 answers.add_command(generate)
 for command in (
     demo, items, tasks, models, estimate, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
-    split, compare_runs,
+    split, compare_runs, calibrate,
 ):  # fmt: skip
     main.add_command(command)

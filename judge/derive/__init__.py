@@ -18,6 +18,6 @@ failure is missing data.
 """
 
 from judge.derive.make import Made, keep, name_of
-from judge.derive.table import Found, Table, Truth, read, reference
+from judge.derive.table import Found, Table, Truth, newest, read, reference
 
-__all__ = ["Found", "Made", "Table", "Truth", "keep", "name_of", "read", "reference"]
+__all__ = ["Found", "Made", "Table", "Truth", "keep", "name_of", "newest", "read", "reference"]

@@ -134,6 +134,21 @@ def read(store: Store, names: Sequence[str], field: str | None = None) -> Table:
     return table
 
 
+def newest(store: Store, task: Task, field: str) -> str:
+    """The newest asked or imported run of a task (any version) with probabilities, else the newest at all.
+
+    Raises UsageError when there is none.
+    """
+    query = (
+        "SELECT r.run_id FROM runs AS r JOIN tasks AS t USING (task) WHERE t.task_id = ? AND r.derived_from IS NULL "
+        "ORDER BY r.started DESC, r.run_id DESC"
+    )
+    runs = [str(run) for (run,) in store.conn.execute(query, [task.task_id])]
+    if not runs:
+        raise UsageError(f"{store.path}: no run of {task.task_id} yet; see judge run {task.task_id}")
+    return next((run for run in runs if relation.has_distributions(store.conn, run, field)), runs[0])
+
+
 @dataclass(frozen=True, eq=False)
 class Truth:
     """What judges are held against on the units of a table: `codes[u]` over the domain, -1 for none."""
@@ -151,19 +166,24 @@ class Truth:
         )
         return Fitted(self.word, int(some.sum()), hashlib.sha256(lines.encode()).hexdigest(), folds)
 
-    def by_question(self, folds: int, seed: int = 0) -> IntArray:
-        """A fold for each unit, 0 to folds - 1, the same for all units of a question; by the questions' hashes."""
+    def by_question(self, folds: int, some: BoolArray | None = None) -> IntArray:
+        """A fold for each unit, 0 to folds - 1, the same for all units of a question, and -1 for questions without a
+        label (among `some` units). By the hashes of the questions' ids, so that folds stay when units come in.
+        """
         numbers, names = self.table.questions
-        labelled = np.unique(numbers[self.codes != MISSING]).tolist()
-        # In the order of their hashes, labelled questions first dealt out like cards: folds are even.
-        order = sorted(labelled, key=lambda q: hashlib.sha256(f"{seed}\0{names[q]}".encode()).digest())
-        fold = np.fromiter(
-            (int.from_bytes(hashlib.sha256(f"{seed}\0{n}".encode()).digest()[:4]) % folds for n in names),
-            dtype=np.int64,
-            count=len(names),
-        )
-        fold[order] = np.arange(len(order)) % folds
+        known = self.codes != MISSING if some is None else some & (self.codes != MISSING)
+        labelled = np.unique(numbers[known]).tolist()
+        order = sorted(labelled, key=lambda q: hashlib.sha256(names[q].encode()).digest())
+        fold = np.full(len(names), -1, dtype=np.int64)
+        # Dealt out like cards: folds are even.
+        fold[order] = np.arange(len(order)) % min(folds, max(1, len(order)))
         return np.asarray(fold[numbers], dtype=np.int64)
+
+    def folds(self, fold: IntArray) -> dict[str, int | None]:
+        """Question -> fold, of `by_question`."""
+        numbers, names = self.table.questions
+        found, first = np.unique(numbers, return_index=True)
+        return {names[q]: int(fold[at]) for q, at in zip(found, first, strict=True) if fold[at] >= 0}
 
 
 def reference(store: Store, table: Table, field: str, word: str | None = None) -> Truth | None:

@@ -42,6 +42,12 @@ def column(
     return list(units), list(values), list(masses)
 
 
+def has_distributions(conn: sqlite3.Connection, annotator: str, field: str) -> bool:
+    """Whether any label of an annotator's field has a stored distribution."""
+    query = f"SELECT 1 FROM labels WHERE {ONE} AND distribution IS NOT NULL LIMIT 1"
+    return conn.execute(query, [annotator, field, "first", 0]).fetchone() is not None
+
+
 def unlabelled(conn: sqlite3.Connection, run: str) -> dict[str, str]:
     """Unit -> status of those that a run was asked about and that have no label, by the latest attempt."""
     query = (

@@ -1,0 +1,192 @@
+"""Probabilities made to mean what they say: batch, bias-corrected temperature, temperature, isotonic.
+
+Arrays in, arrays out. `fit_*` takes probabilities [units, labels] and codes [units], all known; `Fit.apply` takes any
+probabilities and gives rows that sum to 1; rows of nan stay so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from judge.errors import BadInput
+from judge.stats.ratings import FloatArray, IntArray
+from judge.stats.reliability import scaled, temperature
+
+TINY = 1e-9
+RIDGE = 0.02
+"""Of the penalty RIDGE * |bias|^2: a label that nobody gave gets a bias near -ln(n / 0.02), not minus infinity."""
+ENOUGH = 200_000
+"""Units that a few parameters are fitted on at most, evenly taken: more would not move a printed digit."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What was fitted: `temperature` and `bias` (in nats, one a label, mean 0), or `steps` (x, y) of isotonic."""
+
+    temperature: float = 1.0
+    bias: tuple[float, ...] = ()
+    steps: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    why: str = ""
+    """Why nothing could be fitted, so that `apply` changes nothing."""
+
+    def apply(self, probabilities: FloatArray) -> FloatArray:
+        """The calibrated probabilities."""
+        if self.steps is not None:
+            second = np.interp(probabilities[:, 1], *self.steps)
+            return np.column_stack([1 - second, second])
+        logits = np.log(np.maximum(probabilities, TINY)) / self.temperature
+        return (
+            softmax(logits + np.asarray(self.bias)) if self.bias else scaled(probabilities, self.temperature)
+        )
+
+
+def softmax(logits: FloatArray) -> FloatArray:
+    """Row by row."""
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    found: FloatArray = weights / weights.sum(axis=1, keepdims=True)
+    return found
+
+
+def fit_batch(probabilities: FloatArray, prior: FloatArray) -> Fit:
+    """Batch calibration (Zhou et al. 2023, arXiv 2309.17249, eq. 3-5): ln p minus the log of the mean of all p, here
+    plus the log of a target `prior` (the paper assumes equal shares).
+    """
+    known = probabilities[~np.isnan(probabilities[:, 0])]
+    if not len(known):
+        raise BadInput("batch calibration needs probabilities")
+    bias = np.log(np.maximum(prior, TINY)) - np.log(np.maximum(known.mean(axis=0), TINY))
+    return Fit(bias=tuple((bias - bias.mean()).tolist()))
+
+
+def fit_bias(probabilities: FloatArray, codes: IntArray) -> Fit:
+    """Bias-corrected temperature scaling (Alexandari et al. 2020, arXiv 1901.06852, section 3.2): softmax(w ln p + b)
+    by maximum likelihood, with w >= 0 (a judge that is wrong is not turned round) and a weak penalty on b.
+    """
+    p, y = _some(probabilities, codes)
+    n, k = p.shape
+    logits = np.log(np.maximum(p, TINY))
+    logits -= logits.mean(axis=1, keepdims=True)
+    hot = np.eye(k)[y]
+    theta = np.zeros(k + 1)
+    theta[0] = 1.0
+
+    def loss(at: FloatArray) -> float:
+        z = at[0] * logits + at[1:]
+        top = z.max(axis=1, keepdims=True)
+        total = np.log(np.exp(z - top).sum(axis=1)) + top[:, 0]
+        return float((total - z[np.arange(n), y]).sum() + RIDGE * (at[1:] @ at[1:]))
+
+    best = loss(theta)
+    for _ in range(50):
+        q = softmax(theta[0] * logits + theta[1:])
+        gradient = np.concatenate(
+            [[((q - hot) * logits).sum()], (q - hot).sum(axis=0) + 2 * RIDGE * theta[1:]]
+        )
+        mean = (q * logits).sum(axis=1)
+        cross = (q * (logits - mean[:, None])).sum(axis=0)
+        hessian = np.empty((k + 1, k + 1))
+        hessian[0, 0] = (q * logits**2).sum() - (mean**2).sum()
+        hessian[0, 1:] = hessian[1:, 0] = cross
+        hessian[1:, 1:] = np.diag(q.sum(axis=0) + 2 * RIDGE) - q.T @ q
+        free = slice(1, None) if theta[0] <= 0 and gradient[0] > 0 else slice(None)
+        step = np.zeros(k + 1)
+        step[free] = np.linalg.lstsq(hessian[free, free] + 1e-9 * np.eye(k + 1)[free, free], gradient[free])[
+            0
+        ]
+        size = 1.0
+        while size > 1e-6:
+            tried = theta - size * step
+            tried[0] = max(tried[0], 0.0)
+            if (found := loss(tried)) <= best:
+                break
+            size /= 2
+        else:
+            break
+        done = best - found < 1e-10 * n
+        theta, best = tried, found
+        if done:
+            break
+    if theta[0] < 1e-3:
+        # The probabilities say nothing: everybody gets the shares of the labels.
+        shares = np.log(np.bincount(y, minlength=k) + 0.5)
+        return Fit(1000.0, tuple((shares - shares.mean()).tolist()))
+    bias = theta[1:] - theta[1:].mean()
+    return Fit(float(1 / theta[0]), tuple(bias.tolist()))
+
+
+def fit_temperature(probabilities: FloatArray, codes: IntArray) -> Fit:
+    """Temperature scaling (Guo et al. 2017, arXiv 1706.04599): it changes no label."""
+    found, why = temperature(*_some(probabilities, codes))
+    return Fit(why=why or "") if found is None else Fit(found)
+
+
+def fit_isotonic(probabilities: FloatArray, codes: IntArray) -> Fit:
+    """Isotonic regression of the second of two labels (Zadrozny and Elkan 2002), kept half a unit away from 0 and 1.
+
+    Raises BadInput unless there are two labels.
+    """
+    if probabilities.shape[1] != 2:
+        raise BadInput(f"isotonic calibration is for two labels, not {probabilities.shape[1]}")
+    from scipy.optimize import isotonic_regression
+
+    x, inverse, count = np.unique(probabilities[:, 1], return_inverse=True, return_counts=True)
+    y = np.bincount(inverse, weights=(codes == 1).astype(np.float64)) / count
+    fitted = isotonic_regression(y, weights=count).x
+    edge = 0.5 / len(codes)
+    return Fit(steps=(tuple(x.tolist()), tuple(np.clip(fitted, edge, 1 - edge).tolist())))
+
+
+def _some(probabilities: FloatArray, codes: IntArray) -> tuple[FloatArray, IntArray]:
+    if not len(codes):
+        raise BadInput("nothing to fit on: no unit has both probabilities and a label")
+    stride = -(-len(codes) // ENOUGH)
+    return probabilities[::stride], codes[::stride]
+
+
+def cross_fitted(
+    probabilities: FloatArray,
+    codes: IntArray,
+    fold: IntArray,
+    fit: Callable[[FloatArray, IntArray], Fit],
+) -> tuple[FloatArray, Fit]:
+    """Calibrated probabilities of all units and the fit on all labels.
+
+    A unit with fold k >= 0 gets those of a fit on the labels of other folds; one with fold -1, which nothing is fitted
+    on, those of the fit on all. `codes`: -1 for unknown.
+    """
+    usable = (codes >= 0) & (fold >= 0) & ~np.isnan(probabilities[:, 0])
+    whole = fit(probabilities[usable], codes[usable])
+    found = np.full_like(probabilities, np.nan)
+    for k in np.unique(fold).tolist():
+        here = fold == k
+        others = usable & ~here
+        if k < 0:
+            own = whole
+        elif not others.any():
+            raise BadInput("cross-fitting needs labels in two questions at least")
+        else:
+            own = fit(probabilities[others], codes[others])
+        found[here] = own.apply(probabilities[here])
+    return found, whole
+
+
+def information(probabilities: FloatArray, codes: IntArray, fold: IntArray) -> FloatArray:
+    """How many nats the probabilities tell of each unit's label beyond how common it is in the other folds.
+
+    nan where a probability or the label is unknown. A mean above 0 on cross-fitted probabilities is a signal.
+    """
+    found = np.full(len(codes), np.nan)
+    k = probabilities.shape[1]
+    usable = (codes >= 0) & (fold >= 0) & ~np.isnan(probabilities[:, 0])
+    total = np.bincount(codes[usable], minlength=k).astype(np.float64)
+    for f in np.unique(fold[usable]).tolist():
+        here = usable & (fold == f)
+        shares = total - np.bincount(codes[here], minlength=k) + 0.5
+        shares /= shares.sum()
+        own = codes[here]
+        stated = np.maximum(probabilities[here, :][np.arange(len(own)), own], TINY)
+        found[here] = np.log(stated) - np.log(shares[own])
+    return found
