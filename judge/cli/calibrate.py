@@ -150,17 +150,10 @@ def _text(result: Calibrated, run: Any, word: str | None) -> str:
         )
     elif result.method == "batch":
         lines.append(f"fitted on no labels; target shares: {result.parameters['prior']}")
-    lines += (
-        [
-            "",
-            table(
-                ["measure", "before", "after", "after - before", "95 % interval", "units", "questions"],
-                _rows(result),
-            ),
-        ]
-        if result.measures
-        else []
-    )
+    if result.measures:
+        interval = f"{result.measures[0][1].confidence * 100:g} % interval"
+        head = ["measure", "before", "after", "after - before", interval, "units", "questions"]
+        lines += ["", table(head, _rows(result))]
     lines += ["", table(["label", "share before", "after"], [[k, *v] for k, v in result.shares.items()]), ""]
     lines.append(_fit_text(result))
     if result.n_plain:
