@@ -12,11 +12,14 @@ import click
 from click.core import ParameterSource
 
 from judge.cli.models import provider_options
+from judge.cli.run import run
 from judge.console import db_option, emit_json, emit_rows, json_option, note, pairs
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
+    from judge.providers.embeddings import Embedder
     from judge.retrieve import Search
+    from judge.runner.budget import Budget
     from judge.runner.embed import Progress
     from judge.store import Store
     from judge.store.imports import ImportReport
@@ -28,6 +31,7 @@ _OF = {
     "bm25": ("k1", "b", "stopwords"),
     "embeddings": (
         "model", "base_url", "timeout", "settings", "batch", "concurrency", "query_prefix", "passage_prefix",
+        "max_tokens", "max_cost", "max_time", "prices",
     ),
 }  # fmt: skip
 
@@ -86,7 +90,8 @@ def retrieve(
     judge retrieve --retriever embeddings -m openai/e5 --base-url http://127.0.0.1:8080/v1
 
     Passages of all items are searched, so an item may get those of others. bm25 needs bm25s.
-    Embeddings are kept in the study and asked for once; cosines are exact.
+    Embeddings are kept in the study and asked for once; cosines are exact. Where a limit (--max-cost) ends the calls,
+    there is no ranking yet, and the same command goes on.
     """
     from judge.store import Store
 
@@ -98,7 +103,10 @@ def retrieve(
         if retriever == "bm25":
             report, empty, how = _bm25(store, name, dataset, options)
         else:
-            report, empty, how = _dense(store, name, dataset, options)
+            found = _dense(store, name, dataset, options)
+            if found is None:
+                return Exit.INCOMPLETE
+            report, empty, how = found
     row = {"name": name, "stage": "retrieve", **report.counts, "empty": empty}
     if empty:
         note(f"note: {empty} items share no word with any passage and have no list")
@@ -134,7 +142,8 @@ def _bm25(
 
 def _dense(
     store: Store, name: str, dataset: str | None, options: dict[str, Any]
-) -> tuple[ImportReport, int, dict[str, Json]]:
+) -> tuple[ImportReport, int, dict[str, Json]] | None:
+    """The ranking as stored, None when a limit ended the embedding."""
     from judge.providers.base import Settings
     from judge.providers.embeddings import Embedder
     from judge.retrieve import Dense, dense, dense_search
@@ -144,9 +153,13 @@ def _dense(
     how = Dense(**{key: options[key] for key in ("k", "query", "query_prefix", "passage_prefix")})
     settings = Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
     embedder = Embedder(str(options["model"]), settings)
+    budget = _budget(embedder, options)
     with store.run_lock(f"embeddings {options['model']}"):
         search = dense_search(store, how, dataset)
-        progress = asyncio.run(_embed(store, embedder, search, options))
+        progress = asyncio.run(_embed(store, embedder, search, options, budget))
+        _tell(progress, budget)
+        if progress.left:
+            return None
         sha = embeddings.embedder_sha(embedder.describe())
 
         def load(texts: list[str]) -> Any:
@@ -155,15 +168,41 @@ def _dense(
         queries, passages = load([text for _, text in search.queries]), load(list(search.texts))
         stored = {**how.as_json(), **embedder.describe(), "size": int(passages.shape[1])}
         rows = dense(search, queries, passages, how.k, name, Where(str(store.path), 0))
-        report, empty = _store(store, rows, dataset, stored)
+        return *_store(store, rows, dataset, stored), stored
+
+
+def _budget(embedder: Embedder, options: dict[str, Any]) -> Budget:
+    """The limits of this command. Raises UsageError where one of money has no price."""
+    from collections import Counter
+
+    from judge.runner.budget import Budget, Spent
+    from judge.runner.prices import find, read_prices, wanted
+
+    model, most = str(options["model"]), options["max_cost"]
+    file = read_prices(options["prices"]) if options["prices"] else None
+    price = find(model, {"own_server": embedder.is_vendors}, file)
+    if most is not None:
+        price = wanted(model, price)
+    return Budget(options["max_tokens"], most, price, Counter(), Spent())
+
+
+def _tell(progress: Progress, budget: Budget) -> None:
+    """What was embedded, what it cost, and why it is not all."""
+    spent, price = budget.spent, budget.price
+    lost = f", {spent.lost} lost calls at their most" if spent.lost else ""
+    cost = f", ${spent.cost:.4f}{lost} (prices: {price.source})" if price is not None else ""
     note(
-        f"note: {progress.done} texts embedded in {progress.calls} calls, {progress.tokens:,} tokens; "
+        f"note: {progress.done} texts embedded in {progress.calls} calls, {progress.tokens:,} tokens{cost}; "
         f"{progress.known} were there"
     )
-    return report, empty, stored
+    if progress.stopped is not None:
+        left = f"{progress.left} texts to go, and no ranking yet; the same command goes on"
+        note(f"stopped: {progress.stopped}; {left if progress.left else 'every text has its vector'}")
 
 
-async def _embed(store: Store, embedder: Any, search: Search, options: dict[str, Any]) -> Progress:
+async def _embed(
+    store: Store, embedder: Embedder, search: Search, options: dict[str, Any], budget: Budget
+) -> Progress:
     from judge.runner.embed import Pace, embed_all
 
     pace = Pace(options["batch"], concurrency=options["concurrency"])
@@ -174,8 +213,9 @@ async def _embed(store: Store, embedder: Any, search: Search, options: dict[str,
             told = f"\r\x1b[K{progress.known + progress.done:,}/{progress.texts:,} texts"
             print(told, end="", file=sys.stderr, flush=True)
 
+    texts, limit = search.all_texts(), options["max_time"]
     try:
-        return await embed_all(store, embedder, str(options["model"]), search.all_texts(), pace, watch)
+        return await embed_all(store, embedder, str(options["model"]), texts, pace, watch, budget, limit)
     finally:
         if shown:
             print(file=sys.stderr)
@@ -203,3 +243,7 @@ def _store(
 
     report = add_rankings(store, listed(), info, [], refuse)
     return report, empty
+
+
+_LIMITS = ("max_tokens", "max_cost", "max_time", "prices")
+retrieve.params = [*retrieve.params, *(p for p in run.params if p.name in _LIMITS)]

@@ -69,6 +69,11 @@ class Embedder:
         """The server, as errors name it."""
         return self._who
 
+    @property
+    def is_vendors(self) -> bool:
+        """Whether the server is the vendor's own, whose list prices hold."""
+        return self._key_needed
+
     def describe(self) -> Mapping[str, Json]:
         """What a vector depends on beside its text: model, base URL without credentials, options."""
         return {"model": self._name, "base_url": self._at.url, "options": dict(self._options)}

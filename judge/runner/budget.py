@@ -11,7 +11,7 @@ import asyncio
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.errors import KeyProblem, RateLimited, Rejected, Unreachable
@@ -59,7 +59,7 @@ class Budget:
         self._held_cost = 0.0
         self._held = 0
         self._over = 1.0
-        """How far beyond the most a reply has gone by its server's count: what comes next is taken for as much."""
+        """How far beyond the most a reply has gone by its server's count: all other calls are taken for as much."""
         self._ended = asyncio.Event()
         self._schema: tuple[Mapping[str, Json] | None, int] = (None, 0)
 
@@ -75,9 +75,15 @@ class Budget:
         into = PER_CALL + sum(_bytes(m.content) + PER_MESSAGE for m in request.messages)
         if request.schema is not None:
             into += self._schema_bytes(request.schema)
-        cost = 0.0 if self.price is None else self.price.most(into, request.max_tokens)
-        tokens = math.ceil((into + request.max_tokens) * self._over)
-        return Claim(estimate_tokens(request), tokens, cost * self._over)
+        return self._claim(estimate_tokens(request), into, request.max_tokens)
+
+    def claim_texts(self, texts: Sequence[str]) -> Claim:
+        """The most that a call without a reply in tokens can take: embeddings of these texts."""
+        into = PER_CALL + sum(_bytes(text) + PER_MESSAGE for text in texts)
+        return self._claim(into // 4, into, 0)
+
+    def _claim(self, estimate: int, into: int, out: int) -> Claim:
+        return Claim(estimate, into + out, 0.0 if self.price is None else self.price.most(into, out))
 
     def _schema_bytes(self, schema: Mapping[str, Json]) -> int:
         # A run has one schema, and nobody changes it: written out once.
@@ -87,10 +93,11 @@ class Budget:
 
     def fits(self, claim: Claim | None = None) -> bool:
         """Whether what is used, what is set aside, and one more call stay within the limits."""
-        tokens, cost = (claim.tokens, claim.cost) if claim else (0, 0.0)
-        return (
-            self.max_tokens is None or self.spent.tokens + self._held_tokens + tokens <= self.max_tokens
-        ) and (self.max_cost is None or self.spent.cost + self._held_cost + cost <= self.max_cost)
+        tokens = math.ceil(self._over * (self._held_tokens + (claim.tokens if claim else 0)))
+        cost = self._over * (self._held_cost + (claim.cost if claim else 0.0))
+        return (self.max_tokens is None or self.spent.tokens + tokens <= self.max_tokens) and (
+            self.max_cost is None or self.spent.cost + cost <= self.max_cost
+        )
 
     async def room(self, claim: Claim) -> bool:
         """Wait while calls in flight may yet use less than is set aside; whether the call then fits."""
@@ -130,20 +137,40 @@ class Budget:
         """Count a reply; what its server does not say counts at its most."""
         for name in ("input_tokens", "output_tokens", "cached_tokens"):
             self.usage[name] += getattr(usage, name) or 0
-        said = usage.input_tokens is not None and usage.output_tokens is not None
-        self.spent.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0) if said else claim.tokens
         used = (usage.input_tokens or 0) + (usage.output_tokens or 0)
-        self._over = max(self._over, self._over * used / claim.tokens)
+        self._over = max(self._over, used / claim.tokens)
+        said = usage.input_tokens is not None and usage.output_tokens is not None
         cost = None if self.price is None else self.price.cost(usage)
-        self.spent.cost += claim.cost if cost is None else cost
+        # A server that says one of the two counts is believed where that alone is more than the most.
+        self.spent.tokens += used if said else max(used, self._tokens(claim))
+        self.spent.cost += self._over * claim.cost if cost is None else cost
 
     def failed(self, claim: Claim, error: BaseException) -> None:
         """Count a call without a reply, unless its server never had it or turned it down."""
         if not _may_be_billed(error):
             return
         self.spent.lost += 1
-        self.spent.tokens += claim.tokens
-        self.spent.cost += claim.cost
+        self.spent.tokens += self._tokens(claim)
+        self.spent.cost += self._over * claim.cost
+
+    def _tokens(self, claim: Claim) -> int:
+        return math.ceil(self._over * claim.tokens)
+
+    @property
+    def crossed(self) -> str | None:
+        """What to say when a limit is crossed, which only a server can do that counts more than there was."""
+        said = []
+        if self.max_tokens is not None and self.spent.tokens > self.max_tokens:
+            said.append(f"{self.spent.tokens:,} tokens of {self.max_tokens:,}")
+        # Sums of fractions may end a hair above.
+        if self.max_cost is not None and self.spent.cost > self.max_cost * (1 + 1e-9):
+            said.append(f"${self.spent.cost:.4f} of ${self.max_cost:g}")
+        if not said:
+            return None
+        return (
+            f"the limit is crossed ({' and '.join(said)}): the server counted {self._over:.1f} times the tokens that "
+            "a call can take, and calls were on their way"
+        )
 
 
 def _may_be_billed(error: BaseException) -> bool:

@@ -208,6 +208,8 @@ class Caller:
             self.budget.failed(claim, error)
             raise
         self.budget.answered(claim, reply.usage)
+        if (crossed := self.budget.crossed) is not None:
+            self.stop(crossed)
         return reply
 
     def _note(self, slot: Slot, begun: float, unit: str, error: ProviderError) -> None:

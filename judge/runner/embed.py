@@ -1,16 +1,23 @@
-"""Texts in, vectors in the study: several texts a call, several calls at once, each kept when it is there."""
+"""Texts in, vectors in the study: several texts a call, several calls at once, each kept when it is there.
+
+Limits of tokens and money hold as in a run (`judge.runner.budget`): a call goes out when the most that it can take
+fits, and one that is lost counts so.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from judge.errors import BadInput, ProviderError, Rejected, Unreachable
 from judge.providers.embeddings import Embedded, Embedder
+from judge.runner.budget import Budget, Claim, Spent
 from judge.runner.retry import Patience
 from judge.store import embeddings
 from judge.store.study import Store
+from judge.types import Usage
 
 TOO_MUCH = (400, 413, 422)
 """What servers answer to too many texts or too long ones; 404 and the rest are about the model."""
@@ -18,13 +25,22 @@ TOO_MUCH = (400, 413, 422)
 
 @dataclass(slots=True)
 class Progress:
-    """How the embedding stands: `known` texts had a vector before, `done` got one now, in `calls` calls."""
+    """How the embedding stands: `known` texts had a vector before, `done` got one now, in `calls` calls.
+
+    `tokens` are those that the server counted. `stopped` says why texts are left without a vector.
+    """
 
     texts: int
     known: int
     done: int = 0
     calls: int = 0
     tokens: int = 0
+    stopped: str | None = None
+
+    @property
+    def left(self) -> int:
+        """Texts still without a vector."""
+        return self.texts - self.known - self.done
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +60,19 @@ async def embed_all(
     texts: Mapping[str, str],
     pace: Pace | None = None,
     watch: Callable[[Progress], None] | None = None,
+    budget: Budget | None = None,
+    max_time: float | None = None,
 ) -> Progress:
     """Give every text a vector in the study. `texts`: the text -> what errors call it.
 
     Each call's vectors are committed when they come, so the same command goes on where it stopped.
+    `budget` and `max_time` (seconds) end the sending before they are crossed; `Progress.stopped` then says so.
     A call that is refused for its size is halved until the text that cannot be taken is found.
     Raises BadInput for such a text, ProviderError when there is no answer within patience, Rejected
     when the vectors have another length than earlier ones.
     """
-    return await _Embedding(store, embedder, model, texts, pace or Pace(), watch).go()
+    free = budget or Budget(None, None, None, Counter(), Spent())
+    return await _Embedding(store, embedder, model, texts, pace or Pace(), watch, free).go(max_time)
 
 
 class _Embedding:
@@ -64,9 +84,10 @@ class _Embedding:
         texts: Mapping[str, str],
         pace: Pace,
         watch: Callable[[Progress], None] | None,
+        budget: Budget,
     ) -> None:
         self.store, self.embedder, self.model, self.texts = store, embedder, model, texts
-        self.pace, self.watch = pace, watch
+        self.pace, self.watch, self.budget = pace, watch, budget
         self.name = embeddings.embedder_sha(embedder.describe())
         self.shas = {text: embeddings.text_sha(text) for text in texts}
         sizes = embeddings.known(store.conn, self.name, list(self.shas.values()))
@@ -74,35 +95,54 @@ class _Embedding:
         self.left = [text for text, sha in self.shas.items() if sha not in sizes]
         self.progress = Progress(len(texts), len(texts) - len(self.left))
 
-    async def go(self) -> Progress:
+    async def go(self, max_time: float | None) -> Progress:
         batches = _batches(self.left, self.pace)
         workers = [asyncio.create_task(self._work(batches)) for _ in range(self.pace.concurrency)]
         try:
-            await asyncio.gather(*workers)
+            async with asyncio.timeout(max_time):
+                await asyncio.gather(*workers)
+        except TimeoutError:
+            self.progress.stopped = f"the time limit of {max_time:g} s is reached"
         finally:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
             await self.embedder.close()
+        # By how much is known when the last call is back.
+        self.progress.stopped = self.budget.crossed or self.progress.stopped
         return self.progress
 
     async def _work(self, batches: Iterator[list[str]]) -> None:
         for batch in batches:
             await self._embed(batch)
+            if self.progress.stopped is not None:
+                return
 
     async def _embed(self, batch: list[str]) -> None:
+        claim = self.budget.claim_texts(batch)
+        if not await self.budget.room(claim) or self.progress.stopped is not None:
+            self._stop()
+            return
+        self.budget.hold(claim)
         try:
-            found = await self._patiently(batch)
+            found = await self._patiently(batch, claim)
         except Rejected as error:
             if error.status not in TOO_MUCH:
                 raise
             if len(batch) == 1:
                 raise BadInput(f"{self.texts[batch[0]]}: {error}") from error
+            found = None
+        finally:
+            self.budget.release(claim)
+        if found is not None:
+            self._keep(batch, found)
+        elif self.progress.stopped is None:
             half = len(batch) // 2
             await self._embed(batch[:half])
             await self._embed(batch[half:])
-            return
-        self._keep(batch, found)
+
+    def _stop(self) -> None:
+        self.progress.stopped = self.budget.crossed or self.progress.stopped or self.budget.reason
 
     def _keep(self, batch: Sequence[str], found: Embedded) -> None:
         size = found.vectors.shape[1]
@@ -120,20 +160,32 @@ class _Embedding:
         if self.watch is not None:
             self.watch(self.progress)
 
-    async def _patiently(self, batch: Sequence[str]) -> Embedded:
+    async def _patiently(self, batch: Sequence[str], claim: Claim) -> Embedded | None:
+        """One call's vectors, None when a limit ends the tries."""
         tries = 0
         while True:
             self.progress.calls += 1
             try:
-                return await self.embedder.embed(batch)
-            except ProviderError as error:
+                found = await self.embedder.embed(batch)
+            except BaseException as error:
+                self.budget.failed(claim, error)
+                if not isinstance(error, ProviderError):
+                    raise
                 tries += 1
                 wait = self.pace.patience.wait(error, tries)
                 # A server that has answered nothing yet is more likely not there than busy.
                 absent = isinstance(error, Unreachable) and not self.progress.done and tries > 1
                 if wait is None or absent:
                     raise
+            else:
+                self.budget.answered(claim, Usage(found.tokens, None if found.tokens is None else 0))
+                if self.budget.crossed:
+                    self._stop()
+                return found
             await asyncio.sleep(wait)
+            if self.progress.stopped is not None or not await self.budget.again(claim):
+                self._stop()
+                return None
 
 
 def _batches(texts: Sequence[str], pace: Pace) -> Iterator[list[str]]:

@@ -180,6 +180,8 @@ class _Run:
                 timer.cancel()
             self._cancel()
             self.report.last_failure = self.caller.last_failure
+            # By how much is known when the last call is back.
+            self.report.stopped = self.budget.crossed or self.report.stopped
             await asyncio.gather(*self.tasks, return_exceptions=True)
             await self.writer.close()
             for sig in handled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sqlite3
 from pathlib import Path
@@ -10,14 +11,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from judge.providers.embeddings import Embedded, Embedder
 from judge.retrieve import Search, dense
-from judge.store import Store
+from judge.store import Store, embeddings
 from judge.types import Where
 from tests.answers.helpers import EXAMPLES, Judge, column, rows, write
 from tests.cli.helpers import checked
 from tests.loopback.process import ServerProcess
 
 DENSE = ("retrieve", "--retriever", "embeddings", "-m", "openai/m")
+
+
+def kept_texts() -> list[str]:
+    """The texts of the study that have a vector."""
+    shas = set(column("SELECT text_sha FROM embeddings"))
+    texts = [t for (t,) in rows("SELECT text FROM passages")]
+    texts += [t for (t,) in rows("SELECT coalesce(claim, question) FROM items")]
+    texts += [f"{a}\n{b}" for a, b in rows("SELECT title, text FROM passages")]
+    return [t for t in texts if embeddings.text_sha(t) in shas]
 
 
 def ids(rank: int = 1) -> dict[str, str]:
@@ -189,3 +200,61 @@ def test_a_study_from_before_embeddings_gets_the_table(judge: Judge, items: None
     conn.close()
     with Store.open("study.db") as store:
         assert store.conn.execute("SELECT count(*) FROM embeddings").fetchone() == (0,)
+
+
+def one_a_batch(judge: Judge, server: ServerProcess, *limit: str | Path, code: int = 4) -> Any:
+    return judge(
+        *DENSE, "--base-url", server.url, "--batch", "1", "--concurrency", "3", *map(str, limit), code=code
+    )
+
+
+def test_a_limit_of_tokens_or_money_is_never_crossed_by_embeddings(
+    judge: Judge, items: None, tmp_path: Path
+) -> None:
+    """A call sets aside a token a byte and 80 more, so that 250 tokens hold two calls of these short texts, or three."""
+    prices = tmp_path / "prices.json"
+    prices.write_text('{"openai/m": {"input": 100.0, "output": 0}}')
+    with ServerProcess("embeddings") as server:
+        told = one_a_batch(judge, server, "--max-tokens", "250").err
+        assert "stopped: another call could cross the limit of 250 tokens" in told
+        assert "no ranking yet; the same command goes on" in told
+        first = server.stats()["requests"]
+        assert 0 < first < 9
+        # The server counts four characters a token: what is not used is free for other calls.
+        used = sum(len(t) for t in kept_texts()) // 4
+        assert used <= 250
+        assert column("SELECT count(*) FROM rankings") == [0]
+        told = one_a_batch(judge, server, "--max-cost", "0.000001", "--prices", prices).err
+        assert "stopped: another call could cross the limit of $1e-06" in told
+        assert server.stats()["requests"] == first, "not one call fits"
+        told = one_a_batch(judge, server, "--max-cost", "1", "--prices", prices, code=0).err
+        assert "(prices: your file of prices)" in told and "stopped" not in told
+        assert server.stats()["requests"] == 9, "nothing is paid twice"
+
+
+def test_a_limit_of_money_needs_a_price_for_embeddings_too(judge: Judge, items: None) -> None:
+    with ServerProcess("embeddings") as server:
+        assert "no price is known for openai/m" in one_a_batch(judge, server, "--max-cost", "1", code=2).err
+        assert server.stats()["requests"] == 0
+
+
+def test_embeddings_end_at_their_time_and_go_on(judge: Judge, items: None) -> None:
+    with ServerProcess("embeddings", "--delay", "60") as server:
+        assert "the time limit of 1 s is reached" in one_a_batch(judge, server, "--max-time", "1s").err
+    with ServerProcess("embeddings") as server:
+        one_a_batch(judge, server, code=0)
+
+
+def test_embeddings_whose_server_counts_far_more_are_stopped_and_it_is_said(
+    judge: Judge, items: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Embedder.embed
+
+    async def liar(self: Embedder, texts: list[str]) -> Embedded:
+        return dataclasses.replace(await real(self, texts), tokens=5_000)
+
+    monkeypatch.setattr(Embedder, "embed", liar)
+    with ServerProcess("embeddings") as server:
+        told = one_a_batch(judge, server, "--max-tokens", "1000").err
+        assert "the limit is crossed (15,000 tokens of 1,000): the server counted" in told
+        assert server.stats()["requests"] == 3, "those on their way, and no more"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from judge.errors import BadInput, ProviderError, RateLimited, ServerFault, Unreachable, UsageError
+from judge.runner.level import FIRST
 from judge.runner.prices import Price, find, read_prices
 from judge.runner.requests import Sampling
 from judge.store.selection import Selection
@@ -87,6 +88,45 @@ async def test_a_server_that_counts_more_than_was_asked_for_is_believed(db: Path
     liar = Fake(lambda r, t: Reply(label().text, usage=Usage(1_000, 4_000, 0)))
     report = await run(db, liar, plan(max_tokens=18_000, concurrency=1))
     assert (report.labelled, report.spent.tokens) == (3, 15_000), "a fourth would make 20,000"
+
+
+async def test_a_server_that_counts_more_while_calls_are_on_their_way_is_stopped_at_once_and_it_is_said(
+    db: Path,
+) -> None:
+    """Eight calls of some 1,600 fit into 18,000; their server counts 5,000 each, which nobody could know."""
+    all_there = asyncio.Event()
+
+    class Late(Fake):
+        async def complete(self, request: Request) -> Reply:
+            self.requests.append(request)
+            if len(self.requests) == FIRST:
+                all_there.set()
+            await asyncio.wait_for(all_there.wait(), 30)
+            return Reply(label().text, usage=Usage(1_000, 4_000, 0))
+
+    late = Late()
+    report = await run(db, late, plan(max_tokens=18_000))
+    assert (len(late.requests), report.labelled, report.spent.tokens) == (FIRST, FIRST, 40_000)
+    assert report.stopped is not None
+    assert report.stopped.startswith("the limit is crossed (40,000 tokens of 18,000): the server counted 3.")
+
+
+@pytest.mark.parametrize("said", [Usage(), Usage(None, 5), Usage(7, None)], ids=["both", "into", "out"])
+async def test_counts_that_are_missing_or_null_are_taken_at_the_most(db: Path, said: Usage) -> None:
+    """A call sets some 1,600 tokens aside: 20,000 are used up after a dozen, whatever part is not said."""
+    silent = Fake(lambda r, t: Reply(label().text, usage=said))
+    report = await run(db, silent, plan(max_tokens=20_000))
+    assert 0 < report.labelled < 20
+    assert 15_000 < report.spent.tokens <= 20_000
+    sold = Fake(lambda r, t: Reply(label().text, usage=said))
+    paid = await run(db, sold, plan(max_cost=0.05, prices=FILE))
+    assert 0.03 < paid.spent.cost <= 0.05
+
+
+async def test_a_server_that_says_one_count_is_believed_where_that_alone_is_more(db: Path) -> None:
+    odd = Fake(lambda r, t: Reply(label().text, usage=Usage(None, 5_000)))
+    report = await run(db, odd, plan(max_tokens=18_000, concurrency=1))
+    assert (report.labelled, report.spent.tokens) == (3, 15_000)
 
 
 class Sold(Greedy):
