@@ -57,6 +57,7 @@ def build_table(panel: Panel, asked: Asked) -> Document:
 def _document(store: Store, subject: Subject) -> Document:
     name = subject.table.name if subject.table else store.path.name
     ruled, tests, none = rulings.rule(subject)
+    ruled = summary.with_numbers(subject, ruled)
     sections = [
         summary.summary(subject, ruled),
         *power.power(ruled),

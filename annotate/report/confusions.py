@@ -82,17 +82,18 @@ def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]
     columns = [Column("measure"), Column("value (95 % interval)", "brief"), Column("", "n")]
     overall = Table(f"scores_{i}", f"{predicted} with {truth} as the truth", columns, whole)
     names = ("precision", "recall", "f1")
-    rows: list[list[Cell]] = [
-        [label, *(found[f"{n}:{label}"] for n in names), found["accuracy"]] for label in subject.panel.domain
-    ]
-    columns = [
-        Column("label"),
-        Column("precision", "brief"),
-        Column("recall", "brief"),
-        Column("F1", "brief"),
-        Column("", "n"),
-    ]
-    return [
-        overall,
-        Table(f"scores_{i}_labels", f"{predicted} with {truth} as the truth, label by label", columns, rows),
-    ]
+    rows: list[list[Cell]] = []
+    silent = []
+    for label in subject.panel.domain:
+        precision, recall, f1 = (found[f"{n}:{label}"] for n in names)
+        if f1.n_units:
+            rows.append([label, precision, precision.n_units, recall, recall.n_units, f1, f1])
+        else:
+            silent.append(f"'{label}'")
+    columns = [Column("label"), Column("precision", "brief"), Column("units given it", "number")]
+    columns += [Column("recall", "brief"), Column("units with it", "number"), Column("F1", "brief")]
+    columns.append(Column("", "n"))
+    notes = ["Precision is of the units that were given the label, recall of those that have it, F1 of both."]
+    notes += [f"Neither gave {', '.join(silent)}."] if silent else []
+    caption = f"{predicted} with {truth} as the truth, label by label"
+    return [overall, Table(f"scores_{i}_labels", caption, columns, rows, notes)]

@@ -9,7 +9,8 @@ from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table
 from annotate.report.people import NAMES, spread_table, tie_note
 from annotate.report.subject import MANY, Subject
-from annotate.report.summary import OTHERS, against_the_others, most_labelled
+from annotate.report.summary import OTHERS, most_labelled, with_the_others
+from judge.stats import MISSING
 from judge.types import Json, Measure
 
 # With more people than MANY, those who share most units with the judge are listed with intervals.
@@ -73,7 +74,12 @@ def _table(
         left = len(subject.people) - len(most)
     rows: list[list[Cell]] = []
     drawn: list[dict[str, Json]] = []
-    for other in listed:
+    silent = [
+        other
+        for other in listed
+        if not ((subject.labels_of(judge) != MISSING) & (subject.labels_of(other) != MISSING)).any()
+    ]
+    for other in (other for other in listed if other not in silent):
         found = subject.measure(judge, other, *names)
         rows.append([other, *found, found[0]])
         if len(subject.people) <= MANY or other not in subject.people:
@@ -88,6 +94,8 @@ def _table(
         if left
         else []
     )
+    if silent:
+        notes.append(f"No unit is labelled by {judge} and: {', '.join(silent)}.")
     table = Table(
         f"agreement_{number}", f"{judge} with each of the others", columns, rows, notes, fold=SHOWN + 2
     )
@@ -106,8 +114,10 @@ def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
     elif len(subject.people) > 4 and subject.majority:
         # More pairs than a drawing shows: one line a person, beside the same majority that the judge is set beside.
         for person in most_labelled(subject):
-            mine, _ = against_the_others(subject, person, subject.judges[0])
-            rows.append(_bar(f"{person} and {OTHERS}", mine, "people"))
+            # Not on the judge's units alone: what people agree on does not wait for a judge.
+            mine = with_the_others(subject, person, person)
+            if mine.n_units:
+                rows.append(_bar(f"{person} and {OTHERS}", mine, "people"))
     if subject.majority:
         for other in subject.known:
             if subject.decided is not None and other == subject.decided.name:

@@ -16,6 +16,8 @@ from judge.types import Json, Measure
 
 Kind = Literal["text", "number", "share", "p", "brief", "n"]
 Cell = str | int | float | Measure | None
+NUMBERS = "key_numbers"
+"""The table of `summary` whose rows stand in the boxes of the verdicts, too."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Ruling:
-    """The verdict on one judge: the sentence, the rule that made it and the numbers it rests on."""
+    """The verdict on one judge: the sentence, the rule that made it and the numbers it rests on.
+
+    `numbers`: the agreements that it is read from, which stand in its box; the section `summary` has them for all judges.
+    """
 
     judge: str
     decision: Decision
@@ -171,6 +176,7 @@ class Ruling:
     like: str = ""
     chances: Sequence[Chance] = ()
     curve: Sequence[Point] = ()
+    numbers: Table | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -179,12 +179,7 @@ def ceiling(subject: Subject) -> Section:
             cites += ["cohen", "specific"] + (["fleiss"] if subject.level == "nominal" else ["weighted"])
             few = len(subject.people) <= MANY
             blocks += [_pairs(subject)] if few else _summary(subject)
-            rows: list[list[Cell]] = [
-                [m.measure.partition(":")[2], m, m]
-                for m in class_agreement(subject.among_people, field=subject.field)
-            ]
-            caption = "Agreement per label: given that one person chose it, how often another one did"
-            blocks.append(Table("class_agreement", caption, _columns("label", "agreement"), rows))
+            blocks.append(_by_label(subject))
     sources = [subject.majority] if subject.majority else list(subject.people)[:MANY]
     ruled = subject.panel.of_kind(AnnotatorKind.ADJUDICATED) if subject.decided else []
     for other in subject.others:
@@ -201,6 +196,17 @@ def ceiling(subject: Subject) -> Section:
             return Section("ceiling", title, absent=known)
         blocks.insert(0, Paragraph(known[0].upper() + known[1:] + ".", "note"))
     return Section("ceiling", title, blocks, cites)
+
+
+def _by_label(subject: Subject) -> Table:
+    found = {
+        m.measure.partition(":")[2]: m for m in class_agreement(subject.among_people, field=subject.field)
+    }
+    rows: list[list[Cell]] = [[label, m, m] for label, m in found.items() if m.n_units]
+    silent = [f"'{label}'" for label, m in found.items() if not m.n_units]
+    notes = [f"On no unit that two people labelled: {', '.join(silent)}."] if silent else []
+    caption = "Agreement per label: given that one person chose it, how often another one did"
+    return Table("class_agreement", caption, _columns("label", "agreement"), rows, notes)
 
 
 def _columns(first: str, second: str) -> list[Column]:

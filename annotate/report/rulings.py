@@ -75,7 +75,9 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
 
 def _because(found: Verdict) -> str:
     text = _named(found.because)
-    text = text[:1].upper() + text[1:]
+    n = found.conditions[0]
+    on = f"{counted(n.n_units, 'unit')} of {counted(n.n_clusters, 'question')}"
+    text = f"{text[:1].upper()}{text[1:]} (n = {on})"
     left = len(found.alt_test.skipped) if found.alt_test is not None else 0
     return f"{text}; {counted(left, 'person', 'people')} left out of the alt-test" if left else text
 
@@ -177,7 +179,9 @@ def _sentence(subject: Subject, judge: str, found: Verdict) -> str:
     else:
         most = f"{ahead.most:,} for 90 %" if ahead.most is not None else "none on the curve for 90 %"
         half = f"{ahead.half:,} for an even chance, " if ahead.half is not None else ""
-        text = f"{start}{units} would decide with a chance of 80 % ({half}{most})."
+        n = found.conditions[0]
+        pilot = f"planned from {counted(n.n_units, 'unit')} of {counted(n.n_clusters, 'question')}"
+        text = f"{start}{units} would decide with a chance of 80 % ({half}{most}; {pilot})."
     used = (
         found.measures[0].n_units
         if found.measures

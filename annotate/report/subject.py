@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as default
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -44,13 +45,17 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The labels of one field, and what judges are held against (None: there is nothing). `table`: they are no study's."""
+    """The labels of one field, and what judges are held against (None: there is nothing). `table`: they are no study's.
+
+    `kept` and `others_of` are what `summary` has computed already, for the drawing and the table."""
 
     asked: Asked
     panel: Panel
     held: Reference | None
     other_fields: Sequence[str] = ()
     table: Path | None = None
+    kept: dict[tuple[str, str, bytes, bytes], Measure] = default(default_factory=dict)
+    others_of: dict[str, IntArray] = default(default_factory=dict)
 
     @property
     def field(self) -> str:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from annotate.report.cells import brief, counted
-from annotate.report.model import Block, Cell, Column, Document, Paragraph, Ruling, Section, Table
+from annotate.report.cells import number as cell
+from annotate.report.model import NUMBERS, Block, Cell, Column, Document, Paragraph, Ruling, Section, Table
 from annotate.report.people import NAMES
 from annotate.report.subject import MANY, Subject
-from judge.stats import MISSING, Ratings, majority, measures
+from judge.stats import MISSING, majority, measures
+from judge.stats.ratings import BoolArray, IntArray
 from judge.types import Measure
 
 KEY = "summary"
@@ -22,42 +24,70 @@ WORDS = (
 )
 
 
+def with_numbers(subject: Subject, rulings: Sequence[Ruling]) -> list[Ruling]:
+    """Each ruling with the numbers of its box: the judge's agreement, and people's own, which is its ceiling."""
+    ceiling = _ceiling(subject)
+    return [
+        replace(r, numbers=_numbers(f"key_numbers_{i}", [*_agreements(subject, r), *ceiling]))
+        for i, r in enumerate(rulings, 1)
+    ]
+
+
 def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
     """The numbers that the verdict rests on in one table, then people and judge against the majority of the others."""
     title = "The verdict in numbers"
     if not rulings:
         return Section(KEY, title, absent="there is no verdict")
-    blocks: list[Block] = [
-        Table("key_numbers", "The verdict in numbers", _columns(), _rows(subject, rulings))
-    ]
+    rows = [row for r in rulings if r.numbers for row in r.numbers.rows]
+    blocks: list[Block] = [_numbers(NUMBERS, list({id(row): row for row in rows}.values()))]
+    blocks += [_labels(r, i) for i, r in enumerate(rulings, 1) if r.labels]
     if len(subject.people) >= 2 and not subject.numeric:
         blocks += [_beside(subject, judge, i) for i, judge in enumerate(subject.judges, 1)]
     return Section(KEY, title, [*blocks, Paragraph(WORDS, "note")])
 
 
-def _columns() -> list[Column]:
-    return [Column("agreement"), Column("measure"), Column("value (95 % interval)", "brief"), Column("", "n")]
+def _numbers(key: str, rows: Sequence[Sequence[Cell]]) -> Table:
+    columns = [Column("agreement"), Column("measure"), Column("value (95 % interval)", "brief")]
+    return Table(key, "The verdict in numbers", [*columns, Column("", "n")], rows)
 
 
-def _rows(subject: Subject, rulings: Sequence[Ruling]) -> list[list[Cell]]:
+def _agreements(subject: Subject, ruling: Ruling) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
-    for ruling in rulings:
-        pooled = next((m for m in ruling.measures if m.measure == "pooled_kappa"), None)
-        if pooled is not None:
-            rows.append([f"{ruling.judge} with people", NAMES[pooled.measure], pooled, pooled])
-            among = next((c for c in ruling.conditions if c.name == "people_agree"), None)
-            if among is not None and among.value is not None and among.confidence == pooled.confidence:
-                m = replace(
-                    pooled, value=among.value, low=among.low, high=among.high, n_units=among.n_units, notes=()
-                )
-                rows.append(["people with each other, on the same units", NAMES[pooled.measure], m, m])
-        if subject.reference is not None and subject.reference != ruling.judge:
-            m = subject.measure(ruling.judge, subject.reference)[0]
-            rows.append([f"{ruling.judge} with {subject.reference_text}", subject.coefficient_name, m, m])
-    if len(subject.people) >= 2:
-        (m,) = subject.panel.measure(subject.people, subject.panel.keys(["krippendorff_alpha"]))
-        rows.append(["people with each other: the human ceiling", NAMES["krippendorff_alpha"], m, m])
+    pooled = next((m for m in ruling.measures if m.measure == "pooled_kappa"), None)
+    if pooled is not None:
+        rows.append([f"{ruling.judge} with people", NAMES[pooled.measure], pooled, pooled])
+        among = [m for m in ruling.measures if m.measure == "pooled_kappa"][-1]
+        if among.value is not None:
+            rows.append(["people with each other, on the same units", NAMES[pooled.measure], among, among])
+    if subject.reference is not None and subject.reference != ruling.judge:
+        m = subject.measure(ruling.judge, subject.reference)[0]
+        rows.append([f"{ruling.judge} with {subject.reference_text}", subject.coefficient_name, m, m])
     return rows
+
+
+def _ceiling(subject: Subject) -> list[list[Cell]]:
+    if len(subject.people) < 2:
+        return []
+    (m,) = subject.panel.measure(subject.people, subject.panel.keys(["krippendorff_alpha"]))
+    return [["people with each other: the human ceiling", NAMES["krippendorff_alpha"], m, m]]
+
+
+def _labels(ruling: Ruling, number: int) -> Table:
+    """Condition (d): for which labels the verdict holds, each with its own n."""
+    rows: list[list[Cell]] = []
+    for row in ruling.labels:
+        span = "" if row.low is None or row.high is None else f" ({cell(row.low)} to {cell(row.high)})"
+        shown = "undefined" if row.difference is None else f"{cell(row.difference)}{span}"
+        state = f"{row.state}: {row.why}" if row.why else row.state
+        rows.append([row.label, state, row.judge_recall, row.people_recall, shown, f"{row.n_units:,.4g}"])
+    columns = [Column("label"), Column("the judge on it"), Column("judge's recall", "share")]
+    columns += [Column("another person's", "share"), Column("difference (95 % interval)", "number")]
+    columns.append(Column("units", "number"))
+    note = (
+        "Recall: how often the judge, or another person, gives the label where a person does. A unit counts by the share of its "
+        "people who gave the label."
+    )
+    return Table(f"labels_{number}", f"{ruling.judge}, label by label", columns, rows, (note,))
 
 
 def _beside(subject: Subject, judge: str, number: int) -> Table:
@@ -66,8 +96,10 @@ def _beside(subject: Subject, judge: str, number: int) -> Table:
     left = len(subject.people) - len(people)
     rows: list[list[Cell]] = []
     for person in people:
-        mine, its = against_the_others(subject, person, judge)
-        rows.append([person, mine, its, mine])
+        units = subject.asked_units[judge], subject.labels_of(judge) != MISSING
+        mine, its = (with_the_others(subject, person, who, *units) for who in (person, judge))
+        if mine.n_units:
+            rows.append([person, mine, its, mine])
     name = subject.coefficient_name
     columns = [Column("person"), Column(f"{name} of the person", "brief"), Column(f"of {judge}", "brief")]
     notes = [
@@ -77,6 +109,8 @@ def _beside(subject: Subject, judge: str, number: int) -> Table:
         notes.append(
             f"The {len(people)} people with most units; {counted(left, 'other is', 'others are')} left out."
         )
+    if empty := len(people) - len(rows):
+        notes.append(f"{counted(empty, 'person has', 'people have')} no such unit.")
     caption = f"Each person, and {judge} in that person's place, against {OTHERS}"
     return Table(f"beside_{number}", caption, [*columns, Column("", "n")], rows, notes, fold=10)
 
@@ -89,26 +123,40 @@ def most_labelled(subject: Subject) -> list[str]:
     return sorted(subject.people, key=lambda p: (-given[p], p))[:LISTED]
 
 
-def against_the_others(subject: Subject, person: str, judge: str) -> tuple[Measure, Measure]:
-    """The coefficient of a person, and of the judge, with the majority of the other people: on the same units.
+def with_the_others(
+    subject: Subject,
+    person: str,
+    who: str,
+    asked: BoolArray | None = None,
+    given: BoolArray | None = None,
+) -> Measure:
+    """The coefficient of `who` (the person, or a judge in the person's place) with the majority of the other people.
 
-    Coverage: of the units that the person labelled and the judge was asked about.
+    On the units that the person labelled, and a judge (`given` of those it was `asked` about) where they are to be set
+    side by side. Coverage: of the units that the person labelled and the judge was asked about.
     """
-    ratings = subject.panel.ratings
-    others = majority(ratings, [p for p in subject.people if p != person]).codes
-    asked = (subject.labels_of(person) != MISSING) & subject.asked_units[judge]
-    used = asked & (others != MISSING) & (subject.labels_of(judge) != MISSING)
-    column = OTHERS if OTHERS not in ratings.annotators else f"{OTHERS} "
-    table: Ratings = ratings.with_annotator(column, others).subset(used)
-    keys = subject.panel.keys([subject.coefficient])
-    share = float(used.sum() / asked.sum()) if asked.any() else None
-
-    def of(name: str) -> Measure:
-        pair = table.select([name, column])
+    own = subject.labels_of(person) != MISSING
+    asked = own if asked is None else own & asked
+    others = _others(subject, person)
+    used = asked & (others != MISSING) & (own if given is None else given)
+    key = (person, who, used.tobytes(), asked.tobytes())
+    found = subject.kept.get(key)
+    if found is None:
+        ratings = subject.panel.ratings
+        column = OTHERS if OTHERS not in ratings.annotators else f"{OTHERS} "
+        pair = ratings.select([who]).with_annotator(column, others).subset(used)
+        keys = subject.panel.keys([subject.coefficient])
         (found,) = measures(pair, keys, level=subject.level, pairwise=False, field=subject.field)
-        return replace(found, coverage=share)
+        found = replace(found, coverage=float(used.sum() / asked.sum()) if asked.any() else None)
+        subject.kept[key] = found
+    return found
 
-    return of(person), of(judge)
+
+def _others(subject: Subject, person: str) -> IntArray:
+    if person not in subject.others_of:
+        others = [p for p in subject.people if p != person]
+        subject.others_of[person] = majority(subject.panel.ratings, others).codes
+    return subject.others_of[person]
 
 
 def short(document: Document) -> Document:
@@ -126,8 +174,15 @@ def short(document: Document) -> Document:
         f"was compared with {counted(len(document.facts['people']), 'person', 'people')}; the reference is {about['reference']}."
     )
     verdicts = " ".join(f"{r.sentence} {r.because}." for r in document.rulings)
+    by_jackknife = any(m.measure == "pooled_kappa" for r in document.rulings for m in r.measures)
+    pooled = ", of pooled kappa by the jackknife" if by_jackknife else ""
     text = " ".join(
-        [start, "; ".join(told) + ".", verdicts, f"Intervals: {about['intervals']}; {about['settings']}."]
+        [
+            start,
+            "; ".join(told) + ".",
+            verdicts,
+            f"Intervals: {about['intervals']}{pooled}; {about['settings']}.",
+        ]
     )
     return replace(document, sections=[Section(KEY, section.title, [Paragraph(text), table])])
 
@@ -140,4 +195,4 @@ def _in_words(m: Measure) -> str:
     return f"{value} ({interval}; {n})" if interval else f"{value} ({n})"
 
 
-__all__ = ["OTHERS", "against_the_others", "most_labelled", "short", "summary"]
+__all__ = ["OTHERS", "most_labelled", "short", "summary", "with_numbers", "with_the_others"]

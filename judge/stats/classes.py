@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Unpack
 
 import numpy as np
@@ -13,7 +13,7 @@ from judge.stats.coefficients import pairable, ratio
 from judge.stats.estimate import Estimate, about
 from judge.stats.metrics import finish
 from judge.stats.patterns import collapse, n_present, tally
-from judge.stats.ratings import FloatArray, IntArray, Ratings
+from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
 from judge.types import Measure
 
 
@@ -51,7 +51,8 @@ def class_scores(
     """Accuracy, macro F1, and for each label precision, recall and F1 of one annotator against another.
 
     Named `accuracy`, `macro_f1`, `precision:LABEL`, `recall:LABEL`, `f1:LABEL`. Precision = TP / predicted,
-    recall = TP / reference, F1 = 2 TP / (predicted + reference); a zero denominator is None with a
+    recall = TP / reference, F1 = 2 TP / (predicted + reference), each with the units of its denominator as n (the
+    coverage is that of the pair); a zero denominator is None with a
     reason, never 0. macro_f1 is the mean F1 of the labels that either of the two used. The values are
     scikit-learn's (`precision_recall_fscore_support`, zero_division=nan).
     `how` as in `measures`. Raises BadInput when an annotator is not in the table.
@@ -72,9 +73,16 @@ def class_scores(
     package = _package_scores(confusion(ratings, predicted, reference)) if n_units else {}
     silent = f"no unit is labelled by both '{predicted}' and '{reference}'"
 
-    def one(name: str, value: Callable[[FloatArray], FloatArray], trials: int, why: str) -> Estimate:
+    def one(
+        name: str,
+        value: Callable[[FloatArray], FloatArray],
+        trials: int,
+        why: str,
+        mine: BoolArray | None = None,
+    ) -> Estimate:
+        every = about(name, n_units, ratings.n_units, n_clusters, (predicted, reference), field)
         return Estimate(
-            about=about(name, n_units, ratings.n_units, n_clusters, (predicted, reference), field),
+            about=every if mine is None else _of_label(every, table, mine[cells.of_unit] & both),
             tally=sums,
             value=value,
             undefined=lambda: why if n_units else silent,
@@ -91,8 +99,15 @@ def class_scores(
         for name, why, value in _per_label(k, q, label, predicted, reference):
             column = {"precision": q + k, "recall": 2 * q + k, "f1": -1}[name.partition(":")[0]]
             told = sums.rows[:, column] if column >= 0 else sums.rows[:, q + k] + sums.rows[:, 2 * q + k]
-            asked.append(one(name, value, int(sums.count[told > 0].sum()), why))
+            mine = {"precision": a == k, "recall": b == k}.get(name.partition(":")[0], (a == k) | (b == k))
+            asked.append(one(name, value, int(sums.count[told > 0].sum()), why, mine))
     return finish(asked, settings)
+
+
+def _of_label(every: Measure, table: Ratings, mine: BoolArray) -> Measure:
+    """The same on the units of one label: its row names its own n. The coverage stays that of all labels."""
+    n = int(mine.sum())
+    return replace(every, n_units=n, n_clusters=n_present(table.clusters[mine]) if table.clustered else n)
 
 
 def _per_label(
@@ -154,7 +169,8 @@ def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack
 
     sum_u n_uk (n_uk - 1) / sum_u n_uk (m_u - 1): given that one annotator said k, how often another one did.
     With two annotators 2a / (2a + b + c) (Cicchetti & Feinstein 1990); for more, Fleiss 1981, section
-    13.1. None for a label that no pairable unit has. `how` as in `measures`.
+    13.1. n are the units with the label, the coverage is that of all labels. None for a label that no pairable unit
+    has. `how` as in `measures`.
     """
     settings = Settings(**how)
     patterns = collapse(ratings.counts)
@@ -170,10 +186,10 @@ def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack
     drawn = resample([sums], settings)[0] if settings.interval and sums.n_clusters >= 2 else None
     found = []
     for k, label in enumerate(ratings.domain):
+        name = f"class_agreement:{label}"
+        every = about(name, n_units, ratings.n_units, n_clusters, ratings.annotators, field)
         estimate = Estimate(
-            about=about(
-                f"class_agreement:{label}", n_units, ratings.n_units, n_clusters, ratings.annotators, field
-            ),
+            about=_of_label(every, ratings, both & (patterns.rows[:, k] > 0)[patterns.of_unit]),
             tally=sums,
             value=_quotient(k, q + k),
             undefined=_reason(label, n_units),

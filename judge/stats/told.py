@@ -174,14 +174,11 @@ def _not_shown(n: float, limits: Limits) -> str:
 
 
 def labels_text(rows: Sequence[LabelRow]) -> str:
-    """ "trust for A, B; not for C; D is not shown (9 units)", without the word trust."""
+    """ "trust for A (40 units), B (30 units); not for C (12 units); D is not shown (9 units)", without the word trust."""
     parts = []
-    shown = [row.label for row in rows if row.state == "shown"]
-    missed = [row.label for row in rows if row.state == "missed"]
-    if shown:
-        parts.append("for " + ", ".join(f"'{label}'" for label in shown))
-    if missed:
-        parts.append("not for " + ", ".join(f"'{label}'" for label in missed))
+    for state, told in (("shown", "for"), ("missed", "not for")):
+        named = [f"'{row.label}' ({row.n_units:.4g} units)" for row in rows if row.state == state]
+        parts += [f"{told} {', '.join(named)}"] if named else []
     parts += [f"'{row.label}' is not shown ({row.why})" for row in rows if row.state == "not shown"]
     return "; ".join(parts)
 

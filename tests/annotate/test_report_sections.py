@@ -103,7 +103,10 @@ def test_the_human_ceiling(document: Document) -> None:
     assert value(percent) == pytest.approx(0.8) and value(kappa) == pytest.approx(0.46 / 0.66)
     assert (n.n_units, n.n_clusters, n.coverage) == (10, 5, 1.0)
     # Both say support on three units, one of them on five and the other on three: 2 x 3 / (5 + 3).
-    assert value(row(table(document, "class_agreement"), S)[1]) == pytest.approx(0.75)
+    support = row(table(document, "class_agreement"), S)[1]
+    assert value(support) == pytest.approx(0.75) and support.n_units == 5, (
+        "the units on which one of them says it"
+    )
     # Without the two ties the majority is gold on all eight.
     percent = row(table(document, "people_gold"), "percent agreement")[1]
     assert (value(percent), percent.n_units, percent.coverage) == (1.0, 8, 0.8)
@@ -120,7 +123,9 @@ def test_confusion_and_scores(document: Document) -> None:
     cells = table(document, "confusion_1_cells")
     assert [list(r[1:]) for r in cells.rows] == [[3, 1, 0, 4], [1, 2, 0, 3], [1, 0, 1, 2], [5, 3, 1, 9]]
     assert value(row(table(document, "scores_1"), "accuracy")[1]) == pytest.approx(6 / 9)
-    _, precision, recall, f1, _ = row(table(document, "scores_1_labels"), S)
+    _, precision, given, recall, having, f1, _ = row(table(document, "scores_1_labels"), S)
+    # Of the cells: five units were given the label, four have it, six are either; nine are labelled by both.
+    assert (given, having, precision.n_units, recall.n_units, f1.n_units) == (5, 4, 5, 4, 6)
     assert [value(m) for m in (precision, recall, f1)] == pytest.approx([3 / 5, 3 / 4, 6 / 9])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -71,6 +72,27 @@ def test_a_paragraph_and_one_table(study: Path) -> None:
     assert (
         "--short is md or tex, not html" in annotate("report", "--short", "--format", "html", code=2).stderr
     )
+
+
+def test_every_number_of_the_paragraph_has_its_n(study: Path) -> None:
+    paragraph = annotate("report", "--short").stdout.split(" Intervals: ")[0]
+    numbers = [one.start() for one in re.finditer(r"\d\.\d{3}", paragraph)]
+    assert len(numbers) > 8
+    for place in numbers:
+        # A number, its interval, then its n; those of the reasons share one at the end of their sentence.
+        assert "n = " in paragraph[place:], paragraph[place:]
+    assert re.search(r"\(n = \d+ units of \d+ questions\)", paragraph)
+
+
+def test_the_box_holds_kappa_and_the_human_ceiling(study: Path) -> None:
+    annotate("report", "-o", "r.html", "-o", "r.md")
+    page = Path("r.html").read_text()
+    box = page[page.index('<div class="ruling') : page.index('<p class="rule">')]
+    assert "pooled kappa" in box and "the human ceiling" in box and "units" in box
+    assert page.count(">people with each other: the human ceiling<") == 1, "told once"
+    markdown = Path("r.md").read_text()
+    assert markdown.count("people with each other: the human ceiling") == 1
+    assert markdown.index("human ceiling") < markdown.index("Rule: ")
 
 
 def test_short_compiles(study: Path) -> None:

@@ -103,7 +103,7 @@ def test_a_judge_with_one_label_is_not_trusted_and_warned_of(tmp_path: Path) -> 
     made = [U(gold=truth(i), judges={"m/judge": S}) for i in range(60)]
     (ruling,) = report(tmp_path, made).rulings
     assert ruling.decision == "do not trust" and ruling.more_units is None
-    assert ruling.because == "The judge gives one label only"
+    assert ruling.because == "The judge gives one label only (n = 60 units of 60 questions)"
     assert ruling.warnings == (
         "m/judge gave the label 'support' to 60 of 60 units: it hardly tells units apart.",
     )
@@ -177,7 +177,10 @@ def test_three_people_trust(tmp_path: Path) -> None:
     made = units(100, never, ann=wrong_in(0), bob=wrong_in(2), cy=wrong_in(4))
     (ruling,) = report(tmp_path, made).rulings
     assert ruling.decision == "trust in part" and ruling.ceiling_known  # nobody says 'neutral'
-    assert "for 'support', 'refute'; 'neutral' is not shown (0 units: no person gave it)" in ruling.sentence
+    assert (
+        "for 'support' (50 units), 'refute' (50 units); 'neutral' is not shown (0 units: no person gave it)"
+        in ruling.sentence
+    )
     assert (
         "the alt-test at epsilon 0.2: the judge wins against 3 of 3 people and loses to 0" in ruling.because
     )

@@ -31,6 +31,10 @@ def test_scores_by_hand() -> None:
     assert found["recall:c"].value is None
     assert found["recall:c"].reason == "'y' never gave 'c'"
     assert found["f1:c"].value == 0.0
+    # Every label's row has its own n: the units of its denominator; the coverage is that of the pair.
+    assert [found[f"{name}:a"].n_units for name in ("precision", "recall", "f1")] == [35, 40, 45]
+    assert (found["recall:c"].n_units, found["precision:c"].n_units, found["accuracy"].n_units) == (0, 5, 90)
+    assert {m.coverage for m in found.values()} == {1.0}
     assert found["macro_f1"].value == pytest.approx((60 / 75 + 80 / 100 + 0) / 3)
     for measure in found.values():
         if measure.value not in (None, 0.0):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from annotate.report.cells import grid
-from annotate.report.model import Block, Cases, Document, Facts, Figure, Paragraph, Ruling, Table
+from annotate.report.model import NUMBERS, Block, Cases, Document, Facts, Figure, Paragraph, Ruling, Table
 from judge.console import visible
 
 _SPECIAL = re.compile(r"([\\`*_\[\]#|~$])")
@@ -43,7 +43,9 @@ def _lines(document: Document) -> Iterator[str]:
         if section.blocks:
             yield from (f"## {text(section.title)}", "")
             for block in section.blocks:
-                yield from (*_block(block), "")
+                # These stand with their verdicts.
+                if getattr(block, "key", "") != NUMBERS:
+                    yield from (*_block(block), "")
     silent = [s for s in document.sections if not s.blocks]
     if silent:
         yield from ("## What this report cannot say", "")
@@ -56,6 +58,8 @@ def _lines(document: Document) -> Iterator[str]:
 def _ruling(ruling: Ruling) -> Iterator[str]:
     yield from (f"**{text(ruling.decision)}**: {text(ruling.sentence)}", "")
     yield from (text(ruling.because) + ".", "")
+    if ruling.numbers and ruling.numbers.rows:
+        yield from (*_table(ruling.numbers), "")
     if ruling.like:
         yield from (text(ruling.like), "")
     for warning in ruling.warnings:
