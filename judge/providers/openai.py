@@ -20,7 +20,7 @@ from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, Usage
 from judge.providers import http
 from judge.providers.base import Settings
 from judge.providers.tokens import token_choices
-from judge.types import Json, Message, RateState, Reply, Request
+from judge.types import Json, Message, RateState, Reply, Request, TokenChoice
 
 OWN_URL = "https://api.openai.com/v1"
 KEY = "OPENAI_API_KEY"
@@ -215,7 +215,7 @@ class Provider:
             message = choice["message"]
             content, refusal = message.get("content"), message.get("refusal")
             finish = choice.get("finish_reason")
-            tokens = token_choices(choice.get("logprobs")) if request.choices else None
+            tokens = _tokens(choice.get("logprobs")) if request.choices else None
             used = body.get("usage") or {}
             cached = (used.get("prompt_tokens_details") or {}).get("cached_tokens")
             usage = http.usage(used.get("prompt_tokens"), used.get("completion_tokens"), cached)
@@ -281,6 +281,14 @@ def _turns(messages: tuple[Message, ...]) -> str:
 
 
 _constant = lru_cache(maxsize=8)(_turns)
+
+
+def _tokens(logprobs: Json) -> list[TokenChoice] | None:
+    """Token positions; None for what is none: the text is an answer without them, and paid for."""
+    try:
+        return token_choices(logprobs)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
+        return None
 
 
 def _parameters(request: Request, dialect: _Dialect, options: Mapping[str, str]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import asyncio
 import gc
 import signal
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -306,7 +306,8 @@ class _Run:
         if facts == self.facts:
             return
         price = {} if self.report.price is None else {"price": self.report.price.as_json()}
-        with suppress(StudyError):  # held by another program: with the next commit, then
+        with suppress(StudyError), _hardly_waiting(self.store):
+            # Held by another program: with the next commit, then. Calls in flight wait for this thread.
             runs.keep_facts(self.store, self.report.run_id, {**facts, **price})
             self.facts = facts
 
@@ -369,6 +370,16 @@ class _Run:
         self.room.set()
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fail(error if isinstance(error, AdjudgeError) else _bug(error))
+
+
+@contextmanager
+def _hardly_waiting(store: Store) -> Iterator[None]:
+    """Who holds the study is not waited for, but for a commit of the run's own."""
+    store.conn.execute("PRAGMA busy_timeout = 20")
+    try:
+        yield
+    finally:
+        store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
 
 
 def _on_signals(loop: asyncio.AbstractEventLoop, handler: Callable[[], None]) -> list[signal.Signals]:

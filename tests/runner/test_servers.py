@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import sqlite3
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from judge.errors import StudyError
 from judge.providers import base
 from judge.runner import Live, lane, open_patiently, writer
 from judge.runner import run as run_module
+from judge.runner.requests import Sampling
 from judge.store import Store, runs
 from judge.types import Json
 from tests.loopback.capacity import Bucket, Slots
@@ -35,7 +35,7 @@ def short_probes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_server_that_takes_one_call_at_a_time(tmp_path: Path) -> None:
-    """0.02 s each and a time-out of 20 calls: 64 at once would never come through."""
+    """0.02 s each and a time-out of 40 calls: 64 at once would never come through."""
     db = make_study(tmp_path / "s.db", numbered(60))
     async with OpenAIServer() as server, served(server, timeout=0.8) as provider:
         server.capacity = Slots(0.02)
@@ -160,21 +160,23 @@ async def test_a_locked_study_pauses_the_sending_and_loses_no_reply(
     monkeypatch.setattr(writer, "BUSY_SECONDS", 0.05)
     monkeypatch.setattr(writer, "AGAIN_SECONDS", 0.05)
     db = make_study(tmp_path / "s.db", numbered(300))
+    monkeypatch.setattr(run_module, "TICK_SECONDS", 0.01)
     fake = Fake(delay=0.004)
-    stalled: list[int] = []
-
-    def lock() -> None:
-        conn = sqlite3.connect(db, isolation_level=None, check_same_thread=False)
-        conn.execute("BEGIN IMMEDIATE")
-        threading.Timer(1.0, lambda: (conn.execute("ROLLBACK"), conn.close())).start()
+    other = sqlite3.connect(db, isolation_level=None)
+    states: list[str] = []
 
     def watch(live: Live) -> None:
-        if not stalled and live.report.done > 20:
-            stalled.append(0)
-            lock()
+        """Lock the study once, until the progress line says that it is locked."""
+        if not states and live.report.done > 20:
+            other.execute("BEGIN IMMEDIATE")
+            states.append("locked")
+        elif states == ["locked"] and live.stalled is not None:
+            other.execute("ROLLBACK")
+            states.append("free")
 
     report = await run(db, fake, plan(patience=WAITS, concurrency=8), watch=watch)
-    assert stalled
+    other.close()
+    assert states == ["locked", "free"]
     assert report.ended == {"ok": 300}
     assert len(fake.requests) == 300, "no reply was paid twice"
     assert report.error is None
@@ -185,19 +187,21 @@ async def test_a_lock_at_the_very_end_is_waited_for(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(writer, "BUSY_SECONDS", 0.05)
     monkeypatch.setattr(writer, "AGAIN_SECONDS", 0.05)
     db = make_study(tmp_path / "s.db", numbered(5))
+    other = sqlite3.connect(db, isolation_level=None)
     tries: list[int] = []
     real = runs.keep_facts
 
     def locking(store: Store, run_id: str, facts: Mapping[str, Json]) -> None:
         tries.append(0)
         if len(tries) == 2:  # the first one is at the start
-            conn = sqlite3.connect(db, isolation_level=None, check_same_thread=False)
-            conn.execute("BEGIN IMMEDIATE")
-            threading.Timer(0.4, lambda: (conn.execute("ROLLBACK"), conn.close())).start()
+            other.execute("BEGIN IMMEDIATE")
+        elif len(tries) == 3:
+            other.execute("ROLLBACK")
         real(store, run_id, facts)
 
     monkeypatch.setattr(runs, "keep_facts", locking)
     report = await run(db, Fake(), plan(patience=WAITS))
+    other.close()
     assert len(tries) > 2
     assert (report.ended, report.error) == ({"ok": 5}, None)
     assert select(db, "SELECT finished IS NOT NULL FROM runs") == [(1,)]
@@ -275,3 +279,66 @@ async def test_one_odd_reply_harms_no_other_unit(tmp_path: Path, kind: str) -> N
     used = select(db, "SELECT input_tokens FROM judgements WHERE unit_id = 't:7/p'")
     if kind in ODD:
         assert used == [(None,)], "what is no count is not stored as one"
+
+
+ODD_PROBABILITIES = {
+    "null": "null",
+    "no content": '{"content":null}',
+    "list": "[]",
+    "word": '"none"',
+    "null token": '{"content":[{"token":null,"logprob":-0.1,"top_logprobs":[]}]}',
+    "null listed": '{"content":[{"token":"A","logprob":null,"top_logprobs":null}]}',
+    "null number": '{"content":[{"token":"A","logprob":null,"top_logprobs":[{"token":"A","logprob":null}]}]}',
+    "text number": '{"content":[{"token":"A","logprob":"high","top_logprobs":[]}]}',
+    "not finite": '{"content":[{"token":"A","logprob":NaN,"top_logprobs":[{"token":"B","logprob":-Infinity}]}]}',
+}
+
+
+@pytest.mark.parametrize("kind", ODD_PROBABILITIES)
+async def test_odd_log_probabilities_cost_the_distribution_and_not_the_label(
+    tmp_path: Path, kind: str
+) -> None:
+    """The reply is paid for and its text is a label: it is kept, and asked for once."""
+    db = make_study(tmp_path / "s.db", numbered(20))
+
+    class Odd(OpenAIServer):
+        def answer(self, body: dict[str, Any], head: str, fault: Fault | None) -> Out:
+            good = (
+                '{"content":[{"token":"A","logprob":-0.01,"top_logprobs":[{"token":"A","logprob":-0.01}]}]}'
+            )
+            told = ODD_PROBABILITIES[kind] if "Passage number 7." in str(body) else good
+            message = '"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"A"}'
+            return Out(f'{{"model":"m","choices":[{{{message},"logprobs":{told}}}]}}'.encode())
+
+    async with Odd() as server, served(server) as provider:
+        report = await run(db, provider, plan(patience=WAITS, sampling=Sampling(answers="codes")))
+        assert server.requests == 20
+    assert (report.error, report.ended) == (None, {"ok": 20})
+    without = select(db, "SELECT unit_id FROM labels WHERE distribution IS NULL AND field = 'stance'")
+    assert without == [("t:7/p",)]
+
+
+async def test_what_a_server_refuses_is_noted_without_waiting_for_a_locked_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop notes it between two calls: it may not wait for another program's lock there."""
+    db = make_study(tmp_path / "s.db", numbered(20))
+    waits: list[int] = []
+    real = runs.keep_facts
+
+    def keeping(store: Store, run_id: str, facts: Mapping[str, Json]) -> None:
+        waits.append(store.conn.execute("PRAGMA busy_timeout").fetchone()[0])
+        real(store, run_id, facts)
+
+    monkeypatch.setattr(runs, "keep_facts", keeping)
+
+    class Learning(Fake):
+        def describe(self) -> Mapping[str, Json]:
+            return {"left_out": ["seed"]} if len(self.requests) > 5 else {}
+
+    report = await run(db, Learning(), plan(patience=WAITS))
+    assert report.ended == {"ok": 20}
+    before, *learnt, after = waits
+    assert learnt and max(learnt) < 100, "milliseconds"
+    assert before > 1000 and after >= 1000, "at the run's ends it may"
+    assert "seed" in select(db, "SELECT provider FROM runs")[0][0]
