@@ -14,6 +14,7 @@ from judge.cli.generate import generate
 from judge.cli.items import items
 from judge.cli.models import models
 from judge.cli.pairs import pairs
+from judge.cli.panel import panel
 from judge.cli.rankings import rankings
 from judge.cli.retrieve import retrieve
 from judge.cli.run import run
@@ -40,6 +41,6 @@ def main() -> None:
 answers.add_command(generate)
 for command in (
     demo, items, tasks, models, estimate, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
-    split, compare_runs, calibrate,
+    split, compare_runs, calibrate, panel,
 ):  # fmt: skip
     main.add_command(command)

@@ -10,7 +10,7 @@ import numpy as np
 
 from judge.errors import BadInput
 from judge.stats.patterns import collapse
-from judge.stats.ratings import MISSING, FloatArray, IntArray, Ratings
+from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
 
 # EM crawls where annotators are few or poor: it stops at what no printed digit shows, or after minutes.
 ITERATIONS, TOLERANCE = 20_000, 1e-11
@@ -36,10 +36,11 @@ def majority(
     Raises BadInput for another tie rule or an unknown annotator.
     """
     counts = (ratings if annotators is None else ratings.select(annotators)).counts
-    most = counts.max(axis=1, keepdims=True)
-    winners = (counts == most) & (most > 0)
-    tied = winners.sum(axis=1) > 1
-    if tie in ("missing", "first"):
+    codes, tied = vote(counts)
+    winners = (counts == counts.max(axis=1, keepdims=True)) & (counts > 0)
+    if tie == "missing":
+        return Majority(codes, int(tied.sum()), tie)
+    if tie == "first":
         codes = winners.argmax(axis=1)
     elif tie == "last":
         codes = counts.shape[1] - 1 - winners[:, ::-1].argmax(axis=1)
@@ -50,9 +51,24 @@ def majority(
     else:
         raise BadInput(f"unknown tie rule '{tie}'; there are missing, first, last and random")
     codes = np.where(winners.any(axis=1), codes, MISSING)
-    if tie == "missing":
-        codes = np.where(tied, MISSING, codes)
     return Majority(codes.astype(np.int64), int(tied.sum()), tie)
+
+
+def vote(counts: IntArray) -> tuple[IntArray, BoolArray]:
+    """Of votes [units, labels]: the label with most of them, -1 for none and for ties, and which units are tied."""
+    most = counts.max(axis=1)
+    tied = ((counts == most[:, None]).sum(axis=1) > 1) & (most > 0)
+    codes = np.where((most > 0) & ~tied, counts.argmax(axis=1), MISSING)
+    return codes.astype(np.int64), tied
+
+
+def tally_votes(codes: IntArray, q: int) -> IntArray:
+    """How often each of q labels stands in each row of codes [units, annotators], -1 for none."""
+    counts = np.zeros((len(codes), q + 1), dtype=np.int64)
+    rows = np.arange(len(codes))
+    for own in codes.T:
+        counts[rows, own] += 1  # what is no label goes to the last column
+    return counts[:, :q]
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,7 +57,7 @@ def run_counts(store: Store, run_id: str) -> dict[str, Json]:
 
 
 def find_run(store: Store, name: str) -> dict[str, Json]:
-    """The run with this id or the only one whose id starts or ends so; `last` is the newest.
+    """The run with this id, the only one whose id starts or ends so or that is of this model; `last` is the newest.
 
     Raises UsageError when there is none, or several.
     """
@@ -70,6 +70,7 @@ def named_run(store: Store, name: str) -> dict[str, Json]:
     if name == "last" and rows:
         return rows[-1]
     found = [r for r in rows if r["run_id"].startswith(name.upper()) or r["run_id"].endswith(name.upper())]
+    found = found or [r for r in rows if r["model"] == name]
     if len(found) != 1:
         known = ", ".join(f"{r['run_id']} ({r['task']}, {r['model']})" for r in rows) or "no runs yet"
         raise UsageError(

@@ -1,6 +1,7 @@
 """Several judges on the same units: the mean over judges, with the paper's own rule where it has one.
 
-The other way, a majority of labels unit by unit, is how `Study.labels` reads several runs of a task.
+The other way, a majority of labels unit by unit, is that of `judge panel`: `Study.labels` votes as it does, or reads the
+run that it kept.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import pandas as pd
 from judge.prompts.load import Task
 from judge.runner.relevant import relevant
 from judge.scores.score import NOT_JUDGED, TIED
+from judge.stats.aggregate import tally_votes, vote
 from judge.store import label_rows, selection
 from judge.store.study import Store
 from judge.suites.chosen import Run
@@ -30,7 +31,7 @@ def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> Found:
         WHERE l.annotator_id = ? AND l.field = ?
     """
     others = f"""
-        SELECT u.rowid, j.status FROM judgements AS j JOIN units AS u ON u.unit_id = j.unit_id
+        SELECT u.rowid, iif(j.reason = '{TIED}', '{TIED}', j.status) FROM judgements AS j JOIN units AS u ON u.unit_id = j.unit_id
         WHERE j.run_id = ? AND j.repeat = 0 AND NOT EXISTS {label_rows.one("j.run_id", "?", "j.unit_id")}
         ORDER BY j.unit_id, j.attempt
     """
@@ -59,7 +60,7 @@ def _places(units: UnitNumbers, order: UnitNumbers, n: UnitNumbers) -> tuple[Uni
 
 
 def majority(each: Sequence[Found]) -> Found:
-    """The label that most of several runs give each unit.
+    """The label that most of several runs give each unit: what `judge panel` keeps as a run.
 
     A tie is no label; a unit without any label has the first run's status, and one that
     some run has not judged has no judgement.
@@ -69,18 +70,11 @@ def majority(each: Sequence[Found]) -> Found:
     missing = np.logical_or.reduce([lacking for _, _, lacking in each])
     if not len(names):
         return each[0][0], each[0][1], missing
-    # The last column takes what is no label.
-    votes = np.zeros((n, len(names) + 1), dtype=np.int64)
-    for own in codes.reshape(len(each), n):
-        votes[np.arange(n), own] += 1
-    votes = votes[:, : len(names)]
-    most = votes.max(axis=1)
-    clear = ((votes == most[:, None]).sum(axis=1) == 1) & (most > 0)
-    labels = np.full(n, None, dtype=object)
-    labels[clear] = np.asarray(names, dtype=object)[votes.argmax(axis=1)[clear]]
+    winner, tied = vote(tally_votes(codes.reshape(len(each), n).T, len(names)))
+    labels = np.append(np.asarray(names, dtype=object), None)[winner]  # -1 is the last
     status = each[0][1].copy()
-    status[clear] = str(Status.OK)
-    status[~clear & (most > 0)] = TIED
+    status[winner >= 0] = str(Status.OK)
+    status[tied] = TIED
     return labels, status, missing
 
 
