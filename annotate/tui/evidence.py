@@ -119,3 +119,22 @@ def without_span(spans: list[tuple[str, int, int]], name: str, at: int) -> list[
     """The spans without those that hold `at`; without the last one when none does."""
     kept = [s for s in spans if not (s[0] == name and s[1] <= at < s[2])]
     return kept if len(kept) < len(spans) else spans[:-1]
+
+
+def dragged_over(
+    texts: Sequence[Markable], beside: bool, start: int, end: int
+) -> tuple[str, int, int] | None:
+    """The words that were dragged over: (text, start, end) in its code points; None where there are none.
+
+    `start` and `end` are places in a pane, `beside` says which. Of several texts it is the one that was dragged over most.
+    """
+    best: tuple[int, str, int, int] | None = None
+    for text in texts:
+        low, high = max(start - text.at, 0), min(end - text.at, len(text.shown.text))
+        if text.beside is not beside or low >= high:
+            continue
+        a, b = (text.shown.raw(place, len(text.raw)) for place in (low, high))
+        words = [(x, y) for x, y in tokens(text.raw) if x < b and a < y]
+        if words and (best is None or high - low > best[0]):
+            best = high - low, text.name, words[0][0], words[-1][1]
+    return None if best is None else best[1:]

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import TypeVar
 
 from textual import events
+from textual.widgets import Static
 
 from annotate.blind import Busy
 from annotate.desk import Desk, Spent
@@ -89,6 +90,21 @@ class LabelScreen(UnitScreen):
         """The mouse is work too."""
         self.clock.touch()
         self._pressed = event.time
+
+    def on_text_selected(self) -> None:
+        """A text was dragged over: that is evidence. One mark lies in one text."""
+        chosen = {widget.id: selection for widget, selection in self.selections.items()}
+        panes = [name for name in ("body", "aside") if name in chosen]
+        if not panes:
+            return
+        self.clear_selection()
+        if len(chosen) > 1:
+            self.refuse("a mark lies in one text: drag within it")
+            return
+        content = self.query_one(f"#{panes[0]}", Static).content
+        act = self.marking.dragged(panes[0] == "aside", chosen[panes[0]], str(content))
+        if act is not None:
+            self._clicked(act)
 
     def knows(self, key: str) -> bool:
         """Whether a key is that of a command."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -119,6 +119,10 @@ class Shown:
         """Where the character at `offset` of the original begins in `text`."""
         i = bisect_right(self._starts, offset - 1) - 1
         return offset + (self._shifts[i] if i >= 0 else 0)
+
+    def raw(self, offset: int, length: int) -> int:
+        """The other way: the first character of the original, which has `length`, that begins there or later."""
+        return bisect_left(range(length), offset, key=self.at)
 
 
 def shown(raw: str) -> Shown:
