@@ -36,6 +36,23 @@ def _no_value(asked: int, missing: Mapping[str, int]) -> str:
     return f"{sum(missing.values())} of {asked} units have no value: {lost}"
 
 
+HUMAN_ONLY = {
+    "all_labelled": "every unit has a human label",
+    "no_judge": "the judge has no value",
+    "constant": "the judge gives the same value everywhere",
+    "unrelated": "the judge's values do not rise with the human ones",
+}
+"""Why a corrected number is that of people alone."""
+
+
+def _signed_rank(n: int, of: int, fewest: int, least: int, noun: str) -> str:
+    who = f"{n} of {of} people" if n < of else "all"
+    return (
+        f"{who} tested on fewer than {least} {noun}s (down to {fewest}): the signed-rank test of shifted differences wins too "
+        "easily there"
+    )
+
+
 WORDS: Mapping[str, Callable[..., str]] = {
     "few_questions": lambda n, least: (
         f"only {_counted(n, 'question')}: with fewer than {least} the interval is too narrow"
@@ -54,6 +71,65 @@ WORDS: Mapping[str, Callable[..., str]] = {
     "nothing_wrong_seen": _nothing_wrong,
     "none_seen": _none_seen,
     "no_value": _no_value,
+    "one_cluster": lambda: "no interval: it takes at least two questions or units",
+    "jackknife": lambda: "jackknife interval by question, quantiles of t",
+    "cut": lambda least, most, value: f"cut to {least:g}..{most:g} from {value:.3f}",
+    "all_same": lambda bounded: (
+        "all values are the same: the other bound is the exact binomial one"
+        if bounded
+        else "no interval: all values are the same"
+    ),
+    "human_only": lambda why: f"human only: {HUMAN_ONLY[why]}",
+    "filled": lambda n: f"units without a judge's value count with the mean of the others: {n}",
+    "left_out": lambda n: f"units without a judge's value are left out: {n}",
+    "few_for_rates": lambda ones, zeros, least: (
+        f"sensitivity rests on {ones} labelled units, specificity on {zeros}: fewer than {least} say little"
+    ),
+    "least_others": lambda n: (
+        f"units count that {n} others labelled, as the paper's text suggests; the authors' code takes one"
+    ),
+    "signed_rank": _signed_rank,
+    "by_question": lambda: (
+        "standard errors are by question, which the authors' code does not do: units of one question are alike"
+    ),
+    "by_unit": lambda: (
+        "units are taken as independent, as in the authors' code: wins come too easily where a question has several"
+    ),
+    "small_pilot": lambda n, least: (
+        f"only {_counted(n, 'question')} in the pilot: with fewer than {least} its spread, and how alike units of a question "
+        "are, are rough guesses; plan again on the way"
+    ),
+    "few_planned": lambda least: (
+        f"fewer than {least} questions make an interval that is somewhat too narrow, whatever their number of units"
+    ),
+    "tied": lambda n, of: f"majority of the people: {n} of {of} units are tied and have none",
+    "ruled": lambda who, n, agreed: (
+        f"{who}: {n:,} units were adjudicated, because people differ on them, and on {agreed:,} others two or more agree; the "
+        "adjudicated units alone are the hardest ones"
+    ),
+    "outside": lambda who, field, labels: (
+        f"labels of '{who}' that are not among the labels of '{field}', left out: "
+        + ", ".join(f"'{label}' ({n})" for label, n in labels)
+    ),
+    "no_task": lambda field, level: (
+        f"no task of the study defines '{field}': its labels are those found, level {level}"
+    ),
+    "other_labels": lambda field, tasks: (
+        f"runs of {', '.join(tasks)} are left out: other labels of '{field}'"
+    ),
+    "origin": lambda who, told: f"{who}: {told}",
+    "fitted_on": lambda who, n: (
+        f"{who}: {n:,} units are left out, because it was fitted on labels of their questions"
+    ),
+    "sealed": lambda n, task, looked: f"{n:,} of the units are in the sealed test of {task}, which {looked}",
+    "alike": lambda names, what, how: (
+        f"{', '.join(repr(name) for name in names)} are different {what}: they differ in {how} only"
+    ),
+    "more_alike": lambda n, what, how: f"{n:,} more groups of {what} differ in {how} only",
+    "no_cluster": lambda n: f"{n} units have no cluster: each stands for itself",
+    "swapped": lambda annotators, units: (
+        f"more annotators ({annotators}) than units ({units}): are the two swapped?"
+    ),
 }
 """Code -> the words, given the parameters."""
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from annotate.report.cells import counted
 from annotate.report.model import Ruling
-from annotate.report.people import NAMES
 from annotate.report.subject import Subject
 from judge.labels.reference import voices
 from judge.stats import MISSING, AltTest, Verdict, curve, verdict
@@ -56,7 +55,7 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
                 judge=judge,
                 decision=found.decision,
                 sentence=_sentence(subject, judge, found),
-                rule=_named(found.rule),
+                rule=found.rule,
                 because=_because(found),
                 more_units=found.more_units,
                 more_questions=found.more_clusters,
@@ -74,7 +73,7 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
 
 
 def _because(found: Verdict) -> str:
-    text = _named(found.because)
+    text = found.because
     n = found.conditions[0]
     on = f"{counted(n.n_units, 'unit')} of {counted(n.n_clusters, 'question')}"
     text = f"{text[:1].upper()}{text[1:]} (n = {on})"
@@ -85,13 +84,6 @@ def _because(found: Verdict) -> str:
 def _like(subject: Subject, found: Verdict) -> str:
     """The error rates of the rule in simulated studies like this one."""
     return "" if subject.numeric else like_this(found)
-
-
-def _named(text: str) -> str:
-    """Measures by the names that people know."""
-    for name, told in sorted(NAMES.items(), key=lambda pair: -len(pair[0])):
-        text = text.replace(f"{name}_difference", f"the difference of {told}").replace(f"{name} ", f"{told} ")
-    return text
 
 
 def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
@@ -162,7 +154,7 @@ def _sentence(subject: Subject, judge: str, found: Verdict) -> str:
     start = f"Undecided whether {judge} can be trusted on '{subject.field}': "
     if not found.more_units:
         if found.measures and found.measures[0].value is None:
-            start += f"{_named(found.because)}; "
+            start += f"{found.because}; "
         why = f": {found.outlook.why}" if found.outlook is not None and found.outlook.why else ""
         return f"{start}no number of further labels would do{why}."
     units = f"about {found.more_units:,} more labelled unit{'s' if found.more_units > 1 else ''}"

@@ -17,6 +17,7 @@ import numpy as np
 from judge.errors import BadInput, UsageError
 from judge.labels.values import NUMERIC
 from judge.labels.words import DECIDED, MAJORITY
+from judge.notes import Note
 from judge.prompts.load import Task
 from judge.stats import (
     METRICS,
@@ -232,18 +233,15 @@ class Panel:
         return float((codes != MISSING).all(axis=1).mean()) if len(codes) else None
 
     @cached_property
-    def remarks(self) -> list[str]:
+    def remarks(self) -> list[Note]:
         """What must be said of the columns that are derived."""
-        told = []
+        told: list[Note] = []
         if self.majority is not None and self.majority.n_tied:
             n = int(self.by_people.sum())
-            told.append(f"majority of the people: {self.majority.n_tied} of {n} units are tied and have none")
+            told.append(Note("tied", n=self.majority.n_tied, of=n))
         if self.decided is not None and self.decided.n_ruled:
             d = self.decided
-            told.append(
-                f"{d.name}: {d.n_ruled:,} units were adjudicated, because people differ on them, and on "
-                f"{d.n_agreed:,} others two or more agree; the adjudicated units alone are the hardest ones"
-            )
+            told.append(Note("ruled", who=d.name, n=d.n_ruled, agreed=d.n_agreed))
         return told
 
     @property

@@ -20,6 +20,7 @@ from judge.labels import masses, relation
 from judge.labels.batches import Members, members, weights
 from judge.labels.panel import Panel
 from judge.labels.values import NUMERIC, alike, canonical
+from judge.notes import Note
 from judge.prompts import load_task
 from judge.prompts.load import Task
 from judge.stats import MISSING, Ratings
@@ -120,23 +121,18 @@ def read(store: Store, scope: Scope, *, distributions: bool = True, text: bool =
     else:
         domain = list(scope.order or (chosen.domain(name) if chosen else sorted(values)))
     if chosen is None and scope.order is None:
-        notes.append(f"no task of the study defines '{name}': its labels are those found, level {level}")
+        notes.append(Note("no_task", field=name, level=level))
         notes += alike(domain)
     codes, asked, strangers = _tabulate(columns, units, domain, name if level in NUMERIC else None)
     table_names = [shown.get(n, n) for n in names]
     question = dict(store.conn.execute("SELECT unit_id, question_id FROM units"))
     outside = {n: dict(o) for n, o in zip(table_names, strangers, strict=True) if o}
     for who, strange in outside.items():
-        told = ", ".join(f"'{v}' ({n})" for v, n in list(strange.items())[:5])
-        notes.append(f"labels of '{who}' that are not among the labels of '{name}', left out: {told}")
-    notes += [f"{shown[run]}: {text}" for run, text in origins(store.conn, names).items()]
+        notes.append(Note("outside", who=who, field=name, labels=tuple(strange.items())[:5]))
+    notes += [Note("origin", who=shown[run], told=text) for run, text in origins(store.conn, names).items()]
     if chosen is not None:
         notes += _sealed(store, chosen, name, [question[u] for u in units])
-    notes += [
-        f"{shown[c.annotator]}: {c.n_seen:,} units are left out, because it was fitted on labels of their questions"
-        for c in columns
-        if c.n_seen
-    ]
+    notes += [Note("fitted_on", who=shown[c.annotator], n=c.n_seen) for c in columns if c.n_seen]
     return Panel(
         field=name,
         task=chosen,
@@ -160,7 +156,7 @@ def read(store: Store, scope: Scope, *, distributions: bool = True, text: bool =
     )
 
 
-def _sealed(store: Store, task: Task, field: str, questions: Sequence[str]) -> list[str]:
+def _sealed(store: Store, task: Task, field: str, questions: Sequence[str]) -> list[Note]:
     """How often the sealed test that some of these units belong to has been looked at; no note without a split."""
     drawn = splits.drawn(store, task.task_id)
     if drawn is None or drawn.field != field:
@@ -169,9 +165,7 @@ def _sealed(store: Store, task: Task, field: str, questions: Sequence[str]) -> l
     n = sum(parts.get(question) == "test" for question in questions)
     if not n:
         return []
-    return [
-        f"{n:,} of the units are in the sealed test of {task.task_id}, which {splits.looked(store, task.task_id)}"
-    ]
+    return [Note("sealed", n=n, task=task.task_id, looked=splits.looked(store, task.task_id))]
 
 
 @dataclass(eq=False)
@@ -267,7 +261,7 @@ def _definitions(tasks: Iterable[Task], field: str) -> list[list[Task]]:
     return list(groups.values())
 
 
-def _definition(store: Store, field: str, name: str | None) -> tuple[Task | None, set[str], list[str]]:
+def _definition(store: Store, field: str, name: str | None) -> tuple[Task | None, set[str], list[Note]]:
     """The task whose labels are the domain, the tasks whose runs are comparable, and notes."""
     groups = _definitions(_tasks(store), field)
     if name is None:
@@ -283,7 +277,7 @@ def _definition(store: Store, field: str, name: str | None) -> tuple[Task | None
         chosen = [task for task in group if name in (task.name, task.task_id)]
         if chosen:
             left = [task.name for other in groups if other is not group for task in other]
-            notes = [f"runs of {', '.join(left)} are left out: other labels of '{field}'"] if left else []
+            notes = [Note("other_labels", field=field, tasks=tuple(left))] if left else []
             return chosen[0], {task.name for task in group}, notes
     task = load_task(name)
     if field not in task.fields:

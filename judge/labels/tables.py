@@ -16,6 +16,7 @@ from judge.errors import BadInput, UsageError
 from judge.labels.panel import Panel
 from judge.labels.rows import read_rows
 from judge.labels.values import NUMERIC, alike, number, probabilities
+from judge.notes import Note
 from judge.stats import MISSING, Ratings
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.types import AnnotatorKind
@@ -96,7 +97,7 @@ def read_table(
     clusters, notes = _clusters(cells)
     ratings = Ratings.from_codes(codes, domain, names, clusters=clusters, units=units)
     if len(names) > len(units):
-        notes.append(f"more annotators ({len(names)}) than units ({len(units)}): are the two swapped?")
+        notes.append(Note("swapped", annotators=len(names), units=len(units)))
     if level not in NUMERIC and order is None:
         notes += alike(domain)
     notes += alike(names, "annotators") + alike(units, "units", case=False)
@@ -251,7 +252,7 @@ def _matrix(cells: _Cells, code_of: IntArray) -> tuple[IntArray, BoolArray]:
     return codes, asked
 
 
-def _clusters(cells: _Cells) -> tuple[IntArray | None, list[str]]:
+def _clusters(cells: _Cells) -> tuple[IntArray | None, list[Note]]:
     """A number for each unit's cluster; a unit without one stands for itself."""
     if not cells.cluster_of:
         return None, []
@@ -259,7 +260,7 @@ def _clusters(cells: _Cells) -> tuple[IntArray | None, list[str]]:
     numbers = {name: i for i, name in enumerate(sorted({name for name in named if name}))}
     alone = named.count("")
     place = [numbers[name] if name else len(numbers) + i for i, name in enumerate(named)]
-    return np.array(place), [f"{alone} units have no cluster: each stands for itself"] if alone else []
+    return np.array(place), [Note("no_cluster", n=alone)] if alone else []
 
 
 def _kinds(names: Sequence[str], judges: Sequence[str]) -> dict[str, AnnotatorKind]:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from judge.errors import BadInput
+from judge.notes import Note
 from judge.types import Json, LabelDistribution
 
 NUMERIC = ("interval", "ratio")
@@ -42,7 +43,7 @@ def canonical(value: str, field: str | None) -> str:
         raise BadInput(e.reason, field=field) from e
 
 
-def alike(names: Iterable[str], kind: str = "labels", *, case: bool = True) -> list[str]:
+def alike(names: Iterable[str], kind: str = "labels", *, case: bool = True) -> list[Note]:
     """A note for each group of names that differ only in spaces around them, or (`case`) in case.
 
     Past MOST_ALIKE groups one note counts the rest.
@@ -52,12 +53,9 @@ def alike(names: Iterable[str], kind: str = "labels", *, case: bool = True) -> l
         groups.setdefault(name.strip().casefold() if case else name.strip(), []).append(name)
     many = [group for group in groups.values() if len(group) > 1]
     how = "case or spaces" if case else "spaces"
-    notes = [
-        f"{', '.join(repr(name) for name in group)} are different {kind}: they differ in {how} only"
-        for group in many[:MOST_ALIKE]
-    ]
+    notes = [Note("alike", names=tuple(group), what=kind, how=how) for group in many[:MOST_ALIKE]]
     if len(many) > MOST_ALIKE:
-        notes.append(f"{len(many) - MOST_ALIKE:,} more groups of {kind} differ in {how} only")
+        notes.append(Note("more_alike", n=len(many) - MOST_ALIKE, what=kind, how=how))
     return notes
 
 

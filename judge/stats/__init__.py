@@ -38,7 +38,6 @@ from judge.stats.planning import (
     pilot_mean,
     plan_decision,
     plan_width,
-    still_needed,
 )
 from judge.stats.ratings import MISSING, Ratings
 from judge.stats.reliability import Bin, Calibration, calibration, scaled, temperature
@@ -98,7 +97,6 @@ __all__ = [
     "scaled",
     "scores_alpha",
     "spread",
-    "still_needed",
     "temperature",
     "threshold",
     "verdict",

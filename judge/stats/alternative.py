@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from judge.errors import BadInput
+from judge.notes import Note
 from judge.stats.bootstrap import FEWEST_CLUSTERS
 from judge.stats.multiple import benjamini_yekutieli
 from judge.stats.patterns import n_present
@@ -181,28 +182,17 @@ def to_win(row: Compared, test: AltTest, power: float = 0.8) -> tuple[int, int] 
 def _notes(
     least_others: int, compared: Sequence[Compared], clustered: bool, could_cluster: bool
 ) -> tuple[str, ...]:
-    notes = []
-    if least_others > 1:
-        notes.append(
-            f"units count that {least_others} others labelled, as the paper's text suggests; the authors' code takes one"
-        )
-    few = [row for row in compared if row.test == "wilcoxon"]
+    notes = [Note("least_others", n=least_others)] if least_others > 1 else []
+    few = [row.n_clusters for row in compared if row.test == "wilcoxon"]
     if few:
-        kind = "questions" if clustered else "units"
-        least = min(row.n_clusters for row in few)
-        who = f"{len(few)} of {len(compared)} people" if len(few) < len(compared) else "all"
+        noun = "question" if clustered else "unit"
         notes.append(
-            f"{who} tested on fewer than {ENOUGH} {kind} (down to {least}): the signed-rank test of shifted differences "
-            "wins too easily there"
+            Note("signed_rank", n=len(few), of=len(compared), fewest=min(few), least=ENOUGH, noun=noun)
         )
     if clustered:
-        notes.append(
-            "standard errors are by question, which the authors' code does not do: units of one question are alike"
-        )
+        notes.append(Note("by_question"))
     elif could_cluster:
-        notes.append(
-            "units are taken as independent, as in the authors' code: wins come too easily where a question has several"
-        )
+        notes.append(Note("by_unit"))
     return tuple(notes)
 
 

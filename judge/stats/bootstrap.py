@@ -133,7 +133,7 @@ def bootstrap(tally: Tally, value: Value, settings: Settings, sums: FloatArray |
     when either is undefined.
     """
     if tally.n_clusters < 2:
-        return Interval(None, None, ("no interval: it takes at least two questions or units",))
+        return Interval(None, None, (Note("one_cluster"),))
     if sums is None:
         sums = resample([tally], settings)[0]
     point = float(value(tally.total[None, :])[0])

@@ -82,22 +82,19 @@ def corrected_mean(
     filled = np.where(judged, f, f[judged].mean() if judged.any() else 0.0)
     shift, judge_part = _shift(sample, filled, labelled, None if weights is None else w)
     if labelled.all():
-        lam, notes = 0.0, ("human only: every unit has a human label",)
+        lam, notes = 0.0, (Note("human_only", why="all_labelled"),)
     elif not judged.any():
-        lam, notes = 0.0, ("human only: the judge has no value",)
+        lam, notes = 0.0, (Note("human_only", why="no_judge"),)
     elif np.ptp(f[judged]) == 0:
-        lam, notes = 0.0, ("human only: the judge gives the same value everywhere",)
+        lam, notes = 0.0, (Note("human_only", why="constant"),)
     elif lam is None:
         covariance = float(np.cov(y[labelled], filled[labelled], ddof=0, aweights=w[labelled])[0, 1])
         best = covariance / ((1 + n / (len(f) - n)) * float(filled.var(ddof=1)))
         lam = min(1.0, max(0.0, best))
         if best <= 0:
-            notes = ("human only: the judge's values do not rise with the human ones",)
+            notes = (Note("human_only", why="unrelated"),)
     if lam and not judged.all():
-        notes = (
-            *notes,
-            f"units without a judge's value count with the mean of the others: {int((~judged).sum())}",
-        )
+        notes = (*notes, Note("filled", n=int((~judged).sum())))
     value = float(np.average(y[labelled], weights=w[labelled])) + lam * shift
     ppi = sample.with_interval(found, value, sample.influence(y, labelled, w) - lam * judge_part, g)
     if not lam:
@@ -186,10 +183,10 @@ class _Sample:
         least, most = self.bounds or (-np.inf, np.inf)
         cut: tuple[str, ...] = ()
         if not least <= value <= most:
-            cut = (f"cut to {least:g}..{most:g} from {value:.3f}",)
+            cut = (Note("cut", least=least, most=most, value=value),)
         found = replace(found, value=min(most, max(least, value)))
         if g < 2:
-            return replace(found, notes=(*cut, "no interval: it takes at least two questions or units"))
+            return replace(found, notes=(*cut, Note("one_cluster")))
         noun = "question" if self.clustered else "unit"
         few = (Note("few_labelled", n=g, noun=noun, least=30),) if g < 30 else ()
         error = float(np.sqrt(g / (g - 1) * (influence**2).sum()))
@@ -208,11 +205,10 @@ class _Sample:
     def _constant(self, found: Measure, value: float, g: int, notes: tuple[str, ...]) -> Measure:
         """Values that are all the same have no standard error, and yet the next one may differ."""
         if self.bounds is None or min(abs(value - bound) for bound in self.bounds) > SAME:
-            told = "no interval: all values are the same"
-            return replace(found, notes=(*notes, told))
+            return replace(found, notes=(*notes, Note("all_same", bounded=False)))
         # No cluster was seen with anything else: the exact binomial bound on the share of those that have.
         unseen = unseen_share(g, self.confidence) * (self.bounds[1] - self.bounds[0])
-        told = "all values are the same: the other bound is the exact binomial one"
+        told = Note("all_same", bounded=True)
         if abs(value - self.bounds[0]) <= SAME:
             return replace(found, low=value, high=value + unseen, notes=(*notes, told))
         return replace(found, low=value - unseen, high=value, notes=(*notes, told))
@@ -258,14 +254,12 @@ def rogan_gladen(
         about("rogan_gladen", len(f), len(judged), n_present(used_groups), field=field),
         confidence=settings.confidence,
     )
-    notes = [f"cut to 0..1 from {raw:.3f}"] if raw < 0 or raw > 1 else []
+    notes = [Note("cut", least=0, most=1, value=raw)] if raw < 0 or raw > 1 else []
     n_ones, n_zeros = int((y == 1).sum()), int((y == 0).sum())
     if 0 < min(n_ones, n_zeros) < FEW_UNITS:
-        notes.append(
-            f"sensitivity rests on {n_ones} labelled units, specificity on {n_zeros}: fewer than {FEW_UNITS} say little"
-        )
+        notes.append(Note("few_for_rates", ones=n_ones, zeros=n_zeros, least=FEW_UNITS))
     if not judged.all():
-        notes.append(f"units without a judge's value are left out: {int((~judged).sum())}")
+        notes.append(Note("left_out", n=int((~judged).sum())))
     if not np.isfinite(raw):
         return replace(found, reason=_why_no_rate(total), notes=tuple(notes))
     found = replace(found, value=min(1.0, max(0.0, raw)), notes=tuple(notes))

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
+from judge.notes import Note
 from judge.stats.bootstrap import FEW_CLUSTERS, FEWEST_CLUSTERS
 from judge.stats.coefficients import disagreement
 from judge.stats.continuous import cluster_numbers, numbers
 from judge.stats.metrics import METRICS, domain_numbers, metric_key
 from judge.stats.patterns import collapse
 from judge.stats.ratings import FloatArray, IntArray, Ratings
-from judge.types import Measure
 
 _NORMAL = NormalDist()
 # A plan beyond this many units is a goal mistyped.
@@ -193,25 +193,6 @@ def plan_decision(
     return [_plan(design, independent, m, FEWEST_CLUSTERS) for m in per_cluster]
 
 
-def still_needed(measure: Measure, threshold: float, *, power: float = 0.8) -> tuple[int, int] | None:
-    """(clusters, units) to add until the interval of `measure` clears `threshold`, if the value stays.
-
-    From the interval at hand, on the side of the threshold; its reach falls with the root of the
-    number of clusters, and it takes ten of them. None where there is no interval, or the value is the threshold.
-    """
-    if measure.value is None or measure.low is None or measure.high is None or not measure.n_clusters:
-        return None
-    below = threshold < measure.value
-    distance = abs(measure.value - threshold)
-    reach = measure.value - measure.low if below else measure.high - measure.value
-    if distance < 1e-9 or reach <= 0:
-        return None
-    z = _NORMAL.inv_cdf(1 - (1 - measure.confidence) / 2)
-    times = (reach * (1 + _NORMAL.inv_cdf(power) / z) / distance) ** 2
-    more = max(0, FEWEST_CLUSTERS - measure.n_clusters, ceil(measure.n_clusters * times) - measure.n_clusters)
-    return more, ceil(more * measure.n_units / measure.n_clusters)
-
-
 def _quantile(level: float, clusters: int) -> float:
     """Of Student's t with clusters - 1 degrees of freedom; the normal one from 30 clusters."""
     if clusters >= FEW_CLUSTERS:
@@ -258,14 +239,9 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
 def _few(design: Design, more: int) -> tuple[str, ...]:
     notes = []
     if 0 < design.n_clusters < FEW_CLUSTERS:
-        notes.append(
-            f"only {design.n_clusters} questions in the pilot: with fewer than {FEW_CLUSTERS} its spread, and how alike "
-            "units of a question are, are rough guesses; plan again on the way"
-        )
+        notes.append(Note("small_pilot", n=design.n_clusters, least=FEW_CLUSTERS))
     if design.n_clusters + more < FEW_CLUSTERS:
-        notes.append(
-            f"fewer than {FEW_CLUSTERS} questions make an interval that is somewhat too narrow, whatever their number of units"
-        )
+        notes.append(Note("few_planned", least=FEW_CLUSTERS))
     return tuple(notes)
 
 

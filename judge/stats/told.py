@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from judge.notes import Note
 from judge.stats.alternative import AltTest
 from judge.stats.case import Case
 from judge.stats.conditions import Found, Interval
@@ -21,7 +22,6 @@ Decision = Literal["trust", "trust in part", "do not trust", "undecided"]
 State = Literal["holds", "open", "fails", "not asked"]
 STATES: dict[int, State] = {1: "holds", 0: "open", -1: "fails"}
 UNKNOWN_CEILING = "against a threshold; how well people would agree is unknown"
-JACKKNIFE = "jackknife interval by question, quantiles of t"
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def measures(
                 else "one label only: chance agreement is complete"
             )
             return replace(base, reason=reason)
-        return replace(base, value=value, low=low, high=high, notes=(JACKKNIFE,))
+        return replace(base, value=value, low=low, high=high, notes=(Note("jackknife"),))
 
     if of.regime == "threshold":
         return (measure("cohen_kappa", found.agreement, who),)

@@ -16,11 +16,9 @@ from judge.stats import (
     pilot_mean,
     plan_decision,
     plan_width,
-    still_needed,
 )
 from judge.stats.bootstrap import FEWEST_CLUSTERS
 from judge.stats.planning import intraclass
-from judge.types import Measure
 from tests.stats.published import COHEN, two_annotators
 
 
@@ -119,20 +117,6 @@ def test_intraclass_by_hand() -> None:
     assert intraclass(np.array([1.0, 2, 3, 5]), np.array([0, 0, 0, 1])) == pytest.approx(5.75 / 7.25)
     # Alternating within questions: negative, cut to 0.
     assert intraclass(np.array([0.0, 1.0] * 5), np.arange(10) // 2) == 0.0
-
-
-def test_still_needed_from_an_interval() -> None:
-    found = Measure("cohen_kappa", 0.72, 120, n_clusters=60, low=0.62, high=0.78)
-    # .1 down to the bound at 60 clusters; to clear .667 by .053 with power .8: 60 (.1 * 2.8016 / 1.96 / .053)^2 = 436.5
-    assert still_needed(found, 0.667) == (377, 754)
-    # Upwards .06: 60 (.06 * 1.4294 / .08)^2 = 68.96
-    assert still_needed(found, 0.8) == (9, 18)
-    assert still_needed(found, 0.2) == (0, 0)
-    assert still_needed(found, 0.72) is None
-    # Wide apart already, but on four questions: six more, of two units each.
-    four = Measure("cohen_kappa", 0.9, 8, n_clusters=4, low=0.8, high=1.0)
-    assert still_needed(four, 0.1) == (6, 12)
-    assert still_needed(Measure("cohen_kappa", None, 0, reason="no units"), 0.5) is None
 
 
 def uneven(sizes: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
