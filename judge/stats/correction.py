@@ -278,7 +278,7 @@ def rogan_gladen(
 def effective_share(values: FloatArray, weights: FloatArray, clusters: IntArray) -> tuple[float, float]:
     """A weighted share of 0 and 1, and on how many independent units it would have the same variance by cluster.
 
-    Never more units than there are. Where all values are the same, of units in clusters: the clusters.
+    Never more units than there are. Where no value differs, of units in clusters: the clusters.
     """
     there = weights > 0
     share = float(np.average(values[there], weights=weights[there]))
