@@ -64,7 +64,7 @@ def whole(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_scripted(db: Path, whole: Path, seed: int) -> None:
-    command = ("scripted/hash", "--option", "delay=0.02")
+    command = ("scripted/hash", "--option", "delay=0.05")
     with Driven(whole, *command) as run:
         assert run.end()["ended"] == {"ok": UNITS}
     assert kill_and_resume(db, seed, *command) > 0
@@ -82,7 +82,7 @@ def test_a_reply_and_its_repair_are_kept_together(db: Path, whole: Path, tmp_pat
         {"reply": '{"stance": "support"}'},
     ]
     script.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    command = ("scripted/file", "--option", f"script={script}", "--option", "delay=0.02")
+    command = ("scripted/file", "--option", f"script={script}", "--option", "delay=0.05")
     with Driven(whole, *command) as run:
         assert run.end()["ended"] == {"ok": UNITS}
 
@@ -97,7 +97,7 @@ def test_a_reply_and_its_repair_are_kept_together(db: Path, whole: Path, tmp_pat
 
 
 def test_repeats(db: Path, whole: Path) -> None:
-    command = ("scripted/hash", "--option", "delay=0.02", "--repeats", "3", "--concurrency", "20")
+    command = ("scripted/hash", "--option", "delay=0.05", "--repeats", "3", "--concurrency", "20")
     with Driven(whole, *command) as run:
         run.end()
     assert kill_and_resume(db, 4, *command) > 0
@@ -117,7 +117,7 @@ def test_loopback(db: Path, whole: Path, vendor: str, faults: list[str]) -> None
     # A label outside the set depends on the text alone, so that every run meets it in the same place.
     wrong = ["--fault", "wrong_label:share=0.3"]
     options = [word for fault in faults for word in ("--fault", fault)]
-    with ServerProcess(vendor, "--delay", "0.02", "--record", *options, *wrong) as server:
+    with ServerProcess(vendor, "--delay", "0.05", "--record", *options, *wrong) as server:
         command = (f"{vendor}/m", "--base-url", server.url)
         kept: list[set[str]] = []
         assert kill_and_resume(db, 5, *command, after_kill=lambda: kept.append(set(attempts(db)))) > 0
@@ -141,7 +141,7 @@ def test_loopback(db: Path, whole: Path, vendor: str, faults: list[str]) -> None
 
 def test_the_same_request_hashes(db: Path, whole: Path) -> None:
     """With one server for both runs, the hashes are equal too."""
-    with ServerProcess("openai", "--delay", "0.02") as server:
+    with ServerProcess("openai", "--delay", "0.05") as server:
         command = ("openai/m", "--base-url", server.url)
         assert kill_and_resume(db, 6, *command) > 0
         with Driven(whole, *command) as run:
