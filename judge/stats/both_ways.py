@@ -17,28 +17,28 @@ def alt_state(found: Sums, limits: Limits, weights: IntArray | None) -> IntArray
     k = found.apart.shape[2]
     if k < 3:
         return np.full(studies, HOLDS)
-    win, lose, tested = np.ones((studies, k)), np.ones((studies, k)), np.zeros((studies, k), dtype=bool)
-    few = tested.copy()
     from scipy.special import stdtr
 
-    for h in range(k):
-        d, n, squares = found.apart[..., h], found.apart_units[..., h], found.apart_squares[..., h]
-        w = np.where(n > 0, 1.0 if weights is None else weights, 0.0)
-        units = (w * n).sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = (w * d).sum(axis=1) / units
-            if limits.clustered:
-                g = w.sum(axis=1)
-                around = (w * (d - n * mean[:, None]) ** 2).sum(axis=1)
-            else:
-                g = units
-                around = (w * squares).sum(axis=1) - units * mean**2
-            error = np.sqrt(g / (g - 1) * np.maximum(around, 0)) / units
-            t = (mean - limits.epsilon) / np.maximum(error, 1e-12)
-        few[:, h] = g >= FEWEST_QUESTIONS
-        tested[:, h] = enough = g >= ENOUGH
-        win[:, h] = np.where(enough & (mean < limits.epsilon), stdtr(np.maximum(g - 1, 1), t), 1.0)
-        lose[:, h] = np.where(enough & (mean > limits.epsilon), stdtr(np.maximum(g - 1, 1), -t), 1.0)
+    d, n = found.apart, found.apart_units
+
+    def total(x: FloatArray) -> FloatArray:
+        """Over the questions, [studies, people]; they are sums of whole numbers, so no order of adding matters."""
+        if weights is None:
+            return np.asarray(x.sum(axis=1))
+        return np.asarray(weights @ x[0] if len(x) == 1 else np.einsum("sg,sgk->sk", weights, x))
+
+    units, there = total(n), total((n > 0).astype(np.float64))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = total(d) / units
+        if limits.clustered:
+            g, around = there, total(d * d) - 2 * mean * total(d * n) + mean**2 * total(n * n)
+        else:
+            g, around = units, total(found.apart_squares) - units * mean**2
+        error = np.sqrt(g / (g - 1) * np.maximum(around, 0)) / units
+        t = (mean - limits.epsilon) / np.maximum(error, 1e-12)
+    few, tested = g >= FEWEST_QUESTIONS, g >= ENOUGH
+    win = np.where(tested & (mean < limits.epsilon), stdtr(np.maximum(g - 1, 1), t), 1.0)
+    lose = np.where(tested & (mean > limits.epsilon), stdtr(np.maximum(g - 1, 1), -t), 1.0)
     compared = tested.sum(axis=1)
     wins, losses = _rejected(win, tested, limits.q), _rejected(lose, tested, limits.q)
     half = compared / 2
