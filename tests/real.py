@@ -37,6 +37,17 @@ def _embedded_model() -> Path | None:
     return bundled_weights()
 
 
+def _minilm() -> Path | None:
+    """The weights of embedded/minilm, a package of the extra `onnx`."""
+    from judge.errors import MissingExtra
+    from judge.providers.embedded import weights
+
+    try:
+        return weights()
+    except MissingExtra:
+        return None
+
+
 def _chromium() -> Path | None:
     """A browser without a window (Debian: apt-get install chromium)."""
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -76,6 +87,7 @@ FINDERS: dict[str, Callable[[], Path | None]] = {
     "shared-data": _shared_data,
     "uv": _uv,
     "embedded-model": _embedded_model,
+    "minilm": _minilm,
     "bm25s": _bm25s,
     "chromium": _chromium,
     "tmux": _tmux,
@@ -84,7 +96,7 @@ FINDERS: dict[str, Callable[[], Path | None]] = {
 }
 """Name of a part -> how to find it."""
 
-SECOND_JOB = frozenset({"uv", "embedded-model", "chromium", "tmux", "pdflatex", "label-studio"})
+SECOND_JOB = frozenset({"uv", "embedded-model", "minilm", "chromium", "tmux", "pdflatex", "label-studio"})
 """Programs and models: slow to start, so their tests are marked `real` and are no part of the fast job."""
 
 is_marked = False

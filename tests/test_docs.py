@@ -38,7 +38,7 @@ _BLOCK = re.compile(
 _HEADING = re.compile(r"^##+ +(.+)$", re.MULTILINE)
 _SHELL = re.compile(r"[|&;<>$`*?~(){}#]")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"$`]*\"")
-_MODEL = re.compile(r"^judge demo(?!.* -m )|llamacpp/smollm2")
+_MODEL = re.compile(r"^judge demo(?!.* -m )|llamacpp/smollm2|embedded/minilm")
 """A command that asks the embedded model."""
 
 

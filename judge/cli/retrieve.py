@@ -57,7 +57,9 @@ _OF = {
     show_default=True,
     help="BM25: words that are not searched for.",
 )
-@click.option("-m", "--model", help="Embeddings: openai/NAME, also of other servers (--base-url).")
+@click.option(
+    "-m", "--model", help="Embeddings: openai/NAME, also of other servers (--base-url), or embedded/minilm."
+)
 @click.option(
     "--batch",
     default=32,
@@ -88,6 +90,7 @@ def retrieve(
     judge retrieve --retriever bm25 --dataset scifact -k 20 --name bm25-scifact
     judge retrieve --retriever embeddings -m openai/text-embedding-3-small
     judge retrieve --retriever embeddings -m openai/e5 --base-url http://127.0.0.1:8080/v1
+    judge retrieve --retriever embeddings -m embedded/minilm
 
     Passages of all items are searched, so an item may get those of others. bm25 needs bm25s.
     Embeddings are kept in the study and asked for once; cosines are exact. Where a limit (--max-cost) ends the calls,
@@ -126,7 +129,9 @@ def _check_options(context: click.Context, retriever: str, options: dict[str, An
             if other != retriever and given:
                 raise UsageError(f"{flags[option]} goes with --retriever {other}")
     if retriever == "embeddings" and not options["model"]:
-        raise UsageError("--retriever embeddings needs -m openai/NAME (with --base-url for another server)")
+        raise UsageError(
+            "--retriever embeddings needs -m openai/NAME (with --base-url for another server), or embedded/minilm"
+        )
 
 
 def _bm25(
@@ -152,7 +157,12 @@ def _dense(
 
     how = Dense(**{key: options[key] for key in ("k", "query", "query_prefix", "passage_prefix")})
     settings = Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
-    embedder = Embedder(str(options["model"]), settings)
+    if options["model"] == "embedded/minilm":
+        from judge.providers.embedded import Embedder as Minilm
+
+        embedder: Any = Minilm(settings)
+    else:
+        embedder = Embedder(str(options["model"]), settings)
     budget = _budget(embedder, options)
     with store.run_lock(f"embeddings {options['model']}"):
         search = dense_search(store, how, dataset)

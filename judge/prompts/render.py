@@ -35,11 +35,15 @@ THEN_WORD = "Now the answer: exactly one of the labels and nothing else.\nAnswer
 
 
 class Mode(StrEnum):
-    """How an answer is asked for: one character or the label itself, with probabilities, or a JSON object."""
+    """How an answer is asked for: one character or the label itself, with probabilities, or a JSON object.
+
+    `pair` asks nothing: a classifier reads two texts (see `judge.prompts.pair`).
+    """
 
     CODES = "codes"
     WORDS = "words"
     JSON = "json"
+    PAIR = "pair"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from judge.errors import UsageError
 from judge.types import Json, Reply, Request
@@ -49,10 +49,20 @@ class Provider(Protocol):
         """Facts worth storing with a run (base URL without credentials, output format); no secrets."""
 
 
+@runtime_checkable
+class PairReader(Protocol):
+    """A provider that reads a statement and its evidence and no prompt: a classifier (known before `open`)."""
+
+    reads_pairs: bool
+
+    def suit(self, task: str, labels: Sequence[str]) -> None:
+        """Get ready for these labels. Raises UsageError where the model has nothing to say of them."""
+
+
 def vendors() -> list[str]:
     """Every vendor, by looking at the files of this package."""
     package = importlib.import_module("judge.providers")
-    shared = {"base", "embeddings", "http", "replicas", "tokens"}
+    shared = {"base", "embeddings", "http", "replicas", "sessions", "tokens"}
     found = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared]
     return sorted(n.replace("_", "-") for n in found)
 

@@ -47,7 +47,7 @@ class Embedder:
         if vendor != "openai" or not slash or not name:
             raise UsageError(
                 f"model '{model}': embeddings come from openai/NAME, OpenAI's or, with --base-url, those of any "
-                "server that has /embeddings"
+                "server that has /embeddings, and from embedded/minilm in this process"
             )
         self._at = http.server(settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_URL)
         own = self._at.host == "openai.com" or self._at.host.endswith(".openai.com")

@@ -35,9 +35,9 @@ def _text(token: Any) -> str:
 
 
 def label_distribution(
-    tokens: Sequence[TokenChoice], codes: str, labels: Sequence[str]
+    tokens: Sequence[TokenChoice], codes: Sequence[str], labels: Sequence[str]
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Probabilities of the labels behind one-character codes, or None with the reason.
+    """Probabilities of the labels behind one-character codes (or whole labels as codes), or None with the reason.
 
     The answer is the first token that is not white space. An alternative counts for a code when it is
     that code, white space before it aside (`A` and ` A`, not `A.`). What is left of the mass at that

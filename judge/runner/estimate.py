@@ -18,7 +18,7 @@ from judge.providers.base import Provider
 from judge.runner.identity import own_runs
 from judge.runner.plan import Plan
 from judge.runner.prices import Price, find
-from judge.runner.requests import CHARACTERS_PER_TOKEN, Asker, choose_mode
+from judge.runner.requests import CHARACTERS_PER_TOKEN, Asker, mode_of
 from judge.store import selection
 from judge.store.study import Store
 from judge.types import Request
@@ -99,9 +99,7 @@ async def estimate(
         )
         * plan.sampling.orders
     )
-    # A provider that is not opened does not say whether it gives probabilities; a mean of orders needs them.
-    gives = provider.label_codes or plan.sampling.orders > 1
-    mode = choose_mode(plan.task, gives, plan.sampling.answers)
+    mode = mode_of(plan.task, provider, plan.sampling)
     asker = Asker(plan.task, plan.model, provider, plan.sampling, mode)
     requests = _sample(store, plan, run, asker)
     plain = sum(_characters(r) for r in requests) / CHARACTERS_PER_TOKEN / max(1, len(requests))

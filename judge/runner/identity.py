@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 from judge.errors import UsageError
 from judge.prompts.render import Mode
-from judge.providers.base import Provider
+from judge.providers.base import PairReader, Provider
 from judge.runner.plan import Plan
-from judge.runner.requests import Asker, choose_mode, takes_codes
+from judge.runner.requests import Asker, choose_mode, mode_of, takes_codes
 from judge.store import runs
 from judge.store.runs import Begun
 from judge.store.study import Store
@@ -48,7 +48,7 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
         raise UsageError(
             f"{asked} needs label probabilities, which {plan.model} does not give: --answers json"
         )
-    probed = choose_mode(plan.task, provider.label_codes, plan.sampling.answers)
+    probed = mode_of(plan.task, provider, plan.sampling)
     found = _of_plan(store.conn, plan, provider, probed, facts.get("base_url"))
     notes = []
     mode = probed if found is None else Mode(found.mode)
@@ -82,6 +82,8 @@ def _identities(plan: Plan, provider: Provider) -> list[str]:
         if chosen == "auto" and takes_codes(plan.task)
         else [choose_mode(plan.task, False, chosen)]
     )
+    if isinstance(provider, PairReader):
+        modes = [Mode.PAIR]
     if plan.sampling.orders > 1:
         modes = [mode for mode in modes if mode is not Mode.JSON]
     of_mode = [Asker(plan.task, plan.model, provider, plan.sampling, mode).options for mode in modes]

@@ -15,8 +15,9 @@ from json.encoder import encode_basestring as json_string
 from judge.errors import UsageError
 from judge.parse import Parsed, parse_choice, parse_json
 from judge.prompts.load import Task
+from judge.prompts.pair import PairRenderer
 from judge.prompts.render import Mode, Renderer
-from judge.providers.base import Provider
+from judge.providers.base import PairReader, Provider
 from judge.providers.tokens import label_distribution, word_distribution
 from judge.store.runs import REQUEST_VERSION, RequestRecord
 from judge.store.study import canonical
@@ -108,8 +109,10 @@ class Asker:
                 "no model is asked"
             )
         self.task, self.model, self.sampling = task, model, sampling
-        self.mode = mode or choose_mode(task, provider.label_codes or sampling.orders > 1, sampling.answers)
+        self.mode = mode or mode_of(task, provider, sampling)
         renderers = self._renderers()
+        if isinstance(provider, PairReader):
+            provider.suit(task.name, renderers[0].labels)
         self.renderer = renderers[0]
         facts = provider.describe()
         base_url = facts.get("base_url")
@@ -149,9 +152,12 @@ class Asker:
             for url, limit in _asked_alike(old, parameters)
         ]
 
-    def _renderers(self) -> list[Renderer]:
+    def _renderers(self) -> Sequence[Renderer | PairRenderer]:
         """One for each label order."""
         task, sampling = self.task, self.sampling
+        if self.mode is Mode.PAIR:
+            _check_pair(task, sampling)
+            return [PairRenderer(task)]
         shown = label_orders(task, sampling.label_order)
         if sampling.orders == 1:
             return [Renderer(task, self.mode, shown)]
@@ -164,7 +170,7 @@ class Asker:
             for order in several_orders(shown[field], sampling.orders)
         ]
 
-    def _view(self, renderer: Renderer) -> _View:
+    def _view(self, renderer: Renderer | PairRenderer) -> _View:
         prefix = canonical([[m.role, m.content] for m in renderer.prefix])
         # Sorted keys around the messages, so that only the unit's own part is hashed per request.
         end = f',"version":{REQUEST_VERSION}'
@@ -297,7 +303,9 @@ class Asker:
     def _choice(self, reply: Reply, view: _View) -> Parsed:
         codes, labels = view.renderer.codes or "", view.renderer.labels
         distribution, why_none = None, None
-        if reply.tokens is not None and self.mode is Mode.WORDS:
+        if reply.tokens is not None and self.mode is Mode.PAIR:
+            distribution, why_none = label_distribution(reply.tokens, labels, labels)
+        elif reply.tokens is not None and self.mode is Mode.WORDS:
             distribution, why_none = word_distribution(reply.tokens, labels)
         elif reply.tokens is not None:
             distribution, why_none = label_distribution(reply.tokens, codes, labels)
@@ -312,6 +320,7 @@ _ONE_OF = {
     Mode.CODES: "exactly one of the letters",
     Mode.WORDS: "exactly one of the labels",
     Mode.JSON: "the one JSON object asked for",
+    Mode.PAIR: "one of the labels",
 }
 
 
@@ -319,7 +328,7 @@ _ONE_OF = {
 class _View:
     """One label order: how prompts look in it, their constant part as JSON, and the hash of a request."""
 
-    renderer: Renderer
+    renderer: Renderer | PairRenderer
     prefix: str
     hash: _Hashing
 
@@ -361,6 +370,27 @@ def _reasoning(reply: Reply) -> Parsed:
 
 REASONING = "reasoning; the answer is the next attempt"
 """Why an attempt that is ok has no label."""
+
+
+def mode_of(task: Task, provider: Provider, sampling: Sampling) -> Mode:
+    """How this provider is asked: `choose_mode`, or nothing at all where it reads pairs of texts."""
+    if isinstance(provider, PairReader):
+        return Mode.PAIR
+    return choose_mode(task, provider.label_codes or sampling.orders > 1, sampling.answers)
+
+
+def _check_pair(task: Task, sampling: Sampling) -> None:
+    """Raises UsageError for what cannot be asked of a model that reads no prompt."""
+    refused = {
+        f"--answers {sampling.answers}": sampling.answers != "auto",
+        f"--label-order {sampling.label_order}": sampling.label_order != "declared",
+        f"--orders {sampling.orders}": sampling.orders > 1,
+        **{f"--{name}": True for name in task.asked},
+    }
+    if wrong := [option for option, given in refused.items() if given]:
+        raise UsageError(
+            f"{wrong[0]} means nothing to a model that reads two texts and no prompt: leave it out"
+        )
 
 
 def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:

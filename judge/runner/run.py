@@ -80,6 +80,9 @@ async def run_task(
     await run.go()
     if counting is not None:
         await counting
+    remarks: Callable[[], tuple[str, ...]] | None = getattr(provider, "remarks", None)
+    if remarks is not None:
+        report.notes += remarks()
     report.labelled = sum(_statuses(store, plan, run_id, r)[Status.OK] for r in range(plan.repeats))
     if not isinstance(report.error, StudyError):
         # What a server refuses of a request shows in the first calls.

