@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from annotate.exchange.formats._texts import compose, flat
+from annotate.exchange.formats._texts import OneOf, compose, flat
 from judge.errors import BadInput
 
 SHA_KEY = "text_sha256"
@@ -40,32 +40,52 @@ def text_sha(inputs: Mapping[str, Any]) -> str:
 
 def differs_by_hash(said: str | None, inputs: Mapping[str, Any] | None) -> str | None:
     """What is wrong with a record's hash: "" when it fits, None when there is none to compare."""
-    if not said or inputs is None:
+    if not said:
         return None
-    return (
+    told = [
         ""
-        if said == text_sha(inputs)
+        if said == text_sha(one)
         else "the hash of its text is another one: it was labelled on another text"
-    )
+        for one in _until(inputs, lambda one: said == text_sha(one))
+    ]
+    return min(told, default=None)
 
 
 def differs_by_text(said: Any, inputs: Mapping[str, Any] | None) -> str | None:
     """The same for a record that holds the text: all inputs as we write them, or one of them as it stands."""
-    if not isinstance(said, str) or not said or inputs is None:
+    if not isinstance(said, str) or not said:
         return None
-    known = [compose(inputs)[0], *(v for v in inputs.values() if isinstance(v, str))]
-    return "" if _bare(said) in map(_bare, known) else "its text is not that of the unit"
+    bare = _bare(said)
+
+    def fits(one: Mapping[str, Any]) -> bool:
+        known = [compose(one)[0], *(v for v in one.values() if isinstance(v, str))]
+        return bare in map(_bare, known)
+
+    told = ["" if fits(one) else "its text is not that of the unit" for one in _until(inputs, fits)]
+    return min(told, default=None)
 
 
 def differs_by_inputs(said: Any, inputs: Mapping[str, Any] | None) -> str | None:
     """The same for a record that holds inputs by name; names the first that differs."""
     if not isinstance(said, Mapping) or inputs is None:
         return None
+    # All inputs of all tasks at once: under a task with fewer inputs, less would be compared.
+    inputs = dict(inputs)
     there = {name: said[name] for name in inputs if said.get(name) is not None}
     for name, value in there.items():
         if _bare(flat(name, value)) != _bare(flat(name, inputs[name])):
             return f"its '{name}' is not that of the unit"
     return "" if there else None
+
+
+def _until(
+    inputs: Mapping[str, Any] | None, fits: Callable[[Mapping[str, Any]], bool]
+) -> Iterator[Mapping[str, Any]]:
+    """What the unit may have shown, up to the first that fits."""
+    for one in inputs.each() if isinstance(inputs, OneOf) else [] if inputs is None else [inputs]:
+        yield one
+        if fits(one):
+            return
 
 
 def _bare(text: str) -> str:

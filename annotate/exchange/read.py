@@ -11,7 +11,7 @@ from annotate.desk import batch_info
 from annotate.exchange.base import Bad, Format, Reading
 from annotate.exchange.intake import take
 from annotate.exchange.taken import Intake, Taken
-from annotate.exchange.units import Units, shown_by
+from annotate.exchange.units import Units, shown_by, shown_by_any
 from judge.errors import BadInput
 from judge.prompts.load import Task
 from judge.store import Store
@@ -37,11 +37,13 @@ def import_file(
     complain = bad or _raise
     info = batch_info(store, batch) if batch else None
     with ExitStack() as stack:
-        inputs: Callable[[str], Mapping[str, Any] | None] = lambda unit: None  # noqa: E731
+        inputs: Callable[[str], Mapping[str, Any] | None]
         if info:
             inputs = stack.enter_context(Units(store, info).reader())
         elif task:
             inputs = shown_by(store, task)
+        else:
+            inputs = shown_by_any(store)
         unread: list[BadInput] = []
 
         def unreadable(error: BadInput) -> None:

@@ -9,16 +9,19 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from annotate.blind import Blind, Seat
 from annotate.desk import BatchInfo
+from annotate.exchange.formats._texts import OneOf
 from annotate.queue import LISTS, Queue
 from annotate.sample import shuffled
 from judge.errors import UsageError
 from judge.prompts.inputs import LIST_INPUTS
-from judge.prompts.load import Task
+from judge.prompts.load import Task, find_tasks, load_task
 from judge.store import Store
+from judge.store.export import stored_task
 from judge.store.inputs import column
 
 
@@ -112,24 +115,62 @@ class Units:
 def shown_by(store: Store, task: Task) -> Callable[[str], dict[str, Any] | None]:
     """A function from the id of any unit of the study to what the task shows of it, as `Units.reader` gives it.
 
-    None for a unit that is not there, and for every unit of a task that lists passages.
+    None for a unit that is not there, or of which the task asks nothing.
     """
-    names = [n for n in task.input_names if n not in LIST_INPUTS]
+    names = task.input_names
     columns = ", ".join(f'{column(task, n)} AS "{n}"' for n in names)
     query = f"SELECT {columns} FROM unit_texts AS t WHERE t.unit_id = ? AND t.kind = ?"
+    about = "SELECT title, date, source, text FROM passages WHERE passage_id = ?"
+
+    def passage(passage_id: str) -> dict[str, str]:
+        row = store.conn.execute(about, [passage_id]).fetchone()
+        return {k: v for k, v in zip(_ABOUT, row, strict=True) if v}
+
+    def value_of(name: str, value: Any) -> Any:
+        if not value or name not in (*LISTS, *LIST_INPUTS):
+            return value
+        found = json.loads(value)
+        return [passage(one) for one in found] if name in LIST_INPUTS else found
 
     def inputs_of(unit: str) -> dict[str, Any] | None:
         row = store.conn.execute(query, [unit, task.spec.unit]).fetchone()
-        if row is None or len(names) < len(task.input_names):
+        if row is None:
             return None
-        found = {n: json.loads(v) if v and n in LISTS else v for n, v in zip(names, row, strict=True)}
+        found = {n: value_of(n, v) for n, v in zip(names, row, strict=True)}
         return {n: v for n, v in found.items() if v not in (None, "", [])}
 
     return inputs_of
 
 
+def shown_by_any(store: Store) -> Callable[[str], OneOf]:
+    """The same where nobody says which task was labelled: each task of the study, then each that is shipped."""
+    names = [name for (name,) in store.conn.execute("SELECT task FROM tasks ORDER BY task")]
+    shown: list[Callable[[str], dict[str, Any] | None]] = []
+    alike: set[tuple[Any, ...]] = set()
+    for task in chain(
+        (stored_task(store, n) for n in names), (load_task(n) for n in find_tasks() if n not in names)
+    ):
+        # Tasks that show the same of the same units need no second look.
+        key = (task.spec.unit, *((n, column(task, n)) for n in task.input_names))
+        if key not in alike:
+            alike.add(key)
+            shown.append(shown_by(store, task))
+
+    def each(unit: str) -> Iterator[dict[str, Any]]:
+        for one in list(shown):
+            if (inputs := one(unit)) is not None:
+                if shown[0] is not one:
+                    shown.remove(one)
+                    shown.insert(0, one)
+                yield inputs
+
+    return lambda unit: OneOf(lambda: each(unit))
+
+
+_ABOUT = ("title", "date", "source", "text")
+
+
 def _shown(name: str, value: Any) -> Any:
     if name not in LIST_INPUTS:
         return value
-    about = ("title", "date", "source", "text")
-    return [{k: v for k in about if (v := getattr(passage, k))} for passage in value]
+    return [{k: v for k in _ABOUT if (v := getattr(passage, k))} for passage in value]

@@ -28,6 +28,7 @@ from tests.annotate.exchange_helpers import (
     take_in,
     write_lines,
 )
+from tests.tui.answers import build_answers
 from tests.tui.studies import CANARY, batch, build
 
 FULL = {"relevance": "relevant", "stance": "support", "quality": "good"}
@@ -304,18 +305,52 @@ def test_without_a_batch_only_labels_are_kept(path: Path, tmp_path: Path) -> Non
     assert (once_more["unchanged"], once_more["declared"]) == (1, 0), "what was declared stays so"
 
 
-def test_without_a_batch_a_text_or_hash_is_compared_all_the_same(path: Path, tmp_path: Path) -> None:
-    unit, other = units(path)[:2]
+@pytest.mark.parametrize("task", [("--task", "stance"), ()], ids=["a task", "no task"])
+def test_without_a_batch_a_text_or_hash_is_compared_all_the_same(
+    path: Path, tmp_path: Path, task: tuple[str, ...]
+) -> None:
+    """Without a task, before: whatever text a record carried, its label came in."""
+    unit, other, third = units(path)[:3]
     sheet = tmp_path / "sheet.jsonl"
     annotate("export", "pilot", "--to", "jsonl", "-o", sheet, "-d", path)
     sent = {row["unit"]: row for row in map(json.loads, sheet.read_text().splitlines())}
     good, bad = ({**own(u, annotator="zoe"), "text_sha256": sent[unit]["text_sha256"]} for u in (unit, other))
-    file = write_lines(tmp_path / "x.jsonl", [good, bad])
-    args = ("import", file, "--from", "jsonl", "--task", "stance", "--new-people", "--blind", "-d", path)
+    inputs = sent[third]["inputs"]
+    edited = {**own(third, annotator="zoe"), "inputs": {**inputs, "passage": inputs["passage"] + " Not."}}
+    file = write_lines(tmp_path / "x.jsonl", [good, bad, edited])
+    args = ("import", file, "--from", "jsonl", *task, "--new-people", "--blind", "-d", path)
     told = annotate(*args, code=1).stderr
-    assert "1 records did not prove themselves" in told
+    assert "2 records did not prove themselves" in told
     assert {row[0] for row in all_labels(path)} == {unit}
-    assert rows_of(path, "SELECT unit, code FROM quarantine") == [(other, "text")]
+    assert rows_of(path, "SELECT unit, code FROM quarantine ORDER BY 1") == sorted(
+        [(other, "text"), (third, "text")]
+    )
+
+
+@pytest.mark.parametrize("task", ["grounding", "citation_support"])
+def test_without_a_task_the_texts_of_any_task_are_proof(tmp_path: Path, task: str) -> None:
+    """Sheets of tasks that list passages; nothing in the study says which task a row is about."""
+    study = build_answers(tmp_path / "s.db")
+    batch(study, task, n=3, annotators=["bob"], where="answer_system = 'model'")
+    sheet = tmp_path / "sheet.jsonl"
+    annotate("export", "pilot", "--to", "jsonl", "-o", sheet, "-d", study)
+    sent = [json.loads(line) for line in sheet.read_text().splitlines()]
+    rows = [
+        {"unit": r["unit"], "annotator": "bob", "field": "x", "label": "y", "text_sha256": r["text_sha256"]}
+        for r in sent
+    ]
+    done = document(
+        "import", write_lines(tmp_path / "x.jsonl", rows), "--from", "jsonl", "--blind", "-d", study
+    )
+    assert done["new"] == {"bob": 3} and (done["held"], done["unproven"]) == (0, 0)
+    with open_study(study) as store, store.transaction() as conn:
+        conn.execute("UPDATE passages SET text = text || ' Not.'")
+        conn.execute("UPDATE answers SET text = text || ' Not.'")
+    rows = [{**row, "field": "z"} for row in rows]
+    told = annotate(
+        "import", write_lines(tmp_path / "y.jsonl", rows), "--from", "jsonl", "--blind", "-d", study, code=1
+    )
+    assert "3 records did not prove themselves" in told.stderr
 
 
 def test_an_exported_file_is_an_exposure(path: Path, tmp_path: Path) -> None:

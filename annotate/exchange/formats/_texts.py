@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from judge.errors import BadInput
@@ -10,6 +10,38 @@ from judge.prompts.inputs import LIST_INPUTS
 
 Spans = list[tuple[str, int, int]]
 EVIDENCE = "evidence"
+
+
+class OneOf(Mapping[str, Any]):
+    """What a unit may have shown where nobody says which task: its inputs under each task that labels such units.
+
+    As a mapping it holds them all. `each` reads them one by one, those of the task that fitted last first.
+    """
+
+    def __init__(self, each: Callable[[], Iterator[Mapping[str, Any]]]) -> None:
+        self._each, self._found = each, list[Mapping[str, Any]]()
+        self._rest: Iterator[Mapping[str, Any]] | None = None
+
+    def each(self) -> Iterator[Mapping[str, Any]]:
+        """The inputs under each task."""
+        yield from self._found
+        if self._rest is None:
+            self._rest = self._each()
+        for one in self._rest:
+            self._found.append(one)
+            yield one
+
+    def _all(self) -> dict[str, Any]:
+        return {name: value for one in [*self.each()][::-1] for name, value in one.items()}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
 
 
 class Part(NamedTuple):
@@ -68,7 +100,7 @@ def inward(spans: Sequence[tuple[Any, Any]], text: Any, inputs: Mapping[str, Any
     """
     if not spans:
         return []
-    if inputs is None:
+    if inputs is None or isinstance(inputs, OneOf):
         raise BadInput("evidence can only be placed with --batch", field="spans")
     composed, parts = compose(inputs)
     if text != composed:
