@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,9 @@ from judge.errors import BadInput
 from judge.prompts.load import Task
 
 COLUMNS = "seq, position, event_id, kind, field, value, reason, undoes, active_ms, idle_ms, session_id, at"
+CLOCKS = timedelta(minutes=10)
+"""How far the clocks of two machines may be apart."""
+_VERSION = re.compile(r"\d[0-9A-Za-z.+!-]{0,63}")
 MOST_MS = 7 * 24 * 3_600_000
 HERE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.SHOWN, Kind.UNDO)
 """What can happen in a pack: it holds no judge, so nothing is kept or revised there."""
@@ -45,9 +49,10 @@ def check_rows(
     person: str,
     there: Sequence[Row],
     here: Sequence[Row],
+    sessions_here: Collection[str],
     path: Path,
 ) -> None:
-    """Raises BadInput naming the first row of `events` or `sessions` that cannot be."""
+    """Raises BadInput naming the first row of `events` or `sessions` that cannot be. What is `here` is the study's."""
     strange = packed.execute(
         "SELECT seq, annotator_id, batch FROM events WHERE annotator_id <> ? OR batch <> ? LIMIT 1",
         [person, batch],
@@ -55,9 +60,17 @@ def check_rows(
     if strange:
         raise BadInput(f"event {strange[0]} is of {strange[1]} in batch '{strange[2]}'", path=str(path))
     sessions = {}
-    for session, *about in packed.execute("SELECT session_id, batch, annotator_id, person FROM sessions"):
+    for session, *about, program, started, ended in packed.execute(
+        "SELECT session_id, batch, annotator_id, person, version, started, ended FROM sessions"
+    ):
         if about != [batch, person, person]:
             raise BadInput(f"session {session} is of another person or batch than the pack", path=str(path))
+        if session not in sessions_here:
+            # The word after the version says what a session was: an import's times are counted otherwise.
+            if not isinstance(program, str) or not _VERSION.fullmatch(program):
+                raise BadInput(f"session {session}: {program!r} is no version of the program", path=str(path))
+            if _moment(started) is None or (ended is not None and _moment(ended) is None):
+                raise BadInput(f"session {session}: {started!r} to {ended!r} is no time", path=str(path))
         sessions[session] = about
     odd = packed.execute(
         "SELECT seq, position, shown_ms FROM events WHERE shown_ms IS NOT NULL AND (typeof(shown_ms) <> 'integer' "
@@ -85,6 +98,24 @@ def check_rows(
         before[row.event.event_id] = row
 
 
+def dated_wrong(row: Row, packed_at: str) -> str | None:
+    """What is wrong with the date of an event made in a pack: before the pack was made, or still to come."""
+    at, earliest = _moment(row.at), _moment(packed_at)
+    if at is not None and earliest is not None and at < earliest - CLOCKS:
+        return f"dated {row.at}, before the pack was made ({packed_at})"
+    if at is not None and at > datetime.now(UTC) + CLOCKS:
+        return f"dated {row.at}, which is still to come"
+    return None
+
+
+def _moment(text: Any) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+    return None if found.utcoffset() is None else found
+
+
 def _said(row: Row) -> tuple[object, ...]:
     """What must not change; the blindness of a label is the study's word."""
     event = row.event._replace(reason=None) if row.event.kind == Kind.LABEL else row.event
@@ -100,7 +131,7 @@ def _check(task: Task, row: Row, before: dict[str, Row]) -> None:
     for ms in (event.active_ms, event.idle_ms):
         if not isinstance(ms, int) or not 0 <= ms <= MOST_MS:
             raise BadInput(f"{ms!r} is no time spent on a unit")
-    if not isinstance(row.at, str) or datetime.fromisoformat(row.at).utcoffset() is None:
+    if _moment(row.at) is None:
         raise BadInput(f"{row.at!r} is no time")
     if event.kind == Kind.LABEL:
         _check_label(task, event)

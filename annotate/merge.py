@@ -12,7 +12,7 @@ from typing import Any
 
 from ulid import ULID
 
-from annotate._merge_checks import Row, check_rows, rows_of
+from annotate._merge_checks import Row, check_rows, dated_wrong, rows_of
 from annotate.desk import BatchInfo, Desk, batch_info
 from annotate.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, fold
 from annotate.exchange.proof import text_sha
@@ -59,7 +59,9 @@ def merge(store: Store, path: Path) -> Merged:
             raise BadInput(f"packed with another text of task {theirs.task.name}", path=str(path))
         back = _check_positions(packed.conn, store.conn, batch, person, path)
         there, here = rows_of(packed.conn, batch, person), rows_of(store.conn, batch, person)
-        check_rows(packed.conn, ours.task, batch, person, there, here, path)
+        known = "SELECT session_id FROM sessions WHERE batch = ? AND annotator_id = ?"
+        mine = {session for (session,) in store.conn.execute(known, [batch, person])}
+        check_rows(packed.conn, ours.task, batch, person, there, here, mine, path)
         done = Merged(batch, person)
         with Desk.open(store, batch, person, returning=True):
             with store.transaction() as conn:
@@ -152,6 +154,7 @@ def _refused(
     """Positions that stay as they are here, each with a record in the quarantine."""
     batch, person, path = of
     units = dict(packed.execute("SELECT position, unit_id FROM assignments WHERE batch = ?", [batch]))
+    packed_at = _packed_at(conn, batch, person)
     refused = []
     for position in sorted({row.position for row in there}):
         events = [r.event for r in there if r.position == position]
@@ -159,16 +162,16 @@ def _refused(
         new = {e.event_id for e in events} - {e.event_id for e in mine}
         if not new:
             continue
-        told = (
-            f"unit {position}: its text in the file is not that of the study"
-            if units[position] in edited
-            else None
-        )
-        told = told or _conflict(position, events, mine)
+        code, told = "conflict", _conflict(position, events, mine)
+        dates = [dated_wrong(r, packed_at) for r in there if r.event.event_id in new]
+        if wrong := next(filter(None, dates), None):
+            code, told = "time", f"unit {position}: {wrong}: a wrong clock, or the file was changed"
+        if units[position] in edited:
+            code, told = "text", f"unit {position}: its text in the file is not that of the study"
         if told is None:
             continue
         refused.append(position)
-        payload = _payload(packed, batch, person, position, new)
+        payload = _payload(packed, batch, person, position, new) | {"believed": code != "time"}
         record = hashlib.sha256(dumps([batch, person, position, sorted(new)]).encode()).hexdigest()[:32]
         row = conn.execute("SELECT status FROM quarantine WHERE record = ?", [record]).fetchone()
         if row is not None and row[0] in SETTLED:
@@ -178,9 +181,16 @@ def _refused(
             "INSERT OR IGNORE INTO quarantine (record, batch, format, place, annotator, unit, code, reason, response, "
             "found_at) VALUES (?, ?, 'pack', ?, ?, ?, ?, ?, ?, ?)",
             [record, batch, path.name, person, units[position],
-             "text" if units[position] in edited else "conflict", told, dumps(payload), now()],
+             code, told, dumps(payload), now()],
         )  # fmt: skip
     return refused
+
+
+def _packed_at(conn: sqlite3.Connection, batch: str, person: str) -> str:
+    """When the batch was first packed for the person, by the study's own ledger; else when it was drawn."""
+    ledger = "SELECT min(at) FROM exposures WHERE batch = ? AND person = ? AND how = 'pack'"
+    found = conn.execute(ledger, [batch, person]).fetchone()[0]
+    return str(found or conn.execute("SELECT created FROM batches WHERE batch = ?", [batch]).fetchone()[0])
 
 
 def _conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> str | None:
@@ -248,6 +258,12 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
             conn.execute(insert, [*row, 0, 0, None, session, now()])
         for row in payload["sessions"]:
             conn.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        unit = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
+        of = conn.execute(unit, [batch, person, position]).fetchone()[0]
         for event_id, *rest in payload["events"]:
+            # A date that is not believed cannot say that a label came before what was shown.
+            before = rest[-1] if payload.get("believed", True) else None
+            if rest[0] == Kind.LABEL and is_exposed(conn, info.task, person, of, before):
+                rest[3] = ASSISTED
             conn.execute(insert, [event_id, batch, person, position, *rest])
         _settle(conn, info.task, batch, person, position)

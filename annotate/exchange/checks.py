@@ -6,8 +6,9 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
+from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
 from judge.errors import BadInput, UsageError
 from judge.labels.values import number
@@ -16,6 +17,8 @@ from judge.prompts.load import Task
 from judge.store import Store
 
 MOST_SECONDS = 7 * 24 * 3600
+ZONES = timedelta(days=1)
+"""How far a time may lie ahead: programs write local times without their zone."""
 
 
 class Checks:
@@ -59,6 +62,8 @@ class Checks:
             raise BadInput(f"{response.seconds} is no time spent on a unit", field="seconds")
         if response.at is not None and not _is_time(response.at):
             raise BadInput(f"'{response.at}' is no time in UTC, like 2026-01-31T10:20:30.000Z", field="at")
+        if response.at is not None and datetime.fromisoformat(response.at) > datetime.now(UTC) + ZONES:
+            raise Unproven("time", f"it is dated {response.at}, which is still to come", field="at")
         for name, text in (("note", response.note), ("flag", response.flag)):
             _storable(text or "", name)
         if response.spans:

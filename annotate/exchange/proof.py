@@ -20,7 +20,7 @@ SHA_KEY = "text_sha256"
 class Unproven(BadInput):
     """A record that may be about something else than it says; it goes to the quarantine.
 
-    `code` is text, person, status, unit or conflict; `who` says whom the record names, where nobody knows them.
+    `code` is text, person, status, unit, time or conflict; `who` says whom the record names, where nobody knows them.
     """
 
     def __init__(

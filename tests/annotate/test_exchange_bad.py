@@ -284,6 +284,19 @@ def test_labels_and_people_by_other_names(path: Path, tmp_path: Path) -> None:
     assert take_in(path, file, "jsonl", "--blind", *args)["new"] == {"alice": 1}
 
 
+def test_a_label_that_is_still_to_come_waits(path: Path, tmp_path: Path) -> None:
+    """With --latest it would have replaced every later answer for ever."""
+    one, other = units(path)[:2]
+    rows = [own(one, at="2999-01-01T00:00:00.000Z"), own(other, at="2024-01-01T00:00:00.000Z")]
+    told = take_in(
+        path, write_lines(tmp_path / "x.jsonl", rows), "jsonl", "--blind", "--latest", "--skip-bad"
+    )
+    assert told["held"] == 1 and sum(told["new"].values()) == 1
+    assert rows_of(path, "SELECT unit, code, reason FROM quarantine") == [
+        (one, "time", "it is dated 2999-01-01T00:00:00.000Z, which is still to come")
+    ]
+
+
 def test_without_a_batch_only_labels_are_kept(path: Path, tmp_path: Path) -> None:
     unit = units(path)[0]
     file = write_lines(

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from annotate.desk import Desk
-from annotate.merge import merge
+from annotate.exchange.quarantine import accept
+from annotate.merge import merge, settle_conflict
 from annotate.pack import pack
 from annotate.progress import show_batch
 from annotate.store import open_study
@@ -115,3 +116,58 @@ def test_two_packs_in_both_orders_and_again(tmp_path: Path) -> None:
                 merge(store, tmp_path / f"{person}.db")
         for person, said in meant.items():
             assert labels(study, person) == {(u, "stance", "first", 0): v for u, v in said.items()}
+
+
+@pytest.mark.parametrize(
+    ("at", "told"),
+    [
+        ("2020-01-01T00:00:00.000Z", "before the pack was made"),
+        ("2999-01-01T00:00:00.000Z", "which is still to come"),
+    ],
+)
+def test_a_label_with_an_impossible_date_waits_for_a_lead(tmp_path: Path, at: str, told: str) -> None:
+    """Before: believed, so that a label after the judge was seen could be dated before it, and was blind."""
+    path = build(tmp_path / "s.db", items=2)
+    batch(path, n=4)
+    meant = packed(tmp_path, "alice", path)
+    conn = sqlite3.connect(tmp_path / "alice.db")
+    conn.execute("DROP TRIGGER events_keep")
+    conn.execute("UPDATE events SET at = ? WHERE position = 2", [at])
+    unit = conn.execute("SELECT unit_id FROM assignments WHERE position = 2").fetchone()[0]
+    conn.commit()
+    conn.close()
+    with open_study(path) as store:
+        with store.transaction() as own:
+            own.execute(
+                "INSERT INTO exposures (person, unit_id, what, how, at) VALUES ('alice', ?, 'judge', 'import', '2021-01-01')",
+                [unit],
+            )
+        done = merge(store, tmp_path / "alice.db")
+        assert len(done.conflicts) == 1 and told in done.conflicts[0] and "unit 2" in done.conflicts[0]
+        rest = {u: v for u, v in meant.items() if u != unit}
+        assert {u: v for (u, *_), v in labels(path).items()} == rest
+        assert merge(store, tmp_path / "alice.db").events == 0
+        rows = store.conn.execute("SELECT quarantine_id, code, status FROM quarantine").fetchall()
+        assert rows == [(1, "time", "open")]
+        accept(store, [1], note="her clock", merged=settle_conflict)
+    assert labels(path)[unit, "stance", "assisted", 0] == meant[unit], (
+        "what is not believed proves no blindness"
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["UPDATE sessions SET version = '9 import csv'", "UPDATE sessions SET version = x'00'", "UPDATE sessions SET started = 'soon'",
+     "UPDATE sessions SET ended = 7"],
+)  # fmt: skip
+def test_a_session_that_cannot_be_is_named(tmp_path: Path, change: str) -> None:
+    path = build(tmp_path / "s.db", items=2)
+    batch(path, n=4)
+    packed(tmp_path, "alice", path)
+    conn = sqlite3.connect(tmp_path / "alice.db")
+    conn.execute(change)
+    conn.commit()
+    conn.close()
+    with open_study(path) as store, pytest.raises(BadInput, match="session"):
+        merge(store, tmp_path / "alice.db")
+    assert labels(path) == {}
