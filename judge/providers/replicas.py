@@ -60,5 +60,10 @@ class Replicas:
         await asyncio.gather(*(member.close() for member in self.members))
 
     def describe(self) -> Mapping[str, Json]:
-        """What the first that was opened says, at the first one's address."""
-        return {**self._open_ones()[0].describe(), "base_url": self.members[0].describe().get("base_url")}
+        """What the first that was opened says, at the first one's address; `replicas`: address -> its model's name."""
+        all_of_them = [(m, m.describe()) for m in self.members]
+        names = {
+            str(d.get("base_url")): None if m in self._failed else d.get("reports") for m, d in all_of_them
+        }
+        first = self._open_ones()[0].describe()
+        return {**first, "base_url": all_of_them[0][1].get("base_url"), "replicas": names}

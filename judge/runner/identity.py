@@ -39,7 +39,8 @@ class Settled:
 def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
     """The run that the plan goes on with or begins, with an open provider.
 
-    Raises UsageError when the run was asked at another address whose model has another name.
+    Raises UsageError when the run was asked of a server whose model has another name, here or at another address,
+    and when replicas name their models differently.
     """
     facts = provider.describe()
     wants = plan.sampling
@@ -49,11 +50,13 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
             f"{asked} needs label probabilities, which {plan.model} does not give: --answers json"
         )
     probed = mode_of(plan.task, provider, plan.sampling)
+    if not plan.same_model:
+        _one_model(facts)
     found = _of_plan(store.conn, plan, provider, probed, facts.get("base_url"))
-    notes = []
+    notes: list[str] = []
     mode = probed if found is None else Mode(found.mode)
     if found is not None:
-        _same_model(store.conn, plan, found, facts)
+        notes += _same_model(store.conn, plan, found, facts)
         if mode is not probed:
             notes.append(
                 f"run {found.run_id} began with --answers {mode} and goes on so, although the model "
@@ -103,14 +106,29 @@ def _of_plan(
     return max(found, key=fit, default=None)
 
 
-def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping[str, Json]) -> None:
+def _one_model(facts: Mapping[str, Json]) -> None:
+    """Raises UsageError when replicas name their models differently."""
+    named = {url: name for url, name in (facts.get("replicas") or {}).items() if name}
+    if len(set(named.values())) > 1:
+        told = ", ".join(f"{url} '{name}'" for url, name in named.items())
+        raise UsageError(
+            f"--replicas: the servers do not call their model the same ({told}); leave out those that have another "
+            "one, or say --same-model"
+        )
+
+
+def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping[str, Json]) -> list[str]:
+    """What to say about a model that has another name now than in this run."""
     url, name = facts.get("base_url"), facts.get("reports")
     addresses = run.addresses
-    if not url or not addresses or plan.same_model or _is_among(url, list(addresses)):
-        return
+    if not url or not addresses or plan.same_model:
+        return []
     known = runs.reported_models(conn, run.run_id) | {n for n in addresses.values() if n}
-    if name in known:
-        return
+    if name in known or (_is_among(url, list(addresses)) and (not name or not known)):
+        return []
+    if _is_among(url, list(addresses)) and facts.get("own_server"):
+        # A vendor's alias moves on, and nobody can ask for what it was.
+        return [f"run {run.run_id} has answers of {_listed(known)}; {plan.model} is '{name}' now"]
     before = f"called its model {_listed(known)}" if known else "did not name its model"
     now = f"calls its model '{name}'" if name else "does not name it"
     raise UsageError(

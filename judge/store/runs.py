@@ -188,8 +188,11 @@ def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:
         query = "SELECT run_id, options, provider, resolved_model FROM runs WHERE run_id = ?"
         found, options, known, resolved = conn.execute(query, [run_id]).fetchone()
         addresses = Begun(found, json.loads(options), json.loads(known), resolved).addresses
+        asked = dict(provider.get("replicas") or {})
         if url := provider.get("base_url"):
-            addresses[str(url)] = provider.get("reports") or addresses.get(str(url))
+            asked.setdefault(str(url), provider.get("reports"))
+        for url, name in asked.items():
+            addresses[url] = name or addresses.get(url)
         facts = {**provider, **({"addresses": addresses} if addresses else {})}
         conn.execute("UPDATE runs SET provider = ? WHERE run_id = ?", [dumps(facts), run_id])
 

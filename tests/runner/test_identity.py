@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from judge.runner.requests import Asker, Sampling
 from judge.store import Store
 from judge.store.selection import Selection
 from judge.store.study import canonical
-from judge.types import Reply, Request, Unit
+from judge.types import Json, Reply, Request, Unit
 from tests.loopback.openai_server import OpenAIServer
 from tests.runner.helpers import (
     Fake,
@@ -107,6 +107,62 @@ async def test_another_model_at_another_address_is_not_taken_for_the_same(db: Pa
         # What was accepted once is one of the run's addresses.
         async with served(second) as provider:
             assert (await run(db, provider)).reused == UNITS
+
+
+async def test_the_same_address_with_another_model_behind_it_is_not_taken_for_the_same(db: Path) -> None:
+    """A server that is started again with other weights answers at the old address."""
+    half = Selection(where=f"item_id < 't:{UNITS // 2}'")
+    async with OpenAIServer() as server:
+        async with served(server) as provider:
+            begun = await run(db, provider, plan(selection=half))
+        server.reports = "other-weights"
+        async with served(server) as provider:
+            with pytest.raises(UsageError, match="calls its model 'other-weights'") as stopped:
+                await run(db, provider)
+            assert begun.run_id in str(stopped.value) and "--same-model" in str(stopped.value)
+            assert server.requests == 0
+            same = await run(db, provider, plan(same_model=True))
+            assert (same.run_id, same.labelled) == (begun.run_id, UNITS)
+        async with served(server) as provider:  # accepted once
+            assert (await run(db, provider)).reused == UNITS
+
+
+async def test_an_alias_of_a_vendor_that_has_moved_on_goes_on_and_it_is_said(db: Path) -> None:
+    class Vendor(Fake):
+        def __init__(self, reports: str) -> None:
+            super().__init__()
+            self.reports = reports
+
+        def describe(self) -> Mapping[str, Json]:
+            return {"base_url": "https://api.example.com/v1", "own_server": True, "reports": self.reports}
+
+    begun = await run(db, Vendor("gpt-9-2026-01-01"))
+    again = await run(db, Vendor("gpt-9-2026-09-09"))
+    assert (again.run_id, again.reused) == (begun.run_id, UNITS)
+    assert again.notes == (
+        f"run {begun.run_id} has answers of 'gpt-9-2026-01-01'; test/model is 'gpt-9-2026-09-09' now",
+    )
+
+
+async def test_replicas_that_have_different_models_are_refused(db: Path) -> None:
+    async with OpenAIServer() as one, OpenAIServer() as two:
+        two.reports = "other-weights"
+        provider = base.get("openai/loopback", base.Settings(base_url=one.url, replicas=(two.url,)))
+        await provider.open()
+        asked = one.requests + two.requests
+        with pytest.raises(UsageError, match="do not call their model the same") as stopped:
+            await run(db, provider)
+        assert one.url in str(stopped.value) and "'other-weights'" in str(stopped.value)
+        assert one.requests + two.requests == asked
+        assert select(db, "SELECT count(*) FROM runs") == [(0,)]
+        report = await run(db, provider, plan(same_model=True))
+        await provider.close()
+        assert report.labelled == UNITS
+        addresses = json.loads(select(db, "SELECT provider FROM runs")[0][0])["addresses"]
+        assert addresses == {one.url: "loopback-2026-01-01", two.url: "other-weights"}
+        # One of them alone goes on.
+        async with served(two) as alone:
+            assert (await run(db, alone)).reused == UNITS
 
 
 async def test_a_longer_limit_asks_the_truncated_ones_only(db: Path) -> None:
