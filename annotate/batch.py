@@ -10,12 +10,24 @@ from dataclasses import asdict, dataclass, field
 
 from annotate import exposure
 from annotate._blind_sql import PARTS
-from annotate.sample import Candidate, Drawn, assign, draw, draw_questions, draw_queue, sequence, shuffled
+from annotate.sample import (
+    Candidate,
+    Drawn,
+    assign,
+    draw,
+    draw_questions,
+    draw_queue,
+    draw_rest,
+    draw_uncertain,
+    sequence,
+    shuffled,
+)
 from annotate.store import ensure_human
 from judge.errors import BadInput, UsageError
 from judge.labels import relation
 from judge.prompts.load import Task
 from judge.store import Store
+from judge.store.derived import stored
 from judge.store.export import find_run, stored_task
 from judge.store.inputs import column
 from judge.store.label_rows import one
@@ -47,6 +59,10 @@ class Plan:
     run: str | None = None
     where: str | None = None
     pass_mark: float = 0.8
+    from_route: str | None = None
+    """A routed run: only the units that it left to people, all of them without `n`."""
+    purpose: str | None = None
+    """`ppi`: draw by the judge's uncertainty, with known probabilities, for corrected numbers."""
     allow_exposed: bool = False
     """Also people who were shown the known answer, or the judge, of these units."""
 
@@ -104,7 +120,8 @@ def new_batch(store: Store, task: Task, plan: Plan) -> Made:
             [
                 plan.name,
                 task.name,
-                "queue" if plan.queue else "validation",
+                # What a route left was chosen by the judge's confidence, as a queue is: it speaks for itself only.
+                "queue" if plan.queue or plan.from_route else "validation",
                 plan.seed,
                 dumps(
                     {
@@ -179,7 +196,7 @@ def _check(plan: Plan, people: Sequence[str], overlap: int) -> None:
         raise UsageError("--annotators: name at least one, as in --annotators alice,bob")
     if not 1 <= overlap <= len(people):
         raise UsageError(f"--overlap {overlap}: there are {len(people)} annotators")
-    if plan.n is None and plan.by_question is None:
+    if plan.n is None and plan.by_question is None and plan.from_route is None:
         raise UsageError("say how many: -n UNITS, --by-question QUESTIONS, or both")
     if (plan.n is not None and plan.n < 1) or (plan.by_question is not None and plan.by_question < 1):
         raise UsageError("-n and --by-question must be 1 or more")
@@ -191,6 +208,14 @@ def _check(plan: Plan, people: Sequence[str], overlap: int) -> None:
         raise UsageError(
             "--queue takes the units the judge is least sure of; --by and --by-question do not apply"
         )
+    if plan.from_route and (plan.by or plan.by_question or plan.queue or plan.purpose):
+        raise UsageError(
+            "--from-route takes the units that a route left; --by, --by-question, --queue and --for do not apply"
+        )
+    if plan.purpose == "ppi" and (plan.by or plan.by_question or plan.queue):
+        raise UsageError(
+            "--for ppi draws single units by the judge's uncertainty; --by, --by-question and --queue do not apply"
+        )
     if plan.reveal and plan.repeats:
         raise UsageError(
             "--reveal with --repeats: who has seen the judge's label does not label that unit blind again"
@@ -200,8 +225,10 @@ def _check(plan: Plan, people: Sequence[str], overlap: int) -> None:
 
 
 def _run(store: Store, task: Task, plan: Plan) -> str | None:
-    """The judge run that strata, queue or reveal need."""
-    if not (plan.by in ("label", "confidence") or plan.queue or plan.reveal or plan.run):
+    """The judge run that strata, queue, uncertainty or reveal need."""
+    if plan.from_route and not plan.run:
+        return None
+    if not (plan.by in ("label", "confidence") or plan.queue or plan.reveal or plan.run or plan.purpose):
         return None
     if plan.run:
         found = find_run(store, plan.run)
@@ -213,6 +240,7 @@ def _run(store: Store, task: Task, plan: Plan) -> str | None:
     ).fetchone()
     if row is None:
         what = "--reveal" if plan.reveal else "--queue" if plan.queue else f"--by {plan.by}"
+        what = "--for ppi" if plan.purpose else what
         raise UsageError(f"{what} needs a judge run of {task.name}: judge run {task.task_id} -m MODEL")
     return str(row[0])
 
@@ -254,8 +282,11 @@ def eligible(store: Store, task: Task, plan: Plan, run: str | None, of: str | No
         if plan.where is None:
             raise
         raise UsageError(f"--where {plan.where!r}: {e}") from e
+    left = routed_away(store, task, plan.from_route) if plan.from_route else None
     out = []
     for unit, question, dataset, answer, place, value, distribution in found:
+        if left is not None and unit not in left:
+            continue
         confidence = None
         if distribution:
             masses = json.loads(distribution)
@@ -266,6 +297,23 @@ def eligible(store: Store, task: Task, plan: Plan, run: str | None, of: str | No
         part_of = answer if task.spec.unit in PARTS else None
         out.append(Candidate(unit, question, stratum or "no label", confidence, part_of, place))
     return out
+
+
+def routed_away(store: Store, task: Task, name: str) -> set[str]:
+    """The units that a routed run's judges were asked about and that it did not accept.
+
+    Raises UsageError for a run that is none, or one of other questions.
+    """
+    run = find_run(store, name)
+    made = stored(store.conn, run["run_id"])
+    if made is None or made["kind"] != "routed":
+        raise UsageError(
+            f"--from-route {name}: run {run['run_id']} ({run['model']}) is no route: judge route {task.task_id}"
+        )
+    if not set(stored_task(store, run["task"]).fields) & {q.field for q in task.spec.questions}:
+        raise UsageError(f"run {run['run_id']} ({run['task']}) did not answer what {task.name} asks")
+    asked = relation.judged(store.conn, made["parents"][0]["run"])
+    return asked - relation.judged(store.conn, run["run_id"])
 
 
 def _bin(confidence: float | None) -> str:
@@ -282,6 +330,16 @@ def redraw(candidates: Sequence[Candidate], plan: Plan) -> list[Drawn]:
                 "--queue needs a run with stored distributions (a model that gives log-probabilities)"
             )
         return draw_queue(candidates, plan.n or 0)
+    if plan.from_route:
+        if not candidates:
+            raise UsageError(f"--from-route {plan.from_route}: it left no unit that can be drawn")
+        return draw_rest(candidates, plan.n or len(candidates), plan.seed)
+    if plan.purpose == "ppi":
+        if not any(c.confidence is not None for c in candidates):
+            raise UsageError(
+                "--for ppi needs a run with stored distributions (a model that gives log-probabilities)"
+            )
+        return draw_uncertain(candidates, plan.n or 0, plan.seed)
     if plan.by_question:
         return draw_questions(candidates, plan.by_question, plan.seed, n=plan.n)
     return draw(candidates, plan.n or 0, plan.seed, proportional=plan.proportional)

@@ -42,6 +42,10 @@ def extend_batch(
     """
     info = open_batch(store, name)
     plan = _plan(info)
+    if plan.purpose or plan.from_route:
+        raise UsageError(
+            f"batch '{name}' was drawn once for all (--for ppi, --from-route): draw another batch"
+        )
     larger = _larger(plan, n, questions)
     done = Changed(name)
     with store.transaction() as conn:

@@ -7,6 +7,7 @@ rows, the Python version or the machine, and two purposes never share their rand
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -147,6 +148,57 @@ def draw_queue(candidates: Sequence[Candidate], n: int) -> list[Drawn]:
         key=lambda c: (c.confidence is None, c.confidence if c.confidence is not None else 0.0, c.unit_id),
     )
     return [_drawn(c, None) for c in order[:n]]
+
+
+def draw_rest(candidates: Sequence[Candidate], n: int, seed: int) -> list[Drawn]:
+    """n units of what a route left, by chance; they stand for nothing else. Raises UsageError when there are fewer."""
+    if n > len(candidates):
+        raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
+    units = {c.unit_id: c for c in candidates}
+    return [_drawn(units[unit], None) for unit in shuffled(units, seed, "rest")[:n]]
+
+
+EVEN = 0.25
+"""Of the chance to be drawn for ppi, the part that all units share alike: a judge that is sure and wrong is found, too."""
+
+
+def chances(candidates: Sequence[Candidate], n: int) -> dict[str, float]:
+    """Each unit's probability to be among n, in proportion to EVEN + (1 - EVEN) s / mean(s), at most 1.
+
+    s = sqrt(c (1 - c)), c the judge's confidence: what its error should vary by (active statistical inference: Zrnic &
+    Candès 2024, arXiv 2403.03208, sections 3 and 5, with their mixing with uniform sampling). No confidence counts as .5.
+    """
+    sure = {c.unit_id: 0.5 if c.confidence is None else min(1.0, max(0.0, c.confidence)) for c in candidates}
+    spread = {unit: math.sqrt(c * (1 - c)) for unit, c in sure.items()}
+    mean = sum(spread.values()) / max(1, len(spread))
+    size = {unit: EVEN + (1 - EVEN) * s / mean if mean > 0 else 1.0 for unit, s in spread.items()}
+    certain: set[str] = set()
+    while True:
+        # Who would be drawn more than once is drawn for certain, and the others share what is left.
+        total = sum(s for unit, s in size.items() if unit not in certain)
+        scale = (n - len(certain)) / total if total else 0.0
+        over = {unit for unit, s in size.items() if unit not in certain and s * scale >= 1}
+        if not over:
+            return {unit: 1.0 if unit in certain else s * scale for unit, s in size.items()}
+        certain |= over
+
+
+def draw_uncertain(candidates: Sequence[Candidate], n: int, seed: int) -> list[Drawn]:
+    """n units, each with exactly the probability that `chances` gives it: for corrected numbers (PPI).
+
+    Systematic sampling along a seeded order: of the running sum of probabilities the units that hold u, u + 1, ...
+    (Madow 1949). Raises UsageError when there are fewer.
+    """
+    if n > len(candidates):
+        raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
+    units, probability = {c.unit_id: c for c in candidates}, chances(candidates, n)
+    start = int.from_bytes(_rank(seed, "ppi", "start"), "big") / 2 ** (8 * 12)
+    drawn, total = [], start
+    for unit in shuffled(units, seed, "ppi"):
+        before, total = total, total + probability[unit]
+        if math.floor(total + 1e-9) > math.floor(before + 1e-9):
+            drawn.append(_drawn(units[unit], min(1.0, probability[unit])))
+    return drawn
 
 
 def _drawn(c: Candidate, probability: float | None, stratum: str | None = None) -> Drawn:

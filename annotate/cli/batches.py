@@ -61,6 +61,17 @@ def batches() -> None:
     is_flag=True,
     help="The units the judge is least sure of: for training a judge, no random sample.",
 )
+@click.option(
+    "--from-route",
+    metavar="RUN",
+    help="The units that a route (judge route) left to people: all, or -n of them.",
+)
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["ppi"]),
+    help="Draw by the judge's uncertainty, with stored probabilities: corrected numbers get narrower and stay unbiased.",
+)
 @click.option("--where", metavar="SQL", help="Only units for which this holds (columns of unit_texts).")
 @click.option("--annotators", required=True, metavar="A,B,C", help="Who labels.")
 @click.option("--overlap", type=click.IntRange(min=1), help="How many people label each unit; default: all.")
@@ -85,7 +96,9 @@ def batches() -> None:
     is_flag=True,
     help="Also people who saw the known answer, or the judge, of these units: such labels count as assisted.",
 )
-@click.option("--run", help="The judge run for --by, --queue and --reveal; default: the newest of the task.")
+@click.option(
+    "--run", help="The judge run for --by, --queue, --for and --reveal; default: the newest of the task."
+)
 @click.option(
     "--prompts",
     type=click.Path(path_type=Path, file_okay=False),

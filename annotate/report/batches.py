@@ -73,9 +73,13 @@ def revealed(store: Store, name: str | None, field: str) -> set[str]:
 
 def _sampling(purpose: str, seed: int, options: dict[str, Json], earlier: list[tuple[str, str]]) -> str:
     """How the units were drawn, and of which; `earlier` are the batches of the field before, whose units are in no other."""
+    if options.get("from_route"):
+        return f"units that the route {options['from_route']} left to people: no random sample"
     if purpose == "queue":
         return "the units the judge is least sure of: no random sample"
     how = "a random sample"
+    if options.get("purpose") == "ppi":
+        how += ", by the judge's uncertainty, with known probabilities"
     if earlier:
         told = ", ".join(
             f"{batch} (the units the judge was least sure of)" if kind == "queue" else batch

@@ -17,6 +17,7 @@ from judge.cli.pairs import pairs
 from judge.cli.panel import panel
 from judge.cli.rankings import rankings
 from judge.cli.retrieve import retrieve
+from judge.cli.route import route
 from judge.cli.run import run
 from judge.cli.runs import runs
 from judge.cli.score import score
@@ -41,6 +42,6 @@ def main() -> None:
 answers.add_command(generate)
 for command in (
     demo, items, tasks, models, estimate, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
-    split, compare_runs, calibrate, panel,
+    split, compare_runs, calibrate, panel, route,
 ):  # fmt: skip
     main.add_command(command)

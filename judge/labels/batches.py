@@ -77,3 +77,50 @@ def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
         found |= {unit: weight * len(drawn) / total for unit, weight in drawn.items()}
     even = not found or max(found.values()) - min(found.values()) <= 1e-9
     return {} if even else found
+
+
+@dataclass(frozen=True)
+class Design:
+    """How labelled units were chosen. `honest`: those that a promise about all units may rest on; `weights` (unit -> for
+    how many it stands; empty where all stand for as many); `notes` say what was left out and what is not recorded."""
+
+    honest: frozenset[str]
+    weights: dict[str, float]
+    notes: tuple[str, ...]
+
+
+def design(store: Store, field: str, units: set[str], *, people: bool) -> Design:
+    """Which of these labelled units were drawn by chance from all there was, or are not known to have been chosen.
+
+    `people`: the labels are theirs, so that batches say how units were drawn: a queue, training and attention units, and
+    whatever was drawn after a queue (from what it left) speak for themselves only. Gold comes with the data.
+    """
+    if not people:
+        return Design(frozenset(units), {}, ("how units came by their gold labels is not recorded",))
+    batches = asking(store, field)
+    if not batches:
+        return Design(
+            frozenset(units), {}, ("how the units that people labelled were chosen is not recorded",)
+        )
+    drawn: dict[str, float] = {}
+    for batch, purpose in batches:
+        if purpose == "queue":
+            break
+        query = "SELECT 1 FROM batches WHERE batch = ? AND json_extract(options, '$.where') IS NOT NULL"
+        if store.conn.execute(query, [batch]).fetchone():
+            continue  # drawn from some of the units only
+        own = dict(store.conn.execute(DRAWN, [batch]).fetchall())
+        total = sum(own.values())
+        drawn |= {str(unit): weight * len(own) / total for unit, weight in own.items()}
+    kept = frozenset(units & set(drawn))
+    out = len(units) - len(kept)
+    notes = (
+        (
+            f"{out:,} labelled units are left out: no chance draw from all units brought them (a queue, training, or elsewhere)",
+        )
+        if out
+        else ()
+    )
+    used = [drawn[unit] for unit in kept]
+    even = not used or max(used) - min(used) <= 1e-9
+    return Design(kept, {} if even else {unit: drawn[unit] for unit in kept}, notes)

@@ -1,0 +1,143 @@
+"""judge route: where a judge may stand alone, with a promise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.chosen import field_of, field_option, reference_option
+from judge.console import db_option, emit_json, json_option, note, table, visible
+from judge.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from judge.suites.route import Route
+
+
+@click.command()
+@click.argument("task_name", metavar="TASK")
+@click.option("--run", "run", required=True, metavar="RUN", help="The judge, A.")
+@click.option("--then", metavar="RUN", help="A second judge, B, for what A leaves; people get the rest.")
+@click.option(
+    "--agree",
+    default=0.9,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="How often the accepted labels agree with the reference, at least.",
+)
+@click.option(
+    "--confidence",
+    default=0.95,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Of the promise.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="The curve as a page: FILE.html."
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Keep no derived judge. A look at a sealed test is logged all the same."
+)
+@field_option
+@reference_option
+@db_option
+@json_option
+def route(task_name: str, **options: Any) -> int:
+    """Find the units on which a run may stand alone: it agrees with the reference at least so often, as promised.
+
+    \b
+    judge route stance --run 01K9ZX3M --agree 0.9 --confidence 0.95
+    judge route stance --run 01K9ZX3M --then 01K9ZY7Q --reference decided -o route.html
+    annotate batches new rest stance --from-route 01KA1B2C --annotators alice,bob
+
+    A threshold of the judge's confidence is lowered step by step along an order fixed on questions that do not test it,
+    until a test of "it is wrong too often" no longer rejects. The accepted units become a derived judge. Where the task is
+    split (judge split), the sealed test tests the promise: a look, which is logged. Exit code 5: no threshold holds.
+    """
+    from judge.labels import split as parts
+    from judge.store import Store, export
+    from judge.suites import route as routing
+    from judge.suites.route_page import as_html
+
+    if options["output"] is not None and options["output"].suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"-o {options['output']}: the page is HTML, name it so")
+    with Store.open(options["db"], create=False) as store:
+        task = export.known_task(store, task_name)
+        split = parts.find(store, task)
+        field = split.drawn.field if split and not options["field"] else field_of(task, options["field"])
+        runs = [options["run"], *([options["then"]] if options["then"] else [])]
+        word = options["reference"] or (
+            split.drawn.reference if split and split.drawn.field == field else None
+        )
+        found = routing.route(
+            store,
+            field,
+            runs,
+            agree=options["agree"],
+            confidence=options["confidence"],
+            reference=word,
+            split=split,
+        )
+        kept = None
+        if found.at is not None and not options["dry_run"]:
+            kept, _ = routing.keep(found)
+    if options["output"] is not None:
+        options["output"].write_text(as_html(found), encoding="utf-8")
+        note(f"wrote {options['output']}")
+    if options["as_json"]:
+        emit_json("route", routing.as_json(found, kept))
+    else:
+        print(visible(_text(found)))
+    if found.at is None:
+        return Exit.BELOW
+    if kept is not None:
+        note(
+            f"the accepted units are run {kept}; the others for people: annotate batches new NAME {task.task_id} "
+            f"--from-route {kept} --annotators A,B -d {options['db']}"
+        )
+    return Exit.DONE
+
+
+def _text(found: Route) -> str:
+    names = [str(run["model"]) for run in found.table.runs]
+    share = 1 - found.level
+    lines = [
+        f"{found.field}: {', then '.join(names)} against {found.truth.word}; agreement of {found.agree:.0%} at least, "
+        f"with {share:.4g} confidence"
+    ]
+    if found.look is not None:
+        lines.append(f"look {found.look.look} at the sealed test: tested at {found.level:.4g}")
+    rows = [
+        [
+            "AB"[p.judge],
+            "all" if p.threshold < 0 else f"{p.threshold:.3f}",
+            f"{p.coverage:.1%}",
+            p.n_accepted,
+            s.accepted,
+            s.wrong,
+            "" if s.agreement is None else f"{s.agreement:.3f}",
+            "<0.001" if s.p < 0.0005 else f"{s.p:.3f}",
+            "holds" if s.holds else "",
+        ]
+        for p, s in zip(found.places, found.steps, strict=True)
+    ]
+    head = ["judge", "from", "coverage", "units", "tested", "wrong", "agreement", "p", ""]
+    lines += ["", table(head, rows), ""]
+    if found.at is None:
+        lines.append("no threshold holds: nowhere on this path is the promise shown")
+    else:
+        place = found.places[found.at]
+        shown = [
+            f"{name} from {'any confidence' if t < 0 else f'{t:.3f}'} on"
+            for name, t in zip(names, found.thresholds, strict=True)
+            if t is not None
+        ]
+        lines.append(
+            f"accepted: {place.n_accepted:,} of {found.n_units:,} units ({place.coverage:.1%}): {'; '.join(shown)}"
+        )
+    for m in found.people:
+        value = m.reason if m.value is None else f"{m.value:.3f}"
+        span = "" if m.low is None or m.high is None else f" ({m.low:.3f} … {m.high:.3f})"
+        lines.append(f"people with each other, {m.measure}: {value}{span}, {m.n_units:,} units")
+    return "\n".join([*lines, "", *(f"- {text}" for text in found.notes)])

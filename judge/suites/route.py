@@ -1,0 +1,393 @@
+"""Routing: the units on which a judge stands alone, with a promise; a second judge's; and the rest, for people.
+
+    found = route(store, task, "stance", ["01K9ZX3M"], agree=0.9)     # nothing is written but a look at a sealed test
+    run_id, known = keep(found)                                       # the derived judge of the accepted units
+
+The thresholds' order is fixed on questions that do not test them: learn and tune where the task is split, else a fifth of the
+labelled questions. With a second judge the path is fixed too: A down to a threshold that those questions plan, then B on
+what A leaves, one sequence of tests of everything accepted so far.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from judge import derive
+from judge.errors import UsageError
+from judge.labels.batches import design
+from judge.labels.panel import Panel
+from judge.labels.split import Split
+from judge.labels.study import Scope, read
+from judge.stats import MISSING
+from judge.stats.metrics import measures
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.stats.selective import STEPS, Step, first_share, first_units, follow, path_of, reached_by
+from judge.store.derived import seen
+from judge.store.splits import Look
+from judge.store.study import Store
+from judge.types import GOLD, AnnotatorKind, Json, Measure
+
+ORDER_SHARE = 5
+"""One labelled question in so many fixes the order of thresholds, where the task is not split."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One step of the path: which judge's threshold moves (0: A, 1: B), where to, and the share of all units accepted."""
+
+    judge: int
+    threshold: float
+    n_accepted: int
+    coverage: float
+
+
+@dataclass(frozen=True, eq=False)
+class Route:
+    """What was found. `at` is the last step whose promise holds, None when none does.
+
+    `reached[u]`: the first step that accepts each unit of the table. `tested[u]`: its label took part in the tests.
+    """
+
+    table: derive.Table
+    field: str
+    truth: derive.Truth
+    agree: float
+    confidence: float
+    level: float
+    look: Look | None
+    places: Sequence[Place]
+    steps: Sequence[Step]
+    at: int | None
+    reached: IntArray
+    which: IntArray
+    """For each unit the judge whose threshold accepts it first, 0 or 1."""
+    tested: BoolArray
+    ordered: BoolArray
+    people: Sequence[Measure]
+    notes: Sequence[str]
+
+    @property
+    def accepted(self) -> BoolArray:
+        """The units on which the judges stand alone."""
+        if self.at is None:
+            return np.zeros(len(self.reached), dtype=np.bool_)
+        return np.asarray(self.reached <= self.at)
+
+    @property
+    def thresholds(self) -> list[float | None]:
+        """Of each judge, the confidence from which on it is believed; None: never."""
+        if self.at is None:
+            return [None] * len(self.table.runs)
+        held = self.places[: self.at + 1]
+        own = [[p.threshold for p in held if p.judge == j] for j in range(len(self.table.runs))]
+        return [min(each) if each else None for each in own]
+
+    @property
+    def n_units(self) -> int:
+        """All units that the first judge was asked about."""
+        return int(self.table.asked[:, 0].sum())
+
+
+def route(
+    store: Store,
+    field: str,
+    runs: Sequence[str],
+    *,
+    agree: float = 0.9,
+    confidence: float = 0.95,
+    reference: str | None = None,
+    split: Split | None = None,
+) -> Route:
+    """The largest share of units on which the judge agrees with the reference on at least a share `agree`.
+
+    `runs` are A, or A and then B. With probability `confidence` (over the draw of the labelled questions) the promise is
+    kept. Where the task is split, its sealed test is looked at: the look is logged first, and its level is what the promise
+    is tested at when it is stricter. Raises UsageError for shares outside 0..1, no labels, and under 10 labelled questions.
+    """
+    if not 0 < agree < 1 or not 0 < confidence < 1:
+        raise UsageError("--agree and --confidence lie between 0 and 1, as 0.9 and 0.95")
+    if len(runs) > 2:
+        raise UsageError("a path has two judges at most: --run A --then B")
+    table = derive.read(store, runs, field)
+    labels = table.labels(field)
+    truth = derive.reference(store, table, field, reference)
+    if truth is None:
+        raise UsageError(
+            f"'{field}': no gold and no people's label on a unit of these runs: nothing tests a promise"
+        )
+    asked = table.asked[:, 0]
+    sure = np.column_stack([_sure(labels, j) for j in range(len(runs))])
+    sure[~asked] = np.nan
+    numbers, names = table.questions
+    labelled = (truth.codes != MISSING) & asked
+    labelled &= ~_seen(store, table)
+    chosen = design(
+        store, field, {table.units[at] for at in np.flatnonzero(labelled).tolist()}, people=truth.word != GOLD
+    )
+    honest = labelled & np.fromiter(
+        (u in chosen.honest for u in table.units), dtype=np.bool_, count=len(table.units)
+    )
+    notes = list(chosen.notes)
+    if split is not None and split.drawn.field != field:
+        split = None
+    ordered, tested = _sides(honest, numbers, names, split)
+    n_tested = len(np.unique(numbers[tested]))
+    if n_tested < 10:
+        raise UsageError(
+            f"{n_tested} questions with labels of {truth.word} test the promise; that takes 10 at the very least, and "
+            f"a promise of {agree:.0%} at least {_least(agree, 1 - confidence)}"
+        )
+    free = np.asarray(asked & ~honest) | ordered
+    look = None
+    if split is not None:
+        look = split.open("route", [str(r) for r in table.run_ids], truth.word)
+    level = min(1 - confidence, look.level) if look else 1 - confidence
+    places, reached, which = _path(sure, numbers, free, ordered, tested, labels, truth, agree, level, notes)
+    weights = None
+    if chosen.weights:
+        weights = np.array([chosen.weights.get(u, 0.0) for u in table.units])
+        notes.append(
+            "the labelled units were drawn with unequal probabilities: each counts for as many as it stands for"
+        )
+    given = np.where(which == 1, labels.codes[:, -1], labels.codes[:, 0])
+    steps = follow(
+        (given != truth.codes)[tested],
+        reached[tested],
+        numbers[tested],
+        len(places),
+        agree,
+        level,
+        None if weights is None else weights[tested],
+    )
+    total = int(asked.sum())
+    counts = np.cumsum(np.bincount(reached[asked], minlength=len(places) + 1))[: len(places)]
+    told = [
+        Place(j, threshold, int(n), float(n / total))
+        for (j, threshold), n in zip(places, counts.tolist(), strict=True)
+    ]
+    held = [i for i, step in enumerate(steps) if step.holds]
+    people, more = _people(store, field, table, agree)
+    lost = int((asked & (labels.codes[:, 0] == MISSING)).sum())
+    if lost:
+        notes.append(f"{lost:,} units have no label of the first judge: they are never accepted")
+    if split is not None:
+        notes.append(split.told)
+    if truth.word not in (GOLD,):
+        notes.append(f"the promise speaks of units on which {truth.word} has a label")
+    return Route(
+        table, field, truth, agree, confidence, level, look, told, steps, held[-1] if held else None,
+        reached, which, tested, ordered, people, [*notes, *more],
+    )  # fmt: skip
+
+
+def _least(agree: float, level: float) -> int:
+    """Single-unit questions without an error that a promise takes: agree^n <= level."""
+    return int(np.ceil(np.log(level) / np.log(agree)))
+
+
+def _sure(labels: derive.Found, run: int) -> FloatArray:
+    """A judge's probability of the label it gave; without probabilities 1 on every label, so that all or none is accepted."""
+    codes, given = labels.codes[:, run], labels.probabilities[run]
+    if given is None:
+        return np.where(codes == MISSING, np.nan, 1.0)
+    own = given[np.arange(len(codes)), np.maximum(codes, 0)]
+    return np.asarray(np.where(codes == MISSING, np.nan, own))
+
+
+def _seen(store: Store, table: derive.Table) -> BoolArray:
+    """Units whose labels by one of the runs are fitted on labels of their questions."""
+    out: set[str] = set().union(*(seen(store.conn, run) for run in table.run_ids))
+    if not out:
+        return np.zeros(len(table.units), dtype=np.bool_)
+    return np.fromiter((unit in out for unit in table.units), dtype=np.bool_, count=len(table.units))
+
+
+def _sides(
+    honest: BoolArray, numbers: IntArray, names: Sequence[str], split: Split | None
+) -> tuple[BoolArray, BoolArray]:
+    """The labelled units that fix the order of thresholds, and those that test it; of a split: its open parts, its test."""
+    if split is not None:
+        part = [split.parts.get(name, "") for name in names]
+        opened = np.array([p in ("learn", "tune") for p in part])
+        test = np.array([p == "test" for p in part])
+        return honest & opened[numbers], honest & test[numbers]
+    own = np.unique(numbers[honest]).tolist()
+    # By their hashes: no other draw of the study uses them, and no order of rows changes them.
+    order = sorted(own, key=lambda q: hashlib.sha256(f"route\0{names[q]}".encode()).digest())
+    first = np.zeros(len(names), dtype=np.bool_)
+    first[order[: len(order) // ORDER_SHARE]] = True
+    return honest & first[numbers], honest & ~first[numbers]
+
+
+def _path(
+    sure: FloatArray,
+    numbers: IntArray,
+    free: BoolArray,
+    ordered: BoolArray,
+    tested: BoolArray,
+    labels: derive.Found,
+    truth: derive.Truth,
+    agree: float,
+    level: float,
+    notes: list[str],
+) -> tuple[list[tuple[int, float]], IntArray, IntArray]:
+    """The steps (judge, threshold), the step that accepts each unit first, and whose. Nothing here sees a tested label."""
+
+    def own(mask: BoolArray, j: int) -> FloatArray:
+        return np.asarray(sure[mask & ~np.isnan(sure[:, j]), j])
+
+    n_questions = len(np.unique(numbers[tested]))
+    order = own(free, 0)
+    begin = first_share(first_units(agree, level), n_questions, int(tested.sum()), len(order))
+    first = path_of(order, begin)
+    reached, which = reached_by(sure[:, 0], first), np.zeros(len(sure), dtype=np.int64)
+    if len(first) == 1:
+        notes.append(
+            "the judge gives no probabilities, or there are too few labels for a path: everything it labelled is one step"
+        )
+    places = [(0, t) for t in first]
+    if sure.shape[1] == 1:
+        return places, reached, which
+    planned = _planned(first, sure[:, 0], labels.codes[:, 0], truth, ordered, agree)
+    places = places[: planned + 1]
+    left = np.isnan(sure[:, 0]) | (sure[:, 0] < first[planned])
+    # What A has taken is in every test of the path: B may begin with few units.
+    second = path_of(own(free & left, 1), 1 / STEPS)
+    later = reached_by(sure[:, 1], second)
+    beyond = len(places) + len(second)
+    reached = np.where(left, np.minimum(len(places) + later, beyond), np.minimum(reached, beyond))
+    which = np.where(left, 1, 0)
+    notes.append(
+        f"planned on questions that do not test it: A down to {first[planned]:.3g}, then B"
+        if first[planned] > -np.inf
+        else "planned on questions that do not test it: A alone, everywhere"
+    )
+    return [*places, *((1, t) for t in second)], reached, which
+
+
+def _planned(
+    path: Sequence[float],
+    sure: FloatArray,
+    codes: IntArray,
+    truth: derive.Truth,
+    ordered: BoolArray,
+    agree: float,
+) -> int:
+    """The last step of A's path on which it spends at most half of the errors that are allowed, so that some are left for B;
+    by the labels that do not test it. The first step without any."""
+    best = 0
+    for step, threshold in enumerate(path):
+        here = ordered & (np.nan_to_num(sure, nan=-np.inf) >= threshold) & (codes != MISSING)
+        if here.any() and float((codes[here] == truth.codes[here]).mean()) >= (1 + agree) / 2:
+            best = step
+    return best
+
+
+def _people(store: Store, field: str, table: derive.Table, agree: float) -> tuple[list[Measure], list[str]]:
+    """People's agreement with each other, and what it says of the promise."""
+    scope = Scope(field, table.task.name)
+    try:
+        everybody = _persons(store, field)
+        panel: Panel = read(
+            store, Scope(scope.field, scope.task, annotators=tuple(everybody)), distributions=False
+        )
+    except UsageError:
+        return [], ["nobody says how well people agree with each other: there are no labels of two people"]
+    if len(panel.people) < 2:
+        return [], ["nobody says how well people agree with each other: there are no labels of two people"]
+    found = measures(
+        panel.among_people, ["percent", "krippendorff_alpha"], level=panel.level, field=field, replicates=1000
+    )
+    percent = found[0].value
+    notes = []
+    if percent is not None and percent < agree:
+        notes.append(
+            f"people agree with each other on {percent:.1%} of the units: a promise of {agree:.0%} asks more of the judge than of them"
+        )
+    return found, notes
+
+
+def _persons(store: Store, field: str) -> list[str]:
+    from judge.labels.relation import labellers
+
+    found = [name for name, kind in labellers(store.conn, field).items() if kind == AnnotatorKind.HUMAN]
+    if len(found) < 2:
+        raise UsageError("fewer than two people")
+    return found
+
+
+def keep(found: Route) -> tuple[str, bool]:
+    """The derived judge of the accepted units: its id, and whether the study had it. Raises UsageError when none holds."""
+    if found.at is None:
+        raise UsageError("no threshold holds: there is nothing to keep")
+    table, labels = found.table, found.table.labels(found.field)
+    codes = np.where(found.which == 1, labels.codes[:, -1], labels.codes[:, 0])
+    probabilities = None
+    if all(p is not None for p in labels.probabilities):
+        each = [p for p in labels.probabilities if p is not None]
+        probabilities = np.where((found.which == 1)[:, None], each[-1], each[0])
+    numbers, names = table.questions
+    used = found.tested | (found.ordered if len(table.runs) > 1 else np.zeros_like(found.ordered))
+    shown: list[Json] = [None if t is None else None if t == -np.inf else t for t in found.thresholds]
+    return derive.keep(
+        table.store,
+        table,
+        "routed",
+        "threshold",
+        {found.field: derive.Made(codes, probabilities)},
+        parameters={
+            "agree": found.agree,
+            "confidence": found.confidence,
+            "level": found.level,
+            "reference": found.truth.word,
+            "thresholds": shown,
+            "believed": [t is not None for t in found.thresholds],
+            "coverage": found.places[found.at].coverage,
+            "look": found.look.look if found.look else None,
+        },
+        fitted=found.truth.fitted({names[q]: None for q in np.unique(numbers[used]).tolist()}, used),
+        only=found.accepted,
+    )
+
+
+def as_json(found: Route, kept: str | None) -> dict[str, Json]:
+    """The documented shape."""
+    at = found.at
+    return {
+        "field": found.field,
+        "runs": list(found.table.run_ids),
+        "reference": found.truth.word,
+        "agree": found.agree,
+        "confidence": found.confidence,
+        "level": found.level,
+        "look": found.look.look if found.look else None,
+        "holds": at is not None,
+        "run": kept,
+        "thresholds": [None if t is None or t == -np.inf else t for t in found.thresholds],
+        "coverage": None if at is None else found.places[at].coverage,
+        "accepted": None if at is None else found.places[at].n_accepted,
+        "units": found.n_units,
+        "tested_units": int(found.tested.sum()),
+        "tested_questions": len(np.unique(found.table.questions[0][found.tested])),
+        "steps": [
+            {
+                "run": found.table.run_ids[p.judge],
+                "threshold": None if p.threshold == -np.inf else p.threshold,
+                "coverage": p.coverage,
+                "accepted": p.n_accepted,
+                "tested": s.accepted,
+                "questions": s.questions,
+                "wrong": s.wrong,
+                "agreement": s.agreement,
+                "p": s.p,
+                "holds": s.holds,
+            }
+            for p, s in zip(found.places, found.steps, strict=True)
+        ],
+        "people": [m.as_json() for m in found.people],
+        "notes": list(found.notes),
+    }

@@ -1,0 +1,222 @@
+"""judge route: a promise, the derived judge, the sealed test, and what is left to people."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.store import Store, label_rows, splits
+from tests.annotate.agreement_helpers import annotate, judge
+from tests.cli.helpers import checked
+from tests.split.worlds import LABELS, add_run, gold, planted
+
+
+def routed(db: Path, run: str, *options: str, code: int = 0) -> Any:
+    return checked(
+        judge("route", "stance", "--run", run, "-d", db, "--json", *options, code=code).stdout, "route"
+    )
+
+
+def sure_judge(
+    db: Path,
+    questions: int,
+    wrong_below: float = 0.0,
+    per_question: int = 1,
+    name: str = "scripted/sure",
+    seed: int = 1,
+) -> tuple[str, dict[str, float]]:
+    """A judge whose confidence falls over the units; it is wrong exactly where that is below a limit."""
+    rng = random.Random(seed)
+    labels, masses, sure = {}, {}, {}
+    for q in range(questions):
+        for p in range(per_question):
+            unit = f"study:{q:03}/{p}"
+            sure[unit] = round(rng.uniform(0.4, 0.99), 6)
+            right = gold(q, p)
+            labels[unit] = right if sure[unit] >= wrong_below else LABELS[(LABELS.index(right) + 1) % 3]
+            other = (1 - sure[unit]) / 2
+            masses[unit] = [sure[unit] if label == labels[unit] else other for label in LABELS]
+    return add_run(db, name, labels, masses), sure
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> tuple[Path, str, dict[str, float]]:
+    """300 single-unit questions; the judge is right from .6 on, and wrong below: on about a third."""
+    db = planted(tmp_path, 300)
+    return db, *sure_judge(db, 300, 0.6)
+
+
+def test_the_accepted_units_are_those_from_a_threshold_on(study: tuple[Path, str, dict[str, float]]) -> None:
+    db, run, sure = study
+    found = routed(db, run)
+    [threshold] = found["thresholds"]
+    accepted = {unit for unit, c in sure.items() if c >= threshold}
+    assert found["holds"] and found["accepted"] == len(accepted) and found["units"] == 300
+    assert found["coverage"] == pytest.approx(len(accepted) / 300)
+    # Right from .6 on, so the promise of .9 goes some way below, and not to where a tenth is wrong.
+    assert 0.5 < threshold < 0.63
+    # A fifth of the 300 questions fixes the order, the others test.
+    assert (found["tested_units"], found["tested_questions"]) == (240, 240)
+    held = [step for step in found["steps"] if step["holds"]]
+    assert held == found["steps"][: len(held)] and all(step["p"] <= 0.05 for step in held)
+    with Store.open(db) as store:
+        query = "SELECT unit_id FROM judgements WHERE run_id = ?"
+        assert {u for (u,) in store.conn.execute(query, [found["run"]])} == accepted
+        row = store.conn.execute("SELECT derived_from FROM runs WHERE run_id = ?", [found["run"]]).fetchone()
+    made = json.loads(row[0])
+    assert made["kind"] == "routed" and [p["run"] for p in made["parents"]] == [run]
+    assert made["parameters"]["agree"] == 0.9 and made["parameters"]["thresholds"] == [threshold]
+    assert made["fitted"]["questions"] == 240, "what tested the promise is in no later number"
+    assert routed(db, run)["run"] == found["run"], "the same route is the same run"
+
+
+def test_nothing_holds_for_a_judge_that_guesses(tmp_path: Path) -> None:
+    db = planted(tmp_path, 200)
+    rng = random.Random(2)
+    labels = {f"study:{q:03}/0": rng.choice(LABELS) for q in range(200)}
+    masses = {u: [0.9 if v == label else 0.05 for v in LABELS] for u, label in labels.items()}
+    run = add_run(db, "scripted/guess", labels, masses)
+    found = routed(db, run, code=5)
+    assert not found["holds"] and found["run"] is None and found["accepted"] is None
+    assert "no threshold holds" in judge("route", "stance", "--run", run, "-d", db, code=5).stdout
+
+
+def test_a_judge_without_probabilities_is_believed_on_all_or_nothing(tmp_path: Path) -> None:
+    db = planted(tmp_path, 100)
+    run = add_run(db, "scripted/plain", {f"study:{q:03}/0": gold(q, 0) for q in range(100)})
+    found = routed(db, run)
+    assert len(found["steps"]) == 1 and found["accepted"] == 100
+    # 80 tested single units without an error: .9^80.
+    assert found["steps"][0]["p"] == pytest.approx(0.9**80)
+    assert any("gives no probabilities" in text for text in found["notes"])
+
+
+def test_too_few_labels_say_how_many_it_takes(tmp_path: Path) -> None:
+    db = planted(tmp_path, 10)
+    run, _ = sure_judge(db, 10)
+    told = judge("route", "stance", "--run", run, "-d", db, code=2).stderr
+    assert "a promise of 90% at least 29" in told
+
+
+def test_the_sealed_test_tests_the_promise_and_the_look_is_logged(
+    study: tuple[Path, str, dict[str, float]],
+) -> None:
+    db, run, _ = study
+    judge("split", "stance", "-d", db)
+    found = routed(db, run)
+    assert (found["look"], found["level"]) == (1, 0.025)
+    with Store.open(db) as store:
+        n_test = sum(part == "test" for part in splits.questions(store, "stance").values())
+        [look] = splits.looks(store, "stance")
+    assert found["tested_questions"] == n_test and look.purpose == "route" and look.runs == (run,)
+    assert routed(db, run)["level"] == 0.0125
+
+
+def test_a_second_judge_takes_what_the_first_leaves(
+    study: tuple[Path, str, dict[str, float]], tmp_path: Path
+) -> None:
+    db, run, sure = study
+    second, _ = sure_judge(db, 300, name="scripted/second", seed=3)
+    found = routed(db, run, "--then", second, "-o", str(tmp_path / "route.html"))
+    assert found["runs"] == [run, second] and found["accepted"] == 300
+    by = {step["run"] for step in found["steps"] if step["holds"]}
+    assert by == {run, second}
+    with Store.open(db) as store:
+        labels = dict(
+            store.conn.execute("SELECT unit_id, value FROM labels WHERE annotator_id = ?", [found["run"]])
+        )
+    wrong = sum(labels[f"study:{q:03}/0"] != gold(q, 0) for q in range(300))
+    # The first spends at most half of the tenth that may be wrong, by 60 questions; the second errs nowhere.
+    assert wrong <= 30
+    first = found["thresholds"][0]
+    assert all(labels[u] == gold(int(u[6:9]), 0) for u, c in sure.items() if c < first), (
+        "the second's labels there"
+    )
+    html = (tmp_path / "route.html").read_text("utf-8")
+    assert html.count('class="chosen"') == 1 and "<script" not in html
+
+
+def test_what_a_queue_brought_tests_nothing(tmp_path: Path) -> None:
+    db = planted(tmp_path, 120)
+    run, _ = sure_judge(db, 120)
+    annotate("batches", "new", "val", "stance", "-n", "60", "--annotators", "ann,bob", "-d", db)
+    annotate("batches", "new", "hard", "stance", "-n", "40", "--queue", "--annotators", "ann,bob", "-d", db)
+    with Store.open(db) as store:
+        given = store.conn.execute("SELECT unit_id FROM batch_units WHERE role = 'sample'").fetchall()
+        kept = [
+            (unit, "stance", who, "first", 0, gold(int(unit[6:9]), 0), None, None)
+            for (unit,) in given
+            for who in ("ann", "bob")
+        ]
+        with store.transaction() as conn:
+            label_rows.add(conn, kept)
+    found = routed(db, run, "--reference", "majority")
+    assert found["tested_questions"] == 48, "four fifths of the 60 that were drawn by chance"
+    assert any(text.startswith("40 labelled units are left out") for text in found["notes"])
+    percent = next(m for m in found["people"] if m["measure"] == "percent")
+    assert percent["value"] == 1.0
+
+
+def test_what_a_route_leaves_goes_to_people(study: tuple[Path, str, dict[str, float]]) -> None:
+    db, run, sure = study
+    found = routed(db, run)
+    left = {unit for unit, c in sure.items() if c < found["thresholds"][0]}
+    made = json.loads(
+        annotate(
+            "batches",
+            "new",
+            "rest",
+            "stance",
+            "--from-route",
+            found["run"],
+            "--annotators",
+            "ann,bob",
+            "-d",
+            db,
+            "--json",
+        ).stdout
+    )
+    assert made["units"] == len(left) == 300 - found["accepted"]
+    with Store.open(db) as store:
+        query = "SELECT unit_id, probability, weight FROM batch_units WHERE batch = 'rest'"
+        drawn = store.conn.execute(query).fetchall()
+        [purpose] = store.conn.execute("SELECT purpose FROM batches").fetchone()
+    assert {unit for unit, _, _ in drawn} == left and {row[1:] for row in drawn} == {(None, None)}
+    assert purpose == "queue", "what a judge was unsure of stands for nothing else"
+    told = annotate(
+        "batches", "new", "b", "stance", "--from-route", run, "--annotators", "ann", "-d", db, code=2
+    )
+    assert "is no route" in told.stderr
+    told = annotate(
+        "batches",
+        "new",
+        "b",
+        "stance",
+        "--from-route",
+        found["run"],
+        "--by",
+        "label",
+        "--annotators",
+        "ann",
+        "-d",
+        db,
+        code=2,
+    )
+    assert "do not apply" in told.stderr
+
+
+def test_shares_and_files_that_are_none_are_refused(
+    study: tuple[Path, str, dict[str, float]], tmp_path: Path
+) -> None:
+    db, run, _ = study
+    for options in (
+        ["--agree", "1"],
+        ["--confidence", "0"],
+        ["-o", str(tmp_path / "x.pdf")],
+        ["--then", run],
+    ):
+        judge("route", "stance", "--run", run, "-d", db, *options, code=2)
