@@ -18,6 +18,7 @@ from judge.labels.held import Held
 from judge.labels.reference import resolve, there
 from judge.labels.study import Scope, read
 from judge.stats import MISSING
+from judge.stats.bootstrap import Settings
 from judge.store import Store
 from judge.suites.paper import Asked
 from judge.suites.papers import PAPERS
@@ -127,6 +128,13 @@ def scopes(name: str) -> list[str | None]:
     return [None, "b"] if name == "weighted" else [None]
 
 
+@pytest.fixture
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values, n and coverage are compared, no bounds: a hundred resamples will do."""
+    monkeypatch.setattr(Settings.__init__, "__defaults__", ("bca", 0.95, 100, 0))
+
+
+@pytest.mark.usefixtures("few_resamples")
 def test_every_command_says_the_same(study: str) -> None:
     with Store.open("study.db", create=False) as store:
         panel = read(store, Scope("eligibility", "eligibility"))
