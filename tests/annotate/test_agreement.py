@@ -123,7 +123,7 @@ def test_everything_about_the_example(tmp_path: Path) -> None:
     pair = next(
         m for m in found["measures"] if m["annotators"] == ["gpt", "cyd"] and m["measure"] == "percent"
     )
-    rows = list(csv.DictReader(VOTES.open()))
+    rows = list(csv.DictReader(VOTES.read_text("utf-8").splitlines()))
     by_hand = {(r["unit"], r["annotator"]): r["label"] for r in rows}
     shared = [u for u, who in by_hand if who == "cyd"]
     both = [u for u in shared if by_hand[u, "gpt"]]
