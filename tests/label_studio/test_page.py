@@ -139,6 +139,22 @@ IN_SIGHT = """(() => {
 })()"""
 
 
+SLIVER = """(() => {
+  let foot = document.querySelector('input[name=support]');
+  while (foot && getComputedStyle(foot).position !== 'sticky') foot = foot.parentElement;
+  let pane = foot && foot.parentElement;
+  while (pane && !(pane.scrollHeight > pane.clientHeight && /auto|scroll/.test(getComputedStyle(pane).overflowY))) pane = pane.parentElement;
+  if (!pane) return null;
+  const box = foot.getBoundingClientRect(), text = [];
+  for (let y = Math.ceil(box.top) + 2; y < pane.getBoundingClientRect().bottom; y++) {
+    const there = document.elementFromPoint(box.x + box.width / 2, y);
+    if (there && pane.contains(there) && !foot.contains(there)) text.push(y);
+  }
+  return {rows: text.length};
+})()"""
+"""Rows of pixels below the foot's upper edge in which the passage is to be seen."""
+
+
 def test_labels_stay_in_sight_beside_a_long_passage(
     label_studio: Server, tmp_path: Path, annotate: Callable[..., Done]
 ) -> None:
@@ -162,6 +178,13 @@ def test_labels_stay_in_sight_beside_a_long_passage(
             await page.call("Page.navigate", url=f"{label_studio.url}/projects/{project}/data?task={task.id}")
             await until(page, "document.querySelectorAll('input[name=support]').length", "no task")
             await until(page, IN_SIGHT, "the labels are out of sight", 15)
+            below = await until(page, SLIVER, "nothing scrolls")
             await page.screenshot(tmp_path / "long.png", whole=False)
+            assert below["rows"] == 0, f"a strip of the passage is below the foot: {below}"
+            # At the end of the passage too: the note, the last thing of the foot, is whole in sight.
+            await page.script(
+                "document.querySelector('textarea, [name=adjudge_note]')?.scrollIntoView({block: 'end'})"
+            )
+            assert await page.script(IN_SIGHT)
 
     asyncio.run(work())

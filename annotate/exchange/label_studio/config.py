@@ -29,10 +29,11 @@ _ORDER = ("question_date", "question", "claim", "counter_claim", "options", "ref
           "passage")  # fmt: skip
 _TEXTS = "padding-bottom: 1em"
 _ASKED = (
-    "position: sticky; bottom: 0; z-index: 10; max-height: 50vh; overflow-y: auto; padding: 0.5em 1em; "
+    "position: sticky; bottom: -8px; z-index: 10; max-height: 50vh; overflow-y: auto; padding: 0.5em 1em calc(0.5em + 8px); "
     "background: var(--color-neutral-background, #fff); border-top: 1px solid #8888"
 )
-"""The questions stay in sight at the foot of the page, however long the texts above them are."""
+"""The questions stay in sight at the foot of the page, however long the texts above them are. Above the page's own bar
+there is room of 8 pixels in which the text would go on below the questions."""
 _SPARE = "123456789" + "qwertyuiopasdfghjklzxcvbnm"
 
 
