@@ -11,6 +11,7 @@ from judge.cli.demo import demo
 from judge.cli.distractors import distractors
 from judge.cli.estimate import estimate
 from judge.cli.generate import generate
+from judge.cli.improve import improve
 from judge.cli.items import items
 from judge.cli.models import models
 from judge.cli.pairs import pairs
@@ -42,6 +43,6 @@ def main() -> None:
 answers.add_command(generate)
 for command in (
     demo, items, tasks, models, estimate, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
-    split, compare_runs, calibrate, panel, route,
+    split, compare_runs, calibrate, panel, route, improve,
 ):  # fmt: skip
     main.add_command(command)

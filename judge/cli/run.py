@@ -130,6 +130,11 @@ STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
 @click.option(
     "--same-model", is_flag=True, help="This address has the run's model, whatever name it gives it."
 )
+@click.option(
+    "--recipe",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Ask as judge improve found it best: mode, order, examples, calibration.",
+)
 @click.option("--dry-run", is_flag=True, help="Show units, tokens and the first prompt; call nothing.")
 @provider_options
 @prompts_option
@@ -149,6 +154,11 @@ def run(task_name: str, model: str, **options: Any) -> int:
     from judge.store import Store
 
     plan = make_plan(task_name, model, options)
+    recipe = None
+    if options["recipe"]:
+        from judge.cli.improve import applied
+
+        plan, recipe = applied(options["recipe"], plan, options)
     settings = base.Settings(
         options["base_url"],
         options["timeout"],
@@ -168,6 +178,10 @@ def run(task_name: str, model: str, **options: Any) -> int:
             return dry_run(store, plan, provider, options["as_json"])
         with store.run_lock(f"{plan.task.name} {plan.model}"):
             report = asyncio.run(execute(store, plan, provider))
+            if recipe is not None and recipe.calibration and report.labelled:
+                from judge.improve.apply import calibrated
+
+                note(f"calibrated by the recipe: run {calibrated(store, report.run_id, recipe)}")
     return _finish(plan, report, options)
 
 

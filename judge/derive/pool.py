@@ -44,7 +44,7 @@ def pool(table: Table, field: str, method: str) -> Pooled:
         raise UsageError("a panel takes two judges or more: give --run several times")
     found = table.labels(field)
     q = len(found.domain)
-    only = table.asked.all(axis=1)
+    only: BoolArray = np.asarray(table.asked.all(axis=1))
     codes = found.codes
     full = only & (codes != MISSING).all(axis=1)
     unanimous = int((codes[full] == codes[full, :1]).all(axis=1).sum())
@@ -54,7 +54,7 @@ def pool(table: Table, field: str, method: str) -> Pooled:
         notes.append(f"{left:,} units that not every member was asked about are left out")
     probabilities: FloatArray | None = None
     parameters: dict[str, Json] = {}
-    tied = np.zeros(len(codes), dtype=np.bool_)
+    tied: BoolArray = np.zeros(len(codes), dtype=np.bool_)
     if method == "majority":
         labels, tied = vote(tally_votes(codes, q))
     elif method == "mean":
@@ -80,7 +80,7 @@ def pool(table: Table, field: str, method: str) -> Pooled:
         )
         if not model.converged:
             notes.append(f"the estimate had not settled after {model.iterations} steps")
-    tied &= only
+    tied = np.asarray(tied & only)
     why = dict.fromkeys(np.flatnonzero(tied).tolist(), TIED)
     return Pooled(
         Made(labels, probabilities, why),

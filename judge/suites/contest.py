@@ -112,12 +112,14 @@ def compare(
     split: Split | None = None,
     part: str | None = None,
     confidence: float = 0.95,
+    purpose: str = "compare",
+    look: Look | None = None,
 ) -> Contest:
     """The judges of a panel on the units that all of them and the reference labelled.
 
     `part` (of PARTS) where the task is split, by default `open`: `test` and `all` log a look at the sealed test before
-    anything is computed, and test at its level. Raises UsageError for fewer than two runs, numbers, no reference, a part
-    without a split, and runs that share nothing.
+    anything is computed (for `purpose`; or it is `look`, logged for these very runs before), and test at its level.
+    Raises UsageError for fewer than two runs, numbers, no reference, a part without a split, and runs that share nothing.
     """
     if len(panel.judges) < 2:
         raise UsageError(
@@ -148,9 +150,8 @@ def compare(
         raise UsageError(
             f"no unit has a label of all runs and of {reference.word}; those with both by run: {told}"
         )
-    look = None
-    if split is not None and chosen in ("test", "all"):
-        look = split.open("compare", [ids[name] for name in names], reference.word)
+    if split is not None and chosen in ("test", "all") and look is None:
+        look = split.open(purpose, [ids[name] for name in names], reference.word)
     table = panel.table.select([reference.name, *names]).subset(shared)
     weights = "quadratic" if panel.level == "ordinal" else None
     standings, duels = contest(

@@ -71,7 +71,7 @@ def majority(each: Sequence[Found]) -> Found:
     if not len(names):
         return each[0][0], each[0][1], missing
     winner, tied = vote(tally_votes(codes.reshape(len(each), n).T, len(names)))
-    labels = np.append(np.asarray(names, dtype=object), None)[winner]  # -1 is the last
+    labels = np.array([*names, None], dtype=object)[winner]  # -1 is the last
     status = each[0][1].copy()
     status[winner >= 0] = str(Status.OK)
     status[tied] = TIED

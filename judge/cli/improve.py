@@ -1,0 +1,190 @@
+"""judge improve: a better way to ask, found on tune and proved on the sealed test."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.chosen import field_of, field_option
+from judge.cli.duration import Duration
+from judge.cli.models import provider_options
+from judge.cli.run import exit_code, make_plan
+from judge.cli.tasks import prompts_option
+from judge.console import db_option, emit_json, json_option, note, pairs, table, visible
+from judge.errors import Exit
+from judge.labels.words import HELP
+
+if TYPE_CHECKING:
+    from judge.improve.improve import Improved
+    from judge.improve.recipe import Recipe
+    from judge.providers.base import Provider
+    from judge.runner import Plan
+    from judge.store import Store
+
+UNSET = {
+    "rationale": None, "where": None, "limit": None, "sample": None, "no_temperature": False, "answers": "auto",
+    "label_order": "declared", "repeats": 1, "retry": (),
+}  # fmt: skip
+
+
+@click.command()
+@click.argument("task_name", metavar="TASK")
+@click.option("-m", "--model", required=True, help="The judge to improve: vendor/model.")
+@click.option("--reference", metavar="WHO", help=f"{HELP}. Default: that of the split.")
+@click.option(
+    "--max-tokens", type=click.IntRange(1), help="Never use more than this many tokens (in and out)."
+)
+@click.option(
+    "--max-cost", type=click.FloatRange(0, min_open=True), help="Never spend more than this many US dollars."
+)
+@click.option(
+    "--prices",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="JSON file of prices by model; default: list prices of the vendors.",
+)
+@click.option(
+    "--anyway", is_flag=True, help="Search although the judge agrees with people as well as they do."
+)
+@click.option(
+    "--recipe",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where a proved recipe is written.  [default: TASK.recipe.yaml]",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A page with all that was tried: FILE.html.",
+)
+@click.option(
+    "--concurrency", default=64, show_default=True, type=click.IntRange(1), help="Most calls at once."
+)
+@click.option(
+    "--patience",
+    type=Duration(),
+    default="30m",
+    show_default=True,
+    metavar="TIME",
+    help="Wait for a server that has gone.",
+)
+@click.option(
+    "--max-output-tokens", default=512, show_default=True, type=click.IntRange(1), help="Longest reply."
+)
+@click.option(
+    "--temperature", default=0.0, show_default=True, type=click.FloatRange(0), help="Sampling temperature."
+)
+@click.option("--seed", type=int, help="Sampling seed, for providers that take one.")
+@click.option("--as", "asked_as", metavar="NAME", help="The judge's NAME, where judge run gave it one.")
+@field_option
+@provider_options
+@prompts_option
+@db_option
+@json_option
+def improve(task_name: str, model: str, **options: Any) -> int:
+    """Look for a better way to ask MODEL, and prove it on questions that nothing was chosen on.
+
+    \b
+    judge improve stance -m openai/gpt-5-mini --reference decided --max-tokens 500000
+    judge improve stance -m llamacpp/smollm2 -o improved.html
+
+    The task must be split (judge split). A ladder, cheapest first: calibration, answer mode and label order, guidelines
+    shown, examples from learn. Candidates are halved on tune; the best and today's task meet once on the sealed test,
+    which is a logged look. Where the lower bound of the difference is above 0, a recipe is written, and judge run
+    --recipe FILE makes it a judge. Where the judge agrees with people as well as they agree with each other, nothing is
+    tried (--anyway): then the guidelines come first. The same command goes on where it was stopped.
+    """
+    from judge.improve.improve import Improve
+    from judge.providers import base
+    from judge.runner.flow import Halted
+    from judge.store import Store
+
+    plan = make_plan(task_name, model, {**UNSET, **options})
+    settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
+    provider = base.get(model, settings)
+    with Store.open(options["db"], create=False) as store:
+        field = field_of(plan.task, options["field"])
+
+        def search(flow: Any) -> Improve:
+            return Improve(store, flow, plan.task, field, options["reference"])
+
+        with store.run_lock(f"{plan.task.name} {plan.model}"):
+            try:
+                found = asyncio.run(_go(store, plan, provider, search, options["anyway"]))
+            except Halted as halted:
+                return exit_code(halted.report)
+    path = _written(found, options["recipe"]) if found.proved else None
+    if options["output"] is not None:
+        from judge.improve.page import as_html
+
+        options["output"].write_text(as_html(found), encoding="utf-8")
+        note(f"wrote {options['output']}")
+    if options["as_json"]:
+        from judge.improve.page import as_json
+
+        emit_json("improve", as_json(found, path))
+    else:
+        print(visible(_text(found, path)))
+    for text in found.notes:
+        note(f"note: {text}")
+    if found.refused:
+        return Exit.ERROR
+    return Exit.INCOMPLETE if found.stopped and found.proof is None else Exit.DONE
+
+
+async def _go(store: Store, plan: Plan, provider: Provider, search: Any, anyway: bool) -> Improved:
+    from judge.cli.progress import Progress
+    from judge.runner import open_patiently
+    from judge.runner.flow import Flow
+
+    progress = Progress(sys.stderr)
+    try:
+        await open_patiently(provider, plan.patience)
+        found: Improved = await search(Flow(store, provider, plan, progress)).go(anyway)
+        return found
+    finally:
+        progress.end()
+        await provider.close()
+
+
+def _written(found: Improved, path: Path | None) -> Path:
+    from judge.improve.page import proved
+
+    target = path or Path(f"{found.task.task_id}.recipe.yaml")
+    target.write_text(proved(found).text(), encoding="utf-8")
+    return target
+
+
+def _text(found: Improved, path: Path | None) -> str:
+    from judge.improve.page import sentences
+
+    head = ["step", "candidate", "kappa", "labelled", "questions of tune", "tokens a unit"]
+    rows = [
+        [t.rung, t.recipe.words, "undefined" if t.kappa is None else f"{t.kappa:.3f}", t.coverage, t.n_questions,
+         None if t.tokens is None else round(t.tokens)]
+        for t in found.tried
+    ]  # fmt: skip
+    told = f"{found.task.name} with {found.model}, field {found.field}, against {found.reference}"
+    return "\n".join([told, "", table(head, rows), "", *sentences(found, path)])
+
+
+def applied(path: Path, plan: Plan, options: dict[str, Any]) -> tuple[Plan, Recipe]:
+    """The plan of `judge run --recipe`. Raises UsageError for options that a recipe decides, and for another task."""
+    from judge.errors import UsageError
+    from judge.improve.recipe import read
+
+    decided = {
+        "--answers": options["answers"] != "auto",
+        "--label-order": options["label_order"] != "declared",
+        "--orders": options.get("orders", 1) != 1,
+        "--guidelines": bool(options.get("guidelines")),
+        "--examples": bool(options["examples"]),
+        "--rationale": options.get("rationale") is not None,
+    }
+    if given := [name for name, is_given in decided.items() if is_given]:
+        raise UsageError(f"{', '.join(given)}: the recipe decides that; leave it out, or leave --recipe out")
+    found = read(path)
+    return found.applied(plan), found

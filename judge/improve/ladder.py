@@ -1,0 +1,97 @@
+"""What is tried, cheapest first: calibration, answer mode and label order, guidelines, examples."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from judge.improve.recipe import Recipe
+from judge.prompts.load import Task
+from judge.prompts.spec import Example
+from judge.store import selection
+from judge.store.selection import Selection
+from judge.store.study import Store
+
+UNITS = "improve_units"
+LONGEST = 4_000
+"""Characters of an example's inputs, above which another unit is shown."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One step of the ladder: what to try beside the best so far. Calibration costs nothing and is tried with each."""
+
+    name: str
+    tried: Sequence[Recipe]
+
+
+def rungs(
+    store: Store, task: Task, best: Recipe, probabilities: bool, labels: dict[str, str]
+) -> Generator[Rung, Recipe | None, None]:
+    """The steps from `best` on; send() the best so far for the next one. `labels`: unit of learn -> its label."""
+    tried = list(_modes(task, best, probabilities))
+    if tried:
+        best = (yield Rung("answer mode and label order", tried)) or best
+    if task.spec.guidelines.strip():
+        best = (yield Rung("guidelines shown to the judge", [replace(best, guidelines=True)])) or best
+    if task.spec.rationale == "none" and len(task.spec.questions) == 1:
+        shown = [
+            replace(best, rule=f"balanced, {each} of each label, from learn", examples=tuple(examples))
+            for each in (1, 2)
+            if (examples := balanced(store, task, labels, each))
+        ]
+        if shown:
+            yield Rung("examples from learn", shown)
+
+
+def _modes(task: Task, best: Recipe, probabilities: bool) -> Iterator[Recipe]:
+    n = len(task.spec.questions[0].labels)
+    if task.one_choice and probabilities:
+        yield replace(best, answers="words")
+        yield replace(best, answers="codes", orders=min(n, 3))
+        yield replace(best, answers="words", orders=min(n, 3))
+    yield replace(best, answers="json")
+    yield replace(best, label_order="reversed")
+
+
+def select(store: Store, units: Sequence[str]) -> Selection:
+    """A selection of just these units."""
+    conn = store.conn
+    conn.execute(f"CREATE TEMP TABLE IF NOT EXISTS {UNITS} (unit_id TEXT PRIMARY KEY)")
+    conn.execute(f"DELETE FROM temp.{UNITS}")
+    conn.executemany(f"INSERT OR IGNORE INTO temp.{UNITS} VALUES (?)", [(unit,) for unit in units])
+    return Selection(where=f"unit_id IN (SELECT unit_id FROM temp.{UNITS})")
+
+
+def balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> list[Example]:
+    """`each` units of every label, each of a question of its own, in turns; empty where learn has too few.
+
+    Which ones follows from the hashes of their ids.
+    """
+    selection.select(store, task, select(store, sorted(labels)))
+    found = {unit.unit_id: unit.inputs for unit in selection.pending(store, task, run_id="")}
+    of = dict(
+        store.conn.execute(
+            f"SELECT u.unit_id, u.question_id || char(0) || u.item_id FROM units AS u JOIN temp.{UNITS} USING (unit_id)"
+        )
+    )
+    field = task.spec.questions[0].field
+    order = sorted(found, key=lambda unit: hashlib.sha256(unit.encode()).digest())
+    used: set[str] = set()
+    rows: list[list[Example]] = []
+    for label in task.domain(field):
+        own: list[Example] = []
+        for unit in order:
+            question, item = of[unit].split("\0")
+            inputs = {name: value for name, value in found[unit].items() if value is not None}
+            if labels[unit] != label or question in used or len(str(inputs)) > LONGEST:
+                continue
+            used.add(question)
+            own.append(Example(inputs=inputs, answers={field: label}, rationale="", item_id=item))
+            if len(own) == each:
+                break
+        if len(own) < each:
+            return []
+        rows.append(own)
+    return [own[k] for k in range(each) for own in rows]

@@ -1,0 +1,194 @@
+"""What a search came to: in sentences, as JSON, as a page, and as the recipe that is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+
+from judge.improve.improve import Improved
+from judge.improve.recipe import Recipe
+from judge.store.study import now
+from judge.types import Json
+
+MOST_PAIRS = 8
+
+
+def proved(found: Improved) -> Recipe:
+    """The winner with what it was proved by."""
+    assert found.winner is not None and found.difference is not None and found.proof is not None
+    value, low, high = found.difference
+    look = found.proof.look
+    made: dict[str, Json] = {
+        "at": now(),
+        "model": found.model,
+        "reference": found.reference,
+        "look": look.look if look else None,
+        "test_units": found.proof.n_shared,
+        "test_questions": found.proof.n_clusters,
+        "difference": round(value, 4),
+        "low": None if low is None else round(low, 4),
+        "high": None if high is None else round(high, 4),
+    }
+    return replace(found.winner, made=made)
+
+
+def sentences(found: Improved, path: Path | None = None) -> list[str]:
+    """What came out, in words."""
+    told = [*_people(found)]
+    if found.refused:
+        return told
+    if found.stopped:
+        told.append(
+            f"the search stopped early: {found.stopped}; the same command with a higher limit goes on"
+        )
+    if found.winner is None:
+        return [
+            *told,
+            "no improvement shown: nothing that was tried is better on tune than the task as it is; the sealed test was not opened",
+        ]
+    told.append(f"best on tune: {found.winner.words}")
+    if found.proof is None:
+        return told
+    told += list(_proof(found))
+    if found.proved:
+        told.append(
+            f"the recipe is in {path}: judge run {found.task.name} -m {found.model} --recipe {path}"
+            if path
+            else "a recipe is written"
+        )
+    return [*told, *(_spent(found))]
+
+
+def _proof(found: Improved) -> Iterator[str]:
+    proof, difference = found.proof, found.difference
+    assert proof is not None
+    look = proof.look.look if proof.look else 0
+    where = f"on the sealed test ({proof.n_shared:,} units in {proof.n_clusters:,} questions, look {look}, tested at {found.level:.4g})"
+    if difference is None:
+        yield f"no improvement shown {where}: the difference is undefined"
+        return
+    value, low, high = difference
+    span = "no interval" if low is None or high is None else f"{low:+.3f} … {high:+.3f}"
+    head = "improved" if found.proved else "no improvement shown"
+    yield f"{head} {where}: kappa {value:+.3f} ({span} at {100 * (1 - found.level):.4g} %) against the task as it is"
+    if not found.proved:
+        if found.needed is not None:
+            yield (
+                f"a difference like this one would be found at the next look with about {found.needed:,} labelled units in the "
+                "test (chance 80 %)"
+            )
+        else:
+            yield "no number of labels would show a difference that is not there: what was seen is not above 0"
+
+
+def _people(found: Improved) -> Iterator[str]:
+    people = found.people
+    if people is None:
+        return
+    yield f"kappa of the judge with people {people.judge:.3f}, of people with each other {people.people:.3f} (learn and tune)"
+    if not people.as_well:
+        return
+    if found.refused:
+        yield (
+            "nothing was tried: the judge agrees with people as well as they agree with each other, so a better one could not be "
+            "told from a worse one (--anyway searches all the same). First cure the guidelines where people differ "
+            "(annotate disagreements shows the units):"
+        )
+    else:
+        yield "the judge agrees with people as well as they agree with each other; people differ on:"
+    for one, other, n in people.pairs[:MOST_PAIRS]:
+        yield f"  {one} / {other}: {n:,} unit{'s' if n != 1 else ''}"
+    if people.notes:
+        yield "what the lead wrote:"
+        yield from (f"  {text}" for text in people.notes)
+
+
+def _spent(found: Improved) -> list[str]:
+    tokens = found.spent["input_tokens"] + found.spent["output_tokens"]
+    told = f"spent: {tokens:,} tokens" + (f", ${found.cost:.4f}" if found.cost is not None else "")
+    return [told]
+
+
+def as_json(found: Improved, path: Path | None = None) -> dict[str, Json]:
+    """The documented shape."""
+    value, low, high = found.difference or (None, None, None)
+    proof = found.proof
+    return {
+        "task": found.task.name,
+        "field": found.field,
+        "model": found.model,
+        "reference": found.reference,
+        "tried": [
+            {
+                "step": t.rung,
+                "candidate": t.recipe.words,
+                "run": t.run_id,
+                "kappa": t.kappa,
+                "coverage": t.coverage,
+                "units": t.n_units,
+                "questions": t.n_questions,
+                "tokens_per_unit": t.tokens,
+            }
+            for t in found.tried
+        ],
+        "people": None
+        if found.people is None
+        else {
+            "judge": found.people.judge,
+            "people": found.people.people,
+            "differ_on": [{"labels": [a, b], "units": n} for a, b, n in found.people.pairs],
+            "notes": list(found.people.notes),
+        },
+        "refused": found.refused,
+        "winner": found.winner.words if found.winner else None,
+        "test": None
+        if proof is None
+        else {
+            "look": proof.look.look if proof.look else None,
+            "level": found.level,
+            "units": proof.n_shared,
+            "questions": proof.n_clusters,
+            "runs": [c.run_id for c in proof.contenders],
+            "difference": value,
+            "low": low,
+            "high": high,
+            "units_needed": found.needed,
+        },
+        "improved": found.proved,
+        "recipe": None if path is None else str(path),
+        "tokens": found.spent["input_tokens"] + found.spent["output_tokens"],
+        "cost_usd": found.cost,
+        "stopped": found.stopped,
+        "said": sentences(found, path),
+        "notes": list(found.notes),
+    }
+
+
+STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
+table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ccc}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.wide{overflow-x:auto}.best{font-weight:600}
+@media(prefers-color-scheme:dark){body{color:#eee;background:#161616}th,td{border-color:#444}}"""
+
+
+def as_html(found: Improved) -> str:
+    """A page that stands alone: what came out, and all that was tried."""
+    title = f"Improving {found.task.name} with {found.model}"
+    best = found.winner.words if found.winner else "as it is today"
+    rows = "".join(
+        f"<tr{' class=best' if t.recipe.words == best else ''}><td>{escape(t.rung)}</td><td>{escape(t.recipe.words)}</td>"
+        f"<td class=n>{'undefined' if t.kappa is None else f'{t.kappa:.3f}'}</td><td class=n>{t.coverage:.0%}</td>"
+        f"<td class=n>{t.n_units}</td><td class=n>{t.n_questions}</td>"
+        f"<td class=n>{'' if t.tokens is None else round(t.tokens)}</td></tr>\n"
+        for t in found.tried
+    )
+    said = "".join(f"<p>{escape(text)}</p>\n" for text in [*sentences(found), *found.notes])
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n<h1>{escape(title)}</h1>\n"
+        f"<p>Field {escape(found.field)}, held against {escape(found.reference)}. Chosen on tune, proved on the sealed test.</p>\n"
+        f"{said}<h2>What was tried</h2>\n<div class=wide><table><thead><tr><th>step</th><th>candidate</th><th class=n>kappa on tune</th>"
+        "<th class=n>labelled</th><th class=n>units</th><th class=n>questions</th><th class=n>tokens a unit</th></tr></thead>\n"
+        f"<tbody>\n{rows}</tbody></table></div>\n</body></html>\n"
+    )

@@ -1,0 +1,311 @@
+"""The way to a better judge on planted worlds: found and proved where there is one, "none" where all are equal."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judge.improve import recipe as recipes
+from judge.improve.improve import Improve, Improved
+from judge.improve.page import as_html, proved, sentences
+from judge.improve.search import halve, steps
+from judge.prompts import load_task
+from judge.providers import base
+from judge.runner import Plan
+from judge.runner.flow import Flow, Halted
+from judge.stats.contest import contest
+from judge.store import Store, label_rows
+from tests.annotate.agreement_helpers import checked, judge
+from tests.derive import worlds
+from tests.derive.planted import Planted, numbers, shown
+from tests.runner.helpers import HASTY
+
+N = 300
+TASK = load_task("stance")
+GUIDE = "Guidelines:"
+
+
+def world(path: Path, seed: int = 0) -> tuple[Store, Any]:
+    """300 units in 60 questions, split in about 12 / 12 / 36."""
+    truth = worlds.draw(N, seed=seed)
+    store = worlds.study(path, truth)
+    judge("split", "stance", "--seed", str(seed), "-d", path)
+    return store, truth
+
+
+def improve(store: Store, model: Planted, anyway: bool = False, **limits: Any) -> Improved:
+    """The search with an open provider."""
+    plan = Plan(TASK, "planted/model", patience=HASTY, **limits)
+
+    async def go() -> Improved:
+        return await Improve(store, Flow(store, model, plan), TASK, "stance", None).go(anyway)
+
+    return asyncio.run(go())
+
+
+def part(store: Store, name: str) -> set[int]:
+    """The numbers of the units of a part."""
+    rows = store.conn.execute("SELECT question_id FROM split_questions WHERE part = ?", [name])
+    return {5 * int(q.partition(":")[2]) + k for (q,) in rows for k in range(5)}
+
+
+def looks(store: Store) -> int:
+    return int(store.conn.execute("SELECT count(*) FROM split_looks").fetchone()[0])
+
+
+def test_steps_double_up_to_all_questions() -> None:
+    assert steps(40, 1) == [40] and steps(40, 2) == [40]
+    assert steps(40, 8) == [10, 20, 40]
+    # Never fewer than ten questions.
+    assert steps(12, 8) == [12]
+
+
+def test_the_better_half_is_asked_about_more_and_the_first_stays_of_equals() -> None:
+    asked: list[tuple[str, int]] = []
+
+    async def score(name: str, questions: int) -> float:
+        asked.append((name, questions))
+        return {"a": 0.1, "b": 0.4, "c": 0.3, "d": 0.4, "e": 0.2}[name]
+
+    found = asyncio.run(halve("abcde", 40, score))
+    assert [name for name, _, _ in found] == ["b", "d", "c", "e", "a"]
+    assert asked == [*((n, 10) for n in "abcde"), *((n, 20) for n in "bcd"), *((n, 40) for n in "bd")]
+
+
+def test_guidelines_that_help_are_found_and_proved(tmp_path: Path) -> None:
+    store, truth = world(tmp_path / "w.db")
+    model = Planted(truth, lambda r: 0.85 if GUIDE in shown(r) else 0.55)
+    found = improve(store, model)
+    assert found.winner is not None and found.winner.guidelines
+    assert found.proof is not None and found.proof.part == "test" and looks(store) == 1
+    assert found.difference is not None and found.difference[1] is not None
+    # Planted: accuracy .85 against .55 of three labels is a kappa of .775 against .325.
+    assert found.proved and 0.25 < found.difference[0] < 0.65
+    assert found.level == 0.025
+    assert any(text.startswith("improved on the sealed test (") for text in sentences(found))
+    page = as_html(found)
+    assert "guidelines shown" in page and "What was tried" in page
+
+
+def test_a_bias_is_found_without_another_call(tmp_path: Path) -> None:
+    """A judge that says 'neutral' nearly always: the calibration is what wins, and its run is honest on the test."""
+    store, truth = world(tmp_path / "w.db")
+    found = improve(store, Planted(truth, lambda r: 0.8, bias=8.0))
+    assert found.winner is not None and found.winner.calibration is not None and found.proved
+    run = next(c.run_id for c in found.proof.contenders if "bias(" in c.model)  # type: ignore[union-attr]
+    fitted = {q for (q,) in store.conn.execute("SELECT question_id FROM fitted_on WHERE run_id = ?", [run])}
+    tune = {f"w:{n // 5}" for n in part(store, "tune")}
+    assert fitted == tune == set(found.winner.calibration["fitted"]["questions"])
+
+
+def test_no_question_of_tune_or_test_is_in_any_prompt_but_its_own(tmp_path: Path) -> None:
+    store, truth = world(tmp_path / "w.db")
+    model = Planted(truth, lambda r: 0.85 if len(r.messages) > 2 else 0.55)
+    found = improve(store, model)
+    assert found.winner is not None and found.winner.examples and found.proved
+    learn, tune, test = (part(store, name) for name in ("learn", "tune", "test"))
+    taught = {n for request in model.seen for n in numbers(shown(request))}
+    assert taught and taught <= learn
+    asked = [n for request in model.seen for n in numbers(request.messages[-1].content)]
+    assert set(asked) == tune | test
+    # The sealed test was asked about last, after everything had been chosen.
+    first = min(i for i, n in enumerate(asked) if n in test)
+    assert all(n in test for n in asked[first:])
+    # As many examples of each label, each of another question.
+    labels = [example.answers["stance"] for example in found.winner.examples]
+    assert len({labels.count(label) for label in worlds.LABELS}) == 1
+    assert len({example.item_id for example in found.winner.examples}) == len(labels)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_equal_candidates_come_to_none(seed: int, tmp_path: Path) -> None:
+    store, truth = world(tmp_path / "w.db", seed)
+    found = improve(store, Planted(truth, lambda r: 0.7, seed=seed))
+    assert not found.proved
+    assert any(text.startswith("no improvement shown") for text in sentences(found))
+    assert looks(store) == (0 if found.winner is None else 1)
+
+
+def test_equal_candidates_come_to_none_in_95_of_100_studies() -> None:
+    """Twelve judges as good as each other: the best on tune against the first on the test, at the level of look 1."""
+    rng = np.random.default_rng(7)
+    wrong = 0
+    for _ in range(200):
+        truth = rng.integers(3, size=300)
+        clusters = np.arange(300) // 5
+        right = rng.random((300, 12)) < 0.7
+        codes = np.where(right, truth[:, None], (truth[:, None] + rng.integers(1, 3, (300, 12))) % 3)
+        best = int((codes[:75] == truth[:75, None]).mean(axis=0).argmax())
+        if best == 0:
+            continue
+        _, [duel] = contest(codes[75:][:, [0, best]], truth[75:], clusters[75:], 3, None, 0.975)
+        wrong += duel.kappa.low is not None and duel.kappa.low > 0
+    assert wrong <= 10
+
+
+def test_a_search_that_was_killed_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
+    def skill(request: Any) -> float:
+        return 0.85 if GUIDE in shown(request) else 0.55
+
+    store, truth = world(tmp_path / "a.db")
+    whole = Planted(truth, skill)
+    expected = improve(store, whole)
+    store, truth = world(tmp_path / "b.db")
+    calls = 0
+    for most in (40, 150, 300):
+        model = Planted(truth, skill)
+        model.most = most
+        with pytest.raises(BaseException):  # noqa: B017 (the interruption, or the run that was halted by it)
+            improve(store, model)
+        calls += len(model.seen)
+        assert looks(store) == 0
+    last = Planted(truth, skill)
+    found = improve(store, last)
+    assert calls + len(last.seen) <= len(whole.seen) + 3 * 64
+    assert found.difference == expected.difference and found.winner == expected.winner
+    assert looks(store) == 1
+    # And again: nothing is asked, and the look is the one that was taken.
+    again = Planted(truth, skill)
+    assert improve(store, again).difference == expected.difference
+    assert not again.seen and looks(store) == 1
+
+
+def test_a_limit_leaves_room_for_the_test_or_opens_nothing(tmp_path: Path) -> None:
+    store, truth = world(tmp_path / "w.db")
+
+    def used(model: Planted) -> int:
+        return sum(sum(len(m.content) for m in r.messages) // 4 + 1 for r in model.seen)
+
+    # A call takes about 230 tokens: tune has 65 units, and the test of two judges 2 x 175.
+    model = Planted(truth, lambda r: 0.8, bias=8.0)
+    with pytest.raises(Halted, match="limit of 1,000 tokens"):
+        improve(store, model, max_tokens=1_000)
+    assert used(model) <= 1_000 and looks(store) == 0
+    model = Planted(truth, lambda r: 0.8, bias=8.0)
+    found = improve(store, model, max_tokens=30_000)
+    assert used(model) <= 30_000 and looks(store) == 0 and found.proof is None and found.winner is not None
+    assert "the sealed test was not opened" in found.notes[0]
+    model = Planted(truth, lambda r: 0.8, bias=8.0)
+    found = improve(store, model, max_tokens=100_000)
+    # What is left after a reserve for the test went into the ladder; the search says that it stopped early.
+    assert used(model) <= 100_000 and found.proved and found.stopped is not None
+
+
+def of_people(path: Path) -> tuple[Store, Any]:
+    """Two people beside the gold, each right on 70 %."""
+    store, truth = world(path)
+    rng = np.random.default_rng(3)
+    for person in ("ann", "bob"):
+        given = np.where(rng.random(N) < 0.7, truth, (truth + 1) % 3)
+        store.conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [person])
+        label_rows.add_first(
+            store.conn,
+            [
+                (u, "stance", person, worlds.LABELS[k], None)
+                for u, k in zip(worlds.units(N), given.tolist(), strict=True)
+            ],
+        )
+    return store, truth
+
+
+def test_people_who_agree_no_better_come_first(tmp_path: Path) -> None:
+    store, truth = of_people(tmp_path / "w.db")
+    good = Planted(truth, lambda r: 0.95)
+    refused = improve(store, good)
+    assert refused.refused and refused.people is not None and refused.people.as_well
+    # Only today's task was asked, on tune.
+    assert len(good.seen) == len(part(store, "tune")) and looks(store) == 0
+    said = "\n".join(sentences(refused))
+    assert "nothing was tried" in said and "annotate disagreements" in said and "support / refute: " in said
+    assert not improve(store, Planted(truth, lambda r: 0.95), anyway=True).refused
+    store, truth = of_people(tmp_path / "other.db")
+    bad = improve(store, Planted(truth, lambda r: 0.34, seed=5))
+    assert bad.people is not None and not bad.people.as_well and not bad.refused
+
+
+def test_the_command_writes_a_recipe_and_run_makes_it_a_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, truth = world(tmp_path / "w.db")
+    model = Planted(truth, lambda r: 0.85 if GUIDE in shown(r) else 0.55, bias=2.0)
+    monkeypatch.setattr(base, "get", lambda *_: model)
+    monkeypatch.chdir(tmp_path)
+    words = ("improve", "stance", "-m", "planted/model", "-d", store.path)
+    found = checked(judge(*words, "-o", "page.html", "--json").stdout)
+    assert found["improved"] and found["recipe"] == "stance.recipe.yaml" and found["test"]["look"] == 1
+    assert "<h1>Improving stance.v1" in Path("page.html").read_text()
+    written = recipes.read(Path("stance.recipe.yaml"))
+    assert written.guidelines and written.made["look"] == 1
+    assert dataclasses.replace(written, made={}).text() == recipes.read(
+        Path("stance.recipe.yaml")
+    ).text().replace(
+        recipes.yaml.safe_dump({"made": dict(written.made)}, sort_keys=False, allow_unicode=True, width=110),
+        "made: {}\n",
+    )
+    before = len(model.seen)
+    done = judge("run", "stance", "-m", "planted/model", "--recipe", "stance.recipe.yaml", "-d", store.path)
+    # The recipe's run has tune and test already: learn is what is left, without the five units of an item that is shown.
+    orders = max(1, written.orders)
+    left = len(part(store, "learn")) - 5 * len(written.examples)
+    assert len(model.seen) - before == left * orders
+    if written.calibration:
+        run = done.stderr.split("calibrated by the recipe: run ")[1].split()[0]
+        shown_run = judge("runs", "show", run, "-d", store.path).stdout
+        assert "on questions that no number here uses" in shown_run
+    both = ("run", "stance", "-m", "planted/model", "--recipe", "stance.recipe.yaml", "-d", store.path)
+    refused = judge(*both, "--answers", "json", "--guidelines", code=2)
+    assert "--answers, --guidelines: the recipe decides that" in refused.stderr
+    other = judge(
+        "run",
+        "relevance_graded",
+        "-m",
+        "planted/model",
+        "--recipe",
+        "stance.recipe.yaml",
+        "-d",
+        store.path,
+        code=2,
+    )
+    assert "the recipe is for stance.v1" in other.stderr
+
+
+def test_a_recipe_comes_back_as_it_was(tmp_path: Path) -> None:
+    store, truth = world(tmp_path / "w.db")
+    found = improve(store, Planted(truth, lambda r: 0.85 if len(r.messages) > 2 else 0.55, bias=3.0))
+    path = tmp_path / "r.yaml"
+    path.write_text(proved(found).text())
+    assert recipes.read(path) == proved_at(found, recipes.read(path))
+
+
+def proved_at(found: Improved, like: recipes.Recipe) -> recipes.Recipe:
+    """What was proved, with the time of another."""
+    made = proved(found)
+    return dataclasses.replace(made, made={**made.made, "at": like.made["at"]})
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "it must begin with 'recipe: 1'"),
+        ("recipe: 1\nnonsense: 2\n", "field 'nonsense': no key of a recipe"),
+        ("recipe: 1\ntask: stance.v1\n", "'task_sha256' is missing"),
+        ("recipe: [", "not a recipe"),
+    ],
+)
+def test_a_file_that_is_no_recipe_is_named(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(text)
+    store, _ = world(tmp_path / "w.db")
+    done = judge("run", "stance", "-m", "scripted/hash", "--recipe", path, "-d", store.path, code=1)
+    assert told in done.stderr and "r.yaml" in done.stderr
+
+
+def test_a_task_that_is_not_split_says_how(tmp_path: Path) -> None:
+    store = worlds.study(tmp_path / "w.db", worlds.draw(50))
+    done = judge("improve", "stance", "-m", "scripted/hash", "-d", store.path, code=2)
+    assert "stance is not split: judge split stance" in done.stderr
