@@ -21,7 +21,8 @@ import numpy as np
 from judge.cli import main as main_of
 from judge.prompts import load_task
 from judge.store import Store
-from judge.store.runs import Entry, add_judgements, close_run, start_run
+from judge.store.judgements import Entry, add_judgements
+from judge.store.runs import close_run, start_run
 from judge.suites.board import board
 from judge.suites.board_files import formats
 from judge.suites.paper import Asked

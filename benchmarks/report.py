@@ -22,7 +22,8 @@ from judge.importers import base
 from judge.importers._run import import_files
 from judge.prompts import load_task
 from judge.store import Store
-from judge.store.runs import Entry, add_judgements, close_run, start_run
+from judge.store.judgements import Entry, add_judgements
+from judge.store.runs import close_run, start_run
 from judge.types import Answered, Judgement, LabelDistribution, Status, Usage
 
 UNITS, PER_QUESTION, ANNOTATIONS, PEOPLE = 100_000, 10, 5_000, ("alice", "bob", "carol", "dave")

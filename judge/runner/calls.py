@@ -23,7 +23,7 @@ from judge.runner.gate import Gate
 from judge.runner.lane import Lane, Slot, ending
 from judge.runner.requests import Asker
 from judge.runner.retry import Patience, told_to_wait
-from judge.store.runs import RequestRecord
+from judge.store.judgements import RequestRecord
 from judge.types import Reply, Request, Status
 
 UNKNOWN_MODEL = 3

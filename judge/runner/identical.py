@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from judge.parse import Parsed
 from judge.runner.calls import Attempt
-from judge.store import runs
-from judge.store.runs import RequestRecord
+from judge.store import judgements
+from judge.store.judgements import RequestRecord
 from judge.types import Reply, Request, Unit
 
 
@@ -50,7 +50,9 @@ class Identical:
 
     def look_up(self, questions: Sequence[Question]) -> None:
         """See which of these the study knows: once for several, before they are asked one by one."""
-        asked = runs.known_requests(self._conn, [sha for q in questions for sha in (q.sha, *q.old_shas)])
+        asked = judgements.known_requests(
+            self._conn, [sha for q in questions for sha in (q.sha, *q.old_shas)]
+        )
         self._stored = {
             q.sha: next(sha for sha in (q.sha, *q.old_shas) if sha in asked)
             for q in questions
@@ -68,7 +70,7 @@ class Identical:
         if stored is None:
             return None
         again, limit = question.unit.attempts > 0, question.request.max_tokens
-        known = runs.find_known(self._conn, stored, labelled=again, limit=limit)
+        known = judgements.find_known(self._conn, stored, labelled=again, limit=limit)
         if known is None:
             return None
         reply = Reply(known.reply or "", resolved_model=known.resolved_model)

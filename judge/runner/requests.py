@@ -19,7 +19,8 @@ from judge.prompts.pair import PairRenderer
 from judge.prompts.render import Mode, Renderer
 from judge.providers.base import PairReader, Provider
 from judge.providers.tokens import label_distribution, word_distribution
-from judge.store.runs import REQUEST_VERSION, RequestRecord
+from judge.store.judgements import RequestRecord
+from judge.store.runs import REQUEST_VERSION
 from judge.store.study import canonical
 from judge.types import Answered, Json, LabelDistribution, Message, Reply, Request, Status, Unit
 

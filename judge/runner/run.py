@@ -33,7 +33,7 @@ from judge.runner.prices import Price, find, wanted
 from judge.runner.requests import Asker
 from judge.runner.writer import Attempts, Writer
 from judge.store import runs, selection
-from judge.store.runs import Entry
+from judge.store.judgements import Entry
 from judge.store.study import BUSY_SECONDS, Store, explained
 from judge.types import Json, Judgement, Status, Unit, Usage
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 from judge.errors import AdjudgeError, StudyError, WriteFailed
-from judge.store.runs import Entry, add_judgements
+from judge.store.judgements import Entry, add_judgements
 from judge.store.study import Store
 
 AGAIN_SECONDS = 1.0

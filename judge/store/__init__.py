@@ -3,7 +3,7 @@
 store = Store.open(path)          one connection, migrated
 items.add_items(store, ...)       what importers read
 selection.select(...), selection.pending(...)
-runs.start_run(...), runs.add_judgements(...)
+runs.start_run(...), judgements.add_judgements(...)
 labels.rows(...)                  the one relation that agreement and scores read
 """
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from judge.prompts.load import Task, load_task, parse_task
 from judge.store import Store
-from judge.store.runs import Entry, add_judgements, close_run, start_run
+from judge.store.judgements import Entry, add_judgements
+from judge.store.runs import close_run, start_run
 from judge.types import Answered, Judgement, LabelDistribution, Status, Usage
 from tests.annotate.agreement_helpers import judge
 

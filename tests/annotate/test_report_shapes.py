@@ -75,7 +75,8 @@ def test_every_shape_of_study_has_a_report(
 
 
 def test_two_runs_of_one_model_are_told_apart(tmp_path: Path) -> None:
-    from judge.store.runs import Entry, add_judgements, start_run
+    from judge.store.judgements import Entry, add_judgements
+    from judge.store.runs import start_run
     from judge.types import Answered, Judgement, Usage
 
     path = study(tmp_path / "study.db", [U("support", {}, {"m/judge": "support"})] * 12)

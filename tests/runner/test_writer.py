@@ -15,7 +15,7 @@ from judge.errors import AdjudgeError, WriteFailed
 from judge.runner import writer as writer_module
 from judge.runner.writer import GATHER_SECONDS, Attempts, Writer
 from judge.store import Store, runs
-from judge.store.runs import Entry, RequestRecord
+from judge.store.judgements import Entry, RequestRecord
 from judge.types import Answered, Judgement, Status, Usage
 from tests.runner.helpers import make_study, numbered, plan, select
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from judge.prompts import load_task
 from judge.store import Store
-from judge.store.runs import Entry, add_judgements, close_run, start_run
+from judge.store.judgements import Entry, add_judgements
+from judge.store.runs import close_run, start_run
 from judge.types import Answered, Judgement, Status, Usage
 from tests.cli.helpers import Done, checked
 from tests.formats import garage_row, write_jsonl

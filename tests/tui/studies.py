@@ -12,7 +12,7 @@ from annotate.batch import Made, Plan, new_batch
 from annotate.store import open_study
 from judge.prompts import load_task
 from judge.prompts.load import Task, parse_task
-from judge.store import Store, runs
+from judge.store import Store, judgements, runs
 from judge.store.items import ImportInfo, add_items
 from judge.types import (
     AnnotatorKind,
@@ -118,14 +118,14 @@ def judge_all(path: Path, task: str = "stance", value: str = "support") -> str:
         masses = {v: 0.7 if v == value else 0.3 / (len(labels) - 1) for v in labels}
         answered = (Answered(field, value, LabelDistribution(masses, 0.0), f"because {CANARY}"),)
         entries = [
-            runs.Entry(
+            judgements.Entry(
                 Judgement(run, u, 0, 1, Status.OK, f"{value} {CANARY}", None, answered, Usage(), 0.1, None),
                 None,
             )
             for u in units
         ]
         with store.transaction() as conn:
-            runs.add_judgements(conn, entries, set())
+            judgements.add_judgements(conn, entries, set())
     return run
 
 
@@ -169,9 +169,9 @@ def scribbling(path: Path, per_second: int = 1000) -> Iterator[None]:
                     one = Judgement(
                         run, units[unit], repeat, 1, Status.OK, "neutral", None, answered, Usage(), 0.1, None
                     )
-                    entries.append(runs.Entry(one, None))
+                    entries.append(judgements.Entry(one, None))
                 with store.transaction() as conn:
-                    runs.add_judgements(conn, entries, set())
+                    judgements.add_judgements(conn, entries, set())
                 stop.wait(50 / per_second)
 
     thread = threading.Thread(target=write)

@@ -1,0 +1,172 @@
+"""Judgements with their requests and labels: in, several to a commit, and found again by their request."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from judge.store import label_rows
+from judge.store.study import dumps, insert_rows, now
+from judge.types import Answered, Json, Judgement, LabelDistribution, Status
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """A request as stored: everything constant by hash, the unit's own text re-renderable from the item."""
+
+    request_sha: str
+    model: str
+    prefix: str
+    schema: str | None
+    unit_sha: str
+    parameters: str
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What an identical request has brought before."""
+
+    status: Status
+    reason: str | None
+    reply: str | None
+    resolved_model: str | None
+    labels: tuple[Answered, ...]
+
+
+def known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
+    """Those of these requests that have been sent before."""
+    marks = ",".join("?" * len(shas))
+    query = f"SELECT request_sha FROM requests WHERE request_sha IN ({marks})"
+    return {row[0] for row in conn.execute(query, shas)}
+
+
+def find_known(
+    conn: sqlite3.Connection, request_sha: str, *, labelled: bool = False, limit: int = 0
+) -> Known | None:
+    """How a unit stands that this very request was sent for, after a repair if there was one.
+
+    None when it was never sent or never answered, or when its answer was cut at fewer tokens than
+    `limit`; `labelled` accepts only an answer with labels.
+    """
+    row = conn.execute(
+        """
+        SELECT k.status, k.reason, k.reply, k.resolved_model, k.max_output_tokens,
+               k.run_id, k.unit_id, k.repeat
+        FROM requests AS r JOIN latest_judgements AS k USING (run_id, unit_id, repeat)
+        WHERE r.request_sha = ? AND k.status <> 'failed'
+        """,
+        [request_sha],
+    ).fetchone()
+    if row is None or (labelled and row[0] != Status.OK):
+        return None
+    status, reason, reply, resolved_model, cut_at, *of_unit = row
+    if status == Status.TRUNCATED and limit > (cut_at or 0):
+        return None
+    found = label_rows.of_judgement(conn, *of_unit)
+    labels = tuple(Answered(field, value, _distribution(d), why) for field, value, d, why in found)
+    return Known(Status(status), reason, reply, resolved_model, labels if status == Status.OK else ())
+
+
+def _distribution(stored: str | None) -> LabelDistribution | None:
+    if stored is None:
+        return None
+    masses = json.loads(stored)
+    unassigned = masses.pop("unassigned")
+    return LabelDistribution(masses, unassigned)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One judgement with the request it rests on; `reused` marks the answer of an identical request."""
+
+    judgement: Judgement
+    request: RequestRecord | None
+    reused: bool = False
+
+
+def add_judgements(conn: sqlite3.Connection, entries: Sequence[Entry], seen: set[str]) -> None:
+    """Write judgements, their labels, requests and prompts inside the caller's transaction.
+
+    `seen` remembers the hashes of prompts already stored, so that they are hashed and sent once.
+    """
+    stamp = now()
+    for text in {t for e in entries if e.request for t in (e.request.prefix, e.request.schema) if t} - seen:
+        conn.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", [_sha(text), text])
+        seen.add(text)
+    insert_rows(conn, _REQUESTS, [_request_row(e) for e in entries if e.request and not e.reused])
+    insert_rows(conn, _JUDGEMENTS, [_judgement_row(e, stamp) for e in entries])
+    insert_rows(conn, label_rows.JUDGED, list(_label_rows(e.judgement for e in entries)))
+
+
+# A request that is sent again stands for the later unit, unless that one got no answer.
+_REQUESTS = (
+    "INSERT INTO requests VALUES ? ON CONFLICT (request_sha) DO UPDATE SET run_id = excluded.run_id, "
+    "unit_id = excluded.unit_id WHERE excluded.unit_id IS NOT NULL"
+)
+_JUDGEMENTS = "INSERT INTO judgements VALUES ?"
+
+
+def _request_row(entry: Entry) -> tuple[Json, ...]:
+    r, j = entry.request, entry.judgement
+    assert r is not None
+    schema = None if r.schema is None else _sha(r.schema)
+    of_unit = (None, None) if j.status is Status.FAILED else (j.run_id, j.unit_id)
+    own = (r.request_sha, r.model, None, _sha(r.prefix), schema, r.unit_sha, r.parameters, r.repeat)
+    return own + of_unit
+
+
+def _judgement_row(entry: Entry, stamp: str) -> tuple[Json, ...]:
+    j = entry.judgement
+    return (
+        j.run_id,
+        j.unit_id,
+        j.repeat,
+        j.attempt,
+        str(j.status),
+        _storable(j.reply),
+        _storable(j.reason),
+        j.usage.input_tokens,
+        j.usage.output_tokens,
+        j.usage.cached_tokens,
+        j.latency,
+        j.resolved_model,
+        j.request_sha,
+        int(entry.reused),
+        stamp,
+        j.base_url,
+        j.max_output_tokens,
+        j.timeout,
+        j.cost,
+    )
+
+
+def _label_rows(judgements: Iterable[Judgement]) -> Iterator[tuple[Json, ...]]:
+    for j in judgements:
+        if j.status is not Status.OK:
+            continue
+        for a in j.labels:
+            d = a.distribution
+            stored = None if d is None else dumps({**d.probabilities, "unassigned": d.unassigned})
+            value, why = _storable(a.value), _storable(a.rationale)
+            yield (j.unit_id, a.field, j.run_id, j.repeat, value, stored, why, a.derived_from)
+
+
+def _storable(text: str | None) -> str | None:
+    """A model's text without half surrogate pairs (JSON escapes can hold them), which SQLite refuses."""
+    return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+_SHAS: dict[str, str] = {}
+
+
+def _sha(text: str) -> str:
+    # A run has one or two of these texts and thousands of requests that name them.
+    if text not in _SHAS:
+        if len(_SHAS) > 100:
+            _SHAS.clear()
+        _SHAS[text] = hashlib.sha256(text.encode()).hexdigest()
+    return _SHAS[text]
