@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import signal
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -21,9 +20,9 @@ from judge.errors import AdjudgeError, StudyError
 from judge.parse import derive
 from judge.providers.base import Provider
 from judge.providers.replicas import replicas
-from judge.runner import writer
 from judge.runner.budget import Budget, Claim
 from judge.runner.calls import Attempt, Caller
+from judge.runner.ends import close, count, hardly_waiting, on_signals, statuses
 from judge.runner.gate import Gate
 from judge.runner.identical import Identical, Question
 from judge.runner.identity import settle
@@ -34,7 +33,7 @@ from judge.runner.requests import Asker
 from judge.runner.writer import Attempts, Writer
 from judge.store import runs, selection
 from judge.store.judgements import Entry
-from judge.store.study import BUSY_SECONDS, Store, explained
+from judge.store.study import Store, explained
 from judge.types import Json, Judgement, Status, Unit, Usage
 
 GRACE_SECONDS = 10.0
@@ -76,56 +75,18 @@ async def run_task(
     runs.keep_facts(store, run_id, facts)
     report = Report(run_id, resumed, units * plan.repeats, left_out, notes=settled.notes, price=price)
     run = _Run(store, plan, provider, settled.asker, report, watch)
-    counting = asyncio.create_task(_count(store, plan, report, run.begun)) if late else None
+    counting = asyncio.create_task(count(store, plan, report, run.begun)) if late else None
     await run.go()
     if counting is not None:
         await counting
     remarks: Callable[[], tuple[str, ...]] | None = getattr(provider, "remarks", None)
     if remarks is not None:
         report.notes += remarks()
-    report.labelled = sum(_statuses(store, plan, run_id, r)[Status.OK] for r in range(plan.repeats))
+    report.labelled = sum(statuses(store, plan, run_id, r)[Status.OK] for r in range(plan.repeats))
     if not isinstance(report.error, StudyError):
         # What a server refuses of a request shows in the first calls.
-        await _close(store, plan, report, {**facts, **provider.describe()})
+        await close(store, plan, report, {**facts, **provider.describe()})
     return report
-
-
-async def _close(store: Store, plan: Plan, report: Report, facts: Mapping[str, Json]) -> None:
-    """Note the run's end, again while the study cannot be written; judgements are all in it by now."""
-    begun = time.monotonic()
-    patience = 0.0 if report.interrupted else plan.patience.outage
-    store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * writer.BUSY_SECONDS)}")
-    while True:
-        try:
-            runs.keep_facts(store, report.run_id, facts)
-            runs.close_run(store, report.run_id, finished=report.stopped is None)
-            break
-        except StudyError as error:
-            if not error.passing or time.monotonic() - begun >= patience:
-                report.error = report.error or error
-                break
-        await asyncio.sleep(writer.AGAIN_SECONDS)
-    store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
-
-
-async def _count(store: Store, plan: Plan, report: Report, begun: asyncio.Event) -> None:
-    """How many units there are, counted beside the run where it has millions, when its first calls are out."""
-
-    def counted() -> tuple[int, int]:
-        with store.clone() as other:
-            return selection.count_all(other, plan.task)
-
-    await begun.wait()
-    with explained(store.path):
-        units, report.left_out = await asyncio.to_thread(counted)
-    report.units = units * plan.repeats
-
-
-def _statuses(store: Store, plan: Plan, run_id: str, repeat: int) -> Mapping[str, int]:
-    """How the selected units stand; of a run over everything the study keeps the counts."""
-    if plan.selection.is_all:
-        return selection.run_statuses(store, run_id, repeat)
-    return selection.selected_statuses(store, run_id, repeat)
 
 
 def price_of(plan: Plan, facts: Mapping[str, Json]) -> Price | None:
@@ -165,7 +126,7 @@ class _Run:
 
     async def go(self) -> None:
         """Feed, wait, commit; interrupts and errors stop the feeding and let calls in flight end."""
-        handled = _on_signals(self.loop, self._interrupt)
+        handled = on_signals(self.loop, self._interrupt)
         # What is imported and loaded stays until the end; every full collection would look at it again.
         gc.freeze()
         young = gc.get_threshold()
@@ -200,7 +161,7 @@ class _Run:
         again = {"pending", str(Status.FAILED), *self.plan.retry}
         with explained(self.store.path):
             for repeat in range(self.plan.repeats):
-                before = _statuses(self.store, self.plan, self.report.run_id, repeat)
+                before = statuses(self.store, self.plan, self.report.run_id, repeat)
                 self.report.reused += sum(n for status, n in before.items() if status not in again)
             for repeat in range(self.plan.repeats):
                 await self._feed_repeat(repeat)
@@ -309,7 +270,7 @@ class _Run:
         if facts == self.facts:
             return
         price = {} if self.report.price is None else {"price": self.report.price.as_json()}
-        with suppress(StudyError), _hardly_waiting(self.store):
+        with suppress(StudyError), hardly_waiting(self.store):
             # Held by another program: with the next commit, then. Calls in flight wait for this thread.
             runs.keep_facts(self.store, self.report.run_id, {**facts, **price})
             self.facts = facts
@@ -373,27 +334,6 @@ class _Run:
         self.room.set()
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fail(error if isinstance(error, AdjudgeError) else _bug(error))
-
-
-@contextmanager
-def _hardly_waiting(store: Store) -> Iterator[None]:
-    """Who holds the study is not waited for, but for a commit of the run's own."""
-    store.conn.execute("PRAGMA busy_timeout = 20")
-    try:
-        yield
-    finally:
-        store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
-
-
-def _on_signals(loop: asyncio.AbstractEventLoop, handler: Callable[[], None]) -> list[signal.Signals]:
-    handled = []
-    for sig in (signal.SIGINT, signal.SIGTERM):
-        try:
-            loop.add_signal_handler(sig, handler)
-        except (NotImplementedError, RuntimeError, ValueError):
-            continue  # not the main thread, or a platform without it: Python's own handling stays
-        handled.append(sig)
-    return handled
 
 
 def _bug(error: BaseException) -> AdjudgeError:
