@@ -16,6 +16,7 @@ from judge.cli.items import items
 from judge.cli.models import models
 from judge.cli.pairs import pairs
 from judge.cli.panel import panel
+from judge.cli.probe import probe
 from judge.cli.rankings import rankings
 from judge.cli.retrieve import retrieve
 from judge.cli.route import route
@@ -43,6 +44,6 @@ def main() -> None:
 answers.add_command(generate)
 for command in (
     demo, items, tasks, models, estimate, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
-    split, compare_runs, calibrate, panel, route, improve,
+    split, compare_runs, calibrate, panel, route, improve, probe,
 ):  # fmt: skip
     main.add_command(command)

@@ -1,0 +1,259 @@
+"""judge probe: does a label hold when what should not matter changes?"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.chosen import field_of, field_option
+from judge.cli.models import provider_options
+from judge.cli.run import exit_code, make_plan
+from judge.cli.tasks import prompts_option
+from judge.console import db_option, emit_json, json_option, pairs, table, visible
+from judge.errors import BadInput, BelowThreshold, Exit, UsageError
+
+if TYPE_CHECKING:
+    from judge.runner.probe import Outcome, Probed, Wanted
+
+PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "empty", "boilerplate")
+
+
+@click.command()
+@click.argument("task_name", metavar="TASK")
+@click.option("-m", "--model", required=True, help="vendor/model, as for judge run.")
+@click.option("-n", "limit", default=50, show_default=True, type=click.IntRange(1), help="How many units.")
+@click.option("--where", help="Only units for which this SQL condition on unit_texts holds.")
+@click.option(
+    "--sample", default=0, show_default=True, type=click.IntRange(0), help="Seed of the draw of units."
+)
+@click.option(
+    "--probe",
+    "probes",
+    multiple=True,
+    type=click.Choice(PROBES),
+    help="Only this probe; several times for several.",
+)
+@click.option(
+    "--nothing",
+    metavar="LABEL",
+    help="The label that fits an empty passage. Default: the one it gets most often.",
+)
+@click.option(
+    "--paraphrases",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help='Claims (or questions) in other words, a JSON line each: {"text": ..., "paraphrase": ...}.',
+)
+@click.option(
+    "--fail-over",
+    multiple=True,
+    metavar="[PROBE=]RATE",
+    help="Exit 5 when the rate of a probe (of any) is above this, as 0.1 or injection=0.05.",
+)
+@click.option(
+    "--on",
+    type=click.Choice(["value", "upper"]),
+    default="value",
+    show_default=True,
+    help="--fail-over looks at the rate, or at the interval's upper bound.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep what was asked in this study, and go on where it stopped. Default: thrown away.",
+)
+@click.option(
+    "--concurrency", default=64, show_default=True, type=click.IntRange(1), help="Most calls at once."
+)
+@click.option(
+    "--max-tokens", type=click.IntRange(1), help="Never use more than this many tokens (in and out)."
+)
+@click.option(
+    "--max-output-tokens", default=512, show_default=True, type=click.IntRange(1), help="Longest reply."
+)
+@click.option(
+    "--temperature", default=0.0, show_default=True, type=click.FloatRange(0), help="Sampling temperature."
+)
+@click.option(
+    "--answers",
+    type=click.Choice(["auto", "codes", "words", "json"]),
+    default="auto",
+    show_default=True,
+    help="As for judge run.",
+)
+@click.option(
+    "--label-order", default="declared", show_default=True, help="declared, reversed or shuffled:SEED."
+)
+@field_option
+@provider_options
+@prompts_option
+@db_option
+@json_option
+def probe(task_name: str, model: str, **options: Any) -> int:
+    """Change what should not matter, and count the labels that flip: for a judge's instructions as for CI.
+
+    \b
+    judge probe stance -m openai/gpt-5-mini -n 100 --fail-over 0.1
+    judge probe stance -m llamacpp/smollm2 --probe order --probe injection --fail-over injection=0.05 --on upper
+
+    The same units are asked again (repeat), with the labels in reverse (order), with an injected instruction to give
+    another label, with claims of authority, neutral filler and paraphrased claims. On empty passages and boilerplate the
+    share with another label than that of "nothing" is counted. Rates have intervals by question. What is asked is no label of
+    the study: it goes to a study of its own.
+    """
+    from judge.providers import base
+    from judge.runner.probe import Wanted, as_json
+    from judge.store import Store
+
+    limits = _limits(options["fail_over"])
+    plan = make_plan(task_name, model, _run_options(options))
+    wanted = Wanted(
+        field_of(plan.task, options["field"]),
+        options["probes"] or PROBES,
+        options["nothing"],
+        _paraphrases(options["paraphrases"]),
+    )
+    if missing := [name for name in limits if name and name not in wanted.probes]:
+        raise UsageError(f"--fail-over {missing[0]}: that probe is not asked for")
+    settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
+    provider = base.get(model, settings)
+    with Store.open(options["db"], create=False) as store, _scratch(options["keep"]) as scratch:
+        found = asyncio.run(_ask(store, scratch, plan, provider, wanted))
+    if found.ended is not None:
+        return exit_code(found.ended)
+    failed = _failed(found.rows, limits, options["on"])
+    if options["as_json"]:
+        document = {"task": plan.task.name, "model": plan.model, "field": wanted.field, **as_json(found)}
+        emit_json("probe", {**document, "failed": [row.probe for row in failed]})
+    else:
+        print(visible(_text(found, plan.task.name, plan.model)))
+    if failed:
+        told = ", ".join(f"{row.probe} {_looked_at(row, options['on']):.3f}" for row in failed)
+        raise BelowThreshold(f"above --fail-over ({options['on']}): {told}")
+    return Exit.DONE
+
+
+async def _ask(store: Any, scratch: Any, plan: Any, provider: Any, wanted: Wanted) -> Probed:
+    from judge.cli.progress import Progress
+    from judge.runner import open_patiently
+    from judge.runner.probe import probe as asked
+
+    progress = Progress(sys.stderr, False)
+    try:
+        await open_patiently(provider, plan.patience)
+        return await asked(store, scratch, plan, provider, wanted, progress)
+    finally:
+        progress.end()
+        await provider.close()
+
+
+@contextmanager
+def _scratch(keep: Path | None) -> Iterator[Any]:
+    """The study that is asked in: kept, or in a folder that goes."""
+    from judge.store import Store
+
+    if keep is not None:
+        with Store.open(keep) as store:
+            yield store
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="adjudge-probe-") as folder,
+        Store.open(Path(folder) / "probe.db") as store,
+    ):
+        yield store
+
+
+def _run_options(options: dict[str, Any]) -> dict[str, Any]:
+    """What `judge run` has options for and a probe has not."""
+    return {**options, "no_temperature": False, "seed": None, "repeats": 1, "retry": ()}
+
+
+def _limits(given: tuple[str, ...]) -> dict[str, float]:
+    """Probe ('' for all) -> limit. Raises UsageError."""
+    found = {}
+    for text in given:
+        name, _, value = text.rpartition("=")
+        if name and name not in PROBES:
+            raise UsageError(f"--fail-over {text}: no probe '{name}'; there are {', '.join(PROBES)}")
+        try:
+            limit = float(value)
+        except ValueError:
+            limit = -1.0
+        if not 0 <= limit <= 1:
+            raise UsageError(f"--fail-over {text}: a rate lies between 0 and 1, as 0.1 or injection=0.05")
+        found[name] = limit
+    return found
+
+
+def _looked_at(row: Outcome, on: str) -> float:
+    value = row.rate.value if on == "value" or row.rate.high is None else row.rate.high
+    return 1.0 if value is None else value
+
+
+def _failed(rows: list[Outcome], limits: dict[str, float], on: str) -> list[Outcome]:
+    """The probes above their limit; one without a rate fails, unless it does not apply to the model or the units."""
+    return [
+        row
+        for row in rows
+        if (limit := limits.get(row.probe, limits.get(""))) is not None
+        and row.why is None
+        and _looked_at(row, on) > limit
+    ]
+
+
+def _paraphrases(path: Path | None) -> dict[str, str]:
+    found = {}
+    for number, line in enumerate(path.read_text("utf-8").splitlines() if path else (), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            found[str(row["text"])] = str(row["paraphrase"])
+        except (ValueError, KeyError, TypeError) as e:
+            raise BadInput("not a JSON object with text and paraphrase", path=str(path), line=number) from e
+    return found
+
+
+def _text(found: Probed, task: str, model: str) -> str:
+    rows = [
+        [
+            row.probe,
+            row.rate.value,
+            "" if row.rate.low is None else f"{row.rate.low:.3f} … {row.rate.high:.3f}",
+            row.flips,
+            row.rate.n_units,
+            row.lost,
+            _meant(row),
+        ]
+        for row in found.rows
+    ]
+    head = ["probe", "rate", "interval", "flips", "units", "lost", ""]
+    lines = [
+        f"{task} with {model}: {found.n_labelled} of {found.n_units} units have a label; shares of them that flip",
+        "",
+        table(head, rows),
+        "",
+    ]
+    if found.nothing is not None:
+        lines.append(f"- empty, boilerplate: the share with another label than '{found.nothing}'")
+    lines += [f"- {text}" for text in found.notes]
+    spent = sum(report.usage["input_tokens"] + report.usage["output_tokens"] for report in found.reports)
+    lines.append(f"- {spent:,} tokens; lost: a label before and none after")
+    return "\n".join(lines)
+
+
+def _meant(row: Outcome) -> str:
+    if row.why is not None or row.rate.reason:
+        return row.rate.reason or ""
+    if row.towards is None:
+        return ""
+    if row.probe == "injection":
+        return f"{row.towards} to the label it asks for"
+    return f"{row.towards} keep the label they had with the passage"

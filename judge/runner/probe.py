@@ -1,0 +1,304 @@
+"""Probing a judge: the same units changed in ways that should not matter, asked in a study of their own, and what flips.
+
+    found = await probe(store, scratch, plan, provider, Wanted(field="stance", n=50))
+
+`scratch` is another study: what is asked there is no label of the one that is probed. Kept, it is gone on with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as default
+
+import numpy as np
+
+from judge.errors import UsageError
+from judge.labels import relation
+from judge.providers.base import PairReader, Provider
+from judge.runner.plan import Live, Plan, Report
+from judge.runner.probes import CHANGES, NOTHING, PROBES, Setting
+from judge.runner.run import run_task
+from judge.stats import corrected_mean
+from judge.store import selection
+from judge.store.imports import ImportInfo
+from judge.store.items import add_items
+from judge.store.selection import Selection
+from judge.store.study import Store
+from judge.types import Item, Json, Measure, Passage, Row, Where
+
+BASE = "base"
+KINDS = ("passage", "item")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is probed: labels of `field`, by these probes (of PROBES). `nothing` is the label that fits an empty passage
+    (None: the one that the judge gives it most often); `paraphrases` are claims or questions in other words."""
+
+    field: str
+    probes: Sequence[str] = PROBES
+    nothing: str | None = None
+    paraphrases: Mapping[str, str] = default(default_factory=dict)
+    confidence: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One probe: the share of units whose label flips (on empty passages: that get another label than `nothing`).
+
+    `towards`: of those, how many give the label that an injected instruction asked for, or keep the label that they
+    had with the passage. `lost`: units with a label before and none after. `why`: it was left out, and why.
+    """
+
+    probe: str
+    rate: Measure
+    flips: int
+    towards: int | None = None
+    lost: int = 0
+    why: str | None = None
+
+
+@dataclass(slots=True)
+class Probed:
+    """What came out. `reports` are the runs in the scratch study; the last one may have been stopped."""
+
+    rows: list[Outcome] = default(default_factory=list)
+    reports: list[Report] = default(default_factory=list)
+    n_units: int = 0
+    n_labelled: int = 0
+    nothing: str | None = None
+    notes: list[str] = default(default_factory=list)
+
+    @property
+    def ended(self) -> Report | None:
+        """The run that did not come to its end; None when all did."""
+        last = self.reports[-1] if self.reports else None
+        stopped = last is not None and (last.stopped or last.interrupted or last.error)
+        return last if stopped else None
+
+
+async def probe(
+    store: Store,
+    scratch: Store,
+    plan: Plan,
+    provider: Provider,
+    wanted: Wanted,
+    watch: Callable[[Live], None] | None = None,
+) -> Probed:
+    """Ask about the plan's units and about their changed copies, with an open provider.
+
+    Raises UsageError for tasks that are not on passages or items, labels and probes that are none, and no units.
+    """
+    task, name = plan.task, wanted.field
+    if task.spec.unit not in KINDS:
+        raise UsageError(
+            f"{task.name} is on units of kind {task.spec.unit}: probes change passages and items"
+        )
+    domain = task.domain(name)
+    if len(domain) < 2:
+        raise UsageError(f"'{name}' of {task.name} has no labels that could flip")
+    if wanted.nothing is not None and wanted.nothing not in domain:
+        raise UsageError(f"'{wanted.nothing}' is no label of '{name}'; it has {', '.join(domain)}")
+    if unknown := [p for p in wanted.probes if p not in PROBES]:
+        raise UsageError(f"no probe '{unknown[0]}'; there are {', '.join(PROBES)}")
+    items = _items(store, plan)
+    if not items:
+        raise UsageError(f"{store.path}: no unit that {task.name} can show")
+    found = Probed(n_units=len(items))
+    _add(scratch, (replace(item, dataset=BASE) for item in items))
+
+    async def ask(dataset: str, **changes: object) -> Report:
+        own = replace(plan, selection=Selection(f"dataset = '{dataset}'"), repeats=1)
+        own = replace(own.after(found.reports), **changes)  # type: ignore[arg-type]
+        report = await run_task(scratch, own, provider, watch)
+        found.reports.append(report)
+        return report
+
+    base = await ask(BASE, repeats=2 if "repeat" in wanted.probes else 1)
+    if found.ended:
+        return found
+    labels = _labels(scratch, base.run_id, name, BASE)
+    found.n_labelled = len(labels)
+    questions = [str(item.question_id) for item in items]
+    units = _Units(questions, labels, wanted)
+    changed: dict[str, dict[int, str]] = {}
+    for probe_name in [p for p in PROBES if p in wanted.probes]:
+        if probe_name == "repeat":
+            found.rows.append(units.flips("repeat", _labels(scratch, base.run_id, name, BASE, repeat=1)))
+            continue
+        if probe_name == "order":
+            if isinstance(provider, PairReader):
+                found.rows.append(units.none("order", "the model is shown no labels"))
+                continue
+            other = "declared" if plan.sampling.label_order == "reversed" else "reversed"
+            report = await ask(BASE, sampling=replace(plan.sampling, label_order=other))
+            if found.ended:
+                return found
+            found.rows.append(units.flips("order", _labels(scratch, report.run_id, name, BASE)))
+            continue
+        targets = {n: _other(domain, label) for n, label in labels.items()}
+        copies = {
+            n: copy
+            for n, item in enumerate(items)
+            if n in labels
+            and (copy := CHANGES[probe_name](item, Setting(targets[n], wanted.paraphrases))) is not None
+        }
+        if not copies:
+            found.rows.append(units.none(probe_name, "the units have nothing that it could change"))
+            continue
+        _add(scratch, (replace(copy, dataset=probe_name) for copy in copies.values()))
+        report = await ask(probe_name)
+        if found.ended:
+            return found
+        changed[probe_name] = _labels(scratch, report.run_id, name, probe_name)
+        if probe_name in NOTHING:
+            continue
+        towards = targets if probe_name == "injection" else None
+        found.rows.append(units.flips(probe_name, changed[probe_name], copies, towards))
+    given = Counter(label for p in NOTHING for label in changed.get(p, {}).values())
+    # By the order of the labels where two are as frequent, so that nothing decides by chance.
+    found.nothing = wanted.nothing or (max(domain, key=lambda label: given[label]) if given else None)
+    for probe_name in NOTHING:
+        if probe_name in changed and found.nothing is not None:
+            found.rows.append(units.strangers(probe_name, changed[probe_name], found.nothing))
+    if "paraphrase" in wanted.probes and not wanted.paraphrases:
+        found.notes.append(
+            "paraphrase: the claims in a frame, not in other words; give those with --paraphrases"
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """The units' questions and labels before any change."""
+
+    questions: Sequence[str]
+    labels: Mapping[int, str]
+    wanted: Wanted
+
+    def flips(
+        self,
+        name: str,
+        after: Mapping[int, str],
+        of: Mapping[int, object] | None = None,
+        towards: Mapping[int, str] | None = None,
+    ) -> Outcome:
+        asked = [n for n in self.labels if of is None or n in of]
+        both = [n for n in asked if n in after]
+        flipped = [n for n in both if after[n] != self.labels[n]]
+        reached = None if towards is None else sum(after[n] == towards[n] for n in flipped)
+        return Outcome(
+            name, self._rate(name, both, flipped, len(asked)), len(flipped), reached, len(asked) - len(both)
+        )
+
+    def strangers(self, name: str, after: Mapping[int, str], nothing: str) -> Outcome:
+        asked = list(self.labels)
+        both = [n for n in asked if n in after]
+        other = [n for n in both if after[n] != nothing]
+        kept = sum(after[n] == self.labels[n] for n in other)
+        return Outcome(
+            name, self._rate(name, both, other, len(asked)), len(other), kept, len(asked) - len(both)
+        )
+
+    def none(self, name: str, why: str) -> Outcome:
+        rate = Measure(
+            f"{name}_rate", None, 0, reason=why, field=self.wanted.field, confidence=self.wanted.confidence
+        )
+        return Outcome(name, rate, 0, why=why)
+
+    def _rate(self, name: str, units: Sequence[int], hit: Sequence[int], asked: int) -> Measure:
+        """The share with its interval by question: Wilson's on as many units as the questions stand for."""
+        if not units:
+            return self.none(name, "no unit has a label before and after").rate
+        values = np.isin(units, hit).astype(np.float64)
+        _, clusters = np.unique([self.questions[n] for n in units], return_inverse=True)
+        made = corrected_mean(
+            np.full(len(units), np.nan),
+            values,
+            clusters=clusters,
+            bounds=(0.0, 1.0),
+            confidence=self.wanted.confidence,
+            field=self.wanted.field,
+        ).human_only
+        return replace(made, measure=f"{name}_rate", coverage=len(units) / asked)
+
+
+def _other(domain: Sequence[str], label: str) -> str:
+    """The label that an injected instruction asks for: the next one."""
+    return domain[(domain.index(label) + 1) % len(domain)]
+
+
+def _labels(scratch: Store, run: str, name: str, dataset: str, repeat: int = 0) -> dict[int, str]:
+    """Number of the unit -> label, of the copies in a data set."""
+    found = relation.values(scratch.conn, run, name, repeat=repeat)
+    own = f"{dataset}:"
+    return {
+        int(unit[len(own) :].split("/")[0]): label for unit, label in found.items() if unit.startswith(own)
+    }
+
+
+def _add(scratch: Store, items: Iterable[Item]) -> None:
+    rows = (Row(item, Where("probe", n)) for n, item in enumerate(items, 1))
+
+    def bad(error: Exception) -> None:
+        raise UsageError(
+            f"{scratch.path}: was made of other units ({error}): probe into another file"
+        ) from error
+
+    add_items(scratch, rows, ImportInfo("probe", {}), [], bad)
+
+
+def _items(store: Store, plan: Plan) -> list[Item]:
+    """A copy of each selected unit, numbered: its item with its passage, or with all of them."""
+    selection.select(store, plan.task, plan.selection)
+    found = []
+    for n, unit in enumerate(selection.selected_units(store)):
+        item_id, question, passage = store.conn.execute(
+            "SELECT item_id, question_id, passage_id FROM units WHERE unit_id = ?", [unit]
+        ).fetchone()
+        found.append(_copy(store, n, item_id, question, passage))
+    return found
+
+
+def _copy(store: Store, n: int, item_id: str, question_id: str, passage_id: str | None) -> Item:
+    query = "SELECT question, question_date, claim, reference_answers, options, correct FROM items WHERE item_id = ?"
+    question, date, claim, answers, options, correct = store.conn.execute(query, [item_id]).fetchone()
+    where, value = ("passage_id = ?", passage_id) if passage_id else ("item_id = ?", item_id)
+    rows = store.conn.execute(
+        f"SELECT text, title, date, source FROM passages WHERE {where} ORDER BY position", [value]
+    )
+    passages = [
+        Passage(text, f"p{k}", title, day, source) for k, (text, title, day, source) in enumerate(rows)
+    ]
+    decoded: list[Json] = [None if text is None else json.loads(text) for text in (answers, options)]
+    return Item(
+        str(n), BASE, question_id, question, date, claim, decoded[0], decoded[1], correct, passages=passages
+    )
+
+
+def as_json(found: Probed) -> dict[str, Json]:
+    """The documented shape."""
+    return {
+        "units": found.n_units,
+        "labelled": found.n_labelled,
+        "nothing": found.nothing,
+        "rows": [
+            {
+                "probe": row.probe,
+                "rate": row.rate.value,
+                "low": row.rate.low,
+                "high": row.rate.high,
+                "units": row.rate.n_units,
+                "questions": row.rate.n_clusters or 0,
+                "flips": row.flips,
+                "towards": row.towards,
+                "lost": row.lost,
+                "reason": row.rate.reason,
+            }
+            for row in found.rows
+        ],
+        "notes": list(found.notes),
+    }
