@@ -94,11 +94,11 @@ _STANDS = "NOT EXISTS (SELECT 1 FROM main.events AS x WHERE x.undoes = e.event_i
 
 
 def still(batch: str, who: str) -> str:
-    """Statements that refuse everything once the batch is closed or the person was stopped in it."""
+    """A statement that refuses everything once the batch is closed or the person was stopped in it."""
     stopped = f"SELECT 1 FROM main.stopped WHERE batch = {batch} AND annotator_id = {who}"
     return (
-        f"SELECT RAISE(ABORT, 'the lead has stopped your work in this batch') WHERE EXISTS ({stopped}); "
-        f"SELECT RAISE(ABORT, 'the batch is closed') FROM main.batches WHERE batch = {batch} AND closed IS NOT NULL"
+        "SELECT RAISE(ABORT, 'the batch is closed, or the lead has stopped your work in it') FROM main.batches "
+        f"WHERE batch = {batch} AND (closed IS NOT NULL OR EXISTS ({stopped}))"
     )
 
 

@@ -36,8 +36,9 @@ class Desk(Queue):
     def __init__(self, info: BatchInfo, seat: Seat, blind: Blind, release: Any = None) -> None:
         super().__init__(info, blind)
         self.seat, self._release = seat, release
-        self._seen: dict[int, bool] = {}
-        """Positions that were shown -> whether the ledger has them."""
+        self._seen: set[int] = set()
+        self._unnoted: list[int] = []
+        """Of the positions that were shown, those that the ledger does not have yet."""
 
     @classmethod
     def open(
@@ -91,25 +92,24 @@ class Desk(Queue):
         this moment, with the next thing that is committed here."""
         sheet = super().load(position)
         if position not in self._seen:
-            self._seen[position] = False
+            self._seen.add(position)
+            self._unnoted.append(position)
             with suppress(StudyError):
                 self._note_seen()
         return sheet
 
     def _note_seen(self) -> None:
         with self._blind.transaction(wait_ms=0):
-            waiting = self._write_seen()
-        self._seen.update(dict.fromkeys(waiting, True))
+            self._write_seen()
+        self._unnoted.clear()
 
-    def _write_seen(self) -> list[int]:
-        waiting = [position for position, noted in self._seen.items() if not noted]
-        for position in waiting:
+    def _write_seen(self) -> None:
+        for position in self._unnoted:
             self._blind.write("INSERT INTO my_seen (position) VALUES (?)", [position])
-        return waiting
 
     def close(self) -> None:
         """Stand up."""
-        if not all(self._seen.values()):
+        if self._unnoted:
             with suppress(StudyError):
                 self._note_seen()
         self._blind.close()
@@ -221,8 +221,8 @@ class Desk(Queue):
         try:
             with self._blind.transaction():
                 yield
-                waiting = self._write_seen()
-            self._seen.update(dict.fromkeys(waiting, True))
+                self._write_seen()
+            self._unnoted.clear()
         except BaseException:
             self._tally = tally
             raise

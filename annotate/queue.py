@@ -145,6 +145,9 @@ class Queue:
 
     def _count_new(self) -> None:
         """Count units that were added since; the whole queue at first."""
+        # Grouping reads the whole queue, so it is done when there is something new only.
+        if not self._blind.rows("SELECT 1 FROM my_units WHERE position > ? LIMIT 1", [self._last]):
+            return
         query = "SELECT status, count(*), sum(active_ms), max(position) FROM my_units WHERE position > ? GROUP BY status"
         for status, n, ms, last in self._blind.rows(query, [self._last]):
             self._tally[status] += n
