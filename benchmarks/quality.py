@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -29,10 +28,11 @@ import numpy as np
 from tabulate import tabulate
 
 from benchmarks.quality_data import SETS, Set
+from judge.errors import UsageError
 from judge.labels import relation
 from judge.prompts import load_task
 from judge.providers import base as providers
-from judge.providers.base import Provider
+from judge.providers.base import PairReader, Provider
 from judge.runner import Plan, run_task
 from judge.runner.requests import Sampling
 from judge.stats import Ratings, measures
@@ -43,7 +43,7 @@ from judge.store.study import canonical
 from judge.types import GOLD, Reply, Request
 
 CACHE = Path("quality-cache")
-LEAST = 10
+LEAST = 30
 """Cells with fewer labelled units are not shown."""
 
 
@@ -62,12 +62,14 @@ class Cell:
 
 
 ROUNDS = [
-    [Cell("codes"), Cell("json")],
+    [Cell("pair"), Cell("codes"), Cell("json")],
     [Cell("words")],
-    [Cell("words", "reversed"), Cell("codes", "reversed")],
-    [Cell("words", guidelines=True), Cell("codes", guidelines=True)],
-    [Cell("json", "reversed"), Cell("codes", rationale="before")],
-    [Cell("json", guidelines=True), Cell("json", rationale="before")],
+    [Cell("codes", "reversed")],
+    [Cell("words", "reversed")],
+    [Cell("codes", guidelines=True)],
+    [Cell("codes", rationale="before")],
+    [Cell("words", guidelines=True)],
+    [Cell("json", "reversed"), Cell("json", guidelines=True), Cell("json", rationale="before")],
 ]
 
 
@@ -106,7 +108,9 @@ async def ask(models: Mapping[str, str], sets: list[Set], options: argparse.Name
             await provider.open()
         for cells in ROUNDS[: options.rounds]:
             for (name, model), data, cell in product(models.items(), sets, cells):
-                await _cell(opened[name], name, model, data, cell, options, end)
+                # What reads two texts is asked in no other way, and what reads prompts not in this one.
+                if isinstance(opened[name].inner, PairReader) == (cell.answers == "pair"):
+                    await _cell(opened[name], name, model, data, cell, options, end)
     finally:
         for provider in opened.values():
             await provider.close()
@@ -122,7 +126,11 @@ async def _cell(
         rows = data.items(options.data, options.units)
         add_items(store, rows, ImportInfo("benchmark", {}), [], _fail)
         provider.at = [data.name, cell.name]
-        report = await run_task(store, _plan(name, model, data, cell, left), provider)
+        try:
+            report = await run_task(store, _plan(name, model, data, cell, left), provider)
+        except UsageError as error:
+            print(f"{name} {data.name}: {error}", flush=True)
+            return
     said = f"{name} {data.name} {cell.name}: {report.labelled} of {report.units}"
     print(f"{time.strftime('%H:%M:%S')} {said}, {report.stopped or report.error or 'done'}", flush=True)
     if report.interrupted:
@@ -136,7 +144,11 @@ def _plan(name: str, model: str, data: Set, cell: Cell, seconds: float) -> Plan:
         task,
         name,
         asked_as=model.split("/")[0],
-        sampling=Sampling(answers=cell.answers, label_order=cell.order, max_output_tokens=160),
+        sampling=Sampling(
+            answers="auto" if cell.answers == "pair" else cell.answers,
+            label_order=cell.order,
+            max_output_tokens=160,
+        ),
         max_time=seconds,
         extra={"cell": cell.name},
     )
@@ -147,22 +159,29 @@ def _fail(error: Exception) -> None:
 
 
 class Timed:
-    """A provider that notes the processor time of every call (the in-process model's threads are in it)."""
+    """A provider that notes the processor time of its calls (the in-process model's threads are in it)."""
 
     def __init__(self, inner: Provider, clock: Path, model: str) -> None:
         self.inner, self.clock, self.model = inner, clock, model
         self.at: list[str] = []
+        self.in_flight, self.begun = 0, 0.0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
     async def complete(self, request: Request) -> Reply:
-        begun = time.process_time()
-        reply = await self.inner.complete(request)
-        spent = round(time.process_time() - begun, 3)
-        with self.clock.open("a") as file:
-            file.write(json.dumps([self.model, *self.at, spent]) + "\n")
-        return reply
+        """The reply; calls that are in flight together are timed together."""
+        if not self.in_flight:
+            self.begun = time.process_time()
+        self.in_flight += 1
+        try:
+            return await self.inner.complete(request)
+        finally:
+            self.in_flight -= 1
+            if not self.in_flight:
+                spent = round(time.process_time() - self.begun, 3)
+                with self.clock.open("a") as file:
+                    file.write(json.dumps([self.model, *self.at, spent]) + "\n")
 
 
 # The table
@@ -199,6 +218,7 @@ def _rows(
             "SELECT run_id, options FROM runs WHERE model = ? ORDER BY run_id", [model]
         )
     }
+    (sample,) = store.conn.execute("SELECT count(*) FROM passages").fetchone()
     labels = {cell: relation.values(store.conn, run, data.field) for cell, run in runs.items()}
     out = []
     for round_ in ROUNDS:
@@ -219,15 +239,27 @@ def _rows(
                     cell.order,
                     cell.rationale,
                     "shown" if cell.guidelines else "",
-                    f"{len(found)}/{asked}",
+                    f"{len(found)}/{sample}",
                     _kappa(store, data, found),
-                    _kappa(store, data, calibrated(store.conn, run, data)),
+                    _kappa(store, data, _best(_calibrated(_masses(store, run, data)), data)),
                     f"{common[0]} {common[1] / len(found):.2f}",
                     "" if cell.order != "declared" else _flips(found, turned),
                     "" if spent is None else f"{spent / asked:.1f}",
                 ]
             )
+            both = _both_orders(store, run, runs.get(replace(cell, order="reversed").name), data)
+            if cell.order == "declared" and len(both) >= LEAST:
+                out.append(_mean_row(store, model, data, cell, both))
     return out
+
+
+def _mean_row(store: Store, model: str, data: Set, cell: Cell, both: Masses) -> list[str]:
+    """What `--orders 2` gives: the mean of two orders, which are both there."""
+    found, common = _best(both, data), Counter(_best(both, data).values()).most_common(1)[0]
+    share = f"{common[0]} {common[1] / len(found):.2f}"
+    how = [cell.answers, "mean of both", cell.rationale, "shown" if cell.guidelines else ""]
+    kappas = [_kappa(store, data, found), _kappa(store, data, _best(_calibrated(both), data))]
+    return [data.name, model, *how, f"{len(found)}/{len(found)}", *kappas, share, "", ""]
 
 
 def _flips(found: Mapping[str, str], turned: Mapping[str, str]) -> str:
@@ -243,21 +275,40 @@ def _kappa(store: Store, data: Set, found: Mapping[str, str]) -> str:
     fold = data.folded or {label: label for label in load_task(data.task).domain(data.field)}
     rows = [(u, name, fold[v[u]], of[u]) for u in found for name, v in (("judge", found), ("gold", gold))]
     (measure,) = measures(Ratings.from_rows(rows, list(dict.fromkeys(fold.values()))), ["cohen_kappa"])
-    if measure.value is None or measure.low is None:
+    if measure.value is None:
         return "-"
+    if measure.low is None or measure.low == measure.high:
+        return f"{measure.value:.2f}"  # one label for everything: no resample differs
     return f"{measure.value:.2f} [{measure.low:.2f}, {measure.high:.2f}]"
 
 
-def calibrated(conn: sqlite3.Connection, run: str, data: Set) -> dict[str, str]:
-    """Unit -> label after batch calibration (Zhou et al. 2024, arXiv:2309.17249); empty without distributions."""
-    stored = relation.distributions(conn, run, data.field)
-    if not stored:
-        return {}
+Masses = dict[str, Any]
+"""Unit -> probabilities of the task's labels, in their order."""
+
+
+def _masses(store: Store, run: str, data: Set) -> Masses:
     domain = load_task(data.task).domain(data.field)
-    masses = np.array([[json.loads(d)[label] for label in domain] for d in stored.values()])
-    masses = np.maximum(masses / masses.sum(axis=1, keepdims=True), 1e-12)
-    scores = np.log(masses) - np.log(masses.mean(axis=0))
-    return {unit: domain[best] for unit, best in zip(stored, scores.argmax(axis=1), strict=True)}
+    stored = relation.distributions(store.conn, run, data.field)
+    found = {unit: np.array([json.loads(d)[label] for label in domain]) for unit, d in stored.items()}
+    return {unit: p / p.sum() for unit, p in found.items()}
+
+
+def _both_orders(store: Store, run: str, turned: str | None, data: Set) -> Masses:
+    if turned is None:
+        return {}
+    one, other = _masses(store, run, data), _masses(store, turned, data)
+    return {unit: (one[unit] + other[unit]) / 2 for unit in one if unit in other}
+
+
+def _calibrated(masses: Masses) -> Masses:
+    """Batch calibration (Zhou et al. 2024, arXiv:2309.17249), as in `judge calibrate --method batch`."""
+    mean = np.mean(list(masses.values()), axis=0) if masses else 1.0
+    return {unit: np.maximum(p, 1e-12) / np.maximum(mean, 1e-12) for unit, p in masses.items()}
+
+
+def _best(masses: Masses, data: Set) -> dict[str, str]:
+    domain = load_task(data.task).domain(data.field)
+    return {unit: domain[int(np.argmax(p))] for unit, p in masses.items()}
 
 
 if __name__ == "__main__":
