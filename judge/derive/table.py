@@ -199,7 +199,13 @@ def reference(store: Store, table: Table, field: str, word: str | None = None) -
             if word:
                 raise
             continue
-        codes = _codes(held.labels(field, table.task.name).items(), table, domain)
+        # Gold needs no table of everybody, which takes seconds where a study has millions of units.
+        given = (
+            relation.values(store.conn, GOLD, field)
+            if held.word == GOLD
+            else held.labels(field, table.task.name)
+        )
+        codes = _codes(given.items(), table, domain)
         if (codes != MISSING).any():
             return Truth(held.word, table, domain, codes)
         if word:

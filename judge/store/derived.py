@@ -19,6 +19,9 @@ from judge.store.runs import begin_run, begun, identity, keep_task
 from judge.store.study import Store, dumps, insert_rows, now
 from judge.types import Json, Status
 
+MANY = 256
+"""Rows to a statement: nothing else runs beside this, and the statement's own work is half of a row's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parent:
@@ -155,7 +158,7 @@ def keep(
         insert_rows(conn, "INSERT INTO fitted_on VALUES ?", [(run_id, q, fold) for q, fold in fitted.items()])
         _add_judgements(conn, run_id, units, missing)
         for column in columns:
-            insert_rows(conn, label_rows.JUDGED, list(_rows(run_id, units, column)))
+            insert_rows(conn, label_rows.JUDGED, list(_rows(run_id, units, column)), MANY)
     return run_id, False
 
 
@@ -200,7 +203,7 @@ def _add_judgements(
     for at, (status, reason) in missing.items():
         rows[at] = (run_id, units[at], 0, 1, str(status), reason, stamp)  # type: ignore[assignment]
         counts[str(status)] = counts.get(str(status), 0) + 1
-    insert_rows(conn, _JUDGEMENTS, rows)
+    insert_rows(conn, _JUDGEMENTS, rows, MANY)
     insert_rows(conn, "INSERT INTO run_counts VALUES ?", [(run_id, 0, s, n) for s, n in counts.items() if n])
     conn.execute(trigger)
 

@@ -125,13 +125,15 @@ class Store:
                 raise
 
 
-def insert_rows(conn: sqlite3.Connection, statement: str, rows: Sequence[Sequence[object]]) -> None:
+def insert_rows(
+    conn: sqlite3.Connection, statement: str, rows: Sequence[Sequence[object]], many: int = MOST_AT_ONCE
+) -> None:
     """Run an `INSERT ... VALUES ?` for all rows, many to a step, inside the caller's transaction.
 
     `executemany` lets go of the interpreter's lock and takes it again for every row; beside a busy event
     loop it waits for it each time.
     """
-    at, many = 0, MOST_AT_ONCE
+    at = 0
     while at < len(rows):
         # Powers of two, so that few different statements are compiled, and each only once.
         while many > len(rows) - at:

@@ -399,6 +399,16 @@ class Study(Reading):
             )
         if not fit:
             return
+        made = [run.run_id for run in runs if run.derived]
+        if made:
+            self.note(
+                f"{fit} units of {task.task_id} are not in run {made[0]}, which was made from others: judge them with those, "
+                "and make it again"
+            )
+        asked = [run for run in runs if not run.derived]
+        if made and not asked:
+            return
+        runs = asked
         judges = list(models) or list(dict.fromkeys(run.model for run in runs)) or [self.guess()]
         for model in judges:
             run = next((r for r in runs if r.model == model), None)
@@ -419,5 +429,5 @@ class Study(Reading):
         """The model to name in a command: the judge asked for, or the only one that the study has."""
         if self.asked.models:
             return self.asked.models[0]
-        models = list(dict.fromkeys(run.model for run in self.runs))
+        models = list(dict.fromkeys(run.model for run in self.runs if not run.derived))
         return models[0] if len(models) == 1 else FALLBACK_MODEL
