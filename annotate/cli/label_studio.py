@@ -84,10 +84,11 @@ def push(
             if seen.repeats:
                 note(f"{seen.repeats:,} hidden repeats would stay with annotate open (--separate sends them)")
             return Exit.DONE
-        done = send(
-            store, name, Server(url), predictions=with_predictions, run=run, new=new, restore=restore,
-            separate=separate, told=_progress,
-        )  # fmt: skip
+        with Server(url) as server:
+            done = send(
+                store, name, server, predictions=with_predictions, run=run, new=new, restore=restore,
+                separate=separate, told=_progress,
+            )  # fmt: skip
     if as_json:
         emit_json("push", {slot: getattr(done, slot) for slot in done.__slots__})
     _tell_push(done)
@@ -156,7 +157,8 @@ def pull(name: str, url: str, annotators: tuple[str, ...], db: Path, as_json: bo
     people = pairs(annotators, "--annotator")
     with open_study(db) as store:
         batch_info(store, name)
-        done = fetch(store, name, Server(url), people=people, told=_progress)
+        with Server(url) as server:
+            done = fetch(store, name, server, people=people, told=_progress)
     if as_json:
         emit_json("pull", {slot: getattr(done, slot) for slot in done.__slots__})
     _tell_pull(done)

@@ -81,12 +81,24 @@ class Server:
     admin: Web
     data: Path
     """The folder with its database."""
+    clients: dict[str, tuple[Any, httpx.Client]] = field(default_factory=dict)
 
     def client(self, person: str) -> Any:
-        """The SDK as one person."""
+        """The SDK as one person; one connection for all tests."""
         from label_studio_sdk import LabelStudio
 
-        return LabelStudio(base_url=self.url, api_key=self.keys[person])
+        if person not in self.clients:
+            http = httpx.Client(timeout=60, follow_redirects=True)
+            self.clients[person] = (
+                LabelStudio(base_url=self.url, api_key=self.keys[person], httpx_client=http),
+                http,
+            )
+        return self.clients[person][0]
+
+    def close(self) -> None:
+        """Every connection."""
+        for _, http in self.clients.values():
+            http.close()
 
 
 def free_port() -> int:
@@ -158,7 +170,13 @@ def server(program: Path) -> Iterator[Server]:
         with started(program, data) as url:
             admin, second = Web(url, ADMIN).login(), Web(url, SECOND).login()
             keys = {"alice": admin.token(), "bob": second.token()}
-            yield Server(url, keys, admin.legacy(), admin, data)
+            made = Server(url, keys, admin.legacy(), admin, data)
+            try:
+                yield made
+            finally:
+                made.close()
+                admin.client.close()
+                second.client.close()
 
 
 def _make(program: Path, template: Path) -> None:

@@ -15,7 +15,7 @@ from judge.store import Store
 
 class Authors:
     """A user is who `given` says (by e-mail, user name or id), else the annotator of the batch with the same
-    e-mail, user name, or name before the @ of the e-mail, unless two users have that name."""
+    e-mail, user name, or name before the @ of the e-mail, unless two users have that name, or somebody else was said to be that annotator."""
 
     def __init__(
         self, store: Store, info: BatchInfo, users: Mapping[int, User], given: Mapping[str, str]
@@ -32,7 +32,11 @@ class Authors:
         guessed = {number: self._guess(user) for number, user in users.items() if not told[number]}
         taken = Counter(guessed.values())
         self._found: dict[Any, str] = {number: name for number, name in told.items() if name}
-        self._found |= {number: name for number, name in guessed.items() if name and taken[name] == 1}
+        self._found |= {
+            number: name
+            for number, name in guessed.items()
+            if name and taken[name] == 1 and name not in told.values()
+        }
 
     def _guess(self, user: User) -> str | None:
         return next((name for name in _names(user) if name in self._people), None)

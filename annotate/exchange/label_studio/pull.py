@@ -247,7 +247,8 @@ class _Page:
         return f"{self.link.address}#{annotation}"
 
     def _retracted(self, tasks: Sequence[Mapping[str, Any]]) -> list[Retracted]:
-        """Annotations that came in and are gone from a task that is still the one they were made on.
+        """Annotations that came in and are gone from a task that is still the one they were made on, or were given to
+        somebody else there.
 
         Of a deleted task the labels stay: that says nothing about what its annotators meant.
         """
@@ -257,13 +258,20 @@ class _Page:
                 task, self.seats
             ):
                 continue
-            there = {a["id"] for a in task["annotations"]}
+            there = {a["id"]: a for a in task["annotations"]}
             for number, unit, repeat, who in self._known_annotations([task["id"]]):
-                if number not in there:
-                    self.out.deleted_annotations += 1
+                if number not in there or (who and self._is_another_s(there[number], who)):
+                    self.out.deleted_annotations += number not in there
                     if unit and who:
                         gone.append(Retracted(who, unit, self._source(number), repeat))
         return gone
+
+    def _is_another_s(self, annotation: Mapping[str, Any], who: str) -> bool:
+        """Whether the server says now that somebody else of the batch made an annotation."""
+        try:
+            return self.reader.author(annotation.get("completed_by")) != who
+        except Unproven:
+            return False  # nobody says that it is not theirs
 
     def _known_annotations(self, tasks: Sequence[int]) -> list[tuple[int, str | None, int, str | None]]:
         query = (

@@ -10,10 +10,13 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from judge.errors import KeyProblem, MissingExtra, Rejected, ServerFault, Unreachable, UsageError
+
+if TYPE_CHECKING:
+    import httpx
 
 KEY = "LABEL_STUDIO_API_KEY"
 SECONDS = 300.0
@@ -56,16 +59,23 @@ def address(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
 
-def connect(url: str) -> Any:
-    """A client. Raises KeyProblem when the key is missing or has expired."""
+def connect(url: str) -> tuple[Any, httpx.Client]:
+    """A client, and its connections, which are to be closed. Raises KeyProblem when the key is missing or has expired."""
     sdk = load()
     key = os.environ.get(KEY, "").strip()
     if not key:
         raise KeyProblem(f"{KEY} is not set: take a key from {url}/user/account (Access Token)")
     if not key.isascii() or not key.isprintable():
         raise KeyProblem(f"{KEY} holds characters that no key has")
-    with explained(url):
-        return sdk.LabelStudio(base_url=url, api_key=key, timeout=SECONDS)
+    import httpx
+
+    http = httpx.Client(timeout=SECONDS, follow_redirects=True)
+    try:
+        with explained(url):
+            return sdk.LabelStudio(base_url=url, api_key=key, timeout=SECONDS, httpx_client=http), http
+    except BaseException:
+        http.close()
+        raise
 
 
 @contextmanager

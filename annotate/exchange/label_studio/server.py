@@ -48,11 +48,18 @@ class User(NamedTuple):
 
 
 class Server:
-    """One server and one key. Every method raises ProviderError's kinds: exit code 3."""
+    """One server and one key, with connections that close behind it. Every method raises ProviderError's kinds: exit
+    code 3."""
 
     def __init__(self, url: str) -> None:
         self.url = sdk.address(url)
-        self._client = sdk.connect(self.url)
+        self._client, self._http = sdk.connect(self.url)
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._http.close()
 
     def project(self, number: int) -> Project | None:
         """A project, None when it is not there."""
