@@ -46,6 +46,12 @@ class Web:
         assert "sessionid" in self.client.cookies, f"no login for {self.email}"
         return self
 
+    def __enter__(self) -> Web:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.client.close()
+
     def signup(self, invite: str) -> Web:
         """Join with the link that an administrator sent."""
         self.client.get(invite)
@@ -184,8 +190,8 @@ def _make(program: Path, template: Path) -> None:
     part.mkdir()
     try:
         with started(program, part) as url:
-            invite = Web(url, ADMIN).login().client.get("/api/invite").json()["invite_url"]
-            Web(url, SECOND).signup(invite)
+            with Web(url, ADMIN) as admin, Web(url, SECOND) as second:
+                second.signup(admin.login().client.get("/api/invite").json()["invite_url"])
         part.rename(template)
     except OSError:
         if not template.is_dir():  # another run was faster otherwise

@@ -112,9 +112,8 @@ def test_two_people_of_one_name(label_studio: Server, tmp_path: Path, annotate: 
     batch(path, n=4, annotators=["dave"])
     invite = label_studio.admin.client.get("/api/invite").json()["invite_url"]
     for where in ("a", "b"):
-        page = Web(label_studio.url, f"dave@{where}.example").signup(invite)
-        label_studio.keys[f"dave@{where}"] = page.token()
-        page.client.close()
+        with Web(label_studio.url, f"dave@{where}.example") as page:
+            label_studio.keys[f"dave@{where}"] = page.signup(invite).token()
     try:
         project = sent(annotate, label_studio, path)
         task, other = tasks_of(label_studio, project)[:2]

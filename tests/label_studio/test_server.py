@@ -320,10 +320,10 @@ def test_keys_that_do_not_work(label_studio: Server, study: Path, annotate: Run)
     assert "refuses LABEL_STUDIO_API_KEY" in annotate(*words, db=study, key="0" * 40, code=3).err
     assert "has expired" in annotate(*words, db=study, key=expired(), code=3).err
     invite = label_studio.admin.client.get("/api/invite").json()["invite_url"]
-    third = Web(label_studio.url, "carol@example.org").signup(invite)
-    revoked = third.token()
-    reply = third.post("/api/token/blacklist", json={"refresh": revoked})
-    assert reply.status_code == 204, reply.text
+    with Web(label_studio.url, "carol@example.org") as third:
+        revoked = third.signup(invite).token()
+        reply = third.post("/api/token/blacklist", json={"refresh": revoked})
+        assert reply.status_code == 204, reply.text
     assert "LABEL_STUDIO_API_KEY" in annotate(*words, db=study, key=revoked, code=3).err
     assert dump(study) == before
 
