@@ -189,9 +189,8 @@ def _make(program: Path, template: Path) -> None:
     part = template.with_name(f".{template.name}.{secrets.token_hex(4)}")
     part.mkdir()
     try:
-        with started(program, part) as url:
-            with Web(url, ADMIN) as admin, Web(url, SECOND) as second:
-                second.signup(admin.login().client.get("/api/invite").json()["invite_url"])
+        with started(program, part) as url, Web(url, ADMIN) as admin, Web(url, SECOND) as second:
+            second.signup(admin.login().client.get("/api/invite").json()["invite_url"])
         part.rename(template)
     except OSError:
         if not template.is_dir():  # another run was faster otherwise
