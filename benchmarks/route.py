@@ -92,7 +92,11 @@ def study(world: World, rng: np.random.Generator) -> tuple[list[tuple[int, float
     free = order | ~labelled
     tested = labelled & ~order
     n = len(np.unique(found.clusters[tested]))
-    begin = first_share(first_units(world.agree, LEVEL), n, int(tested.sum()), int(free.sum()))
+    known = order & labelled
+    own = 1 / found.chance
+    begin = first_share(
+        first_units(world.agree, LEVEL), found.sure[known, 0], found.clusters[known], n, own[known]
+    )
     first = path_of(found.sure[free, 0], begin)
     places, reached = [(0, t) for t in first], reached_by(found.sure[:, 0], first)
     right = ~found.wrong[:, 0]

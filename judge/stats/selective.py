@@ -48,16 +48,31 @@ def first_units(agree: float, level: float) -> int:
     return n
 
 
-def first_share(first: int, questions: int, units: int, order: int) -> float:
-    """The share of units that the first step accepts, so that `first` of the tested questions have an accepted one.
+def first_share(
+    first: int,
+    sure: FloatArray,
+    questions: IntArray,
+    tested: int,
+    weights: FloatArray | None = None,
+) -> float:
+    """The share of units that the first step accepts, read off units that do not test it but were chosen like those.
 
-    1 - (1 - first / questions)^(questions / units), as if a question's units were accepted independently, and one standard
-    deviation more: of the tested questions, and of the `order` units that the threshold is read off.
+    The least share whose accepted units stand for `first` of `tested` questions: their number through the most that one
+    question holds, which is how the test counts them (single units: just their number). And one standard deviation
+    more, of both sets of questions. `sure`, `questions` and `weights` [N] are of those units.
     """
-    if questions <= first:
+    n = len(np.unique(questions))
+    if not n:
         return 1.0
-    share = 1 - (1 - first / questions) ** (questions / units)
-    return float(min(1.0, share + np.sqrt(share * (1 - share) * (1 / questions + 1 / max(1, order)))))
+    w = np.ones(len(sure)) if weights is None else weights
+    numbers = np.unique(questions, return_inverse=True)[1]
+    order = np.argsort(-sure, kind="stable")
+    for share in np.linspace(0.01, 1.0, 100):
+        some = order[: max(1, round(share * len(order)))]
+        held = np.bincount(numbers[some], weights=w[some])
+        if held.sum() / held.max() * tested / n >= first:
+            return float(min(1.0, share + np.sqrt(share * (1 - share) * (1 / tested + 1 / n))))
+    return 1.0
 
 
 def path_of(sure: FloatArray, begin: float, steps: int = STEPS) -> list[float]:

@@ -146,13 +146,15 @@ def route(
     if split is not None:
         look = split.open("route", [str(r) for r in table.run_ids], truth.word)
     level = min(1 - confidence, look.level) if look else 1 - confidence
-    places, reached, which = _path(sure, numbers, free, ordered, tested, labels, truth, agree, level, notes)
     weights = None
     if chosen.weights:
         weights = np.array([chosen.weights.get(u, 0.0) for u in table.units])
         notes.append(
             "the labelled units were drawn with unequal probabilities: each counts for as many as it stands for"
         )
+    places, reached, which = _path(
+        sure, numbers, free, ordered, tested, labels, truth, agree, level, weights, notes
+    )
     given = np.where(which == 1, labels.codes[:, -1], labels.codes[:, 0])
     steps = follow(
         (given != truth.codes)[tested],
@@ -233,6 +235,7 @@ def _path(
     truth: derive.Truth,
     agree: float,
     level: float,
+    weights: FloatArray | None,
     notes: list[str],
 ) -> tuple[list[tuple[int, float]], IntArray, IntArray]:
     """The steps (judge, threshold), the step that accepts each unit first, and whose. Nothing here sees a tested label."""
@@ -240,10 +243,15 @@ def _path(
     def own(mask: BoolArray, j: int) -> FloatArray:
         return np.asarray(sure[mask & ~np.isnan(sure[:, j]), j])
 
-    n_questions = len(np.unique(numbers[tested]))
-    order = own(free, 0)
-    begin = first_share(first_units(agree, level), n_questions, int(tested.sum()), len(order))
-    first = path_of(order, begin)
+    known = ordered & ~np.isnan(sure[:, 0])
+    begin = first_share(
+        first_units(agree, level),
+        sure[known, 0],
+        numbers[known],
+        len(np.unique(numbers[tested])),
+        None if weights is None else weights[known],
+    )
+    first = path_of(own(free, 0), begin)
     reached, which = reached_by(sure[:, 0], first), np.zeros(len(sure), dtype=np.int64)
     if len(first) == 1:
         notes.append(

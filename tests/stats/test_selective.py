@@ -55,16 +55,24 @@ def test_unequal_weights_count_as_units_do() -> None:
 
 def test_the_path_begins_where_two_errors_are_allowed_and_ends_with_all() -> None:
     assert [first_units(agree, 0.05) for agree in (0.9, 0.8)] == [61, 30]
-    sure = np.linspace(0.3, 0.999, 1000)
+    sure, alone = np.linspace(0.3, 0.999, 1000), np.arange(1000)
     # 60 of 300 single units: a share of .2, and a standard deviation of sqrt(.16 (1 / 300 + 1 / 1000)) = .0263 more.
-    share = first_share(60, 300, 300, 1000)
+    share = first_share(60, sure, alone, 300)
     assert share == pytest.approx(0.2263, abs=1e-4)
     path = path_of(sure, share)
     assert path == sorted(path, reverse=True) and path[-1] == -np.inf and len(path) == 24
     assert (sure >= path[0]).mean() == pytest.approx(share, abs=0.002)
-    # Five units a question, independently: 1 - (1 - s)^5 = .2 gives s = .0436; sqrt(.0417 x .00433) = .0134 more.
-    assert first_share(60, 300, 1500, 1000) == pytest.approx(0.0436 + 0.0134, abs=2e-4)
-    assert first_share(60, 50, 50, 1000) == 1
+    # Questions of five alike units: of 200 the first 40 stand for 60 of 300, the same share of .2.
+    assert first_share(60, sure, alone // 5, 300) == pytest.approx(
+        0.2 + (0.16 * (1 / 300 + 1 / 200)) ** 0.5, abs=1e-4
+    )
+    # Five units a question, sure of one each: 200 sure units stand for 300 x 200 / 200 questions; 40 suffice, as before
+    # a share of .04 of the units.
+    spread = np.tile(np.array([0.9, 0.5, 0.4, 0.4, 0.4]), 200) + np.linspace(0, 0.01, 1000)
+    assert first_share(60, spread, alone // 5, 300) == pytest.approx(
+        0.04 + (0.0384 * (1 / 300 + 1 / 200)) ** 0.5, abs=1e-4
+    )
+    assert first_share(60, sure, alone, 50) == 1 and first_share(60, np.zeros(0), alone[:0], 50) == 1
     assert path_of(sure, 1.0) == [-np.inf] and path_of(np.zeros(0), 0.2) == [-np.inf]
     assert path_of(np.ones(50), 0.2) == [-np.inf], "equal confidences: everything or nothing"
 

@@ -1,0 +1,124 @@
+"""What `judge split`, `judge compare` and `judge route` take on many judgements.
+
+    python -m benchmarks.trust [--units 1000000]
+
+A study of `stance` with ten passages a claim, two judges with probabilities on every unit (half the units each of the judgements),
+gold on one claim in fifty. Times are of the commands, start of Python included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from judge.prompts import load_task
+from judge.store import Store
+from judge.store.runs import start_run
+from judge.store.study import now
+
+LABELS = ("support", "refute", "neutral")
+
+
+def build(path: Path, units: int) -> list[str]:
+    """The study; the ids of its runs."""
+    rng = np.random.default_rng(0)
+    questions = units // 10
+    with Store.open(path) as store:
+        conn = store.conn
+        conn.execute("PRAGMA synchronous = OFF")
+        conn.execute("PRAGMA foreign_keys = OFF")
+        runs = [
+            start_run(store, load_task("stance"), f"scripted/{name}", {"mode": "codes"}, {})[0]
+            for name in "ab"
+        ]
+        truth = rng.integers(0, 3, units)
+        names = [f"big:{q:06}/{p}" for q in range(questions) for p in range(10)]
+        with store.transaction():
+            conn.execute(
+                "INSERT INTO imports VALUES ('i', 'jsonl', 'big', '{}', '{}', '{}', '{}', '[]', ?)", [now()]
+            )
+            conn.executemany(
+                "INSERT INTO items (item_id, dataset, question_id, claim, meta, content_sha, import_id) "
+                "VALUES (?, 'big', ?, ?, '{}', 'x', 'i')",
+                ((f"big:{q:06}", f"big:{q:06}", f"Claim {q}.") for q in range(questions)),
+            )
+            conn.executemany(
+                "INSERT INTO passages (passage_id, item_id, position, text, meta, content_sha, import_id) "
+                "VALUES (?, ?, ?, 'A passage.', '{}', 'x', 'i')",
+                ((name, name[:10], n % 10) for n, name in enumerate(names)),
+            )
+            conn.executemany(
+                "INSERT INTO units (unit_id, kind, item_id, question_id, passage_id) VALUES (?, 'passage', ?, ?, ?)",
+                ((name, name[:10], name[:10], name) for name in names),
+            )
+            conn.execute("INSERT OR IGNORE INTO annotators VALUES ('gold', 'gold', '{}')")
+            given = "INSERT INTO labels (unit_id, field, annotator_id, value, distribution) VALUES (?, 'stance', ?, ?, ?)"
+            conn.executemany(
+                given,
+                (
+                    (name, "gold", LABELS[truth[n]], None)
+                    for n, name in enumerate(names)
+                    if (n // 10) % 50 == 0
+                ),
+            )
+            for run, skill in zip(runs, (5.0, 9.0), strict=True):
+                sure = np.clip(rng.beta(skill, 0.5, units), 0.34, 0.9999)
+                said = np.where(rng.random(units) < sure, truth, (truth + 1) % 3)
+                own = [
+                    f'{{"support":{p[0]:.5g},"refute":{p[1]:.5g},"neutral":{p[2]:.5g},"unassigned":0}}'
+                    for p in np.where(
+                        np.eye(3, dtype=bool)[said], sure[:, None], (1 - sure[:, None]) / 2
+                    ).tolist()
+                ]
+                conn.executemany(given, ((names[n], run, LABELS[said[n]], own[n]) for n in range(units)))
+                conn.executemany(
+                    "INSERT INTO judgements (run_id, unit_id, repeat, attempt, status, latency, cost, judged_at) "
+                    "VALUES (?, ?, 0, 0, 'ok', 0.5, 0.0001, ?)",
+                    ((run, name, now()) for name in names),
+                )
+    return runs
+
+
+def main() -> None:
+    """Build and time."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--units", type=int, default=1_000_000)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "big.db"
+        begun = time.perf_counter()
+        a, b = build(path, given.units // 2)
+        print(
+            f"{given.units:,} judgements of two judges: built in {time.perf_counter() - begun:.0f} s",
+            flush=True,
+        )
+        commands = (
+            ("split", "stance", "--dry-run"),
+            ("compare", "stance", "--run", a, "--run", b),
+            ("route", "stance", "--run", a, "--dry-run"),
+            ("route", "stance", "--run", a, "--then", b, "--dry-run"),
+            ("route", "stance", "--run", a),
+        )
+        for words in commands:
+            begun = time.perf_counter()
+            done = subprocess.run(
+                [sys.executable, "-m", "judge", *words, "-d", str(path)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            shown = " ".join(w for w in words if w not in (a, b))
+            print(
+                f"judge {shown}: {time.perf_counter() - begun:.1f} s, exit {done.returncode} {done.stderr[-200:] if done.returncode not in (0, 5) else ''}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
