@@ -74,7 +74,13 @@ def compare(task_name: str, **options: Any) -> int:
             split.drawn.reference if split and split.drawn.field == field else None
         )
         found = contest.compare(
-            store, panel, word, split=split, part=options["part"], confidence=options["confidence"]
+            store,
+            panel,
+            word,
+            split=split,
+            part=options["part"],
+            confidence=options["confidence"],
+            named=bool(options["runs"]),
         )
     if options["output"] is not None:
         options["output"].write_text(as_html(found), encoding="utf-8")

@@ -114,9 +114,11 @@ def compare(
     confidence: float = 0.95,
     purpose: str = "compare",
     look: Look | None = None,
+    named: bool = True,
 ) -> Contest:
     """The judges of a panel on the units that all of them and the reference labelled.
 
+    `named`: just these runs were asked for; else those that label no unit of the reference are left out, and told.
     `part` (of PARTS) where the task is split, by default `open`: `test` and `all` log a look at the sealed test before
     anything is computed (for `purpose`; or it is `look`, logged for these very runs before), and test at its level.
     Raises UsageError for fewer than two runs, numbers, no reference, a part without a split, and runs that share nothing.
@@ -138,7 +140,10 @@ def compare(
         raise UsageError(f"--part {part}: {store.path}: the task is not split (judge split)")
     chosen = None if split is None else part or "open"
     inside = _inside(panel, split, chosen)
-    names = panel.judges
+    left_out: list[str] = []
+    names = list(panel.judges)
+    if not named:
+        names, left_out = _with_labels(panel, reference, inside)
     labelled = panel.table.select([reference.name, *names]).codes != MISSING
     shared = labelled.all(axis=1) & inside
     ids = {name: run for run, name in panel.shown.items()}
@@ -191,10 +196,22 @@ def compare(
         duels=duels,
         n_reference=n_reference,
         n_clusters=n_clusters,
-        notes=_notes(
-            panel, contenders, labelled[:, 1:], labelled[:, 0] & inside, table, n_clusters, split, chosen
-        ),
+        notes=[
+            *(f"{name}: left out, it has no label on a unit of the reference" for name in left_out),
+            *_notes(
+                panel, contenders, labelled[:, 1:], labelled[:, 0] & inside, table, n_clusters, split, chosen
+            ),
+        ],
     )
+
+
+def _with_labels(panel: Panel, reference: Reference, inside: BoolArray) -> tuple[list[str], list[str]]:
+    """The judges with a label on a unit of the reference, and those without: a route, say, that such labels made."""
+    held = (panel.labels_of(reference.name) != MISSING) & inside
+    some = [name for name in panel.judges if (panel.labels_of(name)[held] != MISSING).any()]
+    if len(some) < 2:
+        return list(panel.judges), []
+    return some, [name for name in panel.judges if name not in some]
 
 
 def _inside(panel: Panel, split: Split | None, part: str | None) -> BoolArray:

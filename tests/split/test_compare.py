@@ -156,3 +156,17 @@ def test_markup_in_names_is_text_on_the_page(tmp_path: Path) -> None:
     judge("compare", "stance", "-d", db, "-o", tmp_path / "p.html")
     html = (tmp_path / "p.html").read_text("utf-8")
     assert "<script>" not in html and "&lt;script&gt;" in html
+
+
+def test_without_names_runs_that_label_nothing_of_the_reference_are_left_out(tmp_path: Path) -> None:
+    db = planted(tmp_path, 30)
+    add_run(db, "scripted/a", wrong_on(4, 30))
+    add_run(db, "scripted/b", wrong_on(5, 30))
+    with Store.open(db) as store:
+        store.conn.execute("DELETE FROM labels WHERE annotator_id = 'gold' AND unit_id < 'study:010'")
+    other = add_run(db, "scripted/elsewhere", {u: "support" for u, q in units(30).items() if q < 10})
+    found = compared(db)
+    assert len(found["runs"]) == 2 and found["units"] == 20
+    assert any("scripted/elsewhere" in text and "left out" in text for text in found["notes"])
+    runs = [option for run in [*(r["run"] for r in found["runs"]), other] for option in ("--run", run)]
+    assert "no unit has a label of all runs" in judge("compare", "stance", "-d", db, *runs, code=2).stderr
