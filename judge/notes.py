@@ -122,6 +122,10 @@ WORDS: Mapping[str, Callable[..., str]] = {
         f"{who}: {n:,} units are left out, because it was fitted on labels of their questions"
     ),
     "sealed": lambda n, task, looked: f"{n:,} of the units are in the sealed test of {task}, which {looked}",
+    "closed": lambda n, task: (
+        f"labels of {n:,} run{'s' if n > 1 else ''} on the sealed test of {task} are left out: no look at it was for "
+        f"{'them' if n > 1 else 'that run'} (judge compare {task} --part test opens it, and the look is logged)"
+    ),
     "alike": lambda names, what, how: (
         f"{', '.join(repr(name) for name in names)} are different {what}: they differ in {how} only"
     ),

@@ -51,7 +51,8 @@ def field_of(task: Task, name: str | None) -> str:
 def panel_of(
     store: Store, task: Task, field: str, runs: Sequence[str] = (), distributions: bool = False
 ) -> Panel:
-    """Everybody's labels of the field, judges those of these runs (all when none is named)."""
+    """Everybody's labels of the field, judges those of these runs (all when none is named), on a sealed test as well:
+    who asks for it masks the test, or logs a look."""
     from judge.labels.study import Scope, read
 
-    return read(store, Scope(field, task.name, runs=tuple(runs)), distributions=distributions)
+    return read(store, Scope(field, task.name, runs=tuple(runs)), distributions=distributions, opened=True)

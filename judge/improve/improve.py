@@ -328,7 +328,7 @@ class Improve:
             plain = replace(recipe, calibration=None)
             run = await self._ask(plain, [*self.units["tune"], *self.units["test"]], reserve=False)
             runs.append(run if recipe.calibration is None else self._kept(run, recipe))
-        panel = read(self.store, Scope(self.field, self.task.name, runs=tuple(runs)))
+        panel = read(self.store, Scope(self.field, self.task.name, runs=tuple(runs)), opened=True)
         known = [look for look in self.split.looks if look.purpose == PURPOSE and set(look.runs) == set(runs)]
         proof = contest.compare(
             self.store,

@@ -77,12 +77,17 @@ def fields_of(store: Store) -> list[FieldOf]:
     return rows
 
 
-def read(store: Store, scope: Scope, *, distributions: bool = True, text: bool = False) -> Panel:
+def read(
+    store: Store, scope: Scope, *, distributions: bool = True, text: bool = False, opened: bool = False
+) -> Panel:
     """Everybody's labels of the field; every unit that one of them labelled or was asked about is a row.
 
     People without a label that counts take no part. `distributions=False` leaves those out, which takes a third less
     time; `text` takes a text field too, whose labels are those found. A batch keeps its own people's labels on its own
     units, and all that judges gave: what they say elsewhere is what the others' labels correct.
+
+    Beside other people's labels a run's on the sealed test of the task are left out while no look at the test was for that
+    run, so that no number of them is shown unlogged. `opened` keeps them, for what logs a look itself or masks the test.
 
     Raises UsageError for names that are not in the study, for a text field and when nobody labelled the
     field, BadInput for a number that is none.
@@ -102,6 +107,9 @@ def read(store: Store, scope: Scope, *, distributions: bool = True, text: bool =
         )
     batch = members(store, scope.batch) if scope.batch is not None else None
     columns = [_Column.read(store, n, scope, kinds[n], distributions, batch) for n in names]
+    closed = 0
+    if chosen is not None and not opened and any(kinds[n] is not AnnotatorKind.JUDGE for n in names):
+        closed = _close(store, chosen, [c for c in columns if kinds[c.annotator] is AnnotatorKind.JUDGE])
     columns = [c for c in columns if c.labels or kinds[c.annotator] is not AnnotatorKind.HUMAN]
     if batch is not None and not any(batch.units & c.asked for c in columns):
         raise UsageError(f"no unit of the batch has a label of '{name}'")
@@ -131,7 +139,7 @@ def read(store: Store, scope: Scope, *, distributions: bool = True, text: bool =
         notes.append(Note("outside", who=who, field=name, labels=tuple(strange.items())[:5]))
     notes += [Note("origin", who=shown[run], told=text) for run, text in origins(store.conn, names).items()]
     if chosen is not None:
-        notes += _sealed(store, chosen, name, [question[u] for u in units])
+        notes += _sealed(store, chosen, [question[u] for u in units], closed)
     notes += [Note("fitted_on", who=shown[c.annotator], n=c.n_seen) for c in columns if c.n_seen]
     return Panel(
         field=name,
@@ -156,16 +164,31 @@ def read(store: Store, scope: Scope, *, distributions: bool = True, text: bool =
     )
 
 
-def _sealed(store: Store, task: Task, field: str, questions: Sequence[str]) -> list[Note]:
+def _close(store: Store, task: Task, judges: Sequence[_Column]) -> int:
+    """Leave out the labels of runs on a sealed test that was not looked at for them; of how many runs there were some."""
+    sealed = {q for q, part in splits.questions(store, task.task_id).items() if part == "test"}
+    if not sealed or not judges:
+        return 0
+    query = "SELECT unit_id, question_id FROM units"
+    units = {unit for unit, question in store.conn.execute(query) if question in sealed}
+    looked = {run for look in splits.looks(store, task.task_id) for run in look.runs}
+    closed = [c for c in judges if c.annotator not in looked and not units.isdisjoint(c.asked)]
+    for column in closed:
+        column.leave_out(units)
+    return len(closed)
+
+
+def _sealed(store: Store, task: Task, questions: Sequence[str], closed: int) -> list[Note]:
     """How often the sealed test that some of these units belong to has been looked at; no note without a split."""
-    drawn = splits.drawn(store, task.task_id)
-    if drawn is None or drawn.field != field:
+    if splits.drawn(store, task.task_id) is None:
         return []
     parts = splits.questions(store, task.task_id)
     n = sum(parts.get(question) == "test" for question in questions)
     if not n:
         return []
-    return [Note("sealed", n=n, task=task.task_id, looked=splits.looked(store, task.task_id))]
+    looked = splits.looked(store, task.task_id)
+    told = [Note("sealed", n=n, task=task.task_id, looked=looked)]
+    return [*told, Note("closed", n=closed, task=task.task_id)] if closed else told
 
 
 @dataclass(eq=False)
@@ -178,6 +201,12 @@ class _Column:
     distributions: Mapping[str, str] = default(default_factory=dict)
     n_seen: int = 0
     """Units that take no part, because this derived judge was fitted on labels of their questions."""
+
+    def leave_out(self, units: set[str]) -> None:
+        """As if this judge had not been asked about these units."""
+        self.labels = {unit: value for unit, value in self.labels.items() if unit not in units}
+        self.distributions = {u: value for u, value in self.distributions.items() if u not in units}
+        self.asked = self.asked - units
 
     @classmethod
     def read(

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from judge.labels import relation
 from judge.labels.study import Scope, read
+from judge.notes import code_of
 from judge.prompts.load import Task
+from judge.stats import MISSING
 from judge.store.study import Store
 from judge.types import GOLD, Json, Measure
 
@@ -78,5 +80,12 @@ def _compare_field(
         panel = read(store, scope, distributions=False)
         panel = panel.renamed({panel.judges[0]: JUDGE})
         wanted = [*names, "cohen_kappa:quadratic"] if level == "ordinal" else list(names)
-        result.measures = panel.measure([JUDGE, GOLD], wanted)
+        # Of a sealed test that was not looked at for this run, nothing is counted and it is said.
+        told = tuple(text for text in panel.notes if code_of(text) == "closed")
+        if told:
+            held = panel.labels_of(GOLD) != MISSING
+            result.n_gold = int((held & panel.asked_units[JUDGE]).sum())
+        result.measures = [
+            dataclasses.replace(m, notes=(*m.notes, *told)) for m in panel.measure([JUDGE, GOLD], wanted)
+        ]
     return result

@@ -45,6 +45,7 @@ EXAMPLES = {
     "origin": {"who": "m/judge", "told": "imported from labels.csv"},
     "fitted_on": {"who": "m/judge", "n": 12},
     "sealed": {"n": 12, "task": "stance", "looked": "nobody has looked at"},
+    "closed": {"n": 2, "task": "stance"},
     "alike": {"names": ("a", "A"), "what": "labels", "how": "case or spaces"},
     "more_alike": {"n": 4, "what": "labels", "how": "spaces"},
     "no_cluster": {"n": 4},

@@ -180,6 +180,41 @@ def test_every_report_says_how_often_the_test_was_looked_at(tmp_path: Path) -> N
     assert "has been looked at 1 time; the next look is tested at 0.0125" in notes
 
 
+def test_no_number_of_the_sealed_test_is_shown_before_a_look_at_that_run(tmp_path: Path) -> None:
+    """A run that is right on learn and tune and wrong on the whole test: any number below 1 comes from the test."""
+    db = planted(tmp_path, 40)
+    shown(db)
+    with Store.open(db) as store:
+        sealed = {q for q, part in splits.questions(store, "stance").items() if part == "test"}
+    n_open = 40 - len(sealed)
+    runs = []
+    for model in ("scripted/one", "scripted/two"):
+        labels = {f"study:{q:03}/0": LABELS[(q + (f"study:{q:03}" in sealed)) % 3] for q in range(40)}
+        runs.append(add_run(db, model, labels))
+
+    def counted(run: str) -> list[tuple[float, int]]:
+        """Percent agreement with gold and on how many units, by every command that prints it of a run."""
+        own = document("agreement", "--field", "stance", "--run", run, "--reference", "gold", "-d", db)
+        found = [m for m in own["measures"] if m["measure"] == "percent" and "gold" in m["annotators"]]
+        of_run = checked(judge("runs", "show", run, "-d", db, "--json").stdout, "run_show")
+        found += [m for m in of_run["fields"][0]["measures"] if m["measure"] == "percent"]
+        assert len(found) == 2 and of_run["fields"][0]["n_gold"] == found[1]["n_units"]
+        return [(m["value"], m["n_units"]) for m in found]
+
+    assert counted(runs[0]) == [(1.0, n_open)] * 2
+    told = judge("runs", "show", runs[0], "-d", db).stdout
+    assert "on the sealed test of stance are left out: no look at it was for that run" in told
+    pair = judge("score", "compare", *runs, "--reference", "gold", "-d", db, "--json").stdout
+    [agreed] = [row for row in json.loads(pair)["rows"] if row["paper"] == "agreement with gold"]
+    assert agreed["first"]["n_units"] == n_open
+    with Store.open(db) as store:
+        assert splits.looks(store, "stance") == []
+        splits.look(store, "stance", "compare", [runs[0]], "gold")
+    # What was looked at is known: it is shown from then on, for the run that the look was for.
+    assert counted(runs[0]) == [(n_open / 40, 40)] * 2
+    assert counted(runs[1]) == [(1.0, n_open)] * 2
+
+
 def test_parts_do_not_depend_on_the_order_of_the_rows(tmp_path: Path) -> None:
     rows = [
         {
