@@ -128,7 +128,7 @@ def _prior(text: str | None, method: str, domain: list[str]) -> Prior | None:
 def _not_kept(result: Calibrated, prior: Prior | None) -> str | None:
     """Why the run is not kept; None when it is."""
     if result.has_signal is False:
-        return "no signal to repair was found: these probabilities do not tell labels apart, and no calibration changes that"
+        return "no signal to repair was found: on these labels the probabilities do not tell labels apart, and no calibration changes that"
     if result.method == "batch" and prior is None:
         return (
             "the shares of the labels are not known, and batch calibration with wrong ones does harm; name them "
@@ -200,7 +200,10 @@ def _said(result: Calibrated, word: str | None) -> list[str]:
     said = [f"{_name(m)}: {m.reason}" for pair in result.measures for m in pair[:2] if m.reason]
     s = result.signal
     if s is not None and s.value is not None and s.low is not None:
-        told = "a signal" if result.has_signal else "no signal is shown"
+        sure = s.low > 0
+        told = "a signal" if sure else "none is shown"
+        if not sure and result.has_signal:
+            told = "too few labels to show it, but kappa is above 0"
         said.append(
             f"the probabilities tell {s.value:+.3f} nats ({s.low:+.3f} … {s.high:+.3f}) of a label beyond its share: {told}"
         )

@@ -80,8 +80,15 @@ class Calibrated:
 
     @property
     def has_signal(self) -> bool | None:
-        """Whether the probabilities tell anything of the labels; None: unknown, no labels."""
-        return None if self.signal is None else self.signal.low is not None and self.signal.low > 0
+        """Whether the probabilities tell anything of the labels; None: unknown, no labels.
+
+        Either their information or the kappa that they give is above 0 for sure: with few labels a fit can cost more
+        nats than a weak signal has, and still order the units rightly.
+        """
+        if self.signal is None:
+            return None
+        lows = [self.signal.low, *(m.low for m in self.measures[0][:2] if m is not None)]
+        return any(low is not None and low > 0 for low in lows)
 
 
 def calibrate(

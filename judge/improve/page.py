@@ -38,7 +38,7 @@ def sentences(found: Improved, path: Path | None = None) -> list[str]:
     """What came out, in words."""
     told = [*_people(found)]
     if found.refused:
-        return told
+        return [*told, *_spent(found)]
     if found.stopped:
         told.append(
             f"the search stopped early: {found.stopped}; the same command with a higher limit goes on"
@@ -47,10 +47,11 @@ def sentences(found: Improved, path: Path | None = None) -> list[str]:
         return [
             *told,
             "no improvement shown: nothing that was tried is better on tune than the task as it is; the sealed test was not opened",
+            *_spent(found),
         ]
     told.append(f"best on tune: {found.winner.words}")
     if found.proof is None:
-        return told
+        return [*told, *_spent(found)]
     told += list(_proof(found))
     if found.proved:
         told.append(
