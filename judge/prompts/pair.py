@@ -55,7 +55,7 @@ class PairRenderer:
         statement = as_text(inputs.get(self._statement))
         value = inputs.get(self._evidence)
         evidence = _listed(value) if self._evidence in LIST_INPUTS else as_text(value)
-        if not statement or not evidence:
+        if statement is None or evidence is None:
             raise TaskError(f"{self.task.name}: a unit lacks {self._statement} or {self._evidence}")
         if self._evidence == "passage" and (title := inputs.get("passage_title")):
             evidence = f"{title}\n{evidence}"

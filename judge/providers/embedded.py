@@ -131,7 +131,11 @@ class Provider:
         return 1 / (1 + math.exp(-(self.head["slope"] * cosine + self.head["intercept"])))
 
     async def close(self) -> None:
-        """Free the model."""
+        """Free the model; what nobody waits for any more is given up."""
+        for task in self._flying.values():
+            task.cancel()
+        await asyncio.gather(*self._flying.values(), return_exceptions=True)
+        self._flying.clear()
         self._model = None
 
     def describe(self) -> Mapping[str, Json]:

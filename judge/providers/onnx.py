@@ -67,7 +67,7 @@ class Provider:
         self._mapping = _mapping(path)
         self._session: Session | None = None
         self._cut = 0
-        self._weights = ""
+        self._content = ""
         self._batches = Batches[Any, Floats](self._run, lambda tokens: len(tokens.ids))
 
     def _model_file(self, name: str | None) -> Path:
@@ -84,7 +84,6 @@ class Provider:
         self._session = await asyncio.to_thread(self._load)
 
     def _load(self) -> Session:
-        self._weights = file_sha(self._file)
         session = Session(self._file, self._folder / "tokenizer.json", self._most, self._threads, self._pad)
         output, _ = session.run([session.encode("a", "b")[0]])
         if output.ndim != 2:
@@ -147,9 +146,17 @@ class Provider:
     def describe(self) -> Mapping[str, Json]:
         """The folder's name, not its path; `content` is what answers depend on."""
         told = {k: self._mapping[k] for k in ("order", "labels", "threshold")}
-        content = hashlib.sha256(json.dumps([self._weights, told, self._most]).encode()).hexdigest()
+        if not self._content:
+            whole = json.dumps([self._files(), told, self._most])
+            self._content = hashlib.sha256(whole.encode()).hexdigest()
         facts = {"weights": f"{self._folder.name}/{self._file.name}", "classes": told, "longest": self._most}
-        return {**facts, "content": content} if self._weights else facts
+        return {**facts, "content": self._content}
+
+    def _files(self) -> list[str]:
+        """The sums of the model, of weights that it keeps beside it (`model.onnx_data`), and of the tokenizer."""
+        beside = sorted(self._file.parent.glob(f"{self._file.name}?*"))
+        paths = [self._file, *beside, self._folder / "tokenizer.json"]
+        return [file_sha(path) for path in paths if path.is_file()]
 
     def remarks(self) -> tuple[str, ...]:
         """What people should know when a run has ended."""

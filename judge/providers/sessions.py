@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.errors import MissingExtra, Rejected, ServerFault, UsageError
+from judge.errors import MissingExtra, Rejected, UsageError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -55,7 +55,9 @@ class Session:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self.most, self._pad = most, pad
-        self._inputs = [i.name for i in self._session.get_inputs()]
+        self._inputs = {
+            i.name: np.int32 if "int32" in i.type else np.int64 for i in self._session.get_inputs()
+        }
         if unknown := sorted(set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"}):
             raise Rejected(f"{model}: the model wants '{unknown[0]}', which is not known here")
         outputs = [o.name for o in self._session.get_outputs()]
@@ -85,14 +87,17 @@ class Session:
 
     def run(self, texts: Sequence[Any]) -> tuple[Floats, NDArray[np.int64]]:
         """The model's output for tokens of several texts, and their mask `[texts, longest]`."""
-        feed = self.feed(texts)
+        mask = np.zeros((len(texts), max(len(t.ids) for t in texts)), dtype=np.int64)
+        for row, t in enumerate(texts):
+            mask[row, : len(t.ids)] = 1
         try:
-            output = self._session.run([self._output], feed)[0]
+            output = self._session.run([self._output], self.feed(texts))[0]
         except Exception as e:
-            raise ServerFault(f"onnxruntime: {type(e).__name__}: {e}") from e
-        return np.asarray(output, dtype=np.float32), feed["attention_mask"]
+            # It would be the same the next time: nothing here is a server's mood.
+            raise Rejected(f"onnxruntime: {type(e).__name__}: {e}", 400) from e
+        return np.asarray(output, dtype=np.float32), mask
 
-    def feed(self, texts: Sequence[Any]) -> dict[str, NDArray[np.int64]]:
+    def feed(self, texts: Sequence[Any]) -> dict[str, NDArray[Any]]:
         """The arrays that the model is given, padded to the longest of the texts."""
         size = (len(texts), max(len(t.ids) for t in texts))
         arrays = {
@@ -104,11 +109,7 @@ class Session:
             arrays["input_ids"][row, :n] = t.ids
             arrays["token_type_ids"][row, :n] = t.type_ids
             arrays["attention_mask"][row, :n] = 1
-        return (
-            {name: arrays[name] for name in {*self._inputs, "attention_mask"}}
-            if set(self._inputs)
-            else arrays
-        )
+        return {name: arrays[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
 
 
 class Batches(Generic[T, R]):
@@ -120,7 +121,7 @@ class Batches(Generic[T, R]):
         self._task: asyncio.Task[None] | None = None
 
     async def of(self, thing: T) -> R:
-        """What `work` makes of this thing, together with others that wait now. Raises what it raises."""
+        """What `work` makes of this thing, together with others that wait now. Raises what it raises of this one."""
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting.append((thing, future))
         if self._task is None or self._task.done():
@@ -142,9 +143,12 @@ class Batches(Generic[T, R]):
         try:
             found = await asyncio.to_thread(self._work, [thing for thing, _ in batch])
         except Exception as error:
-            for _, future in batch:
-                if not future.done():
-                    future.set_exception(error)
+            if len(batch) > 1:
+                # One of them is to blame, and the others have done nothing.
+                for one in batch:
+                    await self._one([one])
+            elif not batch[0][1].done():
+                batch[0][1].set_exception(error)
             return
         for (_, future), one in zip(batch, found, strict=True):
             if not future.done():

@@ -21,6 +21,7 @@ def folder(
     names: Sequence[str] = (),
     classes: Any = None,
     most: int = 64,
+    kind: int = TensorProto.INT64,
 ) -> Path:
     """A model whose logits are the sums of `weights[word]` over all tokens: `weights` maps WORDS to class numbers."""
     path.mkdir(parents=True, exist_ok=True)
@@ -41,10 +42,7 @@ def folder(
         helper.make_node("Mul", ["each", "seen"], ["real"]),
         helper.make_node("ReduceSum", ["real", "middle"], ["logits"], keepdims=0),
     ]
-    integers = [
-        helper.make_tensor_value_info(n, TensorProto.INT64, ["b", "s"])
-        for n in ("input_ids", "attention_mask")
-    ]
+    integers = [helper.make_tensor_value_info(n, kind, ["b", "s"]) for n in ("input_ids", "attention_mask")]
     graph = helper.make_graph(
         nodes,
         "tiny",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from onnx import TensorProto
 
 from judge.errors import MissingExtra, Rejected, UsageError
 from judge.prompts import load_task
@@ -97,15 +98,16 @@ async def test_those_who_wait_are_worked_on_together() -> None:
     assert len(sizes) <= 8, "64 at once, in sixteens: four batches and three"
 
 
-async def test_an_error_of_a_batch_is_everybodys_and_the_next_batch_goes_on() -> None:
+async def test_an_error_in_a_batch_is_its_own_units_and_the_others_have_their_answers() -> None:
     def work(batch: Sequence[int]) -> list[int]:
         if 0 in batch:
             raise ValueError("no zero")
         return list(batch)
 
     batches = Batches[int, int](work, lambda n: n)
-    found = await asyncio.gather(*(batches.of(n) for n in (0, 1)), return_exceptions=True)
-    assert [type(f) for f in found] == [ValueError, ValueError]
+    found = await asyncio.gather(*(batches.of(n) for n in (2, 0, 1)), return_exceptions=True)
+    assert found[::2] == [2, 1]
+    assert isinstance(found[1], ValueError)
     assert await batches.of(5) == 5
 
 
@@ -241,6 +243,50 @@ def test_another_mapping_or_other_weights_are_another_judge(tmp_path: Path) -> N
     (tmp_path / "turned.json").write_text(json.dumps({**NLI, "order": ["statement", "evidence"]}))
     turned = opened(nli(tmp_path), classes=str(tmp_path / "turned.json")).describe()["content"]
     assert turned != first
+
+    path = nli(tmp_path)
+    (path / "model.onnx_data").write_bytes(b"weights beside the model")
+    beside = opened(path).describe()["content"]
+    assert beside != first
+    (path / "model.onnx_data").unlink()
+    _words(path, hot=9, cold=8)
+    assert opened(path).describe()["content"] not in (first, beside)
+    assert Provider(str(path), base.Settings()).describe()["content"], "known before it is opened"
+
+
+def _words(path: Path, **numbers: int) -> None:
+    """Give words of the tokenizer other numbers."""
+    found = json.loads((path / "tokenizer.json").read_text())
+    found["model"]["vocab"].update(numbers)
+    (path / "tokenizer.json").write_text(json.dumps(found))
+
+
+def test_a_model_that_wants_small_integers(tmp_path: Path) -> None:
+    path = nli(tmp_path, kind=TensorProto.INT32)
+    provider = opened(path)
+    asker = Asker(load_task("stance"), "m", provider, Sampling())
+    request, _ = asker.request(Unit("u", {"claim": "tea", "passage": "cold"}, {}), 0)
+    assert asyncio.run(provider.complete(request)).text == "refute"
+
+
+async def test_an_empty_passage_is_a_unit_like_others(tmp_path: Path) -> None:
+    provider = Provider(str(nli(tmp_path)), base.Settings(options={"threads": "1"}))
+    await provider.open()
+    asker = Asker(load_task("stance"), "m", provider, Sampling())
+    request, _ = asker.request(Unit("u", {"claim": "hot", "passage": ""}, {}), 0)
+    assert (await provider.complete(request)).text == "support"
+
+
+async def test_a_model_that_fails_fails_its_unit_and_is_not_asked_again(tmp_path: Path) -> None:
+    path = nli(tmp_path)
+    _words(path, filler=99)  # beyond the table of weights: the model itself refuses it
+    provider = Provider(str(path), base.Settings(options={"threads": "1"}))
+    await provider.open()
+    db = make_study(tmp_path / "s.db", ["tea is hot", "filler"])
+    report = await run(db, provider, plan(sampling=Sampling()))
+    assert report.ended == {"ok": 1, "failed": 1}
+    ((reason,),) = select(db, "SELECT reason FROM judgements WHERE status = 'failed'")
+    assert reason.startswith("onnxruntime: ")
 
 
 def test_folders_and_files_that_are_none(tmp_path: Path) -> None:
