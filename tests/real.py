@@ -83,6 +83,17 @@ def _label_studio() -> Path | None:
     return program if program.is_file() else None
 
 
+def _argilla() -> Path | None:
+    """The Python of an environment with Argilla's own SDK: ADJUDGE_ARGILLA names it, or it is in
+
+    uv venv ~/.cache/adjudge/argilla
+    uv pip install --python ~/.cache/adjudge/argilla argilla==2.8.0 requests
+    """
+    named = os.environ.get("ADJUDGE_ARGILLA")
+    program = Path(named) if named else Path.home() / ".cache/adjudge/argilla/bin/python"
+    return program if program.is_file() else None
+
+
 FINDERS: dict[str, Callable[[], Path | None]] = {
     "shared-data": _shared_data,
     "uv": _uv,
@@ -93,10 +104,13 @@ FINDERS: dict[str, Callable[[], Path | None]] = {
     "tmux": _tmux,
     "pdflatex": _pdflatex,
     "label-studio": _label_studio,
+    "argilla": _argilla,
 }
 """Name of a part -> how to find it."""
 
-SECOND_JOB = frozenset({"uv", "embedded-model", "minilm", "chromium", "tmux", "pdflatex", "label-studio"})
+SECOND_JOB = frozenset(
+    {"uv", "embedded-model", "minilm", "chromium", "tmux", "pdflatex", "label-studio", "argilla"}
+)
 """Programs and models: slow to start, so their tests are marked `real` and are no part of the fast job."""
 
 is_marked = False
