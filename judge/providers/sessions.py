@@ -145,8 +145,8 @@ class Batches(Generic[T, R]):
         except Exception as error:
             if len(batch) > 1:
                 # One of them is to blame, and the others have done nothing.
-                for one in batch:
-                    await self._one([one])
+                for alone in batch:
+                    await self._one([alone])
             elif not batch[0][1].done():
                 batch[0][1].set_exception(error)
             return
