@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -46,6 +48,18 @@ def field_of(task: Task, name: str | None) -> str:
             f"task {task.name} has {len(labelled)} fields with labels; name one with --field: {', '.join(task.fields)}"
         )
     return labelled[0]
+
+
+def check_files(page: Path | None, *others: Path | None) -> None:
+    """Before a look at a sealed test is spent: the page is HTML, and the files can be written. Raises UsageError."""
+    if page is not None and page.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"-o {page}: the page is HTML, name it so")
+    for path in (page, *others):
+        if path is None or (path.exists() and os.access(path, os.W_OK)):
+            continue
+        folder = path.resolve().parent
+        if path.exists() or not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise UsageError(f"{path}: cannot be written there; nothing was looked at")
 
 
 def panel_of(

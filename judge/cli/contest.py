@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.chosen import field_of, field_option, panel_of, reference_option
+from judge.cli.chosen import check_files, field_of, field_option, panel_of, reference_option
 from judge.console import csv_cell, db_option, emit_json, emit_rows, note, output_options, table, visible
 from judge.errors import Exit, UsageError
 
@@ -61,8 +61,7 @@ def compare(task_name: str, **options: Any) -> int:
     from judge.suites import contest
     from judge.suites.contest_page import as_html
 
-    if options["output"] is not None and options["output"].suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"-o {options['output']}: the page is HTML, name it so")
+    check_files(options["output"], options["units"])
     if len(options["runs"]) == 1:
         raise UsageError("--run: name two runs or more, or none for all runs of the task")
     with Store.open(options["db"], create=False) as store:

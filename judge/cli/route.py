@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.chosen import field_of, field_option, reference_option
+from judge.cli.chosen import check_files, field_of, field_option, reference_option
 from judge.console import db_option, emit_json, json_option, note, table, visible
-from judge.errors import Exit, UsageError
+from judge.errors import Exit
 
 if TYPE_CHECKING:
     from judge.suites.route import Route
@@ -60,8 +60,7 @@ def route(task_name: str, **options: Any) -> int:
     from judge.suites import route as routing
     from judge.suites.route_page import as_html
 
-    if options["output"] is not None and options["output"].suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"-o {options['output']}: the page is HTML, name it so")
+    check_files(options["output"])
     with Store.open(options["db"], create=False) as store:
         task = export.known_task(store, task_name)
         split = parts.find(store, task)

@@ -132,8 +132,6 @@ def route(
         (u in chosen.honest for u in table.units), dtype=np.bool_, count=len(table.units)
     )
     notes = list(chosen.notes)
-    if split is not None and split.drawn.field != field:
-        split = None
     ordered, tested = _sides(honest, numbers, names, split)
     n_tested = len(np.unique(numbers[tested]))
     if n_tested < 10:

@@ -116,6 +116,56 @@ def test_the_sealed_test_tests_the_promise_and_the_look_is_logged(
     assert routed(db, run)["level"] == 0.0125
 
 
+def test_another_field_of_the_task_has_the_same_sealed_test(tmp_path: Path) -> None:
+    """The test is of questions: a field that the split was not stratified by does not open it unlogged."""
+    task = tmp_path / "tasks" / "both.v1.md"
+    task.parent.mkdir()
+    question = (
+        "  - {field: NAME, level: nominal, labels: [{value: yes-, key: 'KEY'}, {value: no-, key: 'KEZ'}]}\n"
+    )
+    task.write_text(
+        "---\ntitle: Two questions\nunit: passage\ninputs: [claim, passage]\nquestions:\n"
+        + question.replace("NAME", "first").replace("KEY", "1").replace("KEZ", "2") + question.replace("NAME", "second").replace("KEY", "3").replace("KEZ", "4")
+        + "---\nTwo questions.\n<!-- unit -->\n{{ claim }}\n{{ passage }}\n{{ answer_cue }}\n"
+    )  # fmt: skip
+    rows = [
+        {"id": f"{q:03}", "claim": f"C{q}", "passages": [{"id": "0", "text": "t", "gold": dict.fromkeys(("first", "second"), "yes-" if q % 2 else "no-")}]}
+        for q in range(120)
+    ]  # fmt: skip
+    data, table, db = tmp_path / "study.jsonl", tmp_path / "labels.jsonl", tmp_path / "study.db"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = [
+        {"unit": f"{q:03}/0", **dict.fromkeys(("first", "second"), "yes-" if q % 2 else "no-")}
+        for q in range(120)
+    ]
+    table.write_text("".join(json.dumps(row) + "\n" for row in given))
+    judge("items", "import", "jsonl", data, "-d", db)
+    prompts = ["--prompts", task.parent]
+    judge("runs", "import", table, "--model", "right", "--task", "both", *prompts, "-d", db)
+    judge("split", "both", "--field", "first", "-d", db)
+    told = judge("route", "both", "--run", "right", "--field", "second", "-d", db, "--json").stdout
+    found = json.loads(told)
+    with Store.open(db) as store:
+        [look] = splits.looks(store, "both")
+        n_test = sum(part == "test" for part in splits.questions(store, "both").values())
+    assert (found["look"], found["tested_questions"]) == (1, n_test) and look.purpose == "route"
+
+
+def test_a_page_that_cannot_be_written_spends_no_look(
+    study: tuple[Path, str, dict[str, float]], tmp_path: Path
+) -> None:
+    db, run, _ = study
+    other, _ = sure_judge(db, 300, 0.7, name="scripted/other", seed=2)
+    judge("split", "stance", "-d", db)
+    page = tmp_path / "nowhere" / "x.html"
+    told = judge("route", "stance", "--run", run, "-d", db, "-o", page, code=2).stderr
+    assert "cannot be written there; nothing was looked at" in told
+    for options in (["-o", page], ["--units", page.with_suffix(".csv")], ["-o", tmp_path / "x.pdf"]):
+        judge("compare", "stance", "--run", run, "--run", other, "--part", "test", "-d", db, *options, code=2)
+    with Store.open(db) as store:
+        assert splits.looks(store, "stance") == []
+
+
 def test_a_second_judge_takes_what_the_first_leaves(
     study: tuple[Path, str, dict[str, float]], tmp_path: Path
 ) -> None:
