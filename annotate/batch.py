@@ -236,7 +236,8 @@ def _run(store: Store, task: Task, plan: Plan) -> str | None:
             raise UsageError(f"run {found['run_id']} ({found['task']}) did not answer what {task.name} asks")
         return str(found["run_id"])
     row = store.conn.execute(
-        "SELECT run_id FROM runs WHERE task = ? ORDER BY started DESC, run_id DESC LIMIT 1", [task.name]
+        "SELECT run_id FROM runs WHERE task = ? AND derived_from IS NULL ORDER BY started DESC, run_id DESC LIMIT 1",
+        [task.name],
     ).fetchone()
     if row is None:
         what = "--reveal" if plan.reveal else "--queue" if plan.queue else f"--by {plan.by}"

@@ -207,3 +207,15 @@ def test_folds_are_of_questions_and_even(store: Store) -> None:
     assert all(len(set(fold[numbers == q].tolist())) == 1 for q in range(12))
     # 12 labelled questions in 4 folds: three each.
     assert [len(set(numbers[fold == k].tolist())) for k in range(4)] == [3, 3, 3, 3]
+
+
+def test_a_batch_takes_a_derived_judge_only_where_it_is_named(store: Store, tmp_path: Path) -> None:
+    """What is revealed is the newest asked run, not the run that was made of another one since."""
+    a, b = run_ids(store)
+    table = derive.read(store, [a])
+    run, _ = derive.keep(store, table, "pooled", "echo", echo(table))
+    options = ("stance", "--annotators", "ann", "-n", "5", "--reveal", "-d", tmp_path / "w.db")
+    annotate("batches", "new", "first", *options)
+    annotate("batches", "new", "second", *options, "--run", run)
+    found = store.conn.execute("SELECT batch, reveal_run FROM batches ORDER BY batch").fetchall()
+    assert found == [("first", b), ("second", run)]

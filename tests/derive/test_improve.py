@@ -202,14 +202,10 @@ def of_people(path: Path) -> tuple[Store, Any]:
     rng = np.random.default_rng(3)
     for person in ("ann", "bob"):
         given = np.where(rng.random(N) < 0.7, truth, (truth + 1) % 3)
-        store.conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [person])
-        label_rows.add_first(
-            store.conn,
-            [
-                (u, "stance", person, worlds.LABELS[k], None)
-                for u, k in zip(worlds.units(N), given.tolist(), strict=True)
-            ],
-        )
+        pairs = zip(worlds.units(N), given.tolist(), strict=True)
+        with store.transaction() as conn:
+            conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [person])
+            label_rows.add_first(conn, [(u, "stance", person, worlds.LABELS[k], None) for u, k in pairs])
     return store, truth
 
 
