@@ -22,7 +22,6 @@ from annotate.store import open_study
 from judge.errors import StudyError, UsageError
 from judge.prompts.load import Task, parse_task
 from tests.annotate.agreement_helpers import annotate
-from tests.tui.screens import press, screen, sitting, text_of
 from tests.tui.studies import batch, build, judge_all, labels
 
 NUMBER = """---
@@ -397,19 +396,3 @@ def test_a_kill_in_the_middle_of_a_change_leaves_nothing_half(tmp_path: Path) ->
         assert {t: rows(path, f"SELECT * FROM {t}") for t in before} == before
     with open_study(path) as store:
         assert extend_batch(store, "pilot", n=4).units == 4, "nothing is locked"
-
-
-async def test_an_open_session_counts_what_is_added_to_it(tmp_path: Path) -> None:
-    """Before: it kept the total of its start, so that the screen said 6/4."""
-    path = build(tmp_path / "s.db", items=10)
-    batch(path, n=4, annotators=["alice"])
-    async with sitting(path) as pilot:
-        assert "1/4" in text_of(pilot, "top")
-        with open_study(path) as store:
-            assert extend_batch(store, "pilot", n=3).units == 3
-        await press(pilot, "s")
-        assert "2/7" in text_of(pilot, "top") and "1 done" in text_of(pilot, "top")
-        for _ in range(6):
-            await press(pilot, "s")
-        assert screen(pilot).desk.counts() == {"open": 0, "done": 7, "skipped": 0}
-    assert len(labels(path)) == 7

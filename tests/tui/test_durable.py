@@ -16,7 +16,9 @@ import pytest
 
 from annotate.desk import Desk
 from annotate.events import Event, fold, label_rows
+from annotate.extend import extend_batch
 from annotate.store import open_study
+from tests.tui.screens import press, screen, sitting, text_of
 from tests.tui.studies import batch, build, labels, three
 from tests.tui.test_tmux import Terminal, terminals
 
@@ -222,3 +224,19 @@ def test_what_cannot_be_opened_is_said_in_one_line(study: Path, terminals: Calla
         store.conn.execute("UPDATE batches SET closed = '2026-01-02T00:00:00Z'")
     closed = said("open", "pilot", "--as", "alice")
     assert "was closed on 2026-01-02" in closed and "exit=1" in closed and "Traceback" not in closed
+
+
+async def test_an_open_session_counts_what_is_added_to_it(tmp_path: Path) -> None:
+    """Before: it kept the total of its start, so that the screen said 6/4."""
+    path = build(tmp_path / "s.db", items=10)
+    batch(path, n=4, annotators=["alice"])
+    async with sitting(path) as pilot:
+        assert "1/4" in text_of(pilot, "top")
+        with open_study(path) as store:
+            assert extend_batch(store, "pilot", n=3).units == 3
+        await press(pilot, "s")
+        assert "2/7" in text_of(pilot, "top") and "1 done" in text_of(pilot, "top")
+        for _ in range(6):
+            await press(pilot, "s")
+        assert screen(pilot).desk.counts() == {"open": 0, "done": 7, "skipped": 0}
+    assert len(labels(path)) == 7
