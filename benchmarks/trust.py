@@ -2,13 +2,15 @@
 
     python -m benchmarks.trust [--units 1000000]
 
-A study of `stance` with ten passages a claim, two judges with probabilities on every unit (half the units each of the judgements),
-gold on one claim in fifty. Times are of the commands, start of Python included.
+A study of `stance` with ten passages a claim, two judges with probabilities on every unit (so half as many units as judgements),
+gold on one claim in fifty. Times are of the commands, start of Python included;
+those of the processor do not depend on what else the machine does.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import subprocess
 import sys
 import tempfile
@@ -85,6 +87,12 @@ def build(path: Path, units: int) -> list[str]:
     return runs
 
 
+def _cpu() -> float:
+    """Seconds that ended commands have used."""
+    found = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return found.ru_utime + found.ru_stime
+
+
 def main() -> None:
     """Build and time."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -106,7 +114,7 @@ def main() -> None:
             ("route", "stance", "--run", a),
         )
         for words in commands:
-            begun = time.perf_counter()
+            begun, used = time.perf_counter(), _cpu()
             done = subprocess.run(
                 [sys.executable, "-m", "judge", *words, "-d", str(path)],
                 capture_output=True,
@@ -115,7 +123,7 @@ def main() -> None:
             )
             shown = " ".join(w for w in words if w not in (a, b))
             print(
-                f"judge {shown}: {time.perf_counter() - begun:.1f} s, exit {done.returncode} {done.stderr[-200:] if done.returncode not in (0, 5) else ''}",
+                f"judge {shown}: {time.perf_counter() - begun:.1f} s ({_cpu() - used:.1f} s of processor), exit {done.returncode} {done.stderr[-200:] if done.returncode not in (0, 5) else ''}",
                 flush=True,
             )
 

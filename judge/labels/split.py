@@ -136,6 +136,10 @@ def draw(
     """
     if find(store, task) is not None:
         raise UsageError(f"{store.path}: {task.task_id} has been split already, and a split is frozen")
+    if panel.numeric:
+        raise UsageError(
+            f"'{panel.field}' has numbers, and a split is stratified by labels: name a field that has some"
+        )
     held = resolve(panel, reference)
     if held is None:
         raise UsageError(f"'{panel.field}' has no gold and no people's labels: nothing a test could rest on")

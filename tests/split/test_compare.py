@@ -170,3 +170,18 @@ def test_without_names_runs_that_label_nothing_of_the_reference_are_left_out(tmp
     assert any("scripted/elsewhere" in text and "left out" in text for text in found["notes"])
     runs = [option for run in [*(r["run"] for r in found["runs"]), other] for option in ("--run", run)]
     assert "no unit has a label of all runs" in judge("compare", "stance", "-d", db, *runs, code=2).stderr
+
+
+def test_a_judge_made_of_others_costs_what_they_cost_together(study: tuple[Path, list[str]]) -> None:
+    db, runs = study
+    judge("panel", "stance", *(option for run in runs for option in ("--run", run)), "-d", db)
+    found = compared(db)
+    pooled = found["runs"][-1]
+    assert pooled["run"] not in runs
+    # .02 + .001 + .002 dollars and 4 + 1 + .5 seconds a unit.
+    assert pooled["cost_usd_per_unit"] == pytest.approx(0.023) and pooled[
+        "seconds_per_unit"
+    ] == pytest.approx(5.5)
+    # Most of three: wrong where two are: on multiples of 6, and of 10 and 30, which 2 and 3 or 2 and 10 share.
+    wrong = {q for q in range(60) if (q % 10 == 0) + (q % 3 == 0) + (q % 2 == 0) >= 2}
+    assert pooled["agreement"] == pytest.approx(1 - len(wrong) / 60)
