@@ -28,14 +28,29 @@ def cell(pilot: Pilot[None], text: str, *, last: bool = False) -> tuple[int, int
     raise AssertionError(f"{text!r} is not on the screen:\n" + "\n".join(rows(pilot)))
 
 
-async def drag(pilot: Pilot[None], first: str, last: str) -> None:
-    """From the first character of one text to the last one of another."""
-    start, end = cell(pilot, first), cell(pilot, last, last=True)
+async def painted(pilot: Pilot[None]) -> None:
+    """Wait until the unit has been painted: what is pressed before that is for another one."""
+    for _ in range(600):
+        if screen(pilot)._painted is not None:
+            return
+        await pilot.pause(0.05)
+    raise AssertionError("the unit was never painted")
+
+
+async def moved(pilot: Pilot[None], start: tuple[int, int], end: tuple[int, int]) -> None:
+    """Press, move, release; and wait until what that asked for is done."""
+    await painted(pilot)
     await pilot.mouse_down(offset=start)
     await pilot.hover(offset=end)
     await pilot.mouse_up(offset=end)
     await pilot.pause()
+    await screen(pilot).typed.done()
     await pilot.pause()
+
+
+async def drag(pilot: Pilot[None], first: str, last: str) -> None:
+    """From the first character of one text to the last one of another."""
+    await moved(pilot, cell(pilot, first), cell(pilot, last, last=True))
 
 
 def marked(pilot: Pilot[None]) -> list[str]:
@@ -100,10 +115,7 @@ async def test_over_several_lines_of_a_text_that_was_scrolled(tmp_path: Path) ->
         assert found == words[words.index(first) : words.index(last) + len(last)]
         # Upwards is the same as downwards.
         await press(pilot, "backspace", "space", "space")
-        await pilot.mouse_down(offset=cell(pilot, last, last=True))
-        await pilot.hover(offset=cell(pilot, first))
-        await pilot.mouse_up(offset=cell(pilot, first))
-        await pilot.pause()
+        await moved(pilot, cell(pilot, last, last=True), cell(pilot, first))
         assert marked(pilot) == [found]
 
 
@@ -126,11 +138,14 @@ async def test_a_drag_that_began_on_another_unit_marks_nothing(tmp_path: Path) -
     path = build(tmp_path / "s.db")
     batch(path, n=4, annotators=["alice"])
     async with sitting(path) as pilot:
+        await painted(pilot)
         at = cell(pilot, "claim 0")
         await pilot.mouse_down(offset=at)
         await pilot.hover(offset=(at[0] + 8, at[1]))
         await press(pilot, "s")
         await pilot.mouse_up(offset=(at[0] + 8, at[1]))
+        await pilot.pause()
+        await screen(pilot).typed.done()
         await pilot.pause()
         assert screen(pilot).unit.position == 2 and marked(pilot) == []
         assert "another unit came up" in text_of(pilot, "message")
