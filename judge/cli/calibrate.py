@@ -60,7 +60,6 @@ def calibrate(task_name: str, **options: Any) -> int:
         own = found.runs[0]
         if found.task.task_id != task.task_id:
             raise UsageError(f"run {own['run_id']} is one of {found.task.name}, not of {task.task_id}")
-        _once(own)
         truth = derive.reference(store, found, field, options["reference"])
         method = options["method"] or ("bias" if truth is not None else "batch")
         prior = _prior(options["prior"], method, found.task.domain(field))
@@ -84,17 +83,6 @@ def calibrate(task_name: str, **options: Any) -> int:
         there = "the study has it already, as" if known else "kept as"
         print(f"{there} run {run_id}; next: judge runs show {run_id} -d {options['db']}")
     return Exit.DONE
-
-
-def _once(run: Any) -> None:
-    import json
-
-    made = json.loads(run["derived_from"]) if run["derived_from"] else None
-    if made and made["fitted"]:
-        parent = made["parents"][0]["run"]
-        raise UsageError(
-            f"run {run['run_id']} is fitted on labels already ({made['method']}): calibrate what it was made from, {parent}"
-        )
 
 
 def _prior(text: str | None, method: str, domain: list[str]) -> Prior | None:
@@ -216,6 +204,8 @@ def _said(result: Calibrated, word: str | None) -> list[str]:
         said.append(
             f"whether agreement with '{word}' rose is undefined: {kappa.reason if kappa else 'no labels'}"
         )
+    elif kappa.low is None:
+        said.append(f"whether agreement with '{word}' rose is not told without an interval")
     else:
         told = (
             "fell"

@@ -15,7 +15,7 @@ from judge.cli.models import provider_options
 from judge.cli.run import exit_code, make_plan
 from judge.cli.tasks import prompts_option
 from judge.console import db_option, emit_json, json_option, note, pairs, table, visible
-from judge.errors import Exit
+from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
 
 if TYPE_CHECKING:
@@ -102,6 +102,9 @@ def improve(task_name: str, model: str, **options: Any) -> int:
     from judge.runner.flow import Halted
     from judge.store import Store
 
+    for path in (options["recipe"], options["output"]):
+        if path is not None and not path.resolve().parent.is_dir():
+            raise UsageError(f"{path}: no such folder to write to")
     plan = make_plan(task_name, model, {**UNSET, **options})
     settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
     provider = base.get(model, settings)
@@ -173,7 +176,6 @@ def _text(found: Improved, path: Path | None) -> str:
 
 def applied(path: Path, plan: Plan, options: dict[str, Any]) -> tuple[Plan, Recipe]:
     """The plan of `judge run --recipe`. Raises UsageError for options that a recipe decides, and for another task."""
-    from judge.errors import UsageError
     from judge.improve.recipe import read
 
     decided = {
@@ -183,8 +185,18 @@ def applied(path: Path, plan: Plan, options: dict[str, Any]) -> tuple[Plan, Reci
         "--guidelines": bool(options.get("guidelines")),
         "--examples": bool(options["examples"]),
         "--rationale": options.get("rationale") is not None,
+        "--temperature": options["temperature"] != 0.0,
+        "--no-temperature": bool(options["no_temperature"]),
+        "--seed": options["seed"] is not None,
     }
     if given := [name for name, is_given in decided.items() if is_given]:
         raise UsageError(f"{', '.join(given)}: the recipe decides that; leave it out, or leave --recipe out")
     found = read(path)
+    proved_with = found.made.get("model")
+    if found.calibration is not None and proved_with not in (None, plan.model):
+        note(
+            visible(
+                f"note: the recipe's calibration is fitted on probabilities of {proved_with}, not of {plan.model}"
+            )
+        )
     return found.applied(plan), found

@@ -216,22 +216,23 @@ def export(
 
 
 def _formatted(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> Iterator[str]:
-    from judge.store.export import COLUMNS
+    from judge.store.export import COLUMNS, FITTED
 
     if form == "jsonl":
         yield from (json_text(row) + "\n" for row in rows)
         return
-    head = [*COLUMNS, *(name for f in fields for name in (f, f"{f}.distribution"))]
-    for cells in itertools.chain([head], (_cells(row, fields) for row in rows)):
+    first = next(rows, None)
+    rows = itertools.chain([] if first is None else [first], rows)
+    columns = (*COLUMNS, *([FITTED] if first is not None and FITTED in first else []))
+    head = [*columns, *(name for f in fields for name in (f, f"{f}.distribution"))]
+    for cells in itertools.chain([head], (_cells(row, columns, fields) for row in rows)):
         line = io.StringIO()
         csv.writer(line, lineterminator="\n").writerow([csv_cell(cell) for cell in cells])
         yield line.getvalue()
 
 
-def _cells(row: dict[str, Any], fields: list[str]) -> list[Any]:
-    from judge.store.export import COLUMNS
-
-    cells = [row[name] for name in COLUMNS]
+def _cells(row: dict[str, Any], columns: tuple[str, ...], fields: list[str]) -> list[Any]:
+    cells = [row[name] for name in columns]
     for field in fields:
         masses = row["distributions"].get(field)
         cells += [row["labels"][field], None if masses is None else json_text(masses)]

@@ -24,6 +24,7 @@ from judge.stats.calibrate import (
     information,
 )
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.store import derived
 from judge.store.derived import Fitted
 from judge.types import Json, Measure
 
@@ -100,6 +101,7 @@ def calibrate(
     method does not fit the task.
     """
     found = table.labels(field)
+    _unfitted_yet(table)
     p = found.probabilities[0]
     if p is None:
         raise UsageError(
@@ -126,8 +128,10 @@ def calibrate(
     fold = truth.by_question(FOLDS, usable) if truth is not None and usable.any() else np.full(len(codes), -1)
     fit = _fitter(method, prior, p, len(found.domain))
     after, whole = cross_fitted(p, codes, fold, fit) if needs else _unfitted(p, fit)
-    labels = np.where(np.isnan(after[:, 0]), found.codes[:, 0], np.nan_to_num(after).argmax(axis=1))
     before = found.codes[:, 0]
+    labels = np.where(np.isnan(after[:, 0]), before, np.nan_to_num(after).argmax(axis=1))
+    if method == "temperature":
+        labels = before  # a tie, or a label that another program chose, is not for a temperature to decide
     seen = range(len(found.domain))
     given = before != MISSING
     shares = {found.domain[k]: (_share(before[given], k), _share(labels[given], k)) for k in seen}
@@ -151,6 +155,20 @@ def calibrate(
         int((given & np.isnan(p[:, 0])).sum()),
         told,
     )
+
+
+def _unfitted_yet(table: Table) -> None:
+    """Raises UsageError for a run that is fitted on labels, itself or through what it is made of.
+
+    What stands on other questions would then know the labels of a question that is left out.
+    """
+    conn, [run] = table.store.conn, table.run_ids
+    if derived.folds(conn, run):
+        asked = [parent for parent in derived.sources(conn, run) if parent != run]
+        raise UsageError(
+            f"run {run} is fitted on labels already, itself or through what it is made of"
+            + (f": calibrate what it was made from, {' or '.join(asked)}" if asked else "")
+        )
 
 
 def _open(table: Table) -> tuple[BoolArray, tuple[str, ...]]:
@@ -248,6 +266,8 @@ def _signal(
     stated = after if method == "bias" else cross_fitted(p, codes, fold, fit_bias)[0]
     told = information(stated, codes, fold)
     some = ~np.isnan(told)
+    # Whether there is a signal is decided by an interval, asked for or not.
+    how["interval"] = how.get("interval") or "bca"
     return mean(told[some], measure="information", clusters=numbers[some], field=field, **how)
 
 

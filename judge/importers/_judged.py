@@ -16,6 +16,7 @@ from judge.labels.values import probabilities
 from judge.parse import derive, read_value
 from judge.prompts.load import Task
 from judge.prompts.spec import Question
+from judge.store.export import FITTED
 from judge.store.runs import keep_run
 from judge.store.study import Store, now
 from judge.types import GOLD, Answered, Json, Judgement, LabelDistribution, Status, Usage
@@ -54,14 +55,15 @@ def import_run(store: Store, task: Task, given: Given) -> Kept:
     again is the same run. Raises BadInput with file, line and column; nothing is kept then.
     """
     found = table(given.path, [*UNIT, "label", *task.fields])
-    judgements = list(_Table(store, task, given, found).judgements())
+    given_table = _Table(store, task, given, found)
+    judgements = list(given_table.judgements())
     if not judgements:
         raise BadInput("the file has a header and no rows", path=found.path)
     digest = hashlib.sha256(given.path.read_bytes()).hexdigest()
     how = {"field": given.field, "dataset": given.dataset, "maps": given.maps, "label_maps": given.label_maps}
     options = {"imported": digest, **{name: value for name, value in how.items() if value}}
     origin = {"imported": now(), "file": str(given.path), "sha256": digest}
-    run_id, known = keep_run(store, task, given.model, options, origin, judgements)
+    run_id, known = keep_run(store, task, given.model, options, origin, judgements, given_table.fitted)
     statuses = [j.status for j in judgements]
     return Kept(run_id, known, {s: statuses.count(s) for s in Status})
 
@@ -77,6 +79,8 @@ class _Table:
         golds = {rule.gold for rule in task.spec.derive.values() if rule.gold}
         self.golds = {name: relation.values(store.conn, GOLD, name) for name in golds}
         self.first: dict[tuple[str, int], int] = {}
+        self.fitted: set[str] = set()
+        """Units whose labels were given by what has seen labels of their questions, as an export says."""
 
     def judgements(self) -> Iterator[Judgement]:
         places = dict(zip(self.columns, self.rows.places(list(self.columns.values())), strict=True))
@@ -104,6 +108,7 @@ class _Table:
         fields = [q.field for q in self.questions]
         one = len(fields) == 1
         offered = {"unit": UNIT, "rationale": ("rationale",), "status": ("status",), "repeat": ("repeat",)}
+        offered[FITTED] = (FITTED,)
         for name in fields:
             offered[name] = (name, "label") if one else (name,)
             own = (f"{name}.distribution", "probabilities") if one else (f"{name}.distribution",)
@@ -127,6 +132,8 @@ class _Table:
         if (before := self.first.setdefault((unit, repeat), line)) != line:
             raise BadInput(f"a second label on unit '{unit}' (the first is on line {before})", field="unit")
         why = _word(row["rationale"], "rationale") or None if "rationale" in row else None
+        if _true(row.get(FITTED)):
+            self.fitted.add(unit)
         status, reason = self._status(row)
         labels: tuple[Answered, ...] = ()
         if status is Status.OK:
@@ -238,6 +245,13 @@ def _whole(cell: Json) -> int:
     if not text.isdecimal():
         raise BadInput(f"'{text}' is not a whole number", field="repeat")
     return int(text)
+
+
+def _true(cell: Json) -> bool:
+    text = _word(cell, FITTED).casefold()
+    if text not in ("", "true", "false"):
+        raise BadInput(f"'{text}' is neither true nor false", field=FITTED)
+    return text == "true"
 
 
 def _raw(question: Question, cell: Json) -> Json:

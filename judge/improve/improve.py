@@ -134,7 +134,7 @@ class Improve:
     async def go(self, anyway: bool = False) -> Improved:
         """Search and prove. Raises Halted where a run ends before its last unit for another reason than a limit."""
         found = self.found
-        first = today(self.task, self.field)
+        first = today(self.task, self.field, self.base.sampling)
         try:
             best = await self._score("today", first, len(self.order))
             found.people = self._people(self._runs[first.text()])
@@ -329,14 +329,15 @@ class Improve:
             run = await self._ask(plain, [*self.units["tune"], *self.units["test"]], reserve=False)
             runs.append(run if recipe.calibration is None else self._kept(run, recipe))
         panel = read(self.store, Scope(self.field, self.task.name, runs=tuple(runs)), opened=True)
-        known = [look for look in self.split.looks if look.purpose == PURPOSE and set(look.runs) == set(runs)]
+        purpose = self._purpose()
+        known = [k for k in self.split.looks if k.purpose == purpose and set(k.runs) == set(runs)]
         proof = contest.compare(
             self.store,
             panel,
             self.word,
             split=self.split,
             part="test",
-            purpose=PURPOSE,
+            purpose=purpose,
             look=known[-1] if known else None,
         )
         duel = proof.duels[0]
@@ -353,6 +354,12 @@ class Improve:
         )
         found.difference = sign * d.difference, ends[0], ends[1]
         found.needed = self._needed(proof)
+
+    def _purpose(self) -> str:
+        """What a look is for, with a hash of the labels that it holds judges against: other ones make another look."""
+        lines = [self.field, self.word, *(f"{unit}\t{self.labels[unit]}" for unit in self.units["test"])]
+        told = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
+        return f"{PURPOSE} (labels {told})"
 
     def _kept(self, run: str, recipe: Recipe) -> str:
         """The calibrated judge as a run, fitted on tune alone."""

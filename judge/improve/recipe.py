@@ -7,28 +7,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as default
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
 from judge.prompts.spec import Example
 from judge.runner.plan import Plan
+from judge.runner.requests import Sampling
 from judge.store.study import canonical
 from judge.types import Json
 
 VERSION = 1
-KEYS = {
-    "recipe", "task", "task_sha256", "field", "answers", "label_order", "orders", "guidelines", "examples", "calibration",
-    "made",
-}  # fmt: skip
+MOST_BYTES = 16_000_000
+"""Of a file; the questions that a calibration was fitted on are the longest part of one."""
+MOST_EXAMPLES = 100
 
 
 @dataclass(frozen=True)
 class Recipe:
     """How a judge is asked beside its task's file. `calibration`: method, temperature, bias and what they were fitted
-    on; `rule` says how `examples` were chosen.
+    on; `rule` says how `examples` were chosen. `temperature` and `seed` are those of sampling.
     """
 
     task: str
@@ -42,6 +43,8 @@ class Recipe:
     examples: tuple[Example, ...] = ()
     calibration: Mapping[str, Json] | None = None
     made: Mapping[str, Json] = default(default_factory=dict)
+    temperature: float | None = 0.0
+    seed: int | None = None
 
     @property
     def words(self) -> str:
@@ -62,10 +65,11 @@ class Recipe:
         return ", ".join(told) or "as it is today"
 
     def applied(self, plan: Plan) -> Plan:
-        """The plan asked by this recipe. Raises UsageError for another task or another text of it."""
+        """The plan asked by this recipe. Raises UsageError for another task, another text of it, and what does not fit it."""
         task = plan.task
         if task.name != self.task or task.sha256 != self.sha256:
             raise UsageError(f"the recipe is for {self.task} with another text than {task.name} has here")
+        self._check(task)
         extra = dict(plan.extra)
         if self.guidelines:
             task = task.with_guidelines()
@@ -75,9 +79,31 @@ class Recipe:
             text = canonical([example.model_dump(mode="json") for example in self.examples])
             extra["recipe_examples"] = hashlib.sha256(text.encode()).hexdigest()[:16]
         sampling = replace(
-            plan.sampling, answers=self.answers, label_order=self.label_order, orders=self.orders
+            plan.sampling,
+            answers=self.answers,
+            label_order=self.label_order,
+            orders=self.orders,
+            temperature=self.temperature,
+            seed=self.seed,
         )
         return replace(plan, task=task, sampling=sampling, extra=extra)
+
+    def _check(self, task: Task) -> None:
+        """Raises UsageError for a field, labels or examples that are not the task's."""
+        if self.field not in task.fields:
+            raise UsageError(
+                f"the recipe is about the field '{self.field}'; {task.name} has {', '.join(task.fields)}"
+            )
+        if self.calibration is not None and set(self.calibration["bias"]) != set(task.domain(self.field)):
+            told = ", ".join(self.calibration["bias"])
+            raise UsageError(
+                f"the recipe calibrates the labels {told}, not {', '.join(task.domain(self.field))}"
+            )
+        for number, example in enumerate(self.examples, 1):
+            try:
+                task.spec.check_example(number, example)
+            except ValueError as e:
+                raise UsageError(f"the recipe's {e}") from e
 
     def text(self) -> str:
         """The file."""
@@ -90,6 +116,8 @@ class Recipe:
             "label_order": self.label_order,
             "orders": self.orders,
             "guidelines": self.guidelines,
+            "temperature": self.temperature,
+            "seed": self.seed,
             "examples": None
             if not self.examples
             else {
@@ -102,60 +130,93 @@ class Recipe:
         return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
 
 
-def today(task: Task, field: str) -> Recipe:
+def today(task: Task, field: str, sampling: Sampling) -> Recipe:
     """The task as it is asked today."""
-    return Recipe(task.name, task.sha256, field)
+    return Recipe(task.name, task.sha256, field, temperature=sampling.temperature, seed=sampling.seed)
 
 
 def read(path: Path) -> Recipe:
-    """A recipe off a file. Raises BadInput for anything else."""
+    """A recipe off a file, which anybody may have written. Raises BadInput, with the field, for anything else."""
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise BadInput(f"not a recipe: longer than {MOST_BYTES:,} bytes", path=str(path))
         found = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as e:
         raise BadInput(f"not a recipe: {' '.join(str(e).split())[:200]}", path=str(path)) from e
+    except RecursionError as e:
+        raise BadInput("not a recipe: nested too deep", path=str(path)) from e
     if not isinstance(found, dict) or found.get("recipe") != VERSION:
         raise BadInput(
             f"not a recipe: it must begin with 'recipe: {VERSION}' (judge improve writes one)", path=str(path)
         )
-    if unknown := sorted(set(map(str, found)) - KEYS):
-        raise BadInput("no key of a recipe", path=str(path), field=unknown[0])
     try:
-        shown = found.get("examples") or {"rule": "", "shown": []}
-        made = Recipe(
-            str(found["task"]),
-            str(found["task_sha256"]),
-            str(found["field"]),
-            str(found["answers"]),
-            str(found["label_order"]),
-            int(found["orders"]),
-            bool(found["guidelines"]),
-            str(shown["rule"]),
-            tuple(Example.model_validate(example) for example in shown["shown"]),
-            _calibration(found.get("calibration")),
-            dict(found.get("made") or {}),
-        )
-    except (KeyError, TypeError, ValueError) as e:
-        told = f"'{e.args[0]}' is missing" if isinstance(e, KeyError) else " ".join(str(e).split())[:200]
-        raise BadInput(f"not a recipe: {told}", path=str(path)) from e
-    if made.answers not in ("auto", "codes", "words", "json"):
-        raise BadInput(
-            f"'{made.answers}' is none of auto, codes, words, json", path=str(path), field="answers"
-        )
-    return made
+        given = _File.model_validate(found)
+    except ValidationError as e:
+        # The input itself stays out of the message: it may be anything.
+        every = e.errors(include_input=False, include_url=False, include_context=False)
+        first = next((own for own in every if own["type"] == "extra_forbidden"), every[0])
+        where = ".".join(map(str, first["loc"]))[:100]
+        raise BadInput(_told(first["type"], first["msg"]), path=str(path), field=where) from e
+    shown, calibration = given.examples, given.calibration
+    return Recipe(
+        given.task,
+        given.task_sha256,
+        given.field,
+        given.answers,
+        given.label_order,
+        given.orders,
+        given.guidelines,
+        shown.rule if shown else "",
+        tuple(shown.shown) if shown else (),
+        calibration.model_dump() if calibration else None,
+        given.made,
+        given.temperature,
+        given.seed,
+    )
 
 
-def _calibration(found: Any) -> Mapping[str, Json] | None:
-    if found is None:
-        return None
-    fitted = found["fitted"]
-    return {
-        "method": str(found["method"]),
-        "temperature": float(found["temperature"]),
-        "bias": {str(label): float(b) for label, b in found["bias"].items()},
-        "fitted": {
-            "reference": str(fitted["reference"]),
-            "units": int(fitted["units"]),
-            "sha256": str(fitted["sha256"]),
-            "questions": [str(q) for q in fitted["questions"]],
-        },
-    }
+def _told(kind: str, message: str) -> str:
+    if kind == "missing":
+        return "is missing"
+    return "no key of a recipe" if kind == "extra_forbidden" else " ".join(message.split())[:200]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class _Shown(_Part):
+    rule: str
+    shown: list[Example] = Field(min_length=1, max_length=MOST_EXAMPLES)
+
+
+class _FittedOn(_Part):
+    reference: str
+    units: int = Field(ge=0)
+    sha256: str
+    questions: list[str]
+
+
+class _Calibration(_Part):
+    method: Literal["bias", "temperature", "batch"]
+    temperature: float = Field(gt=0)
+    bias: dict[str, float]
+    fitted: _FittedOn
+
+
+class _File(_Part):
+    """What stands in the file, each key of its own type: "no" is no false, and 1.7 orders are none."""
+
+    recipe: int
+    task: str
+    task_sha256: str
+    field: str
+    answers: Literal["auto", "codes", "words", "json"]
+    label_order: str = Field(pattern=r"^(declared|reversed|shuffled:[0-9]{1,18})$")
+    orders: int = Field(ge=1)
+    guidelines: bool
+    temperature: float | None = Field(0.0, ge=0)
+    seed: int | None = None
+    examples: _Shown | None = None
+    calibration: _Calibration | None = None
+    made: dict[str, str | int | float | bool | None] = {}

@@ -14,7 +14,7 @@ from judge.prompts.inputs import INPUTS, NEVER_INPUTS, gold_input
 RESERVED_FIELDS = (
     "rationale", "run", "task", "model", "unit", "units", "unit_id", "item_id", "question_id", "passage_id",
     "repeat", "attempt", "status", "reason", "reply", "input_tokens", "output_tokens", "latency",
-    "resolved_model", "request_sha", "judged_at", "cost_usd",
+    "resolved_model", "request_sha", "judged_at", "cost_usd", "fitted_on",
 )  # fmt: skip
 """The columns that an export has beside the labels."""
 
@@ -208,7 +208,7 @@ class TaskSpec(_Strict):
         for name, rule in self.derive.items():
             self._check_rule(name, rule, fields)
         for number, example in enumerate(self.examples, 1):
-            self._check_example(number, example)
+            self.check_example(number, example)
         return self
 
     def _check_inputs(self, names: list[str], fields: list[str]) -> None:
@@ -243,7 +243,8 @@ class TaskSpec(_Strict):
         if rule.order and sorted(rule.order) != sorted(set(rule.table.values())):
             raise ValueError(f"derive '{name}': 'order' must list exactly the values of the table")
 
-    def _check_example(self, number: int, example: Example) -> None:
+    def check_example(self, number: int, example: Example) -> None:
+        """Raises ValueError for an example that does not answer this task, or shows it something else."""
         if extra := set(example.inputs) - {*self.inputs, *self.optional_inputs}:
             raise ValueError(f"example {number}: '{min(extra)}' is no input of this task")
         if missing := set(self.inputs) - set(example.inputs):

@@ -147,6 +147,8 @@ def keep(
         if found := begun(conn, task.name, model, [identity(what)]):
             return found[0].run_id, True
         fitted = _inherited(conn, derivation)
+        if fitted and derivation.fitted is None:
+            own["inherited"] = {"questions": len(fitted), "cross_fitted": None not in fitted.values()}
         keep_task(conn, task)
         run_id = begin_run(conn, task, model, what, {})
         conn.execute(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from judge.errors import UsageError
 from judge.prompts.load import Task, load_task, parse_task
 from judge.store import label_rows
+from judge.store.derived import folds
 from judge.store.listing import dicts
 from judge.store.study import Store
 from judge.types import Json
@@ -20,6 +21,8 @@ _STORED = (
 )  # fmt: skip
 COLUMNS = ("run", "task", "model", *_STORED, "rationale")
 """What a row of `judged` has beside `labels` and `distributions`."""
+FITTED = "fitted_on"
+"""And of a run that was fitted on labels: whether a row's label was given by what has seen the labels of its question."""
 
 
 def list_runs(store: Store) -> list[dict[str, Json]]:
@@ -99,7 +102,11 @@ def known_task(store: Store, name: str) -> Task:
 
 
 def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str, Json]]:
-    """One row per judged unit and repeat, in study order: status, labels, distributions, raw reply."""
+    """One row per judged unit and repeat, in study order: status, labels, distributions, raw reply.
+
+    Where the run was fitted on labels, `FITTED` says of each row whether it knows those of its question.
+    """
+    questions = {q for q, fold in folds(store.conn, run["run_id"]).items() if fold is None}
     content = "json_object('value', l.value, 'distribution', json(l.distribution), 'rationale', l.rationale)"
     query = f"""
         SELECT u.unit_id, u.item_id, u.question_id, u.passage_id, j.repeat, j.attempt, j.status, j.reason, j.reply,
@@ -115,7 +122,8 @@ def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str,
         row["labels"] = {f: labels[f]["value"] if f in labels else None for f in task.fields}
         row["distributions"] = {f: d["distribution"] for f, d in labels.items() if d["distribution"]}
         row["rationale"] = next((d["rationale"] for d in labels.values() if d["rationale"]), None)
-        yield {"run": run["run_id"], "task": task.name, "model": run["model"], **row}
+        told = {FITTED: row["question_id"] in questions} if questions else {}
+        yield {"run": run["run_id"], "task": task.name, "model": run["model"], **row, **told}
 
 
 def label_maps(store: Store) -> dict[str, dict[str, str]]:

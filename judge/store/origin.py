@@ -41,12 +41,19 @@ def _made(derived: Mapping[str, Json]) -> str:
     told += f"; {given}" if given else ""
     fitted = derived["fitted"]
     if fitted is None:
-        return f"{told}; fitted on no labels"
-    how = "cross-fitted by question" if fitted["cross_fitted"] else "on questions that no number here uses"
+        parents = derived.get("inherited")
+        if parents is None:
+            return f"{told}; fitted on no labels"
+        return f"{told}; made of runs that were fitted on labels in {parents['questions']:,} questions, {_how(parents)}"
+    how = _how(fitted)
     return (
         f"{told}; fitted on {fitted['units']:,} labels of '{fitted['reference']}' in {fitted['questions']:,} "
         f"questions (sha256 {fitted['sha256'][:12]}), {how}"
     )
+
+
+def _how(fitted: Mapping[str, Json]) -> str:
+    return "cross-fitted by question" if fitted["cross_fitted"] else "on questions that no number here uses"
 
 
 def _short(value: Json) -> str:

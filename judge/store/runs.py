@@ -124,9 +124,11 @@ def keep_run(
     options: Mapping[str, Json],
     provider: Mapping[str, Json],
     judgements: Sequence[Judgement],
+    fitted: Collection[str] = (),
 ) -> tuple[str, bool]:
     """A whole run that was made elsewhere, in one transaction; a `Judgement` need not know its run.
 
+    `fitted`: the units whose labels were given by what was fitted on labels of their questions.
     Returns its id and whether the study has it already (task, model and identity), which then stays as it is.
     """
     with store.transaction() as conn:
@@ -135,6 +137,10 @@ def keep_run(
         keep_task(conn, task)
         run_id = begin_run(conn, task, model, options, provider)
         add_judgements(conn, [Entry(replace(j, run_id=run_id), None) for j in judgements], set())
+        conn.executemany(
+            "INSERT OR IGNORE INTO fitted_on SELECT ?, question_id, NULL FROM units WHERE unit_id = ?",
+            [(run_id, unit) for unit in sorted(fitted)],
+        )
         conn.execute("UPDATE runs SET finished = started WHERE run_id = ?", [run_id])
     return run_id, False
 

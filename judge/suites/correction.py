@@ -17,6 +17,7 @@ from judge.labels.held import Held
 from judge.scores.score import NOT_JUDGED, SHARE, STATUSES, Score, mean
 from judge.stats import Corrected, Estimand
 from judge.stats.ratings import BoolArray, FloatArray
+from judge.store.derived import folds
 from judge.suites.paper import Part
 from judge.suites.people import People
 from judge.suites.study import Study
@@ -110,6 +111,7 @@ def beside(judge: Study, scores: Sequence[Score], held: Held, weights: Weights) 
     theirs = {score.measure: score for score in judge.paper.read(people)}
     nobody = {score.measure: score for score in judge.paper.read(People(judge, quiet, None))}
     found, left_out, notes = [], [], list(people.notes)
+    seen = _seen(judge)
     for score in scores:
         values = _aligned(score, theirs.get(score.measure))
         free = _aligned(score, nobody.get(score.measure))
@@ -117,6 +119,11 @@ def beside(judge: Study, scores: Sequence[Score], held: Held, weights: Weights) 
             left_out.append(score.measure)
             continue
         counted = _counted(score, values)
+        if seen:
+            fitted = counted & np.isin(score.units.questions, list(seen))[score.units.clusters]
+            counted &= ~fitted
+            told = f"{int(fitted.sum()):,} units take no part in the correction: the judge was fitted on labels of their questions"
+            notes += [told] if fitted.any() and told not in notes else []
         own = score.rows[counted, 0]
         known = np.zeros(len(own), dtype=bool) if free is None else ~np.isnan(free[counted])
         if known.any() and known[~np.isnan(own)].all():
@@ -136,6 +143,13 @@ def beside(judge: Study, scores: Sequence[Score], held: Held, weights: Weights) 
             )
         )
     return Sides(found, tuple(left_out), tuple(notes))
+
+
+def _seen(study: Study) -> set[str]:
+    """The questions on whose labels a judge that is read here was fitted: it is not independent of them."""
+    conn = study.store.conn
+    every = (folds(conn, read.run.run_id).items() for read in study.read)
+    return {question for own in every for question, fold in own if fold is None}
 
 
 def _counted(score: Score, human: FloatArray) -> BoolArray:

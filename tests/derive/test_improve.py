@@ -289,7 +289,7 @@ def proved_at(found: Improved, like: recipes.Recipe) -> recipes.Recipe:
     [
         ("", "it must begin with 'recipe: 1'"),
         ("recipe: 1\nnonsense: 2\n", "field 'nonsense': no key of a recipe"),
-        ("recipe: 1\ntask: stance.v1\n", "'task_sha256' is missing"),
+        ("recipe: 1\ntask: stance.v1\n", "field 'task_sha256': is missing"),
         ("recipe: [", "not a recipe"),
     ],
 )

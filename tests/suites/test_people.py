@@ -155,3 +155,23 @@ def test_an_unknown_name_is_refused_with_those_there_are(judge: Judge, study: No
     people("eligibility", {"bob": {unit(0): "No Issues"}})
     done = judge("score", "garage", "--part", "eligibility", "--correct-by", "eve", code=2)
     assert "no labels of such an annotator; there are: gold, majority, bob" in done.err
+
+
+def test_labels_that_a_judge_was_fitted_on_correct_it_nowhere(judge: Judge, study: None) -> None:
+    people(
+        "eligibility", {"bob": {unit(n): "No Issues" if n % 2 else "Major Issue(s)" for n in (0, 1, 5, 6)}}
+    )
+    with Store.open("study.db", create=False) as store, store.transaction() as conn:
+        [run] = conn.execute("SELECT run_id FROM runs WHERE task LIKE 'eligibility%'").fetchone()
+        # Question 0 was seen by what labelled it, question 1 was left out with its fold.
+        conn.execute("INSERT INTO fitted_on VALUES (?, 'garage:g0', NULL), (?, 'garage:g1', 2)", [run, run])
+    found = score(judge, "garage", "--part", "eligibility", "--correct-by", "bob")
+    [row] = found.document["correction"]["measures"]
+    # The judge's own number stays 5 of 8; beside people's labels it is 4 of the 7 that it was not fitted on.
+    assert found.value("eligibility") == 5 / 8
+    assert row["judge_only"]["value"] == pytest.approx(4 / 7)
+    # Of bob's four units g0 is gone: g1, g5 and g6, of which he calls g1 and g5 eligible.
+    assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (pytest.approx(2 / 3), 3)
+    assert any(
+        "1 units take no part in the correction" in note for note in found.document["correction"]["notes"]
+    )

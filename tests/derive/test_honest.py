@@ -1,0 +1,116 @@
+"""Labels that a judge was fitted on: through panels, files and other ways round, they never count for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from judge import derive
+from judge.derive import Made
+from judge.derive.calibrate import calibrate
+from judge.errors import UsageError
+from judge.store import Store, derived
+from tests.annotate.agreement_helpers import annotate, checked, judge
+from tests.derive import worlds
+
+N = 200
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return worlds.study(tmp_path / "w.db", worlds.draw(N))
+
+
+def biased(store: Store, seed: int, bias: tuple[float, ...]) -> str:
+    truth = worlds.draw(N)
+    return worlds.judged(store, f"j/{seed}", worlds.softmax(worlds.logits(truth, 2.0, bias, seed)))
+
+
+def calibrated(store: Store, run: str) -> str:
+    done = judge("calibrate", "stance", "--run", run, "-d", store.path, "--json")
+    return str(checked(done.stdout)["run_id"])
+
+
+def test_a_panel_of_calibrated_judges_is_not_calibrated_again_and_says_what_they_were_fitted_on(
+    store: Store,
+) -> None:
+    runs = [calibrated(store, biased(store, *own)) for own in ((21, (2, 0, 0)), (22, (0, 0, 2)))]
+    done = judge("panel", "stance", "--run", runs[0], "--run", runs[1], "--method", "mean", "-d", store.path)
+    panel = done.stdout.split("kept as run ")[1].split(";")[0]
+    # A question's labels are in the parents' probabilities of the other folds, so they would come back to it.
+    refused = judge("calibrate", "stance", "--run", panel, "-d", store.path, code=2)
+    assert f"run {panel} is fitted on labels already, itself or through what it is made of" in refused.stderr
+    with pytest.raises(UsageError, match="fitted on labels already"):
+        table = derive.read(store, [panel])
+        calibrate(table, derive.reference(store, table, "stance"), "stance", "bias", interval=None)
+    shown = judge("runs", "show", panel, "-d", store.path).stdout
+    assert "fitted on no labels" not in shown
+    assert "made of runs that were fitted on labels in 40 questions, cross-fitted by question" in shown
+    checked(judge("runs", "show", panel, "-d", store.path, "--json").stdout)
+    agreed = annotate("agreement", "-d", store.path, "--run", panel)
+    assert "made of runs that were fitted on labels in 40 questions" in agreed.stdout + agreed.stderr
+
+
+def test_labels_that_a_judge_was_fitted_on_are_known_after_export_and_import(
+    store: Store, tmp_path: Path
+) -> None:
+    truth = worlds.draw(N)
+    table = derive.read(store, [biased(store, 21, (1, 0, 0))])
+    known = derive.reference(store, table, "stance")
+    assert known is not None
+    _, names = table.questions
+    seen: dict[str, int | None] = dict.fromkeys(names[:30]) | {names[30]: 2}
+    place = {unit: at for at, unit in enumerate(worlds.units(N))}
+    learnt = np.array([truth[place[unit]] for unit in table.units])
+    run, _ = derive.keep(
+        store, table, "calibrated", "heart", {"stance": Made(learnt)}, fitted=known.fitted(seen)
+    )
+    file = tmp_path / "labels.csv"
+    judge("runs", "export", run, "-o", file, "-d", store.path)
+    other = tmp_path / "other.db"
+    for db in (store.path, other):
+        if db == other:
+            worlds.study(other, truth).close()
+        judge("runs", "import", file, "--model", "somebody", "--task", "stance", "-d", db)
+        found = json.loads(judge("runs", "show", "somebody", "-d", db, "--json").stdout)
+        percent = next(m for m in found["fields"][0]["measures"] if m["measure"] == "percent")
+        # 40 questions of five units, 30 of them learnt by heart.
+        assert percent["n_units"] == 50
+        with Store.open(db, create=False) as there:
+            assert len(derived.folds(there.conn, found["run_id"])) == 30
+            assert derived.seen(there.conn, found["run_id"]) == derived.seen(store.conn, run)
+    refused = judge("calibrate", "stance", "--run", "somebody", "-d", other, code=2)
+    assert "fitted on labels already" in refused.stderr
+
+
+def test_a_run_that_was_fitted_on_nothing_is_exported_as_ever(store: Store) -> None:
+    raw = biased(store, 21, (1, 0, 0))
+    for run in (raw, calibrated(store, raw)):
+        [first, *_] = judge("runs", "export", run, "-d", store.path).stdout.splitlines()
+        assert "fitted_on" not in json.loads(first)
+
+
+def test_without_intervals_a_signal_is_still_seen(store: Store) -> None:
+    run = biased(store, 21, (2, 0, 0))
+    done = judge("calibrate", "stance", "--run", run, "--interval", "none", "-d", store.path)
+    assert "no signal" not in done.stdout and "kept as run" in done.stdout
+    assert "rose is not told without an interval" in done.stdout
+
+
+def test_a_temperature_changes_no_label_where_a_label_is_not_the_likeliest(store: Store) -> None:
+    truth = worlds.draw(N)
+    run = biased(store, 21, (0, 0, 0))
+    # As a model's own words may be: every tenth label is another than its probabilities say.
+    with store.transaction() as conn:
+        for at, unit in enumerate(worlds.units(N)):
+            if at % 10 == 0:
+                told = worlds.LABELS[(truth[at] + 1) % 3]
+                conn.execute(
+                    "UPDATE labels SET value = ? WHERE annotator_id = ? AND unit_id = ?", [told, run, unit]
+                )
+    table = derive.read(store, [run])
+    found = calibrate(table, derive.reference(store, table, "stance"), "stance", "temperature", interval=None)
+    assert (found.made.codes == table.labels("stance").codes[:, 0]).all()
