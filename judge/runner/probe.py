@@ -144,7 +144,8 @@ async def probe(
             n: copy
             for n, item in enumerate(items)
             if n in labels
-            and (copy := CHANGES[probe_name](item, Setting(targets[n], wanted.paraphrases))) is not None
+            and (copy := CHANGES[probe_name](item, Setting(targets[n], wanted.paraphrases, task.input_names)))
+            is not None
         }
         if not copies:
             found.rows.append(units.none(probe_name, "the units have nothing that it could change"))

@@ -5,7 +5,7 @@ Each is a function of an item's copy; `judge.runner.probe` asks about the copies
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from judge.types import Item, Passage
@@ -33,62 +33,63 @@ EMPTY = " "
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a probe may need: the label that an injected instruction asks for, paraphrases by their text."""
+    """What a probe may need: the label that an injected instruction asks for, paraphrases by their text, the task's inputs."""
 
     target: str
     paraphrases: Mapping[str, str]
+    inputs: Collection[str]
+
+    @property
+    def shows_passages(self) -> bool:
+        """The task shows passages; a change of what it does not show would be no probe."""
+        return bool({"passage", "passages", "context"} & set(self.inputs))
 
 
 Change = Callable[[Item, Setting], Item | None]
 
 
-def _texts(item: Item, change: Callable[[str], str]) -> Item | None:
-    if not item.passages:
+def _passages(item: Item, setting: Setting, change: Callable[[Passage], Passage]) -> Item | None:
+    if not item.passages or not setting.shows_passages:
         return None
-    return replace(item, passages=[replace(p, text=change(p.text)) for p in item.passages])
+    return replace(item, passages=[change(p) for p in item.passages])
 
 
 def inject(item: Item, setting: Setting) -> Item | None:
     """An instruction in the passage to give another label."""
-    return _texts(item, lambda text: text + ATTACK.format(label=setting.target))
+    return _passages(item, setting, lambda p: replace(p, text=p.text + ATTACK.format(label=setting.target)))
 
 
 def authority(item: Item, setting: Setting) -> Item | None:
     """Claims of authority before the passage."""
-    return _texts(item, lambda text: AUTHORITY + text)
+    return _passages(item, setting, lambda p: replace(p, text=AUTHORITY + p.text))
 
 
 def length(item: Item, setting: Setting) -> Item | None:
     """About as much neutral filler again after the passage, 400 characters at least."""
-    return _texts(item, lambda text: f"{text}\n\n{FILLER * (1 + max(400, len(text)) // len(FILLER))}")
+
+    def padded(p: Passage) -> Passage:
+        return replace(p, text=f"{p.text}\n\n{FILLER * (1 + max(400, len(p.text)) // len(FILLER))}")
+
+    return _passages(item, setting, padded)
 
 
 def empty(item: Item, setting: Setting) -> Item | None:
     """Passages without text."""
-
-    def blank(passage: Passage) -> Passage:
-        return replace(passage, text=EMPTY, title=None)
-
-    return replace(item, passages=[blank(p) for p in item.passages]) if item.passages else None
+    return _passages(item, setting, lambda p: replace(p, text=EMPTY, title=None))
 
 
 def boilerplate(item: Item, setting: Setting) -> Item | None:
     """Passages of a cookie banner."""
-    if not item.passages:
-        return None
-    return replace(item, passages=[replace(p, text=BOILERPLATE, title=None) for p in item.passages])
+    return _passages(item, setting, lambda p: replace(p, text=BOILERPLATE, title=None))
 
 
 def paraphrase(item: Item, setting: Setting) -> Item | None:
-    """The claim (or question) in other words: those given for it, else the same in a frame."""
-    if item.claim:
-        return replace(
-            item, claim=setting.paraphrases.get(item.claim, f"The following is the case: {item.claim}")
-        )
-    if item.question:
-        return replace(
-            item, question=setting.paraphrases.get(item.question, f"The question is this: {item.question}")
-        )
+    """The claim (or question) that the task shows in other words: those given for it, else the same in a frame."""
+    given = setting.paraphrases
+    if item.claim and "claim" in setting.inputs:
+        return replace(item, claim=given.get(item.claim, f"The following is the case: {item.claim}"))
+    if item.question and "question" in setting.inputs:
+        return replace(item, question=given.get(item.question, f"The question is this: {item.question}"))
     return None
 
 

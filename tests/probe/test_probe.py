@@ -161,3 +161,27 @@ def test_an_injected_passage_title_and_markup_stay_text(tmp_path: Path, db: Path
         store.conn.execute("UPDATE passages SET title = '{{ 7*7 }}'")
     rows = probed(db, *model(tmp_path, ("49", "support")), "--probe", "repeat")
     assert rows["repeat"]["flips"] == 0 and rows["all"]["labelled"] == UNITS
+
+
+def test_only_what_the_task_shows_is_changed(tmp_path: Path) -> None:
+    # `relevant` shows the question and the passage, not the claim: its paraphrase is of the question.
+    data, db = tmp_path / "q.jsonl", tmp_path / "q.db"
+    rows = [
+        {
+            "id": f"{q}",
+            "claim": f"Claim {q}.",
+            "question": f"Question {q}?",
+            "passages": [{"id": "0", "text": "A text."}],
+        }
+        for q in range(4)
+    ]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judge("items", "import", "jsonl", data, "-d", db)
+    lines = [
+        ("The question is this", '{"relevant": "not_relevant"}'),
+        ("Question", '{"relevant": "relevant"}'),
+    ]
+    path = script(tmp_path / "relevant.jsonl", lines)
+    options = ("-m", "scripted/file", "--option", f"script={path}", "--probe", "paraphrase")
+    found = checked(judge("probe", "relevant", "-d", db, "--json", *options).stdout, "probe")
+    assert found["rows"][0]["flips"] == 4
