@@ -236,7 +236,8 @@ def _run(store: Store, task: Task, plan: Plan) -> str | None:
             raise UsageError(f"run {found['run_id']} ({found['task']}) did not answer what {task.name} asks")
         return str(found["run_id"])
     row = store.conn.execute(
-        "SELECT run_id FROM runs WHERE task = ? AND derived_from IS NULL ORDER BY started DESC, run_id DESC LIMIT 1",
+        "SELECT run_id FROM runs WHERE task = ? AND derived_from IS NULL AND json_extract(options, '$.tried') IS NULL "
+        "ORDER BY started DESC, run_id DESC LIMIT 1",
         [task.name],
     ).fetchone()
     if row is None:

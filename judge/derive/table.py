@@ -140,7 +140,8 @@ def newest(store: Store, task: Task, field: str) -> str:
     Raises UsageError when there is none.
     """
     query = (
-        "SELECT r.run_id FROM runs AS r JOIN tasks AS t USING (task) WHERE t.task_id = ? AND r.derived_from IS NULL "
+        "SELECT r.run_id FROM runs AS r JOIN tasks AS t USING (task) WHERE t.task_id = ? "
+        "AND r.derived_from IS NULL AND json_extract(r.options, '$.tried') IS NULL "
         "ORDER BY r.started DESC, r.run_id DESC"
     )
     runs = [str(run) for (run,) in store.conn.execute(query, [task.task_id])]

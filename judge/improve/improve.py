@@ -28,6 +28,7 @@ from judge.stats.calibrate import Fit, cross_fitted, fit_bias
 from judge.stats.parts import detectable
 from judge.stats.ratings import FloatArray, IntArray
 from judge.store.derived import Fitted
+from judge.store.runs import TRIED, adopt
 from judge.store.splits import level_of
 from judge.store.study import Store
 from judge.suites import contest
@@ -208,7 +209,10 @@ class Improve:
             max_tokens=None if tokens is None else max(0, tokens - kept[0]),
             max_cost=None if cost is None else max(0.0, cost - kept[1]),
         )
-        report = await self.flow.run(plan.task, ladder.select(self.store, units), plan.extra)
+        # What is only tried stands in no report; today's task is a run like any other.
+        first = replace(recipe, calibration=None) == today(self.task, self.field)
+        extra = plan.extra if first else {**plan.extra, TRIED: PURPOSE}
+        report = await self.flow.run(plan.task, ladder.select(self.store, units), extra)
         if report.interrupted:
             raise Halted(plan, report)
         self._runs[recipe.text()] = report.run_id
@@ -354,6 +358,9 @@ class Improve:
         )
         found.difference = sign * d.difference, ends[0], ends[1]
         found.needed = self._needed(proof)
+        if found.proved:
+            with self.store.transaction() as conn:
+                adopt(conn, self._runs[replace(winner, calibration=None).text()])
 
     def _purpose(self) -> str:
         """What a look is for, with a hash of the labels that it holds judges against: other ones make another look."""

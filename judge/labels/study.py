@@ -29,6 +29,7 @@ from judge.store import Store, splits
 from judge.store.derived import seen
 from judge.store.export import stored_task
 from judge.store.origin import origins
+from judge.store.runs import tried
 from judge.types import AnnotatorKind
 
 ORDER = [AnnotatorKind.HUMAN, AnnotatorKind.JUDGE, AnnotatorKind.ADJUDICATED, AnnotatorKind.GOLD]
@@ -330,7 +331,8 @@ def _annotators(
     all_runs = [run for run, _, task in judged if task in tasks]
     chosen = [_find(name, judged, all_runs, people) for name in runs]
     if wanted is None:
-        named, chosen = people, chosen or all_runs
+        only_tried = tried(store.conn)
+        named, chosen = people, chosen or [run for run in all_runs if run not in only_tried] or all_runs
     else:
         named = []
         for name in wanted:

@@ -40,7 +40,9 @@ def keep_task(conn: sqlite3.Connection, task: Task) -> None:
 
 REQUEST_VERSION = 2
 """How requests are hashed: 1 held the address and the token limit, too."""
-FACTS = ("answers", "asked_as", "base_url", "max_output_tokens")
+TRIED = "tried"
+"""The option of a run that a search tried and nobody asked for: it is read where it is named."""
+FACTS = ("answers", "asked_as", "base_url", "max_output_tokens", TRIED)
 """Options of a run that say where and how far it was first asked; the others are its identity."""
 
 
@@ -113,8 +115,25 @@ def start_run(
             run_id = found[0].run_id
         if run_id is not None:
             conn.execute("UPDATE runs SET finished = NULL WHERE run_id = ?", [run_id])
+            if TRIED not in options:
+                adopt(conn, run_id)
             return run_id, True
         return begin_run(conn, task, model, options, provider), False
+
+
+def adopt(conn: sqlite3.Connection, run_id: str) -> None:
+    """Make a run that was only tried one like any other."""
+    conn.execute(f"UPDATE runs SET options = json_remove(options, '$.{TRIED}') WHERE run_id = ?", [run_id])
+
+
+def tried(conn: sqlite3.Connection) -> set[str]:
+    """The runs that a search tried."""
+    return {
+        run
+        for (run,) in conn.execute(
+            f"SELECT run_id FROM runs WHERE json_extract(options, '$.{TRIED}') IS NOT NULL"
+        )
+    }
 
 
 def keep_run(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from judge.errors import UsageError
 from judge.store.export import named_run
+from judge.store.runs import TRIED
 from judge.store.study import Store
 from judge.types import Json
 
@@ -31,6 +32,11 @@ class Run:
     def derived(self) -> bool:
         """Made from other runs without a call: it is read where it is named."""
         return "derived" in self.options
+
+    @property
+    def tried(self) -> bool:
+        """Asked by a search alone: it is read where it is named."""
+        return TRIED in self.options
 
     def serves(self, own: Mapping[str, str]) -> bool:
         """Made for this: the same context and system of generated answers, the same relevant passages and examples."""
@@ -69,6 +75,7 @@ def candidates(
     chosen = [run for run in pinned if run in fit]
     if chosen:
         return chosen
+    fit = [run for run in fit if not run.tried]
     if models:
         return [run for run in fit if run.model in models]
     # Nothing that was calibrated, pooled or routed steps into its parents' place unasked.

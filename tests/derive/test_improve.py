@@ -14,12 +14,13 @@ from judge.improve import recipe as recipes
 from judge.improve.improve import Improve, Improved
 from judge.improve.page import as_html, proved, sentences
 from judge.improve.search import halve, steps
+from judge.labels.study import Scope, read
 from judge.prompts import load_task
 from judge.providers import base
 from judge.runner import Plan
 from judge.runner.flow import Flow, Halted
 from judge.stats.contest import contest
-from judge.store import Store, label_rows
+from judge.store import Store, label_rows, runs
 from tests.annotate.agreement_helpers import checked, judge
 from tests.derive import worlds
 from tests.derive.planted import Planted, numbers, shown
@@ -90,6 +91,18 @@ def test_guidelines_that_help_are_found_and_proved(tmp_path: Path) -> None:
     assert any(text.startswith("improved on the sealed test (") for text in sentences(found))
     page = as_html(found)
     assert "guidelines shown" in page and "What was tried" in page
+
+
+def test_what_was_only_tried_stands_in_no_report(tmp_path: Path) -> None:
+    store, truth = world(tmp_path / "w.db")
+    found = improve(store, Planted(truth, lambda r: 0.85 if GUIDE in shown(r) else 0.55))
+    assert found.proved and found.winner is not None
+    panel = read(store, Scope("stance"))
+    plain = {run for (run,) in store.conn.execute("SELECT run_id FROM runs")} - runs.tried(store.conn)
+    # Today's task and the winner (and, where it is calibrated, the run that it was made from).
+    assert set(panel.shown) == plain and len(plain) == 2 + (found.winner.calibration is not None)
+    other = next(iter(runs.tried(store.conn)))
+    assert len(read(store, Scope("stance", runs=(other,))).judges) == 1
 
 
 def test_a_bias_is_found_without_another_call(tmp_path: Path) -> None:

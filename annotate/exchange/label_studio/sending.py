@@ -82,7 +82,10 @@ def run_of(store: Store, info: BatchInfo, name: str | None) -> str:
                 f"run {found['run_id']} ({found['task']}) did not answer what {info.task.name} asks"
             )
         return str(found["run_id"])
-    query = "SELECT run_id FROM runs WHERE task = ? AND derived_from IS NULL ORDER BY started DESC, run_id DESC LIMIT 1"
+    query = (
+        "SELECT run_id FROM runs WHERE task = ? AND derived_from IS NULL AND json_extract(options, '$.tried') IS NULL "
+        "ORDER BY started DESC, run_id DESC LIMIT 1"
+    )
     row = store.conn.execute(query, [info.task.name]).fetchone()
     if row is None:
         raise UsageError(
