@@ -210,7 +210,7 @@ class Improve:
             max_cost=None if cost is None else max(0.0, cost - kept[1]),
         )
         # What is only tried stands in no report; today's task is a run like any other.
-        first = replace(recipe, calibration=None) == today(self.task, self.field)
+        first = replace(recipe, calibration=None) == today(self.task, self.field, self.base.sampling)
         extra = plan.extra if first else {**plan.extra, TRIED: PURPOSE}
         report = await self.flow.run(plan.task, ladder.select(self.store, units), extra)
         if report.interrupted:
