@@ -249,17 +249,17 @@ def _rows(
             )
             both = _both_orders(store, run, runs.get(replace(cell, order="reversed").name), data)
             if cell.order == "declared" and len(both) >= LEAST:
-                out.append(_mean_row(store, model, data, cell, both))
+                out.append(_mean_row(store, model, data, cell, both, sample))
     return out
 
 
-def _mean_row(store: Store, model: str, data: Set, cell: Cell, both: Masses) -> list[str]:
+def _mean_row(store: Store, model: str, data: Set, cell: Cell, both: Masses, sample: int) -> list[str]:
     """What `--orders 2` gives: the mean of two orders, which are both there."""
     found, common = _best(both, data), Counter(_best(both, data).values()).most_common(1)[0]
     share = f"{common[0]} {common[1] / len(found):.2f}"
     how = [cell.answers, "mean of both", cell.rationale, "shown" if cell.guidelines else ""]
     kappas = [_kappa(store, data, found), _kappa(store, data, _best(_calibrated(both), data))]
-    return [data.name, model, *how, f"{len(found)}/{len(found)}", *kappas, share, "", ""]
+    return [data.name, model, *how, f"{len(found)}/{sample}", *kappas, share, "", ""]
 
 
 def _flips(found: Mapping[str, str], turned: Mapping[str, str]) -> str:

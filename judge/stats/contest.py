@@ -144,9 +144,8 @@ def contest(
             )
         )
     known = [d for d in duels if d.kappa.p is not None]
-    adjusted = (
-        dict(zip(map(id, known), holm([d.kappa.p for d in known]).tolist(), strict=True)) if known else {}
-    )
+    tested = [float(d.kappa.p) for d in known if d.kappa.p is not None]
+    adjusted = dict(zip(map(id, known), holm(tested).tolist(), strict=True)) if known else {}
     return standings, [replace(d, p_holm=adjusted.get(id(d))) for d in duels]
 
 

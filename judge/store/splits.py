@@ -54,7 +54,10 @@ def level_of(look: int) -> float:
 def drawn(store: Store, task_id: str) -> Drawn | None:
     """The split of a task; None before it is drawn."""
     row = store.conn.execute("SELECT * FROM splits WHERE task_id = ?", [task_id]).fetchone()
-    return None if row is None else Drawn(*row[:3], tuple(json.loads(row[3])), *row[4:])
+    if row is None:
+        return None
+    task, field, reference, shares, seed, made = row
+    return Drawn(task, field, reference, tuple(json.loads(shares)), seed, made)
 
 
 def questions(store: Store, task_id: str) -> dict[str, str]:
