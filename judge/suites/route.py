@@ -53,6 +53,7 @@ class Route:
     """
 
     table: derive.Table
+    labels: derive.Found
     field: str
     truth: derive.Truth
     agree: float
@@ -179,7 +180,7 @@ def route(
     if truth.word not in (GOLD,):
         notes.append(f"the promise speaks of units on which {truth.word} has a label")
     return Route(
-        table, field, truth, agree, confidence, level, look, told, steps, held[-1] if held else None,
+        table, labels, field, truth, agree, confidence, level, look, told, steps, held[-1] if held else None,
         reached, which, tested, ordered, people, [*notes, *more],
     )  # fmt: skip
 
@@ -330,7 +331,7 @@ def keep(found: Route) -> tuple[str, bool]:
     """The derived judge of the accepted units: its id, and whether the study had it. Raises UsageError when none holds."""
     if found.at is None:
         raise UsageError("no threshold holds: there is nothing to keep")
-    table, labels = found.table, found.table.labels(found.field)
+    table, labels = found.table, found.labels
     codes = np.where(found.which == 1, labels.codes[:, -1], labels.codes[:, 0])
     probabilities = None
     if all(p is not None for p in labels.probabilities):
