@@ -191,8 +191,8 @@ def test_runs_that_do_not_fit_are_refused(store: Store) -> None:
     a, b = run_ids(store)
     with pytest.raises(UsageError, match="named twice"):
         derive.read(store, [a, a])
-    with pytest.raises(UsageError, match="no run is called 'x'"):
-        derive.read(store, ["x"])
+    with pytest.raises(UsageError, match="no run is called 'nobody'"):
+        derive.read(store, ["nobody"])
     with pytest.raises(UsageError, match="does not give 'role' the labels"):
         derive.read(store, [a, b], "role")
 
