@@ -59,7 +59,14 @@ def _agreements(subject: Subject, ruling: Ruling) -> list[list[Cell]]:
         among = [m for m in ruling.measures if m.measure == "pooled_kappa"][-1]
         if among.value is not None:
             rows.append(["people with each other, on the same units", NAMES[pooled.measure], among, among])
-    if subject.reference is not None and subject.reference != ruling.judge:
+    source = None
+    if pooled is None and ruling.measures:
+        # One source of labels: the verdict's own number, which is not the reference's where a person stands beside gold.
+        alone = ruling.measures[0]
+        source = next(who for who in alone.annotators or () if who != ruling.judge)
+        text = subject.reference_text if source == subject.reference else f"the labels of {source}"
+        rows.append([f"{ruling.judge} with {text}", subject.coefficient_name, alone, alone])
+    if subject.reference is not None and subject.reference not in (ruling.judge, source):
         m = subject.measure(ruling.judge, subject.reference)[0]
         rows.append([f"{ruling.judge} with {subject.reference_text}", subject.coefficient_name, m, m])
     return rows
@@ -174,8 +181,8 @@ def short(document: Document) -> Document:
         f"was compared with {counted(len(document.facts['people']), 'person', 'people')}; the reference is {about['reference']}."
     )
     verdicts = " ".join(f"{r.sentence} {r.because}." for r in document.rulings)
-    by_jackknife = any(m.measure == "pooled_kappa" for r in document.rulings for m in r.measures)
-    pooled = ", of pooled kappa by the jackknife" if by_jackknife else ""
+    by_jackknife = any(m.value is not None for r in document.rulings for m in r.measures)
+    pooled = ", of the verdict's kappa by the jackknife" if by_jackknife else ""
     text = " ".join(
         [
             start,

@@ -221,8 +221,8 @@ def rule(of: Case, limits: Limits) -> str:
         f"{len(of.people)} people. {evidence}Trust when (a) the judge's agreement with people, chance-corrected, minus "
         f"theirs with each other lies with its whole interval above {limits.margin:g}, (b) the judge's agreement is above 0 "
         f"at {100 * limits.skill_confidence:g} %{third}, and (e) people's own agreement is above {limits.ceiling:g}; (d) says for "
-        f"which labels: those where its recall is less than {-limits.label_margin:g} below another person's. Do not trust when (a), "
-        f"(b){' or (c)' if third else ''} fails in the other direction. Else undecided. Questions are the units of the intervals."
+        f"which labels: those where its recall is less than {-limits.label_margin:g} below another person's. Do not trust when "
+        f"{'(a), (b) or (c)' if third else '(a) or (b)'} fails in the other direction. Else undecided. Questions are the units of the intervals."
     )
 
 

@@ -105,3 +105,26 @@ def test_short_compiles(study: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_the_box_holds_the_agreement_that_the_verdict_rests_on(tmp_path: Path) -> None:
+    """One person beside gold: the verdict is against the person, and gold stands beside it; gold alone: gold once."""
+    lines = ["unit,annotator,label"]
+    judged, ann, gold = "aabbabab" * 5, "aabbaabb" * 5, "abbbabaa" * 5
+    for who, labels in (("j", judged), ("ann", ann), ("gold", gold)):
+        lines += [f"{i},{who},{label}" for i, label in enumerate(labels)]
+    table = tmp_path / "votes.csv"
+    options = ("--unit", "unit", "--annotator", "annotator", "--label", "label", "--judge", "j")
+    for kept, names in ((lines, ["the labels of ann", "the gold labels"]), ([x for x in lines if "ann," not in x], ["the gold labels"])):  # fmt: skip
+        table.write_text("\n".join(kept) + "\n")
+        document = json.loads(annotate("report", table, *options, "--format", "json").stdout)
+        rows = next(s for s in document["sections"] if s["key"] == "summary")["blocks"][0]["rows"]
+        assert [row[0] for row in rows] == [f"j with {name}" for name in names]
+        first = document["measures"][rows[0][2]["measure"]]
+        (verdict,) = document["verdicts"]
+        condition = next(c for c in verdict["conditions"] if c["name"] == "threshold")
+        assert [first[k] for k in ("value", "low", "high")] == [condition[k] for k in ("value", "low", "high")]
+        other = ann if len(names) == 2 else gold
+        assert first["value"] == pytest.approx(cohen_kappa_score(list(judged), list(other)), abs=1e-9)
+        short = annotate("report", table, *options, "--short").stdout
+        assert "of the verdict's kappa by the jackknife" in short
