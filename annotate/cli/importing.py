@@ -31,7 +31,11 @@ from judge.errors import BadInput, Exit, UsageError
 )
 @click.option("--as", "person", help="Who labelled, for all rows.")
 @click.option("--field", help="The question, for all rows.")
-@click.option("--latest", is_flag=True, help="A later answer of the same person replaces the one before.")
+@click.option(
+    "--latest",
+    is_flag=True,
+    help="With --batch: a later answer of the same person replaces the one before.",
+)
 @click.option(
     "--map-annotator", "people", multiple=True, metavar="NAME=OURS", help="Another name for somebody."
 )

@@ -198,7 +198,7 @@ class _Labels:
             elif value in known.values():
                 done.unchanged += 1
             elif known:
-                raise conflict(response, name, next(iter(known.values())), value)
+                raise conflict(response, name, next(iter(known.values())), value, logged=False)
             else:
                 kinds[kind] += 1
                 rows.append([*key, _layer(kind), response.repeat, value, None, None])

@@ -159,11 +159,16 @@ def kind_of(response: Response, name: str, how: Intake) -> str:
     return BLIND if known or how.blind else UNDECLARED
 
 
-def conflict(response: Response, name: str, there: str, here: str) -> BadInput:
-    """The error for another answer of the same person, to be raised."""
+def conflict(response: Response, name: str, there: str, here: str, *, logged: bool = True) -> BadInput:
+    """The error for another answer of the same person, to be raised. Without a log nothing can take another's place."""
+    way = (
+        "take the later one with --latest"
+        if logged
+        else "take the later one with --latest into a batch (--batch), whose log keeps both"
+    )
     told = (
         f"{response.annotator} has labelled '{response.unit}' '{there}' in the study, and '{here}' here; "
-        "correct one of the two, or take the later one with --latest"
+        f"correct one of the two, or {way}"
     )
     return BadInput(told, field=name)
 

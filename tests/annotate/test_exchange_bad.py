@@ -108,6 +108,17 @@ def test_a_bad_row_is_named_and_keeps_the_file_out(
     )
 
 
+def test_without_a_batch_there_is_no_log_that_keeps_the_earlier_answer(path: Path, tmp_path: Path) -> None:
+    unit = units(path)[0]
+    options = ("--blind", "--new-people", "--latest", "-d", path)
+    annotate("import", write_lines(tmp_path / "a.jsonl", [own(unit)]), *options)
+    before = all_labels(path)
+    second = write_lines(tmp_path / "b.jsonl", [own(unit, label="refute")])
+    failed = annotate("import", second, *options, code=1)
+    # It used to advise --latest, which had been given.
+    assert "with --latest into a batch (--batch)" in failed.stderr and all_labels(path) == before
+
+
 def test_a_unit_outside_the_batch(path: Path, tmp_path: Path) -> None:
     outside = rows_of(
         path,

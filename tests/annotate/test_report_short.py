@@ -123,7 +123,9 @@ def test_the_box_holds_the_agreement_that_the_verdict_rests_on(tmp_path: Path) -
         first = document["measures"][rows[0][2]["measure"]]
         (verdict,) = document["verdicts"]
         condition = next(c for c in verdict["conditions"] if c["name"] == "threshold")
-        assert [first[k] for k in ("value", "low", "high")] == [condition[k] for k in ("value", "low", "high")]
+        assert [first[k] for k in ("value", "low", "high")] == [
+            condition[k] for k in ("value", "low", "high")
+        ]
         other = ann if len(names) == 2 else gold
         assert first["value"] == pytest.approx(cohen_kappa_score(list(judged), list(other)), abs=1e-9)
         short = annotate("report", table, *options, "--short").stdout
