@@ -35,7 +35,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def run_ids(store: Store) -> list[str]:
-    return [run for (run,) in store.conn.execute("SELECT run_id FROM runs ORDER BY started, run_id")]
+    return [run for (run,) in store.conn.execute("SELECT run_id FROM runs ORDER BY rowid")]
 
 
 def echo(table: derive.Table, r: int = 0) -> dict[str, Made]:
