@@ -102,6 +102,10 @@ WORDS: Mapping[str, Callable[..., str]] = {
     "few_planned": lambda least: (
         f"fewer than {least} questions make an interval that is somewhat too narrow, whatever their number of units"
     ),
+    "side_open": lambda threshold, confidence: (
+        f"the pilot's own {100 * confidence:g} % interval holds {threshold:g}: the chance is that of a truth which is the pilot's "
+        "value; near the limit no number of labels can be promised (--verdict plans over all that the pilot leaves open)"
+    ),
     "tied": lambda n, of: f"majority of the people: {n} of {of} units are tied and have none",
     "ruled": lambda who, n, agreed: (
         f"{who}: {n:,} units were adjudicated, because people differ on them, and on {agreed:,} others two or more agree; the "

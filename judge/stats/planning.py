@@ -8,7 +8,7 @@ order. Labels at hand count with the variance that they have, whatever the sizes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, inf, isfinite, sqrt
 from statistics import NormalDist
 
@@ -175,7 +175,8 @@ def plan_decision(
 
     n = ((z_confidence sd_threshold + z_power sd) / (value - threshold))^2, with the spread at the threshold
     where the design knows it: the interval is wider on the side of smaller values. Never fewer than the ten
-    questions that a verdict takes. Raises BadInput for a threshold off the scale, and when the value is the
+    questions that a verdict takes. Where the pilot's own interval holds the threshold a note says that the chance is not
+    one of all that the pilot leaves open. Raises BadInput for a threshold off the scale, and when the value is the
     threshold: no number of labels decides that.
     """
     if not isfinite(threshold) or not design.least <= threshold <= 1:
@@ -190,7 +191,13 @@ def plan_decision(
     def independent(clusters: int) -> float:
         return ((_quantile(1 - tail, clusters) * sd_there + z_power * design.sd) / distance) ** 2
 
-    return [_plan(design, independent, m, FEWEST_CLUSTERS) for m in per_cluster]
+    plans = [_plan(design, independent, m, FEWEST_CLUSTERS) for m in per_cluster]
+    if design.n_units and distance < _NORMAL.inv_cdf(1 - tail) * design.sd * sqrt(
+        _pilot_effect(design) / design.n_units
+    ):
+        unsure = Note("side_open", threshold=threshold, confidence=confidence)
+        plans = [replace(plan, notes=(*plan.notes, unsure)) for plan in plans]
+    return plans
 
 
 def _quantile(level: float, clusters: int) -> float:
@@ -228,12 +235,16 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
             more = ceil(x / m) if there + more >= FEW_CLUSTERS else more + 1
 
     clusters = missing(0, 0, 0.0, fewest)
-    pilot_effect = design.effect
-    if pilot_effect is None:
-        per_pilot = design.n_units / design.n_clusters if design.n_clusters else 1.0
-        pilot_effect = 1 + (per_pilot - 1) * design.icc
-    more = missing(design.n_clusters, design.n_units, pilot_effect, fewest)
+    more = missing(design.n_clusters, design.n_units, _pilot_effect(design), fewest)
     return Plan(m, clusters, clusters * m, more, more * m, effect, _few(design, more))
+
+
+def _pilot_effect(design: Design) -> float:
+    """The variance of the pilot over that of as many independent units."""
+    if design.effect is not None:
+        return design.effect
+    per_pilot = design.n_units / design.n_clusters if design.n_clusters else 1.0
+    return 1 + (per_pilot - 1) * design.icc
 
 
 def _few(design: Design, more: int) -> tuple[str, ...]:

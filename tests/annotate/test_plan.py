@@ -181,3 +181,12 @@ def test_the_page_prints_what_it_assumed() -> None:
 )  # fmt: skip
 def test_what_cannot_be_planned(args: tuple[str, ...], complaint: str, code: int) -> None:
     assert complaint in annotate("plan", *args, code=code).stderr
+
+
+def test_a_threshold_that_the_pilot_leaves_open_is_no_promise(tmp_path: Path) -> None:
+    # kappa .6 with sd .8 on 100 units: its 95 % interval is .6 +- .157, so .667 lies inside and .4 does not.
+    table = pilot(tmp_path / "p.csv")
+    for threshold, is_open in (("0.667", True), ("0.4", False)):
+        notes = document("plan", *table, "--threshold", threshold)["notes"]
+        assert any(f"holds {threshold}" in note for note in notes) is is_open
+    assert not document("plan", "--expect", "0.66", "--shares", "0.5,0.5", "--threshold", "0.667")["notes"]

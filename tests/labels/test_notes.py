@@ -37,6 +37,7 @@ EXAMPLES = {
     "by_unit": {},
     "small_pilot": {"n": 12, "least": 30},
     "few_planned": {"least": 30},
+    "side_open": {"threshold": 0.667, "confidence": 0.95},
     "tied": {"n": 3, "of": 40},
     "ruled": {"who": "decided", "n": 40, "agreed": 200},
     "outside": {"who": "ann", "field": "stance", "labels": (("maybe", 3),)},
