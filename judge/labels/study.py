@@ -167,16 +167,13 @@ def read(
 
 def _close(store: Store, task: Task, judges: Sequence[_Column]) -> int:
     """Leave out the labels of runs on a sealed test that was not looked at for them; of how many runs there were some."""
-    sealed = {q for q, part in splits.questions(store, task.task_id).items() if part == "test"}
-    if not sealed or not judges:
-        return 0
-    query = "SELECT unit_id, question_id FROM units"
-    units = {unit for unit, question in store.conn.execute(query) if question in sealed}
-    looked = {run for look in splits.looks(store, task.task_id) for run in look.runs}
-    closed = [c for c in judges if c.annotator not in looked and not units.isdisjoint(c.asked)]
-    for column in closed:
-        column.leave_out(units)
-    return len(closed)
+    n = 0
+    for column in judges:
+        units = splits.closed(store, task.task_id, column.annotator)
+        if not units.isdisjoint(column.asked):
+            column.leave_out(units)
+            n += 1
+    return n
 
 
 def _sealed(store: Store, task: Task, questions: Sequence[str], closed: int) -> list[Note]:

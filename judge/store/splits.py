@@ -116,6 +116,14 @@ def look(store: Store, task_id: str, purpose: str, runs: Sequence[str], referenc
     return made
 
 
+def closed(store: Store, task_id: str, run: str) -> set[str]:
+    """The units of the sealed test, unless a look at it was for this run: then none."""
+    if any(run in each.runs for each in looks(store, task_id)):
+        return set()
+    query = "SELECT unit_id FROM units JOIN split_questions USING (question_id) WHERE task_id = ? AND part = 'test'"
+    return {unit for (unit,) in store.conn.execute(query, [task_id])}
+
+
 def splits(store: Store) -> list[str]:
     """The tasks (without version) that are split."""
     return [task_id for (task_id,) in store.conn.execute("SELECT task_id FROM splits ORDER BY task_id")]

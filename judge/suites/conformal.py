@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from judge.errors import BadInput, UsageError
 from judge.labels.words import HELP
+from judge.store import splits
 from judge.suites.paper import Option, Paper, Part
 from judge.suites.urag import SPLITTING
 
@@ -45,6 +46,12 @@ def read(study: Study) -> list[Score]:
     run = last_run(study, before)
     study.check()
     names, truth, field = _truth(study, task, letters)
+    sealed = splits.closed(study.store, study.loaded(task).task_id, run.run_id) if run else set()
+    if out := sealed & truth.keys():
+        truth = {unit: label for unit, label in truth.items() if unit not in sealed}
+        study.note(
+            f"{len(out)} units are in the sealed test of {task}, which was not opened for this run: left out"
+        )
     table["name"] = table["unit_id"].map(names).astype(object)
     found = choices(study, table, run, field, letters, truth, name="name")
     known: BoolArray = np.asarray(found.correct >= 0, dtype=bool)

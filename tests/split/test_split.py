@@ -215,6 +215,26 @@ def test_no_number_of_the_sealed_test_is_shown_before_a_look_at_that_run(tmp_pat
     assert counted(runs[1]) == [(1.0, n_open)] * 2
 
 
+def test_conformal_sets_leave_the_sealed_test_out_until_a_look_at_the_run(tmp_path: Path) -> None:
+    db = planted(tmp_path, 60)
+    units = [f"study:{q:03}/0" for q in range(60)]
+    sure = {u: [0.8 if gold(q, 0) == label else 0.1 for label in LABELS] for q, u in enumerate(units)}
+    run = add_run(db, "scripted/sure", {u: gold(q, 0) for q, u in enumerate(units)}, sure)
+    shown(db)
+    with Store.open(db) as store:
+        n_test = sum(part == "test" for part in splits.questions(store, "stance").values())
+
+    def told() -> str:
+        return judge("score", "conformal", "--task", "stance", "--alpha", "0.3", "-d", db).stdout
+
+    # Half of the questions with a label calibrate.
+    assert f"calibrated on {(60 - n_test) // 2} questions" in told()
+    assert f"{n_test} units are in the sealed test of stance, which was not opened for this run" in told()
+    with Store.open(db) as store:
+        splits.look(store, "stance", "compare", [run], "gold")
+    assert "calibrated on 30 questions" in told() and "not opened" not in told()
+
+
 def test_parts_do_not_depend_on_the_order_of_the_rows(tmp_path: Path) -> None:
     rows = [
         {
