@@ -139,6 +139,7 @@ def route(
         raise UsageError(
             f"{n_tested} questions with labels of {truth.word} test the promise; that takes 10 at the very least, and "
             f"a promise of {agree:.0%} at least {_least(agree, 1 - confidence)}"
+            + "".join(f"; {text}" for text in notes)
         )
     free = np.asarray(asked & ~honest) | ordered
     look = None

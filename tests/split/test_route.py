@@ -211,6 +211,20 @@ def test_what_a_queue_brought_tests_nothing(tmp_path: Path) -> None:
     assert percent["value"] == 1.0
 
 
+def test_labels_of_a_queue_alone_are_refused_with_the_reason(tmp_path: Path) -> None:
+    db = planted(tmp_path, 60)
+    run, _ = sure_judge(db, 60)
+    annotate("batches", "new", "hard", "stance", "-n", "40", "--queue", "--annotators", "ann", "-d", db)
+    with Store.open(db) as store:
+        given = store.conn.execute("SELECT unit_id FROM batch_units").fetchall()
+        kept = [(u, "stance", "ann", "first", 0, gold(int(u[6:9]), 0), None, None) for (u,) in given]
+        with store.transaction() as conn:
+            label_rows.add(conn, kept)
+    told = judge("route", "stance", "--run", run, "--reference", "ann", "-d", db, code=2).stderr
+    assert "0 questions with labels of ann test the promise" in told
+    assert "40 labelled units are left out: no chance draw from all units brought them" in told
+
+
 def test_what_a_route_leaves_goes_to_people(study: tuple[Path, str, dict[str, float]]) -> None:
     db, run, sure = study
     found = routed(db, run)
