@@ -75,19 +75,20 @@ def show(run_name: str, db: Path, as_json: bool) -> int:
     """
     from judge.scores.gold import compare
     from judge.store import Store, export
-    from judge.store.origin import origin
+    from judge.store.origin import origins
 
     with Store.open(db, create=False) as store:
         run = export.find_run(store, run_name)
         task = export.stored_task(store, run["task"])
         results = compare(store, task, run["run_id"])
+        told = origins(store.conn, [run["run_id"]]).get(run["run_id"])
         maps = {f: words for f, words in export.label_maps(store).items() if f in task.fields}
     if as_json:
         emit_json("run_show", {**run, "label_maps": maps, "fields": [r.as_json() for r in results]})
         return Exit.DONE
     for name in ("run_id", "task", "model", "resolved_model", "options", "provider", "started", "finished"):
         print(visible(f"{name}: {run[name]}"))
-    if told := origin(run):
+    if told:
         print(visible(f"origin: {told}"))
     counts = " · ".join(f"{run[s]} {s}" for s in ("ok", "unparsed", "refused", "truncated", "failed"))
     print(

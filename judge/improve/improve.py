@@ -131,6 +131,8 @@ class Improve:
         self.limit = flow.plan.max_tokens, flow.plan.max_cost
         self.found = Improved(task, field, self.word, flow.plan.model)
         self._runs: dict[str, str] = {}
+        self._kept_back = (0, 0.0)
+        """Tokens and dollars of the limit that the last run left to the sealed test."""
 
     async def go(self, anyway: bool = False) -> Improved:
         """Search and prove. Raises Halted where a run ends before its last unit for another reason than a limit."""
@@ -168,7 +170,7 @@ class Improve:
         done = [t for t in self.found.tried if t.n_questions == len(self.order)]
         if report.interrupted or report.error is not None or report.stopped is None or not done:
             raise halted
-        self.found.stopped = report.stopped
+        self.found.stopped = report.stopped + self._limits()
         return max(done, key=lambda t: t.score)
 
     async def _climb(self, best: Tried, first: Recipe) -> Tried:
@@ -202,7 +204,7 @@ class Improve:
     async def _ask(self, recipe: Recipe, units: Sequence[str], reserve: bool) -> str:
         """Ask about these units by a recipe; the run's id. A reserve is kept for the sealed test."""
         plan = recipe.applied(self.base)
-        kept = self._reserve() if reserve else (0, 0.0)
+        self._kept_back = kept = self._reserve() if reserve else (0, 0.0)
         tokens, cost = self.limit
         self.flow.plan = replace(
             plan,
@@ -217,6 +219,13 @@ class Improve:
             raise Halted(plan, report)
         self._runs[recipe.text()] = report.run_id
         return report.run_id
+
+    def _limits(self) -> str:
+        """What was asked for, and what of it is kept for the sealed test: the run itself knows only what is left."""
+        (tokens, cost), (of_tokens, of_cost) = self.limit, self._kept_back
+        told = [] if tokens is None else [f"of {tokens:,} tokens the sealed test takes about {of_tokens:,}"]
+        told += [] if cost is None else [f"of ${cost:g} the sealed test takes about ${of_cost:.4f}"]
+        return f" ({' and '.join(told)})" if told and (of_tokens or of_cost) else ""
 
     def _reserve(self) -> tuple[int, float]:
         """What the sealed test takes for two judges, by what a unit has taken so far."""

@@ -22,11 +22,25 @@ def origin(run: Mapping[str, Json]) -> str | None:
 def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str]:
     """`origin` of those of these runs that were imported or derived."""
     rows = conn.execute(
-        "SELECT run_id, provider, derived_from FROM runs WHERE derived_from IS NOT NULL "
+        "SELECT run_id, provider, derived_from, started FROM runs WHERE derived_from IS NOT NULL "
         "OR provider LIKE '%\"imported\"%'"
-    )
-    told = {run: origin({"provider": p, "derived_from": d}) for run, p, d in rows if run in run_ids}
+    ).fetchall()
+    told = {
+        run: (origin({"provider": p, "derived_from": d}) or "") + _stale(conn, _loaded(d), started)
+        for run, p, d, started in rows
+        if run in run_ids
+    }
     return {run: text for run, text in told.items() if text}
+
+
+def _stale(conn: sqlite3.Connection, derived: Mapping[str, Json], made: str) -> str:
+    """That a parent was asked on, or asked again, after a derived run was made of it."""
+    later = "SELECT 1 FROM judgements WHERE run_id = ? AND judged_at > ? LIMIT 1"
+    parents = [parent["run"] for parent in derived.get("parents", ())]
+    found = [run for run in parents if conn.execute(later, [run, made]).fetchone()]
+    if not found:
+        return ""
+    return f"; {' and '.join(found)} went on after it was made: make it again to have what is new"
 
 
 def _loaded(value: Json) -> Mapping[str, Json]:

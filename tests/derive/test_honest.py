@@ -114,3 +114,20 @@ def test_a_temperature_changes_no_label_where_a_label_is_not_the_likeliest(store
     table = derive.read(store, [run])
     found = calibrate(table, derive.reference(store, table, "stance"), "stance", "temperature", interval=None)
     assert (found.made.codes == table.labels("stance").codes[:, 0]).all()
+
+
+def test_a_parent_that_went_on_is_said(store: Store) -> None:
+    runs = [biased(store, *own) for own in ((21, (2, 0, 0)), (22, (0, 0, 2)))]
+    done = judge("panel", "stance", "--run", runs[0], "--run", runs[1], "-d", store.path, "--json")
+    panel = checked(done.stdout)["run_id"]
+    told = f"{runs[1]} went on after it was made"
+    assert told not in judge("runs", "show", panel, "-d", store.path).stdout
+    with store.transaction() as conn:
+        conn.execute(
+            "INSERT INTO judgements (run_id, unit_id, repeat, attempt, status, judged_at) "
+            "VALUES (?, 'w:0/p0', 0, 2, 'ok', '2999-01-01T00:00:00.000Z')",
+            [runs[1]],
+        )
+    assert told in judge("runs", "show", panel, "-d", store.path).stdout
+    agreed = annotate("agreement", "-d", store.path, "--run", panel)
+    assert told in agreed.stdout + agreed.stderr

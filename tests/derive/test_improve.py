@@ -207,6 +207,7 @@ def test_a_limit_leaves_room_for_the_test_or_opens_nothing(tmp_path: Path) -> No
     found = improve(store, model, max_tokens=100_000)
     # What is left after a reserve for the test went into the ladder; the search says that it stopped early.
     assert used(model) <= 100_000 and found.proved and found.stopped is not None
+    assert "of 100,000 tokens the sealed test takes about" in found.stopped
 
 
 def of_people(path: Path) -> tuple[Store, Any]:
