@@ -19,7 +19,7 @@ TINY = 1e-9
 RIDGE = 0.02
 """Of the penalty RIDGE * |bias|^2: a label that nobody gave gets a bias near -ln(n / 0.02), not minus infinity."""
 ENOUGH = 200_000
-"""Units that a few parameters are fitted on at most, evenly taken: more would not move a printed digit."""
+"""Units that a few parameters are fitted on at most, drawn by lot: more would not move a printed digit."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,11 @@ def fit_isotonic(probabilities: FloatArray, codes: IntArray) -> Fit:
 def _some(probabilities: FloatArray, codes: IntArray) -> tuple[FloatArray, IntArray]:
     if not len(codes):
         raise BadInput("nothing to fit on: no unit has both probabilities and a label")
-    stride = -(-len(codes) // ENOUGH)
-    return probabilities[::stride], codes[::stride]
+    if len(codes) <= ENOUGH:
+        return probabilities, codes
+    # By lot, the same each time: every k-th unit could be the first passage of every question.
+    some = np.sort(np.random.default_rng(0).choice(len(codes), ENOUGH, replace=False))
+    return probabilities[some], codes[some]
 
 
 def cross_fitted(

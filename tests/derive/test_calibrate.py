@@ -249,3 +249,12 @@ def test_a_run_without_probabilities_says_so(tmp_path: Path) -> None:
     table = derive.read(store, ["last"])
     with pytest.raises(UsageError, match="stored no label probabilities"):
         calibrate(table, None, "stance", "batch")
+
+
+def test_a_fit_on_some_of_very_many_units_takes_them_from_all_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judge.stats.calibrate.ENOUGH", 1_000)
+    # Two passages a question, the first always of one label, the second of the other: every second unit would be one label.
+    codes = np.tile([0, 1], 1_000)
+    p = np.random.default_rng(0).dirichlet([5, 5], size=2_000)
+    shares = fit_bias(p, codes).apply(p).mean(axis=0)
+    assert shares == pytest.approx([0.5, 0.5], abs=0.06)
