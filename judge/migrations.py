@@ -19,6 +19,7 @@ NAMES = (
     "m006_counts",
     "m007_splits",
     "m008_derived",
+    "m009_frozen",
 )
 """The migrations of this version, in order; `_m001_study` is the function of the first."""
 SET = "judge"
@@ -98,6 +99,11 @@ def _m007_splits(db: Any) -> None:
 
 def _m008_derived(db: Any) -> None:
     _execute(db, _DERIVED)
+
+
+def _m009_frozen(db: Any) -> None:
+    for statement in _FROZEN:
+        db.execute(statement)
 
 
 def _execute(db: Any, statements: str) -> None:
@@ -407,3 +413,14 @@ CREATE TABLE fitted_on (
     PRIMARY KEY (run_id, question_id)
 ) WITHOUT ROWID
 """
+# INSERT OR REPLACE takes a row away without its DELETE trigger.
+_FROZEN = tuple(
+    f"""CREATE TRIGGER keep_{table}_insert BEFORE INSERT ON {table}
+    WHEN EXISTS (SELECT 1 FROM {table} WHERE {" AND ".join(f"{name} = NEW.{name}" for name in key)})
+    BEGIN SELECT raise(ABORT, 'a split and its looks are never changed'); END"""
+    for table, key in (
+        ("splits", ("task_id",)),
+        ("split_questions", ("task_id", "question_id")),
+        ("split_looks", ("task_id", "look")),
+    )
+)

@@ -71,7 +71,8 @@ def test_the_file_itself_refuses_to_change_a_split_or_a_look(tmp_path: Path) -> 
         splits.look(store, "stance", "compare", [], "gold")
         for table in ("splits", "split_questions", "split_looks"):
             column = "seed" if table == "splits" else "part" if table == "split_questions" else "level"
-            for change in (f"UPDATE {table} SET {column} = {column}", f"DELETE FROM {table}"):
+            again = f"INSERT OR REPLACE INTO {table} SELECT * FROM {table} LIMIT 1"
+            for change in (f"UPDATE {table} SET {column} = {column}", f"DELETE FROM {table}", again):
                 with pytest.raises(sqlite3.IntegrityError, match="never changed"):
                     store.conn.execute(change)
 
