@@ -66,7 +66,7 @@ _TAKEN = {
     "ctrl+c": "it copies",
     "escape": "it leaves what is open",
 }
-_SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "return": "enter", "ctrl+space": "ctrl+@"}
+_SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "return": "enter", "ctrl+space": "ctrl+@"}
 """Names for which terminals send what they send for another key."""
 _KNOWN = {str(key.value) for key in Keys if key.value[0] != "<"}
 _MODIFIED = re.compile(r"(alt|ctrl\+alt)\+[a-z0-9]")
@@ -113,17 +113,22 @@ def load_keymap(path: Path | None, task: Task) -> dict[str, str]:
     if path is None:
         return {}
     try:
-        table = tomllib.loads(path.read_text("utf-8")).get("keys", {})
+        found = tomllib.loads(path.read_text("utf-8"))
     except OSError as e:
         raise UsageError(f"{path}: {e.strerror}") from e
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
         raise UsageError(f"{path}: not TOML: {e}") from e
+    table = found.get("keys", {})
+    if other := next((name for name in found if name != "keys"), None):
+        raise UsageError(f"{path}: '{other}' is not read: write the commands under [keys], and nothing else")
+    if not isinstance(table, dict):
+        raise UsageError(f'{path}: keys is a table: write [keys], and below it undo = "u"')
     known = {c.id: c for c in COMMANDS}
     out: dict[str, str] = {}
     for name, keys in table.items():
         if name not in known:
             raise UsageError(f"{path}: no command '{name}'; there are: {', '.join(known)}")
-        if not isinstance(keys, str) or not keys.strip():
+        if not isinstance(keys, str) or not keys.strip(", "):
             raise UsageError(f'{path}: {name}: write the keys as text, as in {name} = "u,f2"')
         out[name] = ",".join(_named(path, name, k.strip()) for k in keys.split(",") if k.strip())
     labels = {key: f"label '{value}'" for keys in label_keys(task).values() for key, value in keys.items()}

@@ -227,6 +227,11 @@ async def test_numbers_and_lists_are_typed(tmp_path: Path) -> None:
         ('[keys]\nundo = "u"\nskip = "u"', "key 'u' of 'skip' is that of 'undo'"),
         ('[keys]\nundoo = "u"', "no command 'undoo'"),
         ("[keys]\nundo = 3", "write the keys as text"),
+        ("[keys]\nundo = ','", "write the keys as text"),
+        ('[keys]\nundo = "ctrl+h"', "terminals send 'backspace' for it: write that"),
+        ('keys = "u"', "keys is a table: write [keys]"),
+        ('undo = "u"', "'undo' is not read: write the commands under [keys]"),
+        ('[key]\nundo = "u"', "'key' is not read: write the commands under [keys]"),
         ("[keys", "not TOML"),
     ],
 )
