@@ -118,7 +118,7 @@ def look(store: Store, task_id: str, purpose: str, runs: Sequence[str], referenc
 
 def closed(store: Store, task_id: str, run: str) -> set[str]:
     """The units of the sealed test, unless a look at it was for this run: then none."""
-    if any(run in each.runs for each in looks(store, task_id)):
+    if drawn(store, task_id) is None or any(run in each.runs for each in looks(store, task_id)):
         return set()
     query = "SELECT unit_id FROM units JOIN split_questions USING (question_id) WHERE task_id = ? AND part = 'test'"
     return {unit for (unit,) in store.conn.execute(query, [task_id])}
