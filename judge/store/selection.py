@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from judge.errors import UsageError
 from judge.prompts.load import Task
+from judge.prompts.spec import Example
 from judge.store.inputs import column, decode, gold_value
 from judge.store.label_rows import quoted
 from judge.store.study import Store, dumps
@@ -118,13 +119,21 @@ def _forget(conn: sqlite3.Connection) -> None:
 
 
 def _usable(task: Task, selection: Selection) -> str:
-    """The SQL condition that a unit can be shown: no example, and all inputs there."""
+    """The SQL condition that a unit can be shown: no example (nor one of its words), and all inputs there."""
     examples = [quoted(e.item_id) for e in task.spec.examples if e.item_id]
     return " AND ".join(
         [_present(task, name, selection) for name in task.required_inputs]
         + ([] if selection.contexts is None else ["t.item_id IN (SELECT item_id FROM temp.contexts)"])
         + [f"t.item_id NOT IN ({','.join(examples)})"]
+        + [_other_text(task, example) for example in task.spec.examples]
     )
+
+
+def _other_text(task: Task, example: Example) -> str:
+    """The SQL condition that a unit shows something else than an example: a study may have its item under another id."""
+    given = example.inputs.items()
+    same = [f"{column(task, name)} IS {quoted(value)}" for name, value in given if isinstance(value, str)]
+    return f"NOT ({' AND '.join(same)})" if len(same) == len(example.inputs) else "1"
 
 
 def _present(task: Task, name: str, selection: Selection) -> str:

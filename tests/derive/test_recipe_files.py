@@ -156,3 +156,13 @@ def test_a_recipe_says_how_sampling_was_set_and_templates_in_it_stay_text(tmp_pa
     assert asked[1] is None and '"calibrated"' in made[1]
     prompts = " ".join(text for (text,) in store.conn.execute("SELECT text FROM prompts").fetchall())
     assert "{{ 7*7 }}" in prompts and "49" not in prompts
+
+
+def test_an_example_is_not_asked_about_in_a_study_that_has_it_under_another_id(tmp_path: Path) -> None:
+    path, db = tmp_path / "r.yaml", tmp_path / "w.db"
+    worlds.study(db, worlds.draw(20, seed=1)).close()
+    inputs = {"claim": "Claim number 0.", "passage": "passage number 2 of the world"}
+    path.write_text(yaml.safe_dump(GOOD | example(inputs=inputs, item_id="elsewhere:0")))
+    done = ask(db, path)
+    # Asked about, the model would have been told its answer: 19 of 20 units are left.
+    assert "19 of 19 units have a label" in done.stdout and "1 units were left out" in done.stderr
