@@ -17,7 +17,7 @@ from judge.stats.case import Case, Regime, case
 from judge.stats.conditions import Found, rule
 from judge.stats.limits import ENOUGH, FEWEST_QUESTIONS, Limits
 from judge.stats.outlook import Outlook, outlook
-from judge.stats.pairwise import identical
+from judge.stats.pairwise import copied, identical
 from judge.stats.ratings import Ratings
 from judge.stats.told import Condition, Decision, LabelRow
 from judge.types import Measure
@@ -143,7 +143,7 @@ def verdict(
         told.measures(judge, about_it, found, limits, name, level, field),
         test,
         ahead,
-        identical(table) if table is not None else (),
+        (*identical(table), *copied(table, judge, ratings.column(judge))) if table is not None else (),
     )
 
 

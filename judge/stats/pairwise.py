@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from judge.stats.ratings import MISSING, BoolArray, FloatArray, Ratings
+from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
 
 FEWEST = 10
 SHOWN = 3
+# A person is taken for a copy of the judge when somebody who agrees with it as often as the others do would give its label
+# on all their units with less than this chance.
+BY_CHANCE = 0.001
 
 
 def pair_tables(people: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -53,4 +56,22 @@ def identical(people: Ratings) -> tuple[str, ...]:
     return (
         f"The same labels throughout: {told}{more}. If that is one person twice, leave one out: a duplicate raises "
         "people's agreement, and a good judge falls behind it.",
+    )
+
+
+def copied(people: Ratings, judge: str, labels: IntArray) -> tuple[str, ...]:
+    """A warning where a person gave the judge's own labels throughout: a judge that is counted among the people agrees
+    with them however it guesses. `labels` [units] are the judge's codes."""
+    both = (people.codes != MISSING) & (labels != MISSING)[:, None]
+    shared, equal = both.sum(axis=0), (both & (people.codes == labels[:, None])).sum(axis=0)
+    others, agreed = shared.sum() - shared, equal.sum() - equal
+    rate = agreed / np.maximum(others, 1)
+    same = (shared >= FEWEST) & (equal == shared) & (others >= FEWEST) & (rate**shared < BY_CHANCE)
+    found = [f"{people.annotators[i]} ({int(shared[i]):,} units)" for i in np.flatnonzero(same).tolist()]
+    if not found:
+        return ()
+    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return (
+        f"The judge's own labels throughout: {'; '.join(found[:SHOWN])}{more}; the others give them less often. If they were "
+        f"copied from {judge}, or stood there to be confirmed, leave them out: a judge agrees with itself however it guesses.",
     )

@@ -184,3 +184,17 @@ def test_a_study_takes_the_annotators_that_are_named(tmp_path: Path) -> None:
         run = read(store, Scope("stance")).judges[0]
     document = as_json("-d", db, "--annotators", f"ann,bob,{run}")
     assert document["people"] == ["ann", "bob"] and len(document["judges"]) == 1
+
+
+def test_a_person_who_copied_the_judge_is_named(elsewhere: Path) -> None:
+    """The judge says x on every third of 600 units, ann and bob on every second but for a few: they know nothing of each other."""
+    rows = [("unit", "question", "annotator", "label")]
+    for i in range(600):
+        x = {"gpt": i % 3 == 0, "ann": i % 2 == 0, "bob": (i % 2 == 0) != (i % 25 == 0)}
+        rows += [(f"u{i}", f"u{i}", who, "xy"[said]) for who, said in {**x, "copy": x["gpt"]}.items()]
+    for kept, is_there in ((rows, True), ([row for row in rows if row[2] != "copy"], False)):
+        (verdict,) = as_json(write_csv(Path("v.csv"), kept), *LONG, *CLUSTER)["verdicts"]
+        # With people the judge agrees (0 + 0 + 1) / 3 beyond chance, they with each other (.92 + 0 + 0) / 3: no warning came.
+        assert (verdict["decision"] == "do not trust") is not is_there
+        told = [w for w in verdict["warnings"] if "judge's own labels throughout: copy (600 units)" in w]
+        assert len(told) == is_there

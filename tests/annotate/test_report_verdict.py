@@ -272,7 +272,9 @@ def test_people_who_agree_by_chance_are_told(tmp_path: Path) -> None:
         text.startswith("People agree with each other no better than chance") for text in ruling.warnings
     )
     assert ruling.decision == "undecided"
-    clear = report(tmp_path, units(200, never, ann=never, bob=lambda i: i < 10), name="b").rulings[0]
+    clear = report(
+        tmp_path, units(200, never, ann=lambda i: i == 50, bob=lambda i: i < 10), name="b"
+    ).rulings[0]
     assert clear.warnings == ()
 
 
