@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import BadInput, UsageError
+from judge.strict import whole_object
 from judge.types import Json, Usage
 
 MILLION = 1_000_000
@@ -95,7 +96,7 @@ def read_prices(path: Path) -> dict[str, Mapping[str, Json]]:
     Raises BadInput, with the model and the field, for anything else.
     """
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(path.read_bytes(), object_pairs_hook=whole_object)
     except OSError as e:
         raise BadInput(f"cannot be read: {e.strerror}", path=str(path)) from e
     except (ValueError, RecursionError) as e:
