@@ -42,8 +42,10 @@ class Exposure(NamedTuple):
     units: int
 
 
-def own_gold(task: Task) -> tuple[str, ...]:
-    """Gold fields that the task itself shows to whoever labels: they are part of its question."""
+def own_gold(task: Task | None) -> tuple[str, ...]:
+    """Gold fields that the task itself shows to whoever labels: they are part of its question; none without a task."""
+    if task is None:
+        return ()
     relevant = [task.spec.relevant.field] if task.spec.relevant is not None and _lists_relevant(task) else []
     return tuple(dict.fromkeys([*task.gold_inputs.values(), *relevant]))
 
@@ -85,7 +87,7 @@ def rows_after(task: Task, where: str, more: str = "") -> str:
     )
 
 
-def exposed(task: Task, person: str, unit: str) -> str:
+def exposed(task: Task | None, person: str, unit: str) -> str:
     """SQL condition: the person was shown what ends blindness of the unit (an SQL expression), or of its item.
 
     Gold that the task shows as its input is no exposure to itself.
@@ -98,7 +100,9 @@ def exposed(task: Task, person: str, unit: str) -> str:
     )
 
 
-def is_exposed(conn: sqlite3.Connection, task: Task, person: str, unit: str, before: str | None) -> bool:
+def is_exposed(
+    conn: sqlite3.Connection, task: Task | None, person: str, unit: str, before: str | None
+) -> bool:
     """Whether the ledger ends the blindness of a label; `before` is when it was given, None for now.
 
     Raises nothing for a study whose ledger is empty: nothing is known against the label then.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,9 @@ from judge.store import Store
 MOST_SECONDS = 7 * 24 * 3600
 ZONES = timedelta(days=1)
 """How far a time may lie ahead: programs write local times without their zone."""
+
+
+_PLAIN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", re.ASCII)
 
 
 class Checks:
@@ -64,11 +68,12 @@ class Checks:
             raise BadInput(f"'{response.at}' is no time in UTC, like 2026-01-31T10:20:30.000Z", field="at")
         if response.at is not None and datetime.fromisoformat(response.at) > datetime.now(UTC) + ZONES:
             raise Unproven("time", f"it is dated {response.at}, which is still to come", field="at")
+        at = None if response.at is None else _plain_time(response.at)
         for name, text in (("note", response.note), ("flag", response.flag)):
             _storable(text or "", name)
         if response.spans:
             self._spans(response)
-        return replace(response, answers=answers)
+        return replace(response, answers=answers, at=at)
 
     def _label(self, name: str, value: str) -> str:
         _storable(name, "field")
@@ -115,6 +120,15 @@ def _is_time(text: str) -> bool:
         return datetime.fromisoformat(text).utcoffset() == timedelta(0)
     except ValueError:
         return False
+
+
+def _plain_time(text: str) -> str:
+    """A time written another way (2026-01-31 10:20, 20260131T102030Z) as we write it: times are compared as texts."""
+    if _PLAIN.fullmatch(text):
+        return text
+    return (
+        datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    )
 
 
 def _storable(text: str, name: str) -> str:

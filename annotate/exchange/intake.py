@@ -28,6 +28,7 @@ from annotate.standing import is_stopped
 from judge.errors import BadInput, StudyError, UsageError
 from judge.prompts.load import Task
 from judge.store import Store, label_rows
+from judge.store.export import stored_task
 from judge.store.study import dumps, now
 
 __all__ = ["Intake", "Taken", "take"]
@@ -63,7 +64,7 @@ def take(
     checks = Checks(store, info.task if info else task, how.labels, derived=info is None)
     with ExitStack() as locks, store.transaction() as conn:
         inside: BatchLog | _Labels = (
-            BatchLog(store, conn, info, how, done, locks) if info else _Labels(conn, how, done)
+            BatchLog(store, conn, info, how, done, locks) if info else _Labels(store, conn, task, how, done)
         )
         people = People(conn, info, how)
         for back in retracted:
@@ -177,8 +178,11 @@ def _remember(
 class _Labels:
     """Labels of a study without a batch."""
 
-    def __init__(self, conn: sqlite3.Connection, how: Intake, done: Taken) -> None:
-        self._conn, self._how, self._done = conn, how, done
+    def __init__(
+        self, store: Store, conn: sqlite3.Connection, task: Task | None, how: Intake, done: Taken
+    ) -> None:
+        self._store, self._conn, self._task, self._how, self._done = store, conn, task, how, done
+        self._shut: dict[str, list[tuple[str, list[str], str | None, set[str]]]] = {}
         self.sessions: list[str] = []
 
     def take(self, response: Response) -> None:
@@ -200,6 +204,11 @@ class _Labels:
             elif known:
                 raise conflict(response, name, next(iter(known.values())), value, logged=False)
             else:
+                self._check_batches(response, name)
+                seen = exposure.is_exposed(
+                    self._conn, self._task, response.annotator, response.unit, response.at
+                )
+                kind = ASSISTED if seen else kind
                 kinds[kind] += 1
                 rows.append([*key, _layer(kind), response.repeat, value, None, None])
         if rows:
@@ -217,6 +226,37 @@ class _Labels:
             exposure.note_unit(
                 self._conn, response.annotator, response.unit, "judge", "", "import", response.at
             )
+
+    def _check_batches(self, response: Response, name: str) -> None:
+        """A batch that this person was stopped in, or that was closed, takes nothing by this way either."""
+        who, unit = response.annotator, response.unit
+        if who not in self._shut:
+            self._shut[who] = self._shut_for(who)
+        for batch, fields, why, units in self._shut[who]:
+            if name not in fields or unit not in units:
+                continue
+            if why is not None:
+                raise Unproven("person", f"{who} was stopped in batch '{batch}' ({why})", field="annotator")
+            told = f"'{unit}' is one of {who}'s in batch '{batch}', which is closed"
+            raise BadInput(f"{told}; open it again: annotate batches reopen {batch}", field="unit")
+
+    def _shut_for(self, who: str) -> list[tuple[str, list[str], str | None, set[str]]]:
+        """Batches that take nothing of a person: name, fields, why stopped (None: closed), units concerned."""
+        shut = []
+        batches = "SELECT batch, task, closed FROM batches"
+        mine = (
+            "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication'"
+        )
+        for batch, task, closed in self._conn.execute(batches).fetchall():
+            why = is_stopped(self._conn, batch, who)
+            if why is not None:
+                rows = self._conn.execute("SELECT unit_id FROM batch_units WHERE batch = ?", [batch])
+            elif closed:
+                rows = self._conn.execute(mine, [batch, who])
+            else:
+                continue
+            shut.append((batch, stored_task(self._store, task).fields, why, {unit for (unit,) in rows}))
+        return shut
 
     def _declare(self, key: tuple[str, str, str], repeat: int, name: str, kind: str) -> None:
         """Say of a label that is there whether it was blind; in a batch only its log can."""

@@ -190,6 +190,51 @@ def test_imports_tell_what_was_shown_and_cannot_declare_it_away(tmp_path: Path) 
     assert (units[1], "text", "", "pilot", "import") in ledger(path)
 
 
+@pytest.mark.parametrize("with_batch", [True, False], ids=["batch", "no batch"])
+@pytest.mark.parametrize(
+    "at", ["2026-01-02 08:00+00:00", "20260102T080000Z", ""], ids=["space", "basic", "none"]
+)
+def test_no_way_of_writing_the_time_and_no_missing_batch_declares_it_away(
+    tmp_path: Path, at: str, with_batch: bool
+) -> None:
+    """The judge was shown at midnight: eight hours later, or whenever it is not said, is after it."""
+    path = build(tmp_path / "s.db", items=4)
+    batch(path, n=4, annotators=["alice", "bob"])
+    with open_study(path) as store, store.transaction() as conn:
+        unit = conn.execute("SELECT min(unit_id) FROM batch_units").fetchone()[0]
+        conn.execute(
+            "INSERT INTO exposures (person, unit_id, what, batch, how, at) "
+            "VALUES ('alice', ?, 'judge', 'other', 'sitting', '2026-01-02T00:00:00.000Z')",
+            [unit],
+        )
+    file = tmp_path / "x.csv"
+    file.write_text(f"unit,field,annotator,label,at\n{unit},stance,alice,support,{at}\n")
+    where = ["--batch", "pilot"] if with_batch else ["--task", "stance"]
+    annotate("import", file, "--from", "csv", *where, "--blind", "-d", path)
+    assert {(u, layer) for u, _, layer, _ in labels(path)} == {(unit, "assisted")}
+
+
+@pytest.mark.parametrize("stopped", [True, False], ids=["stopped", "closed"])
+def test_what_a_batch_refuses_does_not_come_in_without_it(tmp_path: Path, stopped: bool) -> None:
+    """`agreement --batch` counts every label of its units: a stopped person's came back by leaving --batch out."""
+    path = build(tmp_path / "s.db", items=4)
+    batch(path, n=4, annotators=["alice", "bob"])
+    with open_study(path) as store:
+        unit = store.conn.execute("SELECT min(unit_id) FROM batch_units").fetchone()[0]
+    how = ["stop", "pilot", "--annotator", "alice", "--why", "failed"] if stopped else ["close", "pilot"]
+    annotate("batches", *how, "-d", path)
+    file = tmp_path / "x.csv"
+    file.write_text(f"unit,field,annotator,label\n{unit},stance,alice,support\n")
+    failed = annotate("import", file, "--from", "csv", "--task", "stance", "--blind", "-d", path, code=1)
+    assert (
+        "alice was stopped in batch 'pilot'" if stopped else "batch 'pilot', which is closed"
+    ) in failed.stderr
+    assert not list(labels(path))
+    file.write_text(f"unit,field,annotator,label\n{unit},another,alice,x\n")
+    annotate("import", file, "--from", "csv", "--blind", "-d", path)
+    assert len(list(labels(path))) == 1, "a question that the batch does not ask"
+
+
 def test_the_ledger_is_append_only(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=2)
     batch(path, n=2)
