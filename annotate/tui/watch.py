@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from datetime import UTC, datetime
+from os.path import samestat
 from pathlib import Path
 from sqlite3 import Connection
 from sqlite3 import Error as SQLiteError
@@ -99,9 +100,12 @@ class WatchApp(App[None]):
                 with open_study(self._path) as store:
                     self._conn = store.conn
                     store.conn.execute("PRAGMA query_only = ON")
-                    seen = None
+                    seen, file = None, self._path.stat()
                     while not self._left.is_set():
                         start = time.monotonic()
+                        # What was moved away can still be read, and would be shown for ever.
+                        if not samestat(file, self._path.stat()):
+                            break
                         version = store.conn.execute("PRAGMA data_version").fetchone()[0]
                         if version != seen:
                             seen, document = version, look(store, self._batch)

@@ -171,3 +171,16 @@ def test_lengths_of_time() -> None:
     assert [duration(s) for s in (-1, 0, 59, 60, 5399, 5400, 172800)] == [
         "0 s", "0 s", "59 s", "1 min", "90 min", "1.5 h", "2 d",
     ]  # fmt: skip
+
+
+async def test_a_study_that_is_moved_away_is_said_and_found_again(tmp_path: Path) -> None:
+    """An open file can be read after it has gone: old numbers would pass for present ones."""
+    path = build(tmp_path / "s.db")
+    batch(path, n=6, annotators=["alice"])
+    async with WatchApp(path, "pilot", every=0.05).run_test() as pilot:
+        await until(pilot, lambda: "alice" in text(pilot, "people-text"))
+        path.rename(tmp_path / "away.db")
+        await until(pilot, lambda: "cannot be read" in text(pilot, "keys"))
+        assert "alice" in text(pilot, "people-text")
+        (tmp_path / "away.db").rename(path)
+        await until(pilot, lambda: "nothing is written" in text(pilot, "keys"))
