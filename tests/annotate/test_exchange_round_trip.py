@@ -230,6 +230,37 @@ def test_the_zip_and_the_folder_of_doccano(tmp_path: Path) -> None:
     assert "all.jsonl:1: field 'annotator'" in failed.stderr and "--as" in failed.stderr
 
 
+def test_what_doccano_itself_wrote(tmp_path: Path) -> None:
+    """`doccano/` holds what doccano 1.8.4 exported (its `load_dataset` and `export_dataset`) of this study's own files.
+
+    What Alice and Bob gave there, and Alice's one comment, was noted beside it.
+    """
+    path = study(tmp_path / "s.db", task="stance")
+    done = take_in(path, Path(__file__).parent / "doccano", "doccano", "--blind")
+    assert done["new"] == {"alice": 6, "bob": 6}
+    given = {
+        (who, unit): json.loads(answers)["stance"]
+        for who, unit, answers in rows_of(path, "SELECT annotator_id, unit_id, answers FROM assignments")
+        if json.loads(answers or "{}")
+    }
+    assert given == {
+        ("alice", "d:1/p1"): "refute",
+        ("alice", "d:6/p1"): "refute",
+        ("alice", "d:0/p0"): "refute",
+        ("alice", "d:0/p1"): "neutral",
+        ("alice", "d:3/p1"): "refute",
+        ("alice", "d:1/p0"): "support",
+        ("bob", "d:1/p1"): "support",
+        ("bob", "d:6/p1"): "refute",
+        ("bob", "d:0/p0"): "support",
+        ("bob", "d:0/p1"): "refute",
+        ("bob", "d:3/p1"): "refute",
+        ("bob", "d:1/p0"): "neutral",
+    }
+    [note] = rows_of(path, "SELECT unit_id, note FROM assignments WHERE note IS NOT NULL")
+    assert note == ("d:1/p1", "not sure [b]here[/b]")
+
+
 def test_what_prodigy_writes(tmp_path: Path) -> None:
     """Rows as `prodigy db-out` gives them (prodi.gy/docs/api-interfaces): choice, textcat, sessions, timestamps."""
     path = study(tmp_path / "s.db", task="stance")
