@@ -87,7 +87,8 @@ def import_(
 
     A file is one transaction; importing it again changes nothing. With a batch, labels count as work on it
     (progress, adjudication, notes, evidence). Only labels known to be blind are in headline numbers. A record
-    whose text, or status, is not what it should be goes to the quarantine (exit 1; annotate quarantine list).
+    whose text, or status, is not what it should be goes to the quarantine (exit 1, with --skip-bad 0; see
+    annotate quarantine list).
     """
     from annotate.exchange import base
     from annotate.exchange.read import import_file
