@@ -20,7 +20,6 @@ from judge.labels.words import HELP
 
 if TYPE_CHECKING:
     from judge.improve.improve import Improved
-    from judge.improve.recipe import Recipe
     from judge.providers.base import Provider
     from judge.runner import Plan
     from judge.store import Store
@@ -172,31 +171,3 @@ def _text(found: Improved, path: Path | None) -> str:
     ]  # fmt: skip
     told = f"{found.task.name} with {found.model}, field {found.field}, against {found.reference}"
     return "\n".join([told, "", table(head, rows), "", *sentences(found, path)])
-
-
-def applied(path: Path, plan: Plan, options: dict[str, Any]) -> tuple[Plan, Recipe]:
-    """The plan of `judge run --recipe`. Raises UsageError for options that a recipe decides, and for another task."""
-    from judge.improve.recipe import read
-
-    decided = {
-        "--answers": options["answers"] != "auto",
-        "--label-order": options["label_order"] != "declared",
-        "--orders": options.get("orders", 1) != 1,
-        "--guidelines": bool(options.get("guidelines")),
-        "--examples": bool(options["examples"]),
-        "--rationale": options.get("rationale") is not None,
-        "--temperature": options["temperature"] != 0.0,
-        "--no-temperature": bool(options["no_temperature"]),
-        "--seed": options["seed"] is not None,
-    }
-    if given := [name for name, is_given in decided.items() if is_given]:
-        raise UsageError(f"{', '.join(given)}: the recipe decides that; leave it out, or leave --recipe out")
-    found = read(path)
-    proved_with = found.made.get("model")
-    if found.calibration is not None and proved_with not in (None, plan.model):
-        note(
-            visible(
-                f"note: the recipe's calibration is fitted on probabilities of {proved_with}, not of {plan.model}"
-            )
-        )
-    return found.applied(plan), found

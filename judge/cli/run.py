@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import dataclasses
 import shlex
 import sys
 from pathlib import Path
@@ -11,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.asking import STATUSES, ending, remarks, summary
 from judge.cli.duration import Duration
 from judge.cli.models import provider_options
 from judge.cli.tasks import prompts_option
-from judge.console import db_option, emit_json, json_option, note, pairs, visible
-from judge.errors import Exit, ProviderError, UsageError
+from judge.console import db_option, emit_json, json_option, note, visible
+from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
     from judge.providers.base import Provider
     from judge.runner import Plan, Report
     from judge.store import Store
-
-STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
 
 
 @click.command()
@@ -150,106 +147,29 @@ def run(task_name: str, model: str, **options: Any) -> int:
 
     The same command goes on where it stopped, whatever stopped it, and asks for nothing twice.
     """
-    from judge.providers import base
+    from judge import asking
+    from judge.cli.progress import Progress
     from judge.store import Store
 
-    plan = make_plan(task_name, model, options)
-    recipe = None
-    if options["recipe"]:
-        from judge.cli.improve import applied
-
-        plan, recipe = applied(options["recipe"], plan, options)
-    settings = base.Settings(
-        options["base_url"],
-        options["timeout"],
-        pairs(options["settings"], "--option"),
-        options.get("replicas") or (),
-    )
-    provider = base.get(model, settings)
+    given = asking.RunOptions.of(options)
+    asked = asking.asking_of(make_plan(task_name, model, options), model, given)
+    for said in asked.notes:
+        note(visible(f"note: {said}"))
     with Store.open(options["db"], create=False) as store:
-        if options["examples"]:
-            from judge.runner.examples import showing
-
-            task = showing(store, plan.task, options["examples"].split(","))
-            plan = dataclasses.replace(plan, task=task)
-        if options["relevant"]:
-            plan = with_relevant(store, plan, options["relevant"])
+        asked = asking.in_study(store, asked, given)
         if options["dry_run"]:
-            return dry_run(store, plan, provider, options["as_json"])
-        with store.run_lock(f"{plan.task.name} {plan.model}"):
-            report = asyncio.run(execute(store, plan, provider))
-            if recipe is not None and recipe.calibration and report.labelled:
-                from judge.improve.apply import calibrated
-
-                note(f"calibrated by the recipe: run {calibrated(store, report.run_id, recipe)}")
-    return _finish(plan, report, options)
+            return dry_run(store, asked.plan, asked.provider, options["as_json"])
+        ran = asking.run(store, asked, Progress(sys.stderr))
+    if ran.calibrated is not None:
+        note(f"calibrated by the recipe: run {ran.calibrated}")
+    return _finish(ran.plan, ran.report, options)
 
 
 def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
-    """The plan that the command's options describe. Raises UsageError or TaskError."""
-    from judge.prompts import load_task
-    from judge.runner import Plan
-    from judge.runner.prices import read_prices
-    from judge.runner.requests import Sampling
-    from judge.runner.retry import Patience
-    from judge.store.selection import Selection
+    """The plan that a command's options describe. Raises UsageError or TaskError."""
+    from judge import asking
 
-    task = load_task(task_name, options["prompts"]).thinking(options.get("rationale"))
-    if options.get("guidelines"):
-        task = task.with_guidelines()
-    name = options.get("asked_as")
-    if name is not None and (not name.strip() or not name.isprintable()):
-        raise UsageError("--as needs a name of printable characters")
-    return Plan(
-        task=task,
-        model=name or model,
-        asked_as=model if name else None,
-        same_model=options.get("same_model", False),
-        selection=Selection(options["where"], options["limit"], options["sample"]),
-        sampling=Sampling(
-            temperature=None if options["no_temperature"] else options["temperature"],
-            seed=options["seed"],
-            max_output_tokens=options["max_output_tokens"],
-            answers=options["answers"],
-            label_order=options["label_order"],
-            orders=options.get("orders", 1),
-        ),
-        repeats=options["repeats"],
-        concurrency=options["concurrency"],
-        retry=options["retry"],
-        max_tokens=options.get("max_tokens"),
-        max_cost=options.get("max_cost"),
-        max_time=options.get("max_time"),
-        patience=Patience(outage=options.get("patience") or 1800.0),
-        prices=read_prices(options["prices"]) if options.get("prices") else None,
-    )
-
-
-def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
-    """The plan with these relevant passages, as a run of its own. Raises UsageError for a task that shows none."""
-    from judge.runner.relevant import relevant
-
-    if "relevant_passages" not in plan.task.input_names:
-        raise UsageError(
-            f"{plan.task.name} shows no relevant passages: --relevant goes with grounding_relevant"
-        )
-    found = relevant(store, text)
-    selection = dataclasses.replace(plan.selection, relevant=found.passages)
-    return dataclasses.replace(plan, selection=selection, extra={**plan.extra, "relevant": found.name})
-
-
-async def execute(store: Store, plan: Plan, provider: Provider, quiet: bool = False) -> Report:
-    """Open the provider, run the plan with a progress line, close the provider."""
-    from judge.cli.progress import Progress
-    from judge.runner import open_patiently, run_task
-
-    progress = Progress(sys.stderr, quiet)
-    try:
-        await open_patiently(provider, plan.patience)
-        return await run_task(store, plan, provider, progress)
-    finally:
-        progress.end()
-        await provider.close()
+    return asking.make_plan(task_name, model, asking.RunOptions.of(options))
 
 
 def dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:
@@ -284,37 +204,6 @@ def dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:
     return Exit.DONE
 
 
-def summary(plan: Plan, report: Report) -> dict[str, Any]:
-    """The documented counts: ok, unparsed, refused, truncated, failed, reused (and pending) sum to units."""
-    return {
-        "run": report.run_id,
-        "task": plan.task.name,
-        "model": plan.model,
-        "units": report.units,
-        **{status: report.ended[status] for status in STATUSES},
-        "reused": report.reused,
-        "pending": report.pending,
-        "labelled": report.labelled,
-        "left_out": report.left_out,
-        "resumed": report.resumed,
-        "seconds": round(report.seconds, 3),
-        "tokens": dict(report.usage),
-        "cost": cost_of(report),
-        "stopped": report.stopped,
-    }
-
-
-def cost_of(report: Report) -> dict[str, Any] | None:
-    """What the invocation cost in US dollars, at most where calls were lost; None without a price."""
-    if report.price is None:
-        return None
-    return {
-        "usd": round(report.spent.cost, 6),
-        "lost_calls": report.spent.lost,
-        "source": report.price.source,
-    }
-
-
 def _finish(plan: Plan, report: Report, options: dict[str, Any]) -> int:
     document = summary(plan, report)
     if options["as_json"]:
@@ -331,24 +220,14 @@ def _finish(plan: Plan, report: Report, options: dict[str, Any]) -> int:
             print(f"cost: ${report.spent.cost:.4f}{lost} (prices: {report.price.source})")
         if report.labelled and not report.stopped:
             print(f"next: judge runs show {report.run_id} -d {options['db']}")
-    for said in report.notes:
+    for said in remarks(plan, report):
         note(f"note: {said}")
-    if report.left_out:
-        lacking = ", ".join(plan.task.required_inputs)
-        note(
-            f"note: {report.left_out} units were left out: they lack one of {lacking}, or are few-shot examples"
-        )
-    for name, n in report.derived.items():
-        if name.endswith(":none"):
-            derived = name.removesuffix(":none")
-            note(f"note: {n} answers gave no '{derived}': no gold for it, or no row in the task's table")
     return exit_code(report)
 
 
 def exit_code(report: Report) -> int:
     """The exit code of a run, after what people should know; raises the error that ended it."""
-    nothing = report.labelled == 0 and isinstance(report.last_failure, ProviderError)
-    error = report.error or (report.last_failure if nothing else None)
+    error = ending(report)
     if report.interrupted or error is not None:
         note(f"stopped with {report.pending} units to go; to resume: {_resume_line()}")
     if report.interrupted:

@@ -1,0 +1,313 @@
+"""A run as it is asked for, by `judge run` and from Python: options, the plan they make, the provider, the run itself.
+
+options = RunOptions(limit=100, max_cost=2.0)
+asking = prepare("stance", "openai/gpt-5-mini", options)
+with Store.open("study.db", create=False) as store:
+    done = run(store, in_study(store, asking, options))
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    from judge.improve.recipe import Recipe
+    from judge.providers.base import Provider
+    from judge.runner import Live, Plan, Report
+    from judge.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """The options of `judge run`, by the same names and with the same defaults. Times are in seconds.
+
+    `answers` is auto, codes, words or json; `label_order` declared, reversed or shuffled:SEED; `rationale` none, before
+    or after (None: as the task's file says); `settings` are provider options; `asked_as` is --as.
+    """
+
+    limit: int | None = None
+    where: str | None = None
+    sample: int | None = None
+    relevant: str | None = None
+    examples: str | None = None
+    repeats: int = 1
+    concurrency: int = 64
+    replicas: tuple[str, ...] = ()
+    patience: float = 1800.0
+    retry: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    max_time: float | None = None
+    prices: Path | None = None
+    max_output_tokens: int = 512
+    temperature: float = 0.0
+    no_temperature: bool = False
+    seed: int | None = None
+    answers: str = "auto"
+    rationale: str | None = None
+    label_order: str = "declared"
+    orders: int = 1
+    guidelines: bool = False
+    asked_as: str | None = None
+    same_model: bool = False
+    recipe: Path | None = None
+    prompts: Path | None = None
+    base_url: str | None = None
+    timeout: float = 120.0
+    settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> RunOptions:
+        """Those that a command has; the others keep their defaults."""
+        from judge.console import pairs
+
+        names = {field.name for field in dataclasses.fields(cls)}
+        given: dict[str, Any] = {name: value for name, value in options.items() if name in names}
+        if not isinstance(given.get("settings", {}), Mapping):
+            given["settings"] = pairs(given["settings"], "--option")
+        if given.get("patience") is None:
+            given.pop("patience", None)
+        for name in {"replicas", "retry"} & given.keys():
+            given[name] = tuple(given[name] or ())
+        return cls(**given)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What is asked of whom. `recipe`: how `judge improve` found it best; `notes` are for people."""
+
+    plan: Plan
+    provider: Provider
+    recipe: Recipe | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a run went. `calibrated`: the run that a recipe made of it."""
+
+    plan: Plan
+    report: Report
+    calibrated: str | None = None
+
+
+class Watching(Protocol):
+    """What shows how a run stands."""
+
+    def __call__(self, live: Live) -> None: ...
+
+    def end(self) -> None:
+        """Nothing more is shown."""
+
+
+def prepare(task_name: str, model: str, options: RunOptions) -> Asking:
+    """What the options ask for, before a study is looked at. Raises UsageError or TaskError."""
+    return asking_of(make_plan(task_name, model, options), model, options)
+
+
+def asking_of(plan: Plan, model: str, options: RunOptions) -> Asking:
+    """The plan as its recipe wants it, and the provider. Raises UsageError."""
+    recipe: Recipe | None = None
+    notes: list[str] = []
+    if options.recipe is not None:
+        plan, recipe, notes = with_recipe(plan, options.recipe, options)
+    return Asking(plan, provider_of(model, options), recipe, tuple(notes))
+
+
+def make_plan(task_name: str, model: str, options: RunOptions) -> Plan:
+    """The plan that the options describe. Raises UsageError or TaskError."""
+    from judge.prompts import load_task
+    from judge.runner import Plan
+    from judge.runner.prices import read_prices
+    from judge.runner.requests import Sampling
+    from judge.runner.retry import Patience
+    from judge.store.selection import Selection
+
+    task = load_task(task_name, options.prompts).thinking(options.rationale)
+    if options.guidelines:
+        task = task.with_guidelines()
+    name = options.asked_as
+    if name is not None and (not name.strip() or not name.isprintable()):
+        raise UsageError("--as needs a name of printable characters")
+    return Plan(
+        task=task,
+        model=name or model,
+        asked_as=model if name else None,
+        same_model=options.same_model,
+        selection=Selection(options.where, options.limit, options.sample),
+        sampling=Sampling(
+            temperature=None if options.no_temperature else options.temperature,
+            seed=options.seed,
+            max_output_tokens=options.max_output_tokens,
+            answers=options.answers,
+            label_order=options.label_order,
+            orders=options.orders,
+        ),
+        repeats=options.repeats,
+        concurrency=options.concurrency,
+        retry=options.retry,
+        max_tokens=options.max_tokens,
+        max_cost=options.max_cost,
+        max_time=options.max_time,
+        patience=Patience(outage=options.patience),
+        prices=read_prices(options.prices) if options.prices else None,
+    )
+
+
+def provider_of(model: str, options: RunOptions) -> Provider:
+    """The provider of `vendor/model`, not opened yet. Raises UsageError."""
+    from judge.providers import base
+
+    settings = base.Settings(options.base_url, options.timeout, options.settings, options.replicas)
+    return base.get(model, settings)
+
+
+_DECIDED = {
+    "answers": "--answers", "label_order": "--label-order", "orders": "--orders", "guidelines": "--guidelines",
+    "examples": "--examples", "rationale": "--rationale", "temperature": "--temperature",
+    "no_temperature": "--no-temperature", "seed": "--seed",
+}  # fmt: skip
+"""What a recipe decides, and the options that would decide it otherwise."""
+
+
+def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Recipe, list[str]]:
+    """The plan as a recipe wants it. Raises UsageError for options that it decides, and for another task."""
+    from judge.improve.recipe import read
+
+    usual = RunOptions()
+    given = [
+        flag
+        for name, flag in _DECIDED.items()
+        if (getattr(options, name) or None) != (getattr(usual, name) or None)
+    ]
+    # A seed of 0 is a seed.
+    if options.seed == 0:
+        given.append("--seed")
+    if given:
+        raise UsageError(f"{', '.join(given)}: the recipe decides that; leave it out, or leave --recipe out")
+    found = read(path)
+    proved_with, notes = found.made.get("model"), []
+    if found.calibration is not None and proved_with not in (None, plan.model):
+        notes.append(
+            f"the recipe's calibration is fitted on probabilities of {proved_with}, not of {plan.model}"
+        )
+    return found.applied(plan), found, notes
+
+
+def in_study(store: Store, asking: Asking, options: RunOptions) -> Asking:
+    """The same with what only the study knows: few-shot examples, and passages found relevant. Raises UsageError."""
+    plan = asking.plan
+    if options.examples:
+        from judge.runner.examples import showing
+
+        plan = dataclasses.replace(plan, task=showing(store, plan.task, options.examples.split(",")))
+    if options.relevant:
+        plan = with_relevant(store, plan, options.relevant)
+    return dataclasses.replace(asking, plan=plan)
+
+
+def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
+    """The plan with these relevant passages, as a run of its own. Raises UsageError for a task that shows none."""
+    from judge.runner.relevant import relevant
+
+    if "relevant_passages" not in plan.task.input_names:
+        raise UsageError(
+            f"{plan.task.name} shows no relevant passages: --relevant goes with grounding_relevant"
+        )
+    found = relevant(store, text)
+    selection = dataclasses.replace(plan.selection, relevant=found.passages)
+    return dataclasses.replace(plan, selection=selection, extra={**plan.extra, "relevant": found.name})
+
+
+def run(store: Store, asking: Asking, progress: Watching | None = None) -> Ran:
+    """Ask what the study has not yet, under its lock, and calibrate where the recipe says so.
+
+    The report carries the error that ended a run early. Raises StudyError when another process runs the same, and
+    what `Provider.open` raises.
+    """
+    plan = asking.plan
+    with store.run_lock(f"{plan.task.name} {plan.model}"):
+        report = asyncio.run(_execute(store, asking, progress))
+        calibrated = None
+        if asking.recipe is not None and asking.recipe.calibration and report.labelled:
+            from judge.improve.apply import calibrated as put_right
+
+            calibrated = put_right(store, report.run_id, asking.recipe)
+    return Ran(plan, report, calibrated)
+
+
+async def _execute(store: Store, asking: Asking, progress: Watching | None) -> Report:
+    """Open the provider, run the plan, close the provider."""
+    from judge.runner import open_patiently, run_task
+
+    try:
+        await open_patiently(asking.provider, asking.plan.patience)
+        return await run_task(store, asking.plan, asking.provider, progress)
+    finally:
+        if progress is not None:
+            progress.end()
+        await asking.provider.close()
+
+
+STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
+
+
+def summary(plan: Plan, report: Report) -> dict[str, Any]:
+    """The documented counts: ok, unparsed, refused, truncated, failed, reused (and pending) sum to units."""
+    return {
+        "run": report.run_id,
+        "task": plan.task.name,
+        "model": plan.model,
+        "units": report.units,
+        **{status: report.ended[status] for status in STATUSES},
+        "reused": report.reused,
+        "pending": report.pending,
+        "labelled": report.labelled,
+        "left_out": report.left_out,
+        "resumed": report.resumed,
+        "seconds": round(report.seconds, 3),
+        "tokens": dict(report.usage),
+        "cost": cost_of(report),
+        "stopped": report.stopped,
+    }
+
+
+def cost_of(report: Report) -> dict[str, Any] | None:
+    """What the invocation cost in US dollars, at most where calls were lost; None without a price."""
+    if report.price is None:
+        return None
+    return {
+        "usd": round(report.spent.cost, 6),
+        "lost_calls": report.spent.lost,
+        "source": report.price.source,
+    }
+
+
+def remarks(plan: Plan, report: Report) -> list[str]:
+    """What people should know of a run beside its counts."""
+    said = list(report.notes)
+    if report.left_out:
+        lacking = ", ".join(plan.task.required_inputs)
+        said.append(
+            f"{report.left_out} units were left out: they lack one of {lacking}, or are few-shot examples"
+        )
+    for name, n in report.derived.items():
+        if name.endswith(":none"):
+            derived = name.removesuffix(":none")
+            said.append(f"{n} answers gave no '{derived}': no gold for it, or no row in the task's table")
+    return said
+
+
+def ending(report: Report) -> Exception | None:
+    """The error that ended a run; a provider's where nothing at all has a label."""
+    from judge.errors import ProviderError
+
+    nothing = report.labelled == 0 and isinstance(report.last_failure, ProviderError)
+    return report.error or (report.last_failure if nothing else None)
