@@ -9,24 +9,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Mapping
-from datetime import datetime
-from functools import lru_cache
-from typing import Any
 from urllib.parse import quote
 
 from judge.errors import KeyProblem, ProviderError, ServerFault, UsageError
-from judge.providers import http
+from judge.providers import http, messages
 from judge.providers.base import Settings
-from judge.types import Json, Message, RateState, Reply, Request
+from judge.types import Json, Reply, Request
 
 OWN_URL = "https://api.anthropic.com"
 KEY = "ANTHROPIC_API_KEY"
-_STOPS = {"refusal": "refusal", "max_tokens": "length", "model_context_window_exceeded": "length"}
-_RATE = [
-    f"anthropic-ratelimit-{of}-{part}" for of in ("requests", "tokens") for part in ("remaining", "reset")
-]
 _FORMAT_WORDS = re.compile(r"output_config|output_format|json_schema|structured output")
 
 
@@ -48,7 +40,7 @@ class Provider:
             raise UsageError(f"anthropic has no option '{next(iter(settings.options))}'")
         self._name, self.timeout = name, settings.timeout
         self._who = "Anthropic" if self._own else self._at.url
-        self._head = f'{{"model": {json.dumps(name)}, '
+        self._writer = messages.Writer(name)
         self._output = "json_schema"
         self._wire: http.Wire | None = None
         self._sdk = ""
@@ -76,14 +68,22 @@ class Provider:
         wire = self._connect()
         while True:
             output = self._output
-            answer = await wire.post("/v1/messages", self._body(request, output))
+            answer = await wire.post(messages.PATH, self._writer.body(request, output))
             if answer.status == 200:
-                return self._reply(wire, answer)
+                return self._read(wire, answer)
             said = wire.complaint(answer)
             formatted = request.schema is not None and output != "plain"
             if not (formatted and answer.status in (400, 422) and _FORMAT_WORDS.search(said.message)):
                 raise self._error(answer, said)
             self._output = "plain"
+
+    def body(self, request: Request) -> bytes:
+        """The request's body in the format found so far, as `complete` sends it; needs no connection."""
+        return self._writer.body(request, self._output)
+
+    def read(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
+        """The reply in the JSON of a good answer that came another way. Raises ValueError as `messages.reply`."""
+        return messages.reply(body, headers or {})
 
     async def models(self) -> list[str]:
         """The model names that the server lists. Raises as `complete`."""
@@ -99,7 +99,7 @@ class Provider:
         https://docs.anthropic.com/en/api/messages-count-tokens
         """
         wire = self._connect()
-        body = json.loads(self._body(request, self._output))
+        body = json.loads(self._writer.body(request, self._output))
         del body["max_tokens"]
         answer = await wire.post("/v1/messages/count_tokens", json.dumps(body).encode())
         if answer.status != 200:
@@ -142,88 +142,16 @@ class Provider:
         self._wire = http.Wire(self._at, headers, self.timeout, [key])
         return self._wire
 
-    def _body(self, request: Request, output: str) -> bytes:
-        """The request as JSON bytes: model, system and messages first, so that the prefix leads."""
-        rest: dict[str, Any] = {"max_tokens": request.max_tokens}
-        if request.schema is not None and output != "plain":
-            rest["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
-        messages = request.messages
-        system = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
-        if request.prefix >= system:
-            lead = request.prefix
-            constant = _constant(messages[:lead])
-        else:
-            # A system message of the unit's own: nothing to cache, but it still goes first.
-            lead = system
-            constant = _leading(messages[:lead], cached=False)
-        own = ", ".join(json.dumps(_turn(m)) for m in messages[lead:])
-        comma = ", " if own and not constant.endswith("[") else ""
-        return f"{self._head}{constant}{comma}{own}], {json.dumps(rest)[1:]}".encode()
-
-    def _reply(self, wire: http.Wire, answer: http.Answer) -> Reply:
+    def _read(self, wire: http.Wire, answer: http.Answer) -> Reply:
         body = http.decoded(answer.body)
         try:
-            text = http.text_of([b for b in body["content"] if b.get("type") == "text"])
-            used = body.get("usage") or {}
-            read, written = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
-            # `input_tokens` counts only what neither came from the cache nor went into it.
-            fresh = used.get("input_tokens")
-            total = None if fresh is None else fresh + (read or 0) + (written or 0)
-            usage = http.usage(total, used.get("output_tokens"), read, written)
-            reason = body.get("stop_reason")
-        except (KeyError, TypeError, AttributeError) as e:
+            return messages.reply(body, answer.headers)
+        except ValueError as e:
             detail = "" if body is None else f": {wire.complaint(answer).message}"
-            what = "is not JSON" if body is None else "has no content"
-            raise ServerFault(f"{self._who}: the answer {what}{detail}") from e
-        return Reply(
-            text=text,
-            stop=_STOPS.get(str(reason), "stop"),
-            usage=usage,
-            resolved_model=http.text_of(body.get("model")) or None,
-            rate=_rate(answer.headers),
-            request_id=answer.headers.get("request-id") or http.text_of(body.get("id")) or None,
-        )
+            raise ServerFault(f"{self._who}: the answer {e}{detail}") from e
 
     def _error(self, answer: http.Answer, said: http.Complaint) -> ProviderError:
         broke = answer.status == 402 or (answer.status == 400 and "credit balance" in said.message.lower())
         if broke:
             return KeyProblem(f"{self._who}: the account of {KEY} has no credit left: {said.message}")
         return http.failure(answer, said, self._who, self._name, KEY)
-
-
-def _leading(messages: tuple[Message, ...], cached: bool = True) -> str:
-    """`"system": [...], "messages": [...` for the leading messages; the last block is marked for caching."""
-    system: list[dict[str, Any]] = []
-    turns: list[dict[str, Any]] = []
-    for i, message in enumerate(messages, 1):
-        block: dict[str, Any] = {"type": "text", "text": message.content}
-        if cached and i == len(messages):
-            block["cache_control"] = {"type": "ephemeral"}
-        if message.role == "system" and not turns:
-            system.append(block)
-        else:
-            turns.append({**_turn(message), "content": [block]})
-    opening = f'"system": {json.dumps(system)}, ' if system else ""
-    return f'{opening}"messages": [{json.dumps(turns)[1:-1]}'
-
-
-_constant = lru_cache(maxsize=8)(_leading)
-
-
-def _turn(message: Message) -> dict[str, str]:
-    """One turn; the API knows only user and assistant, and has system text in front of all turns."""
-    role = "assistant" if message.role == "assistant" else "user"
-    return {"role": role, "content": message.content}
-
-
-def _until(text: str | None) -> float | None:
-    """Seconds from now to an RFC 3339 time, 0 when it is past; None when it is none."""
-    try:
-        at = datetime.fromisoformat(text or "").timestamp()
-    except ValueError:
-        return None
-    return max(0.0, at - time.time())
-
-
-def _rate(headers: Mapping[str, str]) -> RateState | None:
-    return http.rate_state(headers, _RATE, _until)

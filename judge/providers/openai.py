@@ -9,48 +9,23 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from json.encoder import encode_basestring_ascii as json_string
+from dataclasses import replace
 from typing import Any
 
 from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, UsageError
-from judge.providers import http
+from judge.providers import chat, http
 from judge.providers.base import Settings
-from judge.providers.tokens import token_choices
-from judge.types import Json, Message, RateState, Reply, Request, TokenChoice
+from judge.types import Json, Message, Reply, Request
 
 OWN_URL = "https://api.openai.com/v1"
 KEY = "OPENAI_API_KEY"
-# Room for a leading blank or a quote before the one character, and the least some models accept.
-CODE_TOKENS = 16
 _ASK = "Which letter comes first in the alphabet?"
 _LETTER = {"letter": {"type": "string", "enum": ["A", "B"]}}
 _PROBE = {"type": "object", "properties": _LETTER, "required": ["letter"], "additionalProperties": False}
-_STOPS = {"content_filter": "refusal", "length": "length"}
-_FORMATS = {"json_schema": "json_object", "json_object": "plain"}
 _OPTIONS = {"reasoning_effort"}
-_RATE = [f"x-ratelimit-{part}-{of}" for of in ("requests", "tokens") for part in ("remaining", "reset")]
-_UNSUPPORTED = re.compile(
-    r"unsupported|not support|unknown|unrecogni[sz]ed|extra (?:input|field)|not permitted|not allowed"
-    r"|unexpected|invalid (?:parameter|argument)|instead"
-)
-_FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|json schema|structured output|grammar")
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 _FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Dialect:
-    """What this model on this server accepts; it only ever steps down."""
-
-    limit: str
-    swapped: bool = False
-    output: str = "json_schema"
-    top_logprobs: int = 20
-    dropped: tuple[str, ...] = ()
 
 
 class Provider:
@@ -72,9 +47,8 @@ class Provider:
         self._name, self.timeout = name, settings.timeout
         self._who = "OpenAI" if self._own else self._at.url
         # OpenAI's own models all take the newer name; most other servers know only the older one.
-        self._dialect = _Dialect(limit="max_completion_tokens" if self._own else "max_tokens")
-        self._head = f'{{"model": {json.dumps(name)}, "messages": ['
-        self._rest: tuple[Any, str] = (None, "")
+        self._dialect = chat.Dialect(limit="max_completion_tokens" if self._own else "max_tokens")
+        self._writer = chat.Writer(name, self._options)
         self._wire: http.Wire | None = None
         self._sdk = ""
         self._reports: str | None = None
@@ -104,6 +78,14 @@ class Provider:
         reply = await self._exchange(self._connect(), request)
         assert reply is not None
         return reply
+
+    def body(self, request: Request) -> bytes:
+        """The request's body in the dialect found so far, as `complete` sends it; needs no connection."""
+        return self._writer.body(request, self._dialect)
+
+    def read(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
+        """The reply in the JSON of a good answer that came another way. Raises ValueError as `chat.reply`."""
+        return chat.reply(body, request, headers or {})
 
     async def models(self) -> list[str]:
         """The model names that the server lists. Raises as `complete`."""
@@ -172,15 +154,15 @@ class Provider:
         """The reply; None when a probe for label codes finds that there are no probabilities."""
         while True:
             sent = self._dialect
-            answer = await wire.post("/chat/completions", self._body(request, sent))
+            answer = await wire.post(chat.PATH, self._writer.body(request, sent))
             if answer.status == 200:
-                return self._reply(wire, answer, request)
+                return self._read(wire, answer, request)
             said = wire.complaint(answer)
             if answer.status == 400 and said.code in _FILTERED:
-                return Reply(said.message, "refusal", rate=_rate(answer.headers))
+                return Reply(said.message, "refusal", rate=chat.rate(answer.headers))
             if answer.status == 400 and "output limit was reached" in said.message:
-                return Reply("", "length", rate=_rate(answer.headers))
-            step = _step_down(sent, request, self._options, said)
+                return Reply("", "length", rate=chat.rate(answer.headers))
+            step = self._writer.step_down(sent, request, said)
             if step is None:
                 raise self._error(answer, said)
             # Calls in flight together meet the same refusal; the first one to return decides.
@@ -190,48 +172,13 @@ class Provider:
             if probe and not self._dialect.top_logprobs:
                 return None
 
-    def _body(self, request: Request, dialect: _Dialect) -> bytes:
-        """The request as JSON bytes: model and messages first, so that the constant prefix leads."""
-        constant = _constant(request.messages[: request.prefix])
-        own = _turns(request.messages[request.prefix :])
-        comma = ", " if constant and own else ""
-        # Written once too: a run asks every unit in the same way.
-        asked = (
-            dialect,
-            request.schema,
-            request.choices,
-            request.max_tokens,
-            request.temperature,
-            request.seed,
-        )
-        if asked != self._rest[0]:
-            self._rest = (asked, json.dumps(_parameters(request, dialect, self._options))[1:])
-        return f"{self._head}{constant}{comma}{own}], {self._rest[1]}".encode()
-
-    def _reply(self, wire: http.Wire, answer: http.Answer, request: Request) -> Reply:
+    def _read(self, wire: http.Wire, answer: http.Answer, request: Request) -> Reply:
         body = http.decoded(answer.body)
         try:
-            choice = body["choices"][0]
-            message = choice["message"]
-            content, refusal = message.get("content"), message.get("refusal")
-            finish = choice.get("finish_reason")
-            tokens = _tokens(choice.get("logprobs")) if request.choices else None
-            used = body.get("usage") or {}
-            cached = (used.get("prompt_tokens_details") or {}).get("cached_tokens")
-            usage = http.usage(used.get("prompt_tokens"), used.get("completion_tokens"), cached)
-        except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as e:
+            return chat.reply(body, request, answer.headers)
+        except ValueError as e:
             detail = "" if body is None else f": {wire.complaint(answer).message}"
-            what = "is not JSON" if body is None else "has no choices"
-            raise ServerFault(f"{self._who}: the answer {what}{detail}") from e
-        return Reply(
-            text=http.text_of(refusal or content),
-            stop="refusal" if refusal else _STOPS.get(str(finish), "stop"),
-            usage=usage,
-            resolved_model=http.text_of(body.get("model")) or None,
-            tokens=tokens,
-            rate=_rate(answer.headers),
-            request_id=answer.headers.get("x-request-id") or http.text_of(body.get("id")) or None,
-        )
+            raise ServerFault(f"{self._who}: the answer {e}{detail}") from e
 
     def _error(self, answer: http.Answer, said: http.Complaint) -> ProviderError:
         if answer.status == 429 and said.code in _NO_MONEY:
@@ -240,7 +187,7 @@ class Provider:
 
     async def _probe_codes(self, wire: http.Wire) -> None:
         ask = Message("user", f"{_ASK}\nAnswer with exactly one letter and nothing else.\nAnswer (A, B):")
-        request = Request(self._name, (ask,), 0, codes="AB", max_tokens=CODE_TOKENS)
+        request = Request(self._name, (ask,), 0, codes="AB", max_tokens=chat.CODE_TOKENS)
         try:
             reply = await self._exchange(wire, request, probe=True)
         except Rejected as e:
@@ -269,71 +216,4 @@ class Provider:
             if reply and (reply.stop == "length" or isinstance(http.decoded(reply.text), dict)):
                 return
             if self._dialect.output == before.output:
-                self._dialect = replace(self._dialect, output=_FORMATS[before.output])
-
-
-def _turns(messages: tuple[Message, ...]) -> str:
-    """The messages as JSON, without the brackets."""
-    # Strings alone: json.dumps sets up an encoder for every object.
-    return ", ".join(
-        f'{{"role": {json_string(m.role)}, "content": {json_string(m.content)}}}' for m in messages
-    )
-
-
-_constant = lru_cache(maxsize=8)(_turns)
-
-
-def _tokens(logprobs: Json) -> list[TokenChoice] | None:
-    """Token positions; None for what is none: the text is an answer without them, and paid for."""
-    try:
-        return token_choices(logprobs)
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
-        return None
-
-
-def _parameters(request: Request, dialect: _Dialect, options: Mapping[str, str]) -> dict[str, Any]:
-    """Everything in a request's body but the model and the messages."""
-    optional: dict[str, Any] = {"temperature": request.temperature, "seed": request.seed, **options}
-    out = {k: v for k, v in optional.items() if v is not None and k not in dialect.dropped}
-    out[dialect.limit] = request.max_tokens
-    if request.choices and dialect.top_logprobs:
-        out |= {"logprobs": True, "top_logprobs": dialect.top_logprobs}
-        out[dialect.limit] = min(request.max_tokens, CODE_TOKENS)
-    if request.schema is not None and dialect.output == "json_schema":
-        form = {"name": "answer", "schema": request.schema, "strict": True}
-        out["response_format"] = {"type": "json_schema", "json_schema": form}
-    elif request.schema is not None and dialect.output == "json_object":
-        out["response_format"] = {"type": "json_object"}
-    return out
-
-
-def _step_down(
-    dialect: _Dialect, request: Request, options: Mapping[str, str], said: http.Complaint
-) -> _Dialect | None:
-    """The dialect without what the server complains of; None when nothing optional is named."""
-    text = f"{said.param} {said.message}".lower()
-    if said.status not in (400, 403, 422):
-        return None
-    if said.code == "context_length_exceeded" or "context length" in text or "too large" in text:
-        return None
-    if request.choices and dialect.top_logprobs and "logprob" in text:
-        fewer = 5 if "top_logprobs" in text and dialect.top_logprobs > 5 else 0
-        return replace(dialect, top_logprobs=fewer)
-    if said.status == 403:
-        return None
-    if request.schema is not None and dialect.output in _FORMATS and _FORMAT_WORDS.search(text):
-        return replace(dialect, output=_FORMATS[dialect.output])
-    if not _UNSUPPORTED.search(f"{said.code} {text}".lower()):
-        return None
-    if dialect.limit in text and not dialect.swapped:
-        other = "max_tokens" if dialect.limit == "max_completion_tokens" else "max_completion_tokens"
-        return replace(dialect, limit=other, swapped=True)
-    sent = {"temperature": request.temperature, "seed": request.seed, **options}
-    for name, value in sent.items():
-        if name in text and value is not None and name not in dialect.dropped:
-            return replace(dialect, dropped=(*dialect.dropped, name))
-    return None
-
-
-def _rate(headers: Mapping[str, str]) -> RateState | None:
-    return http.rate_state(headers, _RATE, http.duration)
+                self._dialect = replace(self._dialect, output=chat.FORMATS[before.output])

@@ -1,0 +1,170 @@
+"""OpenAI's chat completions as bytes and back, without a connection: what a request's body is, what a reply's says.
+
+Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept: a `Dialect` is
+what one takes of it, and each refusal that names a parameter moves it one step down.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from json.encoder import encode_basestring_ascii as json_string
+from typing import Any
+
+from judge.providers import http
+from judge.providers.tokens import token_choices
+from judge.types import Json, Message, RateState, Reply, Request, TokenChoice
+
+PATH = "/chat/completions"
+# Room for a leading blank or a quote before the one character, and the least some models accept.
+CODE_TOKENS = 16
+FORMATS = {"json_schema": "json_object", "json_object": "plain"}
+_STOPS = {"content_filter": "refusal", "length": "length"}
+_RATE = [f"x-ratelimit-{part}-{of}" for of in ("requests", "tokens") for part in ("remaining", "reset")]
+_UNSUPPORTED = re.compile(
+    r"unsupported|not support|unknown|unrecogni[sz]ed|extra (?:input|field)|not permitted|not allowed"
+    r"|unexpected|invalid (?:parameter|argument)|instead"
+)
+_FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|json schema|structured output|grammar")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What a model on a server accepts; it only ever steps down. `limit` is the token limit's name there."""
+
+    limit: str = "max_completion_tokens"
+    swapped: bool = False
+    output: str = "json_schema"
+    top_logprobs: int = 20
+    dropped: tuple[str, ...] = ()
+
+
+class Writer:
+    """Makes the bodies of a model's requests; `options` are fields of the body that the user gave."""
+
+    def __init__(self, name: str, options: Mapping[str, Json] | None = None) -> None:
+        self._options = dict(options or {})
+        self._head = f'{{"model": {json.dumps(name)}, "messages": ['
+        self._rest: tuple[Any, str] = (None, "")
+
+    def body(self, request: Request, dialect: Dialect) -> bytes:
+        """The request as JSON bytes: model and messages first, so that the constant prefix leads."""
+        constant = _constant(request.messages[: request.prefix])
+        own = _turns(request.messages[request.prefix :])
+        comma = ", " if constant and own else ""
+        # Written once too: a run asks every unit in the same way.
+        asked = (
+            dialect,
+            request.schema,
+            request.choices,
+            request.max_tokens,
+            request.temperature,
+            request.seed,
+        )
+        if asked != self._rest[0]:
+            self._rest = (asked, json.dumps(_parameters(request, dialect, self._options))[1:])
+        return f"{self._head}{constant}{comma}{own}], {self._rest[1]}".encode()
+
+    def step_down(self, dialect: Dialect, request: Request, said: http.Complaint) -> Dialect | None:
+        """The dialect without what the server complains of; None when nothing optional is named."""
+        return _step_down(dialect, request, self._options, said)
+
+
+def reply(body: Json, request: Request, headers: Mapping[str, str]) -> Reply:
+    """The reply in the JSON of a good answer (None: it is no JSON), of which these are the HTTP headers.
+
+    Raises ValueError, which says what the answer has not.
+    """
+    if body is None:
+        raise ValueError("is not JSON")
+    try:
+        choice = body["choices"][0]
+        message = choice["message"]
+        content, refusal = message.get("content"), message.get("refusal")
+        finish = choice.get("finish_reason")
+        tokens = _tokens(choice.get("logprobs")) if request.choices else None
+        used = body.get("usage") or {}
+        cached = (used.get("prompt_tokens_details") or {}).get("cached_tokens")
+        usage = http.usage(used.get("prompt_tokens"), used.get("completion_tokens"), cached)
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as e:
+        raise ValueError("has no choices") from e
+    return Reply(
+        text=http.text_of(refusal or content),
+        stop="refusal" if refusal else _STOPS.get(str(finish), "stop"),
+        usage=usage,
+        resolved_model=http.text_of(body.get("model")) or None,
+        tokens=tokens,
+        rate=rate(headers),
+        request_id=headers.get("x-request-id") or http.text_of(body.get("id")) or None,
+    )
+
+
+def _turns(messages: tuple[Message, ...]) -> str:
+    """The messages as JSON, without the brackets."""
+    # Strings alone: json.dumps sets up an encoder for every object.
+    return ", ".join(
+        f'{{"role": {json_string(m.role)}, "content": {json_string(m.content)}}}' for m in messages
+    )
+
+
+_constant = lru_cache(maxsize=8)(_turns)
+
+
+def _tokens(logprobs: Json) -> list[TokenChoice] | None:
+    """Token positions; None for what is none: the text is an answer without them, and paid for."""
+    try:
+        return token_choices(logprobs)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
+        return None
+
+
+def _parameters(request: Request, dialect: Dialect, options: Mapping[str, str]) -> dict[str, Any]:
+    """Everything in a request's body but the model and the messages."""
+    optional: dict[str, Any] = {"temperature": request.temperature, "seed": request.seed, **options}
+    out = {k: v for k, v in optional.items() if v is not None and k not in dialect.dropped}
+    out[dialect.limit] = request.max_tokens
+    if request.choices and dialect.top_logprobs:
+        out |= {"logprobs": True, "top_logprobs": dialect.top_logprobs}
+        out[dialect.limit] = min(request.max_tokens, CODE_TOKENS)
+    if request.schema is not None and dialect.output == "json_schema":
+        form = {"name": "answer", "schema": request.schema, "strict": True}
+        out["response_format"] = {"type": "json_schema", "json_schema": form}
+    elif request.schema is not None and dialect.output == "json_object":
+        out["response_format"] = {"type": "json_object"}
+    return out
+
+
+def _step_down(
+    dialect: Dialect, request: Request, options: Mapping[str, str], said: http.Complaint
+) -> Dialect | None:
+    """The dialect without what the server complains of; None when nothing optional is named."""
+    text = f"{said.param} {said.message}".lower()
+    if said.status not in (400, 403, 422):
+        return None
+    if said.code == "context_length_exceeded" or "context length" in text or "too large" in text:
+        return None
+    if request.choices and dialect.top_logprobs and "logprob" in text:
+        fewer = 5 if "top_logprobs" in text and dialect.top_logprobs > 5 else 0
+        return replace(dialect, top_logprobs=fewer)
+    if said.status == 403:
+        return None
+    if request.schema is not None and dialect.output in FORMATS and _FORMAT_WORDS.search(text):
+        return replace(dialect, output=FORMATS[dialect.output])
+    if not _UNSUPPORTED.search(f"{said.code} {text}".lower()):
+        return None
+    if dialect.limit in text and not dialect.swapped:
+        other = "max_tokens" if dialect.limit == "max_completion_tokens" else "max_completion_tokens"
+        return replace(dialect, limit=other, swapped=True)
+    sent = {"temperature": request.temperature, "seed": request.seed, **options}
+    for name, value in sent.items():
+        if name in text and value is not None and name not in dialect.dropped:
+            return replace(dialect, dropped=(*dialect.dropped, name))
+    return None
+
+
+def rate(headers: Mapping[str, str]) -> RateState | None:
+    """What OpenAI's rate-limit headers say."""
+    return http.rate_state(headers, _RATE, http.duration)
