@@ -8,11 +8,16 @@ from itertools import combinations, product
 from typing import Unpack
 
 from annotate.pairs import Pairs, all_pairs
-from judge.errors import BadInput
+from judge.errors import AdjudgeError, BadInput, UsageError
+from judge.labels.batches import members
 from judge.labels.panel import MOST_LABELS, Panel
 from judge.labels.reference import Reference
+from judge.labels.study import Scope, fields_of, read
+from judge.prompts import load_task
 from judge.stats import Confusion, class_scores, confusion, label_shares
 from judge.stats.bootstrap import How
+from judge.store import Store
+from judge.store.export import stored_task
 from judge.types import Measure
 
 # Past this many pairs in one list they are summarised: nobody reads more rows, and intervals take time.
@@ -61,6 +66,59 @@ def check(panel: Panel) -> None:
             f"'{panel.field}' has one annotator, '{panel.ratings.annotators[0]}': nothing to compare",
             path=panel.source,
         )
+
+
+def panels_of(
+    store: Store,
+    *,
+    field: str | None = None,
+    task: str | None = None,
+    batch: str | None = None,
+    runs: Sequence[str] = (),
+    annotators: Sequence[str] | None = None,
+    level: str | None = None,
+    order: Sequence[str] | None = None,
+) -> tuple[list[Panel], list[str]]:
+    """The labels of a study, one Panel a field that two annotators have, and why fields are left out.
+
+    Without `field` and `task` all fields. Raises UsageError for names that are not in the study, BadInput where there
+    is nothing to compare.
+    """
+    if batch:
+        members(store, batch)
+    wanted: list[tuple[str, str | None]]
+    if field:
+        wanted = [(field, task)]
+    else:
+        every = fields_of(store)
+        if task:
+            of_task = _fields_of_task(store, task)
+            wanted = [(f, task) for f in of_task if any(f == row.field for row in every)]
+        else:
+            wanted = [(row.field, row.task) for row in every]
+    found: list[Panel] = []
+    refused: list[AdjudgeError] = []
+    named = None if annotators is None else tuple(annotators)
+    domain = None if order is None else tuple(order)
+    for name, of in wanted:
+        try:
+            scope = Scope(name, of, batch, tuple(runs), named, level, domain)
+            found.append(read(store, scope, distributions=False).cut())
+        except (BadInput, UsageError) as e:
+            refused.append(e)
+    if refused and (field or not found):
+        raise refused[0]
+    enough = [panel for panel in found if len(panel.ratings.annotators) >= 2]
+    if not enough:
+        told = ", ".join(f"{p.field} ({', '.join(p.ratings.annotators)})" for p in found) or "none yet"
+        raise BadInput(f"{store.path}: no field that two annotators labelled; there are: {told}")
+    return enough, [str(error) for error in refused]
+
+
+def _fields_of_task(store: Store, name: str) -> list[str]:
+    query = "SELECT task FROM tasks WHERE task = ?1 OR task_id = ?1 ORDER BY version DESC LIMIT 1"
+    found = store.conn.execute(query, [name]).fetchone()
+    return (stored_task(store, found[0]) if found else load_task(name)).fields
 
 
 def usual(panel: Panel, pair: bool) -> list[str]:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from judge.console import db_option, note
-from judge.errors import AdjudgeError, BadInput, UsageError
+from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.labels.panel import Panel
-    from judge.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
@@ -80,10 +79,24 @@ def panels(given: Mapping[str, Any]) -> list[Panel]:
     check_source(given)
     if given["table"] is not None:
         return [read_given(given)]
+    from annotate.agreement import panels_of
     from judge.store import Store
 
+    annotators, order = names(given["annotators"]), names(given["order"])
     with Store.open(given["db"], create=False) as store:
-        return _study(store, given, names(given["annotators"]), names(given["order"]))
+        found, left_out = panels_of(
+            store,
+            field=given["field"],
+            task=given["task"],
+            batch=given["batch"],
+            runs=given["runs"],
+            annotators=annotators,
+            level=given["level"],
+            order=order,
+        )
+    for told in left_out:
+        note(f"note: left out: {told}")
+    return found
 
 
 def check_source(given: Mapping[str, Any]) -> None:
@@ -134,58 +147,3 @@ def check_measures(wanted: Iterable[str]) -> None:
 
 def names(value: str | None) -> list[str] | None:
     return None if value is None else [name.strip() for name in value.split(",")]
-
-
-def _study(
-    store: Store, given: Mapping[str, Any], annotators: list[str] | None, order: list[str] | None
-) -> list[Panel]:
-    from judge.labels.batches import members
-    from judge.labels.study import Scope, fields_of, read
-
-    if given["batch"]:
-        members(store, given["batch"])
-    wanted: list[tuple[str, str | None]]
-    field, task = given["field"], given["task"]
-    if field:
-        wanted = [(field, task)]
-    else:
-        every = fields_of(store)
-        if task:
-            of_task = _fields_of_task(store, task)
-            wanted = [(f, task) for f in of_task if any(f == row.field for row in every)]
-        else:
-            wanted = [(row.field, row.task) for row in every]
-    found: list[Panel] = []
-    refused: list[AdjudgeError] = []
-    for name, of in wanted:
-        try:
-            scope = Scope(
-                name,
-                of,
-                given["batch"],
-                given["runs"],
-                None if annotators is None else tuple(annotators),
-                given["level"],
-                None if order is None else tuple(order),
-            )
-            found.append(read(store, scope, distributions=False).cut())
-        except (BadInput, UsageError) as e:
-            refused.append(e)
-    if refused and (field or not found):
-        raise refused[0]
-    for error in refused:
-        note(f"note: left out: {error}")
-    enough = [panel for panel in found if len(panel.ratings.annotators) >= 2]
-    if not enough:
-        told = ", ".join(f"{p.field} ({', '.join(p.ratings.annotators)})" for p in found) or "none yet"
-        raise BadInput(f"{store.path}: no field that two annotators labelled; there are: {told}")
-    return enough
-
-
-def _fields_of_task(store: Store, name: str) -> list[str]:
-    from judge.prompts import load_task
-    from judge.store.export import stored_task
-
-    query = "SELECT task FROM tasks WHERE task = ?1 OR task_id = ?1 ORDER BY version DESC LIMIT 1"
-    found = store.conn.execute(query, [name]).fetchone()
-    return (stored_task(store, found[0]) if found else load_task(name)).fields

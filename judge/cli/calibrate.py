@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.chosen import field_of, field_option, reference_option
+from judge.cli.chosen import field_option, reference_option
 from judge.cli.scoring import how, interval_options
 from judge.console import db_option, emit_json, json_option, note, table, visible
-from judge.errors import Exit, UsageError
+from judge.errors import Exit
 
 if TYPE_CHECKING:
-    from judge.derive.calibrate import Calibrated, Prior
+    from judge.derive.calibrate import Calibrated
     from judge.types import Measure
 
 
@@ -49,82 +48,34 @@ def calibrate(task_name: str, **options: Any) -> int:
     labels, cross-fitted by question; a sealed test (judge split) is left alone. The result is a run beside the one it
     was made from: it stands in reports under its own name, and scores read it only where it is named.
     """
-    from judge import derive
-    from judge.derive.calibrate import calibrate as put_right
-    from judge.store import Store, export
+    from judge.asking import judges
+    from judge.store import Store
 
     with Store.open(options["db"], create=False) as store:
-        task = export.known_task(store, task_name)
-        field = field_of(task, options["field"])
-        found = derive.read(store, [options["run_name"] or derive.newest(store, task, field)], field)
-        own = found.runs[0]
-        if found.task.task_id != task.task_id:
-            raise UsageError(f"run {own['run_id']} is one of {found.task.name}, not of {task.task_id}")
-        truth = derive.reference(store, found, field, options["reference"])
-        method = options["method"] or ("bias" if truth is not None else "batch")
-        prior = _prior(options["prior"], method, found.task.domain(field))
-        result = put_right(found, truth, field, method, prior, **how(options))
-        why = "dry run" if options["dry_run"] else _not_kept(result, prior)
-        run_id, known = None, False
-        if why is None:
-            run_id, known = derive.keep(
-                store, found, "calibrated", method, {field: result.made},
-                parameters=result.parameters, fitted=result.fitted,
-            )  # fmt: skip
+        done = judges.calibrate(
+            store,
+            task_name,
+            options["run_name"],
+            method=options["method"],
+            prior=options["prior"],
+            field=options["field"],
+            reference=options["reference"],
+            keep=not options["dry_run"],
+            **how(options),
+        )
+    result = done.result
     if options["as_json"]:
-        emit_json("calibrate", _document(result, own, truth.word if truth else None, run_id, known, why))
+        emit_json("calibrate", done.as_json())
         return Exit.DONE
-    print(visible(_text(result, own, truth.word if truth else None)))
+    print(visible(_text(result, done.parent, done.reference)))
     for told in result.notes:
         note(f"note: {told}")
-    if why is not None:
-        print(visible(f"nothing is kept: {why}"))
+    if done.why is not None:
+        print(visible(f"nothing is kept: {done.why}"))
     else:
-        there = "the study has it already, as" if known else "kept as"
-        print(f"{there} run {run_id}; next: judge runs show {run_id} -d {options['db']}")
+        there = "the study has it already, as" if done.known else "kept as"
+        print(f"{there} run {done.run_id}; next: judge runs show {done.run_id} -d {options['db']}")
     return Exit.DONE
-
-
-def _prior(text: str | None, method: str, domain: list[str]) -> Prior | None:
-    from judge.derive.calibrate import Prior
-
-    if text is None:
-        return None
-    if method != "batch":
-        raise UsageError("--prior goes with --method batch: the others take the shares from the labels")
-    if text in ("uniform", "gold"):
-        return Prior(text)
-    shares: dict[str, float] = {}
-    for part in text.split(","):
-        label, found, share = part.rpartition("=")
-        label = label.strip()
-        try:
-            value = float(share)
-        except ValueError:
-            value = math.nan
-        if not found or label not in domain or label in shares or not 0 < value < 1:
-            raise UsageError(
-                f"--prior {text}: uniform, gold, or a share between 0 and 1 for each of {', '.join(domain)}, as {domain[0]}=0.2,..."
-            )
-        shares[label] = value
-    if set(shares) != set(domain) or abs(sum(shares.values()) - 1) > 0.01:
-        raise UsageError(f"--prior {text}: the shares of {', '.join(domain)} together must be 1")
-    total = sum(shares.values())
-    return Prior("given", tuple(shares[label] / total for label in domain))
-
-
-def _not_kept(result: Calibrated, prior: Prior | None) -> str | None:
-    """Why the run is not kept; None when it is."""
-    if result.has_signal is False:
-        return "no signal to repair was found: on these labels the probabilities do not tell labels apart, and no calibration changes that"
-    if result.method == "batch" and prior is None:
-        return (
-            "the shares of the labels are not known, and batch calibration with wrong ones does harm; name them "
-            "with --prior (uniform, gold, or LABEL=SHARE,...) to keep this judge"
-        )
-    if result.fit.why:
-        return result.fit.why
-    return None
 
 
 def _text(result: Calibrated, run: Any, word: str | None) -> str:
@@ -219,40 +170,3 @@ def _said(result: Calibrated, word: str | None) -> list[str]:
     if result.method == "batch" and result.parameters["prior"] == "assumed":
         said.append("equal shares of the labels are only assumed: shown, not recommended")
     return said
-
-
-def _document(
-    result: Calibrated, run: Any, word: str | None, run_id: str | None, known: bool, why: str | None
-) -> dict[str, Any]:
-    return {
-        "run_id": run_id,
-        "known": known,
-        "not_kept": why,
-        "parent": run["run_id"],
-        "task": run["task"],
-        "field": result.field,
-        "method": result.method,
-        "reference": word,
-        "parameters": dict(result.parameters),
-        "fitted": None
-        if result.fitted is None
-        else {
-            "units": result.fitted.units,
-            "questions": len(result.fitted.folds),
-            "sha256": result.fitted.sha256,
-        },
-        "measures": [
-            {
-                "before": before.as_json(),
-                "after": after.as_json(),
-                "difference": difference.as_json() if difference else None,
-            }
-            for before, after, difference in result.measures
-        ],
-        "signal": result.signal.as_json() if result.signal else None,
-        "has_signal": result.has_signal,
-        "improved": result.repaired,
-        "shares": {label: {"before": b, "after": a} for label, (b, a) in result.shares.items()},
-        "units_without_probabilities": result.n_plain,
-        "notes": list(result.notes),
-    }

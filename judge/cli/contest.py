@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.chosen import check_files, field_of, field_option, panel_of, reference_option
+from judge.cli.chosen import check_files, field_option, reference_option
 from judge.console import csv_cell, db_option, emit_json, emit_rows, note, output_options, table, visible
-from judge.errors import Exit, UsageError
+from judge.errors import Exit
 
 if TYPE_CHECKING:
     from judge.suites.contest import Contest
@@ -56,30 +56,21 @@ def compare(task_name: str, **options: Any) -> int:
     question, Holm over all of them, and cost and seconds beside it. Differences are B minus A. Where the task is split
     (judge split), the sealed test is left out unless --part test opens it: that look is logged, and tested at .05 / 2^k.
     """
-    from judge.labels import split as parts
-    from judge.store import Store, export
+    from judge.asking import judges
+    from judge.store import Store
     from judge.suites import contest
     from judge.suites.contest_page import as_html
 
     check_files(options["output"], options["units"])
-    if len(options["runs"]) == 1:
-        raise UsageError("--run: name two runs or more, or none for all runs of the task")
     with Store.open(options["db"], create=False) as store:
-        task = export.known_task(store, task_name)
-        split = parts.find(store, task)
-        field = split.drawn.field if split and not options["field"] else field_of(task, options["field"])
-        panel = panel_of(store, task, field, options["runs"])
-        word = options["reference"] or (
-            split.drawn.reference if split and split.drawn.field == field else None
-        )
-        found = contest.compare(
+        found = judges.compare(
             store,
-            panel,
-            word,
-            split=split,
+            task_name,
+            options["runs"],
             part=options["part"],
             confidence=options["confidence"],
-            named=bool(options["runs"]),
+            field=options["field"],
+            reference=options["reference"],
         )
     if options["output"] is not None:
         options["output"].write_text(as_html(found), encoding="utf-8")

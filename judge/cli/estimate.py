@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from judge.asking import with_relevant
+from judge.asking.run import with_relevant
 from judge.cli.run import make_plan, run
 from judge.console import emit_json, note, pairs
 from judge.errors import Exit, UsageError

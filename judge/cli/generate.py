@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.asking import summary
+from judge.asking.run import summary
 from judge.cli.run import dry_run, exit_code, make_plan, run
 from judge.console import emit_json, note, pairs
 from judge.errors import Exit

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.chosen import field_of, field_option
+from judge.cli.chosen import field_option
 from judge.cli.duration import Duration
 from judge.cli.models import provider_options
 from judge.cli.run import exit_code, make_plan
 from judge.cli.tasks import prompts_option
-from judge.console import db_option, emit_json, json_option, note, pairs, table, visible
+from judge.console import db_option, emit_json, json_option, note, table, visible
 from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
 
 if TYPE_CHECKING:
     from judge.improve.improve import Improved
-    from judge.providers.base import Provider
-    from judge.runner import Plan
-    from judge.store import Store
 
 UNSET = {
     "rationale": None, "where": None, "limit": None, "sample": None, "no_temperature": False, "answers": "auto",
@@ -96,28 +92,30 @@ def improve(task_name: str, model: str, **options: Any) -> int:
     --recipe FILE makes it a judge. Where the judge agrees with people as well as they agree with each other, nothing is
     tried (--anyway): then the guidelines come first. The same command goes on where it was stopped.
     """
-    from judge.improve.improve import Improve
-    from judge.providers import base
+    from judge.asking import judges
+    from judge.asking.run import Asking, RunOptions, provider_of
+    from judge.cli.progress import Progress
     from judge.runner.flow import Halted
     from judge.store import Store
 
     for path in (options["recipe"], options["output"]):
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"{path}: no such folder to write to")
-    plan = make_plan(task_name, model, {**UNSET, **options})
-    settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
-    provider = base.get(model, settings)
+    asked = Asking(
+        make_plan(task_name, model, {**UNSET, **options}), provider_of(model, RunOptions.of(options))
+    )
     with Store.open(options["db"], create=False) as store:
-        field = field_of(plan.task, options["field"])
-
-        def search(flow: Any) -> Improve:
-            return Improve(store, flow, plan.task, field, options["reference"])
-
-        with store.run_lock(f"{plan.task.name} {plan.model}"):
-            try:
-                found = asyncio.run(_go(store, plan, provider, search, options["anyway"]))
-            except Halted as halted:
-                return exit_code(halted.report)
+        try:
+            found = judges.improve(
+                store,
+                asked,
+                field=options["field"],
+                reference=options["reference"],
+                anyway=options["anyway"],
+                progress=Progress(sys.stderr),
+            )
+        except Halted as halted:
+            return exit_code(halted.report)
     path = _written(found, options["recipe"]) if found.proved else None
     if options["output"] is not None:
         from judge.improve.page import as_html
@@ -135,21 +133,6 @@ def improve(task_name: str, model: str, **options: Any) -> int:
     if found.refused:
         return Exit.ERROR
     return Exit.INCOMPLETE if found.stopped and found.proof is None else Exit.DONE
-
-
-async def _go(store: Store, plan: Plan, provider: Provider, search: Any, anyway: bool) -> Improved:
-    from judge.cli.progress import Progress
-    from judge.runner import open_patiently
-    from judge.runner.flow import Flow
-
-    progress = Progress(sys.stderr)
-    try:
-        await open_patiently(provider, plan.patience)
-        found: Improved = await search(Flow(store, provider, plan, progress)).go(anyway)
-        return found
-    finally:
-        progress.end()
-        await provider.close()
 
 
 def _written(found: Improved, path: Path | None) -> Path:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.chosen import field_of, field_option, panel_of, reference_option
+from judge.asking.judges import field_of, panel_of
+from judge.cli.chosen import field_option, reference_option
 from judge.cli.scoring import how, interval_options
 from judge.console import db_option, emit_json, json_option, note, table, visible
 from judge.errors import Exit, UsageError

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.chosen import field_of, field_option
+from judge.asking.judges import field_of
+from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
 from judge.cli.run import exit_code, make_plan
 from judge.cli.tasks import prompts_option

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.chosen import check_files, field_of, field_option, reference_option
+from judge.cli.chosen import check_files, field_option, reference_option
 from judge.console import db_option, emit_json, json_option, note, table, visible
 from judge.errors import Exit
 
@@ -55,32 +55,24 @@ def route(task_name: str, **options: Any) -> int:
     until a test of "it is wrong too often" no longer rejects. The accepted units become a derived judge. Where the task is
     split (judge split), the sealed test tests the promise: a look, which is logged. Exit code 5: no threshold holds.
     """
-    from judge.labels import split as parts
-    from judge.store import Store, export
+    from judge.asking import judges
+    from judge.store import Store
     from judge.suites import route as routing
     from judge.suites.route_page import as_html
 
     check_files(options["output"])
     with Store.open(options["db"], create=False) as store:
-        task = export.known_task(store, task_name)
-        split = parts.find(store, task)
-        field = split.drawn.field if split and not options["field"] else field_of(task, options["field"])
-        runs = [options["run"], *([options["then"]] if options["then"] else [])]
-        word = options["reference"] or (
-            split.drawn.reference if split and split.drawn.field == field else None
-        )
-        found = routing.route(
+        found, kept = judges.route(
             store,
-            field,
-            runs,
+            task_name,
+            options["run"],
+            options["then"],
             agree=options["agree"],
             confidence=options["confidence"],
-            reference=word,
-            split=split,
+            field=options["field"],
+            reference=options["reference"],
+            keep=not options["dry_run"],
         )
-        kept = None
-        if found.at is not None and not options["dry_run"]:
-            kept, _ = routing.keep(found)
     if options["output"] is not None:
         options["output"].write_text(as_html(found), encoding="utf-8")
         note(f"wrote {options['output']}")
@@ -92,7 +84,7 @@ def route(task_name: str, **options: Any) -> int:
         return Exit.BELOW
     if kept is not None:
         note(
-            f"the accepted units are run {kept}; the others for people: annotate batches new NAME {task.task_id} "
+            f"the accepted units are run {kept}; the others for people: annotate batches new NAME {found.table.task.task_id} "
             f"--from-route {kept} --annotators A,B -d {options['db']}"
         )
     return Exit.DONE

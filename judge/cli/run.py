@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.asking import STATUSES, ending, remarks, summary
+from judge.asking.run import STATUSES, ending, remarks, summary
 from judge.cli.duration import Duration
 from judge.cli.models import provider_options
 from judge.cli.tasks import prompts_option
@@ -147,7 +147,7 @@ def run(task_name: str, model: str, **options: Any) -> int:
 
     The same command goes on where it stopped, whatever stopped it, and asks for nothing twice.
     """
-    from judge import asking
+    from judge.asking import run as asking
     from judge.cli.progress import Progress
     from judge.store import Store
 
@@ -167,7 +167,7 @@ def run(task_name: str, model: str, **options: Any) -> int:
 
 def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
     """The plan that a command's options describe. Raises UsageError or TaskError."""
-    from judge import asking
+    from judge.asking import run as asking
 
     return asking.make_plan(task_name, model, asking.RunOptions.of(options))
 

@@ -1,0 +1,285 @@
+"""Judges of a task by its name: calibrated, routed, compared, improved; for the command line and for Python."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Unpack
+
+from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    from judge.asking.run import Asking, Watching
+    from judge.derive.calibrate import Calibrated, Prior
+    from judge.improve.improve import Improved
+    from judge.labels.panel import Panel
+    from judge.labels.split import Split
+    from judge.prompts.load import Task
+    from judge.stats.bootstrap import How
+    from judge.store import Store
+    from judge.suites.contest import Contest
+    from judge.suites.route import Route
+    from judge.types import Json
+
+
+def field_of(task: Task, name: str | None) -> str:
+    """The field asked for, or the task's only one with labels. Raises UsageError."""
+    if name is not None:
+        if name not in task.fields:
+            raise UsageError(f"task {task.name} has no field '{name}'; it has {', '.join(task.fields)}")
+        return name
+    labelled = [q.field for q in task.spec.questions if q.labels]
+    if len(labelled) != 1:
+        raise UsageError(
+            f"task {task.name} has {len(labelled)} fields with labels; name one with --field: {', '.join(task.fields)}"
+        )
+    return labelled[0]
+
+
+def panel_of(
+    store: Store, task: Task, field: str, runs: Sequence[str] = (), distributions: bool = False
+) -> Panel:
+    """Everybody's labels of the field, judges those of these runs (all when none is named), on a sealed test as well:
+    who asks for it masks the test, or logs a look."""
+    from judge.labels.study import Scope, read
+
+    return read(store, Scope(field, task.name, runs=tuple(runs)), distributions=distributions, opened=True)
+
+
+def _chosen(
+    store: Store, task_name: str, field: str | None, reference: str | None
+) -> tuple[Task, Split | None, str, str | None]:
+    """The task, its split, the field and the reference: where nothing is said, those that the task was split by."""
+    from judge.labels import split as parts
+    from judge.store import export
+
+    task = export.known_task(store, task_name)
+    split = parts.find(store, task)
+    name = split.drawn.field if split and not field else field_of(task, field)
+    word = reference or (split.drawn.reference if split and split.drawn.field == name else None)
+    return task, split, name, word
+
+
+def compare(
+    store: Store,
+    task_name: str,
+    runs: Sequence[str] = (),
+    *,
+    part: str | None = None,
+    confidence: float = 0.95,
+    field: str | None = None,
+    reference: str | None = None,
+) -> Contest:
+    """Runs of a task on the same units (`judge compare`). Raises UsageError as `suites.contest.compare` does."""
+    from judge.suites import contest
+
+    if len(runs) == 1:
+        raise UsageError("--run: name two runs or more, or none for all runs of the task")
+    task, split, name, word = _chosen(store, task_name, field, reference)
+    panel = panel_of(store, task, name, runs)
+    return contest.compare(
+        store, panel, word, split=split, part=part, confidence=confidence, named=bool(runs)
+    )
+
+
+def route(
+    store: Store,
+    task_name: str,
+    run: str,
+    then: str | None = None,
+    *,
+    agree: float = 0.9,
+    confidence: float = 0.95,
+    field: str | None = None,
+    reference: str | None = None,
+    keep: bool = True,
+) -> tuple[Route, str | None]:
+    """Where a run may stand alone (`judge route`), and the derived run that was kept of it.
+
+    None where no threshold holds, or `keep` is False. Raises UsageError as `suites.route.route` does.
+    """
+    from judge.suites import route as routing
+
+    _, split, name, word = _chosen(store, task_name, field, reference)
+    runs = [run, *([then] if then else [])]
+    found = routing.route(store, name, runs, agree=agree, confidence=confidence, reference=word, split=split)
+    kept = routing.keep(found)[0] if found.at is not None and keep else None
+    return found, kept
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What `calibrate` made. `reference`: the word for it; `run_id` is None where nothing was kept, and `why` says why.
+
+    `known`: the study had this very run before.
+    """
+
+    result: Calibrated
+    parent: Mapping[str, Any]
+    reference: str | None
+    run_id: str | None
+    known: bool
+    why: str | None
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape."""
+        result = self.result
+        return {
+            "run_id": self.run_id,
+            "known": self.known,
+            "not_kept": self.why,
+            "parent": self.parent["run_id"],
+            "task": self.parent["task"],
+            "field": result.field,
+            "method": result.method,
+            "reference": self.reference,
+            "parameters": dict(result.parameters),
+            "fitted": None
+            if result.fitted is None
+            else {
+                "units": result.fitted.units,
+                "questions": len(result.fitted.folds),
+                "sha256": result.fitted.sha256,
+            },
+            "measures": [
+                {
+                    "before": before.as_json(),
+                    "after": after.as_json(),
+                    "difference": difference.as_json() if difference else None,
+                }
+                for before, after, difference in result.measures
+            ],
+            "signal": result.signal.as_json() if result.signal else None,
+            "has_signal": result.has_signal,
+            "improved": result.repaired,
+            "shares": {label: {"before": b, "after": a} for label, (b, a) in result.shares.items()},
+            "units_without_probabilities": result.n_plain,
+            "notes": list(result.notes),
+        }
+
+
+def calibrate(
+    store: Store,
+    task_name: str,
+    run: str | None = None,
+    *,
+    method: str | None = None,
+    prior: str | None = None,
+    field: str | None = None,
+    reference: str | None = None,
+    keep: bool = True,
+    **how: Unpack[How],
+) -> Calibration:
+    """A judge whose label probabilities are put right (`judge calibrate`).
+
+    `method` is batch, bias, temperature or isotonic (None: bias where there are labels, else batch); `prior`, with
+    batch: uniform, gold, or LABEL=SHARE,... Raises UsageError as `derive.calibrate.calibrate` does.
+    """
+    from judge import derive
+    from judge.derive.calibrate import calibrate as put_right
+    from judge.store import export
+
+    task = export.known_task(store, task_name)
+    name = field_of(task, field)
+    found = derive.read(store, [run or derive.newest(store, task, name)], name)
+    own = found.runs[0]
+    if found.task.task_id != task.task_id:
+        raise UsageError(f"run {own['run_id']} is one of {found.task.name}, not of {task.task_id}")
+    truth = derive.reference(store, found, name, reference)
+    method = method or ("bias" if truth is not None else "batch")
+    shares = prior_of(prior, method, found.task.domain(name))
+    result = put_right(found, truth, name, method, shares, **how)
+    why = _not_kept(result, shares) if keep else "dry run"
+    run_id, known = None, False
+    if why is None:
+        run_id, known = derive.keep(
+            store, found, "calibrated", method, {name: result.made},
+            parameters=result.parameters, fitted=result.fitted,
+        )  # fmt: skip
+    return Calibration(result, own, truth.word if truth else None, run_id, known, why)
+
+
+def prior_of(text: str | None, method: str, domain: list[str]) -> Prior | None:
+    """The shares of the labels that are to be expected, as typed. Raises UsageError."""
+    from judge.derive.calibrate import Prior
+
+    if text is None:
+        return None
+    if method != "batch":
+        raise UsageError("--prior goes with --method batch: the others take the shares from the labels")
+    if text in ("uniform", "gold"):
+        return Prior(text)
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        label, found, share = part.rpartition("=")
+        label = label.strip()
+        try:
+            value = float(share)
+        except ValueError:
+            value = math.nan
+        if not found or label not in domain or label in shares or not 0 < value < 1:
+            raise UsageError(
+                f"--prior {text}: uniform, gold, or a share between 0 and 1 for each of {', '.join(domain)}, as {domain[0]}=0.2,..."
+            )
+        shares[label] = value
+    if set(shares) != set(domain) or abs(sum(shares.values()) - 1) > 0.01:
+        raise UsageError(f"--prior {text}: the shares of {', '.join(domain)} together must be 1")
+    total = sum(shares.values())
+    return Prior("given", tuple(shares[label] / total for label in domain))
+
+
+def _not_kept(result: Calibrated, prior: Prior | None) -> str | None:
+    """Why the run is not kept; None when it is."""
+    if result.has_signal is False:
+        return "no signal to repair was found: on these labels the probabilities do not tell labels apart, and no calibration changes that"
+    if result.method == "batch" and prior is None:
+        return (
+            "the shares of the labels are not known, and batch calibration with wrong ones does harm; name them "
+            "with --prior (uniform, gold, or LABEL=SHARE,...) to keep this judge"
+        )
+    if result.fit.why:
+        return result.fit.why
+    return None
+
+
+def improve(
+    store: Store,
+    asking: Asking,
+    *,
+    field: str | None = None,
+    reference: str | None = None,
+    anyway: bool = False,
+    progress: Watching | None = None,
+) -> Improved:
+    """A better way to ask, proved on the sealed test (`judge improve`).
+
+    Raises UsageError where the task is not split or labels are too few, Halted when a run ended before its last unit.
+    """
+    name = field_of(asking.plan.task, field)
+    with store.run_lock(f"{asking.plan.task.name} {asking.plan.model}"):
+        return asyncio.run(_improve(store, asking, name, reference, anyway, progress))
+
+
+async def _improve(
+    store: Store,
+    asking: Asking,
+    field: str,
+    reference: str | None,
+    anyway: bool,
+    progress: Watching | None,
+) -> Improved:
+    from judge.improve.improve import Improve
+    from judge.runner import open_patiently
+    from judge.runner.flow import Flow
+
+    plan = asking.plan
+    try:
+        await open_patiently(asking.provider, plan.patience)
+        flow = Flow(store, asking.provider, plan, progress)
+        return await Improve(store, flow, plan.task, field, reference).go(anyway)
+    finally:
+        if progress is not None:
+            progress.end()
+        await asking.provider.close()
