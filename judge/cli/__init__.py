@@ -24,6 +24,7 @@ from judge.cli.run import run
 from judge.cli.runs import runs
 from judge.cli.score import score
 from judge.cli.split import split
+from judge.cli.studies import studies
 from judge.cli.suite import suite
 from judge.cli.tasks import tasks
 from judge.console import Command
@@ -44,6 +45,6 @@ def main() -> None:
 answers.add_command(generate)
 for command in (
     demo, items, tasks, models, estimate, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
-    split, compare_runs, calibrate, panel, route, improve, probe,
+    split, studies, compare_runs, calibrate, panel, route, improve, probe,
 ):  # fmt: skip
     main.add_command(command)

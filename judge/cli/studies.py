@@ -1,0 +1,62 @@
+"""judge studies: several studies made one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from judge.console import emit_json, json_option, note, table, visible
+from judge.errors import BadInput, Exit
+
+
+@click.group()
+def studies() -> None:
+    """Merge studies that were labelled apart."""
+
+
+@studies.command("merge")
+@click.argument("paths", metavar="STUDY...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--into", required=True, type=click.Path(path_type=Path, dir_okay=False), help="The new study's file."
+)
+@click.option(
+    "--same-model",
+    is_flag=True,
+    help="Join runs of one task, model and settings, whatever name servers gave the model.",
+)
+@json_option
+def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) -> int:
+    """Write a new study with everything that these studies hold; they stay as they are.
+
+    \b
+    judge studies merge north.db south.db --into both.db
+
+    Items, passages, answers, tasks and labels of one id must be the same; runs of one task, model and settings become
+    one run. Whatever differs (a text, a gold label, a unit's label in one run) is named, and then nothing is written.
+
+    Batches come over with their log; a batch that went on in two of the studies is a conflict: people's labels are
+    brought back with annotate batches pack and merge.
+    """
+    from judge.store.merge import COUNTED
+    from judge.store.merge import merge as perform
+
+    done = perform(paths, into, same_model=same_model)
+    for told in done.notes:
+        note(f"note: {told}")
+    if done.conflicts:
+        for told in done.conflicts:
+            note(f"differs: {told}")
+        more = done.n_conflicts - len(done.conflicts)
+        what = "1 conflict" if done.n_conflicts == 1 else f"{done.n_conflicts:,} conflicts"
+        raise BadInput(
+            f"{what}{f' ({more:,} of them not listed)' if more else ''}, so nothing was written: give the rows other "
+            "ids, or leave out a study"
+        )
+    if as_json:
+        emit_json("studies-merge", {"into": str(into), "rows": done.rows, "notes": done.notes})
+        return Exit.DONE
+    print(visible(f"{into}: what each study added"))
+    head = ["study", *COUNTED, "runs_joined"]
+    print(table(head, [[row[name] for name in head] for row in done.rows]))
+    return Exit.DONE

@@ -1,0 +1,284 @@
+"""Rows of an attached study `src` into `main`: what is new is added, what is there must be the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from sqlite3 import Connection
+
+from judge.errors import StudyError
+
+__all__ = ["Connection", "add_labels", "add_others", "add_splits", "add_tables", "add_texts", "tables"]
+
+TEXTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "items": (
+        ("item_id",),
+        ("question_id", "question", "question_date", "claim", "reference_answers", "options", "correct", "pair_id",
+         "polarity"),
+    ),
+    "answers": (("answer_id",), ("item_id", "system", "condition", "text", "cited", "context")),
+    "units": (("unit_id",), ("kind", "item_id", "question_id", "passage_id", "answer_id", "span")),
+    "tasks": (("task",), ("sha256",)),
+    "rankings": (("name", "stage", "item_id", "rank"), ("passage_id",)),
+}  # fmt: skip
+"""Table -> its key, and what of it must be the same in both."""
+PASSAGE = ("item_id", "text", "title", "date", "source")
+BY_CONTENT = ("imports", "prompts", "embeddings")
+"""Whose key says what a row holds."""
+OWN = {
+    *TEXTS, *BY_CONTENT, "passages", "annotators", "runs", "judgements", "requests", "labels", "run_counts", "splits",
+    "split_questions", "split_looks",
+}  # fmt: skip
+"""What is merged by a rule of its own; every other table by that of `add_others`."""
+LABELS = "labels"
+SHOWN = 60
+
+
+def tables(conn: Connection, schema: str) -> list[str]:
+    """The tables of a study, those of SQLite and of the migrations left out."""
+    query = f"SELECT name FROM {schema}.sqlite_master WHERE type = 'table' AND name NOT GLOB '*sqlite_*' ORDER BY rowid"
+    return [name for (name,) in conn.execute(query)]
+
+
+@contextmanager
+def without_triggers(conn: Connection) -> Iterator[None]:
+    """The triggers guard what people and runs do, row by row; here whole studies are added that they have guarded."""
+    conn.execute("CREATE TEMP TABLE triggers (name TEXT PRIMARY KEY, sql TEXT NOT NULL)")
+    conn.execute(f"INSERT INTO temp.triggers {_TRIGGERS.format('main')}")
+    for (name,) in conn.execute("SELECT name FROM temp.triggers").fetchall():
+        conn.execute(f'DROP TRIGGER "{name}"')
+    yield
+    for (sql,) in conn.execute("SELECT sql FROM temp.triggers ORDER BY rowid").fetchall():
+        conn.execute(sql)
+
+
+_TRIGGERS = "SELECT name, sql FROM {}.sqlite_master WHERE type = 'trigger' ORDER BY rowid"
+
+
+def add_tables(conn: Connection, path: Path) -> None:
+    """The tables, indexes and views that `src` has and `main` has not. Raises StudyError when theirs are of another age."""
+    query = "SELECT migration_set, json_group_array(name) FROM {}._sqlite_migrations GROUP BY 1"
+    have = dict(conn.execute(query.format("main")).fetchall())
+    for name, applied in conn.execute(query.format("src")).fetchall():
+        if name in have:
+            if sorted(json.loads(applied)) != sorted(json.loads(have[name])):
+                raise StudyError(
+                    f"{path}: its tables of '{name}' are of another version than those of the studies before it; "
+                    f"any command of {name} brings a study up to date (annotate batches list -d STUDY)"
+                )
+            continue
+        new = conn.execute(
+            "SELECT sql FROM src.sqlite_master AS s WHERE sql IS NOT NULL AND name NOT GLOB '*sqlite_*' "
+            "AND type <> 'trigger' "
+            "AND NOT EXISTS (SELECT 1 FROM main.sqlite_master AS m WHERE m.name = s.name) ORDER BY rowid"
+        ).fetchall()
+        for (sql,) in new:
+            conn.execute(sql)
+        conn.execute(f"INSERT OR IGNORE INTO temp.triggers {_TRIGGERS.format('src')}")
+        columns = _columns(conn, "_sqlite_migrations")
+        listed = ", ".join(c for c in columns if c != "id")
+        conn.execute(
+            f"INSERT INTO main._sqlite_migrations ({listed}) SELECT {listed} FROM src._sqlite_migrations "
+            "WHERE migration_set = ? ORDER BY rowid",
+            [name],
+        )
+
+
+def _columns(conn: Connection, table: str) -> list[str]:
+    return [row[1] for row in conn.execute(f"PRAGMA main.table_info('{table}')")]
+
+
+def _key(conn: Connection, table: str) -> list[str]:
+    found = [(row[5], row[1]) for row in conn.execute(f"PRAGMA main.table_info('{table}')") if row[5]]
+    return [name for _, name in sorted(found)]
+
+
+def add_texts(conn: Connection) -> Iterator[str]:
+    """Imports, items, passages, answers, units, tasks, rankings and people; yields what differs under one id."""
+    for name in BY_CONTENT:
+        conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")
+    yield from _keyed(conn, "items")
+    yield from _passages(conn)
+    for name in ("answers", "units", "tasks", "rankings"):
+        yield from _keyed(conn, name)
+    yield from _people(conn)
+
+
+def _keyed(conn: Connection, table: str) -> Iterator[str]:
+    key, same = TEXTS[table]
+    yield from _differing(conn, table, key, same)
+    conn.execute(_insert_new(conn, table, key, _columns(conn, table)))
+
+
+def _differing(conn: Connection, table: str, key: Sequence[str], same: Sequence[str]) -> Iterator[str]:
+    on = " AND ".join(f"m.{k} = s.{k}" for k in key)
+    differ = " OR ".join(f"m.{c} IS NOT s.{c}" for c in same)
+    names = ", ".join([*(f"s.{k}" for k in key), *(f"m.{c}, s.{c}" for c in same)])
+    query = f"SELECT {names} FROM src.{table} AS s JOIN main.{table} AS m ON {on} WHERE {differ}"
+    for row in conn.execute(query):
+        values = row[len(key) :]
+        column, at = next((c, n) for n, c in enumerate(same) if values[2 * n] != values[2 * n + 1])
+        what = "/".join(map(str, row[: len(key)]))
+        yield f"{table} '{what}': {column} is {_short(values[2 * at + 1])} and {_short(values[2 * at])}"
+
+
+def _insert_new(conn: Connection, table: str, key: Sequence[str], columns: Sequence[str]) -> str:
+    """In the order of `src`, whose rowids say in which order things were imported."""
+    on = " AND ".join(f"m.{k} = s.{k}" for k in key)
+    listed = ", ".join(columns)
+    return (
+        f"INSERT INTO main.{table} ({listed}) SELECT {listed} FROM src.{table} AS s "
+        f"WHERE NOT EXISTS (SELECT 1 FROM main.{table} AS m WHERE {on})"
+        + (" ORDER BY s.rowid" if _has_rowid(conn, table) else "")
+    )
+
+
+def _has_rowid(conn: Connection, table: str) -> bool:
+    query = "SELECT sql FROM main.sqlite_master WHERE name = ? AND type = 'table'"
+    return "WITHOUT ROWID" not in conn.execute(query, [table]).fetchone()[0].upper()
+
+
+def _passages(conn: Connection) -> Iterator[str]:
+    """New passages of an item that is there stand after those that it has, as in an import."""
+    yield from _differing(conn, "passages", ("passage_id",), PASSAGE)
+    after = "(SELECT coalesce(max(p.position) + 1, 0) FROM main.passages AS p WHERE p.item_id = s.item_id)"
+    conn.execute(
+        "INSERT INTO main.passages (passage_id, item_id, position, title, text, date, source, meta, content_sha, "
+        "import_id) SELECT s.passage_id, s.item_id, s.position, s.title, s.text, s.date, s.source, s.meta, "
+        "s.content_sha, s.import_id FROM src.passages AS s "
+        "WHERE NOT EXISTS (SELECT 1 FROM main.passages AS m WHERE m.item_id = s.item_id) ORDER BY s.rowid"
+    )
+    late = conn.execute(
+        f"SELECT s.passage_id, s.item_id, {after}, s.title, s.text, s.date, s.source, s.meta, s.content_sha, "
+        "s.import_id FROM src.passages AS s WHERE NOT EXISTS "
+        "(SELECT 1 FROM main.passages AS m WHERE m.passage_id = s.passage_id) ORDER BY s.item_id, s.position"
+    )
+    last, place = "", 0
+    insert = f"INSERT INTO main.passages VALUES ({', '.join('?' * 10)})"
+    # The reading cursor looks at rows of `src` that have none here yet; each is added after it was read.
+    while some := late.fetchmany(1000):
+        for passage, item, position, *rest in some:
+            last, place = item, place + 1 if item == last else position
+            conn.execute(insert, [passage, item, place, *rest])
+
+
+def _people(conn: Connection) -> Iterator[str]:
+    """Everybody who labels but runs, which are mapped first."""
+    yield from _differing(conn, "annotators", ("annotator_id",), ("kind",))
+    query = (
+        "SELECT s.annotator_id FROM src.annotators AS s JOIN main.annotators AS m USING (annotator_id) "
+        "WHERE s.kind <> 'judge' AND s.profile <> m.profile AND '{}' NOT IN (s.profile, m.profile)"
+    )
+    for (name,) in conn.execute(query):
+        yield f"annotators '{name}': their profiles differ (one person? annotate annotators set says who it is)"
+    conn.execute(
+        "UPDATE main.annotators SET profile = (SELECT s.profile FROM src.annotators AS s WHERE s.annotator_id = "
+        "annotators.annotator_id) WHERE profile = '{}' AND annotator_id IN (SELECT annotator_id FROM src.annotators)"
+    )
+    conn.execute("INSERT OR IGNORE INTO main.annotators SELECT * FROM src.annotators WHERE kind <> 'judge'")
+
+
+def add_labels(conn: Connection) -> Iterator[str]:
+    """Gold and people's labels; those of runs come with their judgements."""
+    own = f"FROM src.{LABELS} AS s JOIN main.annotators AS a ON a.annotator_id = s.annotator_id AND a.kind <> 'judge'"
+    key = "m.annotator_id = s.annotator_id AND m.field = s.field AND m.unit_id = s.unit_id AND m.layer = s.layer"
+    match = f"main.{LABELS} AS m WHERE {key} AND m.repeat = s.repeat"
+    query = (
+        f"SELECT s.unit_id, s.field, s.annotator_id, s.value, "
+        f"(SELECT m.value FROM {match}) AS other {own} WHERE other IS NOT NULL AND other <> s.value"
+    )
+    for unit, name, who, value, other in conn.execute(query):
+        yield f"label '{name}' of '{unit}' by {who}: {_short(value)} and {_short(other)}"
+    columns = ", ".join(_columns(conn, LABELS))
+    listed = ", ".join(f"s.{c}" for c in _columns(conn, LABELS))
+    conn.execute(
+        f"INSERT INTO main.{LABELS} ({columns}) SELECT {listed} {own} "
+        f"WHERE NOT EXISTS (SELECT 1 FROM {match})"
+    )
+
+
+def add_splits(conn: Connection) -> Iterator[str]:
+    """A split is drawn once: two of one task must be the same one. The looks at its test are those of both."""
+    both = "SELECT task_id FROM src.splits INTERSECT SELECT task_id FROM main.splits"
+    parts = "SELECT {0}.task_id, question_id, part FROM {0}.split_questions WHERE task_id = ?"
+    for (task,) in conn.execute(both).fetchall():
+        rows = [conn.execute(f"SELECT * FROM {s}.splits WHERE task_id = ?", [task]) for s in ("src", "main")]
+        one, other = (r.fetchone() for r in rows)
+        query = f"SELECT count(*) FROM ({parts.format('src')} EXCEPT {parts.format('main')})"
+        if one != other or conn.execute(query, [task, task]).fetchone()[0]:
+            yield f"split of {task}: it was drawn in each study, and not alike"
+    for name in ("splits", "split_questions"):
+        conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")
+    looks = conn.execute("SELECT * FROM src.split_looks ORDER BY task_id, at, look").fetchall()
+    for task, _, purpose, run_ids, *rest in looks:
+        mapped = _mapped(conn, "?1")
+        runs = conn.execute(f"SELECT {mapped}", [run_ids]).fetchone()[0]
+        conn.execute(
+            "INSERT INTO main.split_looks SELECT ?1, 1 + coalesce(max(look), 0), ?2, ?3, ?4, ?5, ?6 "
+            "FROM main.split_looks WHERE task_id = ?1 HAVING NOT EXISTS (SELECT 1 FROM main.split_looks "
+            "WHERE task_id = ?1 AND purpose = ?2 AND runs = ?3 AND at = ?6)",
+            [task, purpose, runs, *rest],
+        )
+
+
+def add_others(conn: Connection) -> Iterator[str]:
+    """Every other table, row by row: a number that only counts rows is given anew, a name that stands twice must
+    stand for the same. Runs that were joined are named by their new id."""
+    for table in tables(conn, "src"):
+        if table in OWN:
+            continue
+        info = conn.execute(f"PRAGMA main.table_info('{table}')").fetchall()
+        key = _key(conn, table)
+        counted = [r[1] for r in info if r[5] and len(key) == 1 and r[2].upper() == "INTEGER"]
+        columns = [row[1] for row in info if row[1] not in counted]
+        texts = {row[1] for row in info if row[2].upper() == "TEXT"}
+        read = {c: _mapped(conn, f"s.{c}") if c in texts else f"s.{c}" for c in columns}
+        same = _unique(conn, table) or columns if counted else key
+        # In a subquery, so that a mapped column is compared by its new value.
+        ordered = " ORDER BY s.rowid" if _has_rowid(conn, table) else ""
+        listed = ", ".join(f"{sql} AS {c}" for c, sql in read.items())
+        source = f"(SELECT {listed} FROM src.{table} AS s{ordered}) AS s"
+        on = " AND ".join(f"m.{c} IS s.{c}" for c in same)
+        rest = [c for c in columns if c not in same]
+        if rest and not counted:
+            yield from _rows_differing(conn, table, source, on, same, rest)
+        listed = ", ".join(columns)
+        conn.execute(
+            f"INSERT OR IGNORE INTO main.{table} ({listed}) SELECT {listed} FROM {source} "
+            f"WHERE NOT EXISTS (SELECT 1 FROM main.{table} AS m WHERE {on})"
+        )
+
+
+def _rows_differing(
+    conn: Connection, table: str, source: str, on: str, key: Sequence[str], rest: Sequence[str]
+) -> Iterator[str]:
+    differ = " OR ".join(f"m.{c} IS NOT s.{c}" for c in rest)
+    names = ", ".join(f"s.{c}" for c in key)
+    for row in conn.execute(f"SELECT {names} FROM {source} JOIN main.{table} AS m ON {on} WHERE {differ}"):
+        what = "/".join(map(str, row))
+        yield f"{table} '{what}': the rows differ"
+
+
+def _unique(conn: Connection, table: str) -> list[str]:
+    """The columns of a unique index beside the primary key."""
+    for _, index, unique, *_ in conn.execute(f"PRAGMA main.index_list('{table}')").fetchall():
+        names = [row[2] for row in conn.execute(f"PRAGMA main.index_info('{index}')")]
+        query = "SELECT sql FROM main.sqlite_master WHERE name = ?"
+        sql = (conn.execute(query, [index]).fetchone() or [None])[0]
+        if unique and all(names) and not (sql and " WHERE " in sql.upper()):
+            return names
+    return []
+
+
+def _mapped(conn: Connection, sql: str) -> str:
+    """The SQL of a text in which joined runs have their new ids: 26 characters that stand for nothing else."""
+    for old, new in conn.execute("SELECT old, new FROM temp.run_map WHERE old <> new").fetchall():
+        sql = f"replace({sql}, '{old}', '{new}')"
+    return sql
+
+
+def _short(value: object) -> str:
+    text = " ".join(str(value).split())
+    return f"'{text}'" if len(text) <= SHOWN else f"'{text[: SHOWN - 1]}…'"

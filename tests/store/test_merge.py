@@ -1,0 +1,294 @@
+"""judge studies merge: everything of all studies, once; what differs is named, and then nothing is written."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.desk import Desk
+from annotate.progress import label_table
+from annotate.store import open_study
+from judge.store import Store
+from tests.cli.helpers import Done, checked, script, write_rows
+from tests.tui import studies
+
+Judge = Callable[..., Done]
+
+
+def rows(*numbers: int, passages: str = "ab", **changed: Any) -> list[Mapping[str, Any]]:
+    """Claims with passages; `changed` replaces keys of all of them."""
+    return [
+        {
+            "id": f"c{n}",
+            "claim": f"Claim {n}.",
+            "passages": [{"id": p, "text": f"Text {n}{p}.", "gold": {"stance": "support"}} for p in passages],
+            **changed,
+        }
+        for n in numbers
+    ]
+
+
+@pytest.fixture
+def study(judge: Judge, tmp_path: Path) -> Callable[..., Path]:
+    """`study("a", rows)`: a study of these rows, judged by `replies` (part of the prompt -> label)."""
+
+    def make(name: str, given: list[Mapping[str, Any]], replies: Mapping[str, str] | None = None) -> Path:
+        path = tmp_path / f"{name}.db"
+        file = write_rows(tmp_path / f"{name}.jsonl", given)
+        judge("items", "import", "jsonl", file, "--dataset", "d", "-d", path)
+        if replies is not None:
+            ask(judge, path, replies)
+        return path
+
+    return make
+
+
+def ask(judge: Judge, path: Path, replies: Mapping[str, str], **kept: Any) -> str:
+    """A run of one judge (`--as` says so), whatever the script of this study says."""
+    lines = [(part, json.dumps({"stance": label})) for part, label in replies.items()]
+    file = script(path.with_suffix(".script"), lines)
+    judge("run", "stance", "-m", "scripted/file", "--option", f"script={file}", "-d", path, code=None)
+    with Store.open(path) as store, store.transaction() as conn:
+        # The content of a script is part of its identity; these stand for one model on two machines.
+        text = "json_remove({0}, '$.content', '$.options')"
+        conn.execute(f"UPDATE runs SET identity = {text.format('identity')}")
+        run: str = conn.execute("SELECT run_id FROM runs ORDER BY started DESC").fetchone()[0]
+    return run
+
+
+def counted(path: Path, table: str) -> int:
+    with sqlite3.connect(path) as conn:
+        found: int = conn.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return found
+
+
+def labels(path: Path) -> dict[str, str]:
+    """unit -> label of the only run."""
+    with sqlite3.connect(path) as conn:
+        query = "SELECT unit_id, value FROM labels JOIN runs ON run_id = annotator_id"
+        return dict(conn.execute(query).fetchall())
+
+
+def test_two_halves_are_one_study_that_asks_nothing_again(judge: Judge, study: Callable[..., Path]) -> None:
+    a, b = study("a", rows(0, 1, 2)), study("b", rows(2, 3))
+    for path in (a, b):
+        judge("run", "stance", "-m", "scripted/hash", "-d", path)
+    document = checked(judge("studies", "merge", a, b, "--into", "c.db", "--json").out, "studies-merge")
+    # c2 with its two passages is in both: 3 + 2 - 1 items, two passages each, an item being a unit of its own.
+    added = [(r["items"], r["passages"], r["units"], r["runs_joined"]) for r in document["rows"]]
+    assert added == [(3, 6, 9, 0), (1, 2, 3, 1)]
+    [run] = checked(judge("runs", "list", "--json", "-d", "c.db").out, "runs")["rows"]
+    assert (run["units"], run["ok"]) == (8, 8)
+    again = judge("run", "stance", "-m", "scripted/hash", "-d", "c.db", "--json")
+    assert json.loads(again.out)["reused"] == 8
+    fresh = study("d", rows(0, 1, 2, 3))
+    judge("run", "stance", "-m", "scripted/hash", "-d", fresh)
+    assert labels(Path("c.db")) == labels(fresh)
+    with sqlite3.connect("c.db") as one, sqlite3.connect(fresh) as other:
+        schema = "SELECT type, name, sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*' ORDER BY 1, 2"
+        assert one.execute(schema).fetchall() == other.execute(schema).fetchall()
+        order = "SELECT unit_id FROM units ORDER BY rowid"
+        assert one.execute(order).fetchall() == other.execute(order).fetchall()
+        assert one.execute("SELECT * FROM run_counts").fetchall() == [(run["run_id"], 0, "ok", 8)]
+        assert one.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def test_a_new_passage_of_a_known_item_stands_after_the_others(
+    judge: Judge, study: Callable[..., Path]
+) -> None:
+    a, b = study("a", rows(0, 1, passages="ab")), study("b", rows(0, 1, passages="cbd"))
+    judge("studies", "merge", a, b, "--into", "c.db")
+    with sqlite3.connect("c.db") as conn:
+        query = "SELECT passage_id, position FROM passages WHERE item_id = 'd:c1' ORDER BY position"
+        assert conn.execute(query).fetchall() == [
+            ("d:c1/a", 0), ("d:c1/b", 1), ("d:c1/c", 2), ("d:c1/d", 3),
+        ]  # fmt: skip
+
+
+def test_other_texts_of_one_id_are_named_and_nothing_is_written(
+    judge: Judge, study: Callable[..., Path], tmp_path: Path
+) -> None:
+    a = study("a", rows(0, 1))
+    b = study("b", [*rows(0, claim="Another claim."), *rows(1)])
+    done = judge("studies", "merge", a, b, "--into", "c.db", code=1)
+    assert f"differs: items 'd:c0': claim is 'Another claim.' and 'Claim 0.' ({b} and {a})" in done.err
+    assert "1 conflict, so nothing was written" in done.err
+    assert [p.name for p in tmp_path.glob("c.db*")] == []
+    assert [p.name for p in tmp_path.glob("*.part*")] == []
+
+
+def test_gold_that_differs_is_named(judge: Judge, study: Callable[..., Path]) -> None:
+    passages = [{"id": "a", "text": "Text 0a.", "gold": {"stance": "refute"}}]
+    a, b = study("a", rows(0)), study("b", [{**rows(0)[0], "passages": passages}])
+    done = judge("studies", "merge", a, b, "--into", "c.db", code=1)
+    assert "label 'stance' of 'd:c0/a' by gold: 'refute' and 'support'" in done.err
+
+
+def test_answers_of_one_run_that_differ_are_named(
+    judge: Judge, study: Callable[..., Path], tmp_path: Path
+) -> None:
+    a = study("a", rows(0, 1), {"Text": "support"})
+    b = study("b", rows(1, 2), {"Text 1b": "refute", "Text": "support"})
+    done = judge("studies", "merge", a, b, "--into", "c.db", code=1)
+    [told] = [line for line in done.err.splitlines() if line.startswith("differs")]
+    assert "unit 'd:c1/b': stance refute and stance support" in told
+    assert not (tmp_path / "c.db").exists()
+
+
+def test_the_same_answer_given_twice_is_kept_once_and_said(judge: Judge, study: Callable[..., Path]) -> None:
+    a, b = study("a", rows(0, 1), {"Text": "support"}), study("b", rows(1, 2), {"Text": "support"})
+    done = judge("studies", "merge", a, b, "--into", "c.db")
+    assert "2 units that another study had the same label of were judged anew" in done.err
+    assert set(labels(Path("c.db")).values()) == {"support"} and len(labels(Path("c.db"))) == 6
+    # Both attempts were paid for, and both are kept; the first study's counts.
+    assert counted(Path("c.db"), "judgements") == 8
+    with sqlite3.connect("c.db") as conn, sqlite3.connect(a) as first:
+        query = "SELECT judged_at FROM latest_judgements WHERE unit_id = 'd:c1/a'"
+        assert conn.execute(query).fetchall() == first.execute(query).fetchall()
+    judge("studies", "merge", "c.db", b, a, "--into", "e.db")
+    assert counted(Path("e.db"), "judgements") == 8
+
+
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_an_answer_beats_a_failure(judge: Judge, study: Callable[..., Path], order: str) -> None:
+    # What no line of the script matches is refused by it: `failed`.
+    paths = {"a": study("a", rows(0), {"Text 0a": "support"}), "b": study("b", rows(0), {"Text": "refute"})}
+    with sqlite3.connect(paths["b"]) as conn:
+        conn.execute("DELETE FROM judgements WHERE unit_id = 'd:c0/a'")
+    judge("studies", "merge", *(paths[name] for name in order), "--into", "c.db")
+    assert labels(Path("c.db")) == {"d:c0/a": "support", "d:c0/b": "refute"}
+    with sqlite3.connect("c.db") as conn:
+        query = "SELECT attempt, status FROM judgements WHERE unit_id = 'd:c0/b' ORDER BY attempt"
+        assert conn.execute(query).fetchall() == [(1, "failed"), (2, "ok")]
+        assert conn.execute("SELECT status, units FROM run_counts").fetchall() == [("ok", 2)]
+
+
+def test_a_copy_that_went_on_is_the_same_run(
+    judge: Judge, study: Callable[..., Path], tmp_path: Path
+) -> None:
+    a = study("a", rows(0, 1, 2, 3))
+    judge("run", "stance", "-m", "scripted/hash", "-n", "2", "-d", a)
+    b = tmp_path / "b.db"
+    b.write_bytes(a.read_bytes())
+    judge("run", "stance", "-m", "scripted/hash", "-n", "5", "-d", b)
+    judge("run", "stance", "-m", "scripted/hash", "--where", "claim = 'Claim 3.'", "-d", a)
+    done = judge("studies", "merge", a, b, "--into", "c.db")
+    assert "anew" not in done.err
+    # 5 of the copy, and the two of claim 3; the copy's own two are the study's.
+    assert (
+        counted(Path("c.db"), "judgements")
+        == counted(Path("c.db"), "labels JOIN runs ON run_id = annotator_id")
+        == 7
+    )
+
+
+def test_servers_that_name_the_model_differently(judge: Judge, study: Callable[..., Path]) -> None:
+    a, b = study("a", rows(0), {"Text": "support"}), study("b", rows(1), {"Text": "support"})
+    with sqlite3.connect(b) as conn:
+        conn.execute("UPDATE runs SET resolved_model = 'another'")
+    done = judge("studies", "merge", a, b, "--into", "c.db", code=1)
+    assert "called the model 'another' and 'scripted-file': --same-model joins them" in done.err
+    judge("studies", "merge", a, b, "--into", "c.db", "--same-model")
+    assert counted(Path("c.db"), "runs") == 1
+
+
+def test_pairs_whose_halves_come_from_two_studies(judge: Judge, study: Callable[..., Path]) -> None:
+    a = study("a", rows(0, pair_id="p", polarity="original"))
+    b = study("b", rows(1, pair_id="p", polarity="counter"))
+    judge("studies", "merge", a, b, "--into", "c.db")
+    with sqlite3.connect("c.db") as conn:
+        assert conn.execute("SELECT unit_id FROM units WHERE kind = 'pair'").fetchall() == [("d:c0~d:c1",)]
+
+
+def test_a_derived_run_names_the_run_that_its_parent_became(judge: Judge, study: Callable[..., Path]) -> None:
+    a, b = study("a", rows(0, 1)), study("b", rows(2, 3))
+    for path in (a, b):
+        judge("run", "stance", "-m", "scripted/hash", "-d", path)
+    judge("run", "stance", "-m", "scripted/first", "-d", b)
+    judge("panel", "stance", "--run", "scripted/hash", "--run", "scripted/first", "-d", b)
+    judge("studies", "merge", a, b, "--into", "c.db")
+    with sqlite3.connect("c.db") as conn:
+        known = {run for (run,) in conn.execute("SELECT run_id FROM runs")}
+        made = conn.execute(
+            "SELECT derived_from, options FROM runs WHERE derived_from IS NOT NULL"
+        ).fetchall()
+    parents = {p["run"] for text, _ in made for p in json.loads(text)["parents"]}
+    assert len(made) == 1 and len(parents) == 2 and parents <= known
+
+
+def people(path: Path, name: str = "pilot", items: int = 4) -> Path:
+    """A study with a batch of which alice has labelled two units."""
+    studies.build(path, items=items)
+    studies.judge_all(path)
+    studies.batch(path, name=name)
+    with open_study(path) as store, Desk.open(store, name, "alice") as desk:
+        desk.label(1, "stance", "refute")
+        desk.label(2, "stance", "neutral")
+    return path
+
+
+def test_batches_come_over_with_their_log(judge: Judge, tmp_path: Path) -> None:
+    people(tmp_path / "b.db")
+    studies.build(tmp_path / "a.db", items=6)
+    studies.judge_all(tmp_path / "a.db")
+    with open_study(tmp_path / "b.db") as store:
+        before = list(label_table(store, "pilot"))
+        schema = "SELECT name, sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*' ORDER BY 1"
+        names = store.conn.execute(schema).fetchall()
+    judge("studies", "merge", "a.db", "b.db", "--into", "c.db")
+    with open_study(tmp_path / "c.db") as store:
+        assert list(label_table(store, "pilot")) == before
+        assert store.conn.execute(schema).fetchall() == names
+        for table in ("events", "sessions", "assignments", "batch_units", "exposures"):
+            assert counted(tmp_path / "c.db", table) == counted(tmp_path / "b.db", table), table
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            store.conn.execute("DELETE FROM events")
+        with Desk.open(store, "pilot", "alice") as desk:
+            desk.label(3, "stance", "support")
+
+
+def test_a_batch_that_went_on_in_two_studies_is_a_conflict(judge: Judge, tmp_path: Path) -> None:
+    a = people(tmp_path / "a.db")
+    (tmp_path / "b.db").write_bytes(a.read_bytes())
+    judge("studies", "merge", a, "b.db", "--into", "same.db")
+    assert counted(tmp_path / "same.db", "events") == counted(a, "events")
+    with open_study(tmp_path / "b.db") as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(3, "stance", "support")
+    done = judge("studies", "merge", a, "b.db", "--into", "c.db", code=1)
+    assert "differs: assignments 'pilot/alice/3': the rows differ" in done.err
+    assert not (tmp_path / "c.db").exists()
+
+
+def test_two_batches_of_other_names_are_both_there(judge: Judge, tmp_path: Path) -> None:
+    people(tmp_path / "a.db", "north", items=2)
+    people(tmp_path / "b.db", "south", items=2)
+    done = judge("studies", "merge", "a.db", "b.db", "--into", "c.db", code=None)
+    # The same person gave the same units other labels in the two batches, or the same: here the same seed, the same.
+    assert done.code == 0, done.err
+    assert counted(tmp_path / "c.db", "batches") == 2
+
+
+def test_what_cannot_be_merged_is_refused_before_anything(judge: Judge, study: Callable[..., Path]) -> None:
+    a, b = study("a", rows(0)), study("b", rows(1))
+    assert "name two studies" in judge("studies", "merge", a, "--into", "c.db", code=2).err
+    assert "there is such a file" in judge("studies", "merge", a, b, "--into", b, code=2).err
+    assert "named twice" in judge("studies", "merge", a, f"./{a.name}", "--into", "c.db", code=2).err
+    assert "no such study" in judge("studies", "merge", a, "none.db", "--into", "c.db", code=1).err
+    Path("text.db").write_text("no database at all, but long enough to be read as one" * 20)
+    judge("studies", "merge", a, "text.db", "--into", "c.db", code=1)
+    assert not list(Path().glob("c.db*"))
+
+
+def test_a_merge_that_was_killed_leaves_nothing_under_the_name(
+    judge: Judge, study: Callable[..., Path]
+) -> None:
+    a, b = study("a", rows(0)), study("b", rows(1))
+    Path("c.db.part").write_text("half of one")
+    judge("studies", "merge", a, b, "--into", "c.db")
+    assert not Path("c.db.part").exists()
+    assert counted(Path("c.db"), "items") == 2
