@@ -224,6 +224,8 @@ def pairs(values: Sequence[str], option: str) -> dict[str, str]:
     for value in values:
         key, found, rest = value.partition("=")
         if not found or not key:
-            raise UsageError(f"{option} {value}: write it as key=value")
+            # The name only: what follows it may be a secret.
+            shown = re.split(r"[\s:]", value)[0] if value.startswith(("header.", "query.", "key")) else value
+            raise UsageError(f"{option} {shown}: write it as key=value")
         out[key.strip()] = rest
     return out

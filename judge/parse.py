@@ -18,6 +18,9 @@ from judge.types import Answered, Json, LabelDistribution, Reply, Status
 _AROUND = " \t\r\n\"'`*_()[]{}<>"
 _AFTER = _AROUND + ".:;,!"  # a mark before the label may turn it round: !support
 
+_THINK = re.compile(r"\s*<think>")
+_CUT_REASONING = "cut off inside the reasoning, before an answer began: --retry truncated with a larger --max-output-tokens"
+
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
@@ -31,12 +34,26 @@ class Parsed:
     reason: str | None = None
 
 
+def after_reasoning(text: str) -> str | None:
+    """The reply without the reasoning that some servers leave in it as `<think>...</think>`; None when the reply ends
+    inside it."""
+    opened = _THINK.match(text)
+    _, end, answer = text.rpartition("</think>")
+    # Some templates put the opening tag into the prompt. In a JSON answer the tag is a quotation.
+    if end and (opened or not text.lstrip().startswith("{")):
+        return answer
+    return None if opened else text
+
+
 def parse_json(task: Task, reply: Reply) -> Parsed:
     """Read a JSON reply (alone, in a code block, or after some prose)."""
     if reply.stop == "refusal":
         return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
+    text = after_reasoning(reply.text)
+    if text is None or (reply.stop == "length" and not text.strip()):
+        return Parsed(Status.TRUNCATED, reason=_CUT_REASONING)
     asked = {q.field for q in task.spec.questions}
-    found = [o for o in _objects(reply.text) if asked & o.keys()]
+    found = [o for o in _objects(text) if asked & o.keys()]
     verdicts: list[dict[str, str]] = []
     problems: list[str] = []
     for candidate in found:
@@ -55,7 +72,7 @@ def parse_json(task: Task, reply: Reply) -> Parsed:
     if len(verdicts) > 1:
         return Parsed(Status.UNPARSED, reason=f"{len(verdicts)} different verdicts in one reply")
     if not verdicts:
-        bare = _bare(task, reply.text)
+        bare = _bare(task, text)
         if bare is None:
             return Parsed(Status.UNPARSED, reason="no JSON object with the fields asked for")
         verdicts = [bare]
@@ -171,10 +188,13 @@ def parse_choice(
         return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
     if distribution is not None:
         return Parsed(Status.OK, (Answered(field, distribution.argmax(), distribution),))
-    text = reply.text.lstrip(_AROUND).rstrip(_AFTER)
+    answer = after_reasoning(reply.text)
+    if answer is None or (reply.stop == "length" and not answer.strip()):
+        return Parsed(Status.TRUNCATED, reason=_CUT_REASONING)
+    text = answer.lstrip(_AROUND).rstrip(_AFTER)
     if len(text) == 1 and text in codes:
         return Parsed(Status.OK, (Answered(field, labels[codes.index(text)]),), no_distribution)
-    bare = _bare(task, reply.text)
+    bare = _bare(task, answer)
     if bare is not None:
         return Parsed(Status.OK, (Answered(field, bare[field]),), no_distribution)
     wanted = f"letters {', '.join(codes)}" if codes else f"labels {', '.join(labels)}"

@@ -37,7 +37,12 @@ def provider_options(function: Any) -> Any:
     for option in (
         click.option("--timeout", default=120.0, show_default=True, help="Seconds for one call."),
         click.option(
-            "--option", "settings", multiple=True, metavar="KEY=VALUE", help="Provider option (n_ctx=8192)."
+            "--option",
+            "settings",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Provider option (n_ctx=8192); for servers also body.a.b=JSON, header.X=env:NAME, query.k=VALUE and "
+            "key=env:NAME.",
         ),
         click.option("--base-url", help="A server that speaks the vendor's protocol."),
     ):

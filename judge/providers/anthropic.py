@@ -12,13 +12,16 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from judge.errors import KeyProblem, ProviderError, ServerFault, UsageError
-from judge.providers import http, messages
+from judge.errors import KeyProblem, ProviderError, ServerFault
+from judge.providers import http, messages, options
 from judge.providers.base import Settings
 from judge.types import Json, Reply, Request
 
 OWN_URL = "https://api.anthropic.com"
 KEY = "ANTHROPIC_API_KEY"
+# The API's own temperature is not sent by the runner, so that a field of the body is the way to set it.
+_TAKEN = ("model", "max_tokens")
+_OPTIONS = {"effort", "thinking"}
 _FORMAT_WORDS = re.compile(r"output_config|output_format|json_schema|structured output")
 
 
@@ -26,7 +29,8 @@ class Provider:
     """One model behind the messages API.
 
     Settings: `base_url` without `/v1` (default: ANTHROPIC_BASE_URL, then Anthropic itself), `timeout` in
-    seconds for one call. Raises UsageError for a base URL that cannot be used, and for any option.
+    seconds for one call; options `thinking` (tokens, adaptive or off), `effort` and those of `judge.providers.options`.
+    Raises UsageError for a base URL or option that cannot be used.
     """
 
     label_codes: bool = False
@@ -36,11 +40,11 @@ class Provider:
         base_url = settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or OWN_URL
         self._at = http.server(base_url.strip().rstrip("/").removesuffix("/v1"))
         self._own = self._at.host == "anthropic.com" or self._at.host.endswith(".anthropic.com")
-        if settings.options:
-            raise UsageError(f"anthropic has no option '{next(iter(settings.options))}'")
+        self._options = options.read("anthropic", settings.options, _OPTIONS, _TAKEN)
+        self._key = self._options.key or KEY
         self._name, self.timeout = name, settings.timeout
         self._who = "Anthropic" if self._own else self._at.url
-        self._writer = messages.Writer(name)
+        self._writer = messages.Writer(name, self._options.own, self._options.body)
         self._output = "json_schema"
         self._wire: http.Wire | None = None
         self._sdk = ""
@@ -120,6 +124,8 @@ class Provider:
             "base_url": self._at.url,
             "format": self._output,
             "label_codes": self.label_codes,
+            "options": self._options.identity(),
+            "thinking_tokens": messages.thinking_tokens(self._options.own),
             "left_out": ["temperature", "seed"],
             "own_server": self._own,
             "reports": self._reports,
@@ -130,16 +136,17 @@ class Provider:
     def _connect(self) -> http.Wire:
         if self._wire is not None:
             return self._wire
-        key = http.key_from(KEY)
-        if not key and self._own:
-            raise KeyProblem(f"{KEY} is not set: export it, or name another server with --base-url")
+        key, asked = http.key_from(self._key), options.look_up(self._options)
+        given = self._options.gives("authorization") or self._options.gives("x-api-key")
+        if not key and (self._options.key or self._own) and not given:
+            raise KeyProblem(f"{self._key} is not set: export it, or name another server with --base-url")
         import anthropic
 
         # Only asked for its headers: its own request path, which OpenTelemetry listens to, is not used.
         client = anthropic.AsyncAnthropic(api_key=key or http.NO_KEY, base_url=self._at.url, max_retries=0)
         headers = http.sent_headers(client.auth_headers, client.default_headers)
         self._sdk = f"anthropic {anthropic.__version__}"
-        self._wire = http.Wire(self._at, headers, self.timeout, [key])
+        self._wire = http.Wire(self._at, headers, self.timeout, [key], asked)
         return self._wire
 
     def _read(self, wire: http.Wire, answer: http.Answer) -> Reply:
@@ -153,5 +160,5 @@ class Provider:
     def _error(self, answer: http.Answer, said: http.Complaint) -> ProviderError:
         broke = answer.status == 402 or (answer.status == 400 and "credit balance" in said.message.lower())
         if broke:
-            return KeyProblem(f"{self._who}: the account of {KEY} has no credit left: {said.message}")
-        return http.failure(answer, said, self._who, self._name, KEY)
+            return KeyProblem(f"{self._who}: the account of {self._key} has no credit left: {said.message}")
+        return http.failure(answer, said, self._who, self._name, self._key)

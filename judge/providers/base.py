@@ -62,7 +62,7 @@ class PairReader(Protocol):
 def vendors() -> list[str]:
     """Every vendor, by looking at the files of this package."""
     package = importlib.import_module("judge.providers")
-    shared = {"base", "chat", "embeddings", "http", "messages", "replicas", "sessions", "tokens"}
+    shared = {"base", "chat", "embeddings", "http", "messages", "options", "replicas", "sessions", "tokens"}
     found = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared]
     return sorted(n.replace("_", "-") for n in found)
 

@@ -15,6 +15,7 @@ from json.encoder import encode_basestring_ascii as json_string
 from typing import Any
 
 from judge.providers import http
+from judge.providers.options import merged
 from judge.providers.tokens import token_choices
 from judge.types import Json, Message, RateState, Reply, Request, TokenChoice
 
@@ -28,6 +29,7 @@ _UNSUPPORTED = re.compile(
     r"unsupported|not support|unknown|unrecogni[sz]ed|extra (?:input|field)|not permitted|not allowed"
     r"|unexpected|invalid (?:parameter|argument)|instead"
 )
+_THINKS = re.compile(r"\s*<think>")
 _FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|json schema|structured output|grammar")
 
 
@@ -43,10 +45,16 @@ class Dialect:
 
 
 class Writer:
-    """Makes the bodies of a model's requests; `options` are fields of the body that the user gave."""
+    """Makes the bodies of a model's requests.
 
-    def __init__(self, name: str, options: Mapping[str, Json] | None = None) -> None:
-        self._options = dict(options or {})
+    `options` are fields that a server may refuse, and which are then left out; `fields` what the user wants in every
+    body as it is.
+    """
+
+    def __init__(
+        self, name: str, options: Mapping[str, Json] | None = None, fields: Mapping[str, Json] | None = None
+    ) -> None:
+        self._options, self._fields = dict(options or {}), dict(fields or {})
         self._head = f'{{"model": {json.dumps(name)}, "messages": ['
         self._rest: tuple[Any, str] = (None, "")
 
@@ -65,7 +73,8 @@ class Writer:
             request.seed,
         )
         if asked != self._rest[0]:
-            self._rest = (asked, json.dumps(_parameters(request, dialect, self._options))[1:])
+            rest = merged(_parameters(request, dialect, self._options), self._fields)
+            self._rest = (asked, json.dumps(rest)[1:])
         return f"{self._head}{constant}{comma}{own}], {self._rest[1]}".encode()
 
     def step_down(self, dialect: Dialect, request: Request, said: http.Complaint) -> Dialect | None:
@@ -85,7 +94,9 @@ def reply(body: Json, request: Request, headers: Mapping[str, str]) -> Reply:
         message = choice["message"]
         content, refusal = message.get("content"), message.get("refusal")
         finish = choice.get("finish_reason")
-        tokens = _tokens(choice.get("logprobs")) if request.choices else None
+        # Where reasoning comes first, the first tokens are the reasoning's.
+        reasons = message.get("reasoning_content") or message.get("reasoning") or _THINKS.match(str(content))
+        tokens = _tokens(choice.get("logprobs")) if request.choices and not reasons else None
         used = body.get("usage") or {}
         cached = (used.get("prompt_tokens_details") or {}).get("cached_tokens")
         usage = http.usage(used.get("prompt_tokens"), used.get("completion_tokens"), cached)

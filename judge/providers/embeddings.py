@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.errors import KeyProblem, ServerFault, UsageError
-from judge.providers import http
+from judge.providers import http, options
 from judge.providers.base import Settings
 from judge.types import Json
 
@@ -50,18 +50,15 @@ class Embedder:
                 "server that has /embeddings, and from embedded/minilm in this process"
             )
         self._at = http.server(settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_URL)
-        own = self._at.host == "openai.com" or self._at.host.endswith(".openai.com")
-        self._key_needed = own
-        self._who = "OpenAI" if own else self._at.url
+        self._key_needed = self._at.host == "openai.com" or self._at.host.endswith(".openai.com")
+        self._who = "OpenAI" if self._key_needed else self._at.url
         self._name, self._timeout = name, settings.timeout
-        options = dict(settings.options or {})
-        if unknown := sorted(set(options) - _OPTIONS):
-            raise UsageError(
-                f"embeddings have no option '{unknown[0]}' (known: {', '.join(sorted(_OPTIONS))})"
-            )
-        if "dimensions" in options and not (options["dimensions"].isdecimal() and int(options["dimensions"])):
-            raise UsageError(f"--option dimensions={options['dimensions']}: not a whole number above 0")
-        self._options = {k: int(v) for k, v in options.items()}
+        self._asked = options.read("openai (embeddings)", settings.options, _OPTIONS, ("model", "input"))
+        own = self._asked.own
+        if "dimensions" in own and not (own["dimensions"].isdecimal() and int(own["dimensions"])):
+            raise UsageError(f"--option dimensions={own['dimensions']}: not a whole number above 0")
+        self._options = {k: int(v) for k, v in own.items()}
+        self._key = self._asked.key or KEY
         self._wire: http.Wire | None = None
 
     @property
@@ -76,7 +73,11 @@ class Embedder:
 
     def describe(self) -> Mapping[str, Json]:
         """What a vector depends on beside its text: model, base URL without credentials, options."""
-        return {"model": self._name, "base_url": self._at.url, "options": dict(self._options)}
+        return {
+            "model": self._name,
+            "base_url": self._at.url,
+            "options": {**self._asked.identity(), **self._options},
+        }
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         """One call. Raises KeyProblem, RateLimited, ServerFault, Unreachable or Rejected.
@@ -86,12 +87,13 @@ class Embedder:
         """
         wire = self._connect()
         body = {"model": self._name, "input": list(texts), "encoding_format": "float", **self._options}
+        body = options.merged(body, self._asked.body)
         answer = await wire.post("/embeddings", json.dumps(body).encode())
         if answer.status != 200:
             said = wire.complaint(answer)
             if answer.status == 429 and said.code == "insufficient_quota":
-                raise KeyProblem(f"{self._who}: the account of {KEY} has no quota left: {said.message}")
-            raise http.failure(answer, said, self._who, self._name, KEY)
+                raise KeyProblem(f"{self._who}: the account of {self._key} has no quota left: {said.message}")
+            raise http.failure(answer, said, self._who, self._name, self._key)
         return self._read(http.decoded(answer.body), len(texts))
 
     async def close(self) -> None:
@@ -102,13 +104,13 @@ class Embedder:
 
     def _connect(self) -> http.Wire:
         if self._wire is None:
-            key = http.key_from(KEY)
-            if not key and self._key_needed:
-                raise KeyProblem(f"{KEY} is not set: export it, or name another server with --base-url")
+            key, asked = http.key_from(self._key), options.look_up(self._asked)
+            if not key and (self._asked.key or self._key_needed) and not self._asked.gives("authorization"):
+                raise KeyProblem(f"{self._key} is not set: export it, or name another server with --base-url")
             headers = {"Content-Type": "application/json", "Accept": "application/json"}
             if key:
                 headers["Authorization"] = f"Bearer {key}"
-            self._wire = http.Wire(self._at, headers, self._timeout, [key])
+            self._wire = http.Wire(self._at, headers, self._timeout, [key], asked)
         return self._wire
 
     def _read(self, body: Json, n: int) -> Embedded:

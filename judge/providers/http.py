@@ -31,6 +31,7 @@ from judge.errors import (
     Unreachable,
     UsageError,
 )
+from judge.providers.options import Looked
 from judge.types import Json, RateState, Usage
 
 LONGEST_MESSAGE = 300
@@ -103,16 +104,24 @@ class Wire:
     """
 
     def __init__(
-        self, at: Server, headers: Mapping[str, str], timeout: float, secrets: Sequence[str]
+        self,
+        at: Server,
+        headers: Mapping[str, str],
+        timeout: float,
+        secrets: Sequence[str],
+        asked: Looked | None = None,
     ) -> None:
-        self._at, self._timeout = at, timeout
-        self._secrets = tuple(s for s in (*secrets, at.password) if s)
+        asked = asked or Looked()
+        self._at, self._timeout, self._query = at, timeout, asked.query
+        self._secrets = tuple(s for s in (*secrets, at.password, *asked.secrets) if s)
         self._urls: dict[str, URL] = {}
         if at.login is not None:
             # Credentials in the URL are meant for this very server, so they win over the key.
             headers = {k: v for k, v in headers.items() if k.lower() not in ("authorization", "x-api-key")}
             login = base64.b64encode(f"{at.login}:{at.password or ''}".encode()).decode()
             headers["Authorization"] = f"Basic {login}"
+        # What the user asks for by name stands above both.
+        headers = {**{k: v for k, v in headers.items() if k.lower() not in asked.headers}, **asked.headers}
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
             headers=headers,
@@ -133,7 +142,7 @@ class Wire:
     async def _send(self, method: str, path: str, body: bytes | None) -> Answer:
         url = self._urls.get(path)
         if url is None:
-            url = self._urls[path] = URL(self._at.url + path)
+            url = self._urls[path] = URL(self._at.url + path).extend_query(self._query)
         try:
             # Redirects are not followed: they would carry prompts and keys to another server.
             async with self._session.request(method, url, data=body, allow_redirects=False) as response:

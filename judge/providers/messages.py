@@ -13,10 +13,13 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from judge.errors import UsageError
 from judge.providers import http
+from judge.providers.options import merged
 from judge.types import Json, Message, RateState, Reply, Request
 
 PATH = "/v1/messages"
+LEAST_THINKING = 1024
 _STOPS = {"refusal": "refusal", "max_tokens": "length", "model_context_window_exceeded": "length"}
 _RATE = [
     f"anthropic-ratelimit-{of}-{part}" for of in ("requests", "tokens") for part in ("remaining", "reset")
@@ -24,10 +27,16 @@ _RATE = [
 
 
 class Writer:
-    """Makes the bodies of a model's requests; `options` are fields of the body that the user gave."""
+    """Makes the bodies of a model's requests.
 
-    def __init__(self, name: str, options: Mapping[str, Json] | None = None) -> None:
-        self._options = dict(options or {})
+    `options` are Anthropic's own (`thinking`, `effort`), `fields` what the user wants in every body as it is. Raises
+    UsageError for an option that cannot be read.
+    """
+
+    def __init__(
+        self, name: str, options: Mapping[str, str] | None = None, fields: Mapping[str, Json] | None = None
+    ) -> None:
+        self._fields = merged(_thinking(options or {}), fields or {})
         self._head = f'{{"model": {json.dumps(name)}, '
 
     def body(self, request: Request, output: str = "json_schema") -> bytes:
@@ -35,7 +44,7 @@ class Writer:
 
         `output` is json_schema, or plain where the server takes no schema.
         """
-        rest: dict[str, Any] = {**self._options, "max_tokens": request.max_tokens}
+        rest: dict[str, Any] = {"max_tokens": request.max_tokens}
         if request.schema is not None and output != "plain":
             rest["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
         messages = request.messages
@@ -49,7 +58,34 @@ class Writer:
             constant = _leading(messages[:lead], cached=False)
         own = ", ".join(json.dumps(_turn(m)) for m in messages[lead:])
         comma = ", " if own and not constant.endswith("[") else ""
-        return f"{self._head}{constant}{comma}{own}], {json.dumps(rest)[1:]}".encode()
+        return f"{self._head}{constant}{comma}{own}], {json.dumps(merged(rest, self._fields))[1:]}".encode()
+
+
+def thinking_tokens(options: Mapping[str, str]) -> int:
+    """The tokens that `thinking=N` gives the reasoning; they are part of a reply's longest. Raises UsageError."""
+    text = options.get("thinking", "off")
+    if text in ("off", "adaptive"):
+        return 0
+    if not (text.isdecimal() and text.isascii() and int(text) >= LEAST_THINKING):
+        raise UsageError(
+            f"--option thinking={text}: a number of tokens of at least {LEAST_THINKING}, adaptive or off"
+        )
+    return int(text)
+
+
+def _thinking(options: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of the body for how hard to think.
+
+    https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
+    """
+    out: dict[str, Any] = {}
+    if budget := thinking_tokens(options):
+        out["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    elif "thinking" in options:
+        out["thinking"] = {"type": {"off": "disabled"}.get(options["thinking"], options["thinking"])}
+    if "effort" in options:
+        out["output_config"] = {"effort": options["effort"]}
+    return out
 
 
 def reply(body: Json, headers: Mapping[str, str]) -> Reply:

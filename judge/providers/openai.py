@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, UsageError
-from judge.providers import chat, http
+from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault
+from judge.providers import chat, http, options
 from judge.providers.base import Settings
 from judge.types import Json, Message, Reply, Request
 
@@ -32,7 +32,7 @@ class Provider:
     """One model behind chat completions.
 
     Settings: `base_url` (default: OPENAI_BASE_URL, then OpenAI itself), `timeout` in seconds for one
-    call, option `reasoning_effort`. Raises UsageError for a base URL or option that cannot be used.
+    call, option `reasoning_effort` and those of `judge.providers.options`. Raises UsageError for a base URL or option that cannot be used.
     """
 
     label_codes: bool = False
@@ -41,14 +41,13 @@ class Provider:
     def __init__(self, name: str, settings: Settings) -> None:
         self._at = http.server(settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_URL)
         self._own = self._at.host == "openai.com" or self._at.host.endswith(".openai.com")
-        self._options = dict(settings.options or {})
-        if unknown := sorted(set(self._options) - _OPTIONS):
-            raise UsageError(f"openai has no option '{unknown[0]}' (known: {', '.join(sorted(_OPTIONS))})")
+        self._options = options.read("openai", settings.options, _OPTIONS)
+        self._key = self._options.key or KEY
         self._name, self.timeout = name, settings.timeout
         self._who = "OpenAI" if self._own else self._at.url
         # OpenAI's own models all take the newer name; most other servers know only the older one.
         self._dialect = chat.Dialect(limit="max_completion_tokens" if self._own else "max_tokens")
-        self._writer = chat.Writer(name, self._options)
+        self._writer = chat.Writer(name, self._options.own, self._options.body)
         self._wire: http.Wire | None = None
         self._sdk = ""
         self._reports: str | None = None
@@ -129,7 +128,7 @@ class Provider:
             "label_codes": self.label_codes,
             "token_limit": self._dialect.limit,
             "left_out": list(self._dialect.dropped),
-            "options": dict(self._options),
+            "options": self._options.identity(),
             "own_server": self._own,
             "reports": self._reports,
             "timeout": self.timeout,
@@ -139,15 +138,15 @@ class Provider:
     def _connect(self) -> http.Wire:
         if self._wire is not None:
             return self._wire
-        key = http.key_from(KEY)
-        if not key and self._own:
-            raise KeyProblem(f"{KEY} is not set: export it, or name another server with --base-url")
+        key, asked = http.key_from(self._key), options.look_up(self._options)
+        if not key and (self._options.key or self._own) and not self._options.gives("authorization"):
+            raise KeyProblem(f"{self._key} is not set: export it, or name another server with --base-url")
         import openai
 
         client = openai.AsyncOpenAI(api_key=key or http.NO_KEY, base_url=self._at.url, max_retries=0)
         headers = http.sent_headers(client.auth_headers, client.default_headers)
         self._sdk = f"openai {openai.__version__}"
-        self._wire = http.Wire(self._at, headers, self.timeout, [key])
+        self._wire = http.Wire(self._at, headers, self.timeout, [key], asked)
         return self._wire
 
     async def _exchange(self, wire: http.Wire, request: Request, probe: bool = False) -> Reply | None:
@@ -182,8 +181,8 @@ class Provider:
 
     def _error(self, answer: http.Answer, said: http.Complaint) -> ProviderError:
         if answer.status == 429 and said.code in _NO_MONEY:
-            return KeyProblem(f"{self._who}: the account of {KEY} has no quota left: {said.message}")
-        return http.failure(answer, said, self._who, self._name, KEY)
+            return KeyProblem(f"{self._who}: the account of {self._key} has no quota left: {said.message}")
+        return http.failure(answer, said, self._who, self._name, self._key)
 
     async def _probe_codes(self, wire: http.Wire) -> None:
         ask = Message("user", f"{_ASK}\nAnswer with exactly one letter and nothing else.\nAnswer (A, B):")

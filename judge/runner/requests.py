@@ -125,6 +125,12 @@ class Asker:
             "mode": str(self.mode),
             **task.asked,
         }
+        thinking = facts.get("thinking_tokens") or 0
+        if thinking >= sampling.max_output_tokens:
+            raise UsageError(
+                f"--max-output-tokens {sampling.max_output_tokens} holds the reasoning too: with thinking={thinking} "
+                f"give at least {thinking + 256}"
+            )
         timeout = facts.get("timeout")
         self.timeout = timeout if isinstance(timeout, int | float) else None
         parameters: dict[str, Json] = {"seed": sampling.seed, "temperature": sampling.temperature}
@@ -303,7 +309,8 @@ class Asker:
 
     def _choice(self, reply: Reply, view: _View) -> Parsed:
         codes, labels = view.renderer.codes or "", view.renderer.labels
-        distribution, why_none = None, None
+        distribution: LabelDistribution | None = None
+        why_none: str | None = "no token probabilities came with the reply" if reply.tokens is None else None
         if reply.tokens is not None and self.mode is Mode.PAIR:
             distribution, why_none = label_distribution(reply.tokens, labels, labels)
         elif reply.tokens is not None and self.mode is Mode.WORDS:

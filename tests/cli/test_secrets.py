@@ -112,3 +112,35 @@ def test_a_dry_run_and_the_listings_do_not_show_them(judge: Judge, folder: Path)
     dry = judge("run", "stance", "-m", "openai/m", "--base-url", url, "--dry-run")
     models = judge("models", "list", "--json")
     assert_nowhere(folder, dry.out, dry.err, models.out, models.err)
+
+
+def test_headers_and_query_from_the_environment(
+    judge: Judge, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATE_PASS", "Bearer canary-header-77")
+    monkeypatch.setenv("QUERY_KEY", "canary+query/88")
+    monkeypatch.setenv("OTHER_KEY", KEY)
+    options = ["--option", "header.X-Gate=env:GATE_PASS", "--option", "query.token=env:QUERY_KEY"]
+    options += ["--option", "key=env:OTHER_KEY", "--option", 'body.provider.order=["a"]']
+    with ServerProcess("openai", "--key", KEY, "--record") as strict:
+        monkeypatch.setenv("OPENAI_API_KEY", "not-this-one")
+        words = ["run", "stance", "-m", "openai/m", "--base-url", strict.url, "--answers", "json", *options]
+        done = judge(*words)
+        again = judge(*words, "--max-tokens", "1")
+        bodies = strict.bodies()
+    shown = judge("runs", "show", "--json")
+    assert all(body["provider"] == {"order": ["a"]} for body in bodies)
+    for name in ("header.x-gate", "query.token", "provider", "order"):
+        assert name in shown.out
+    gone = judge(*words[:5], f"http://127.0.0.1:{unused_port()}/v1", *words[6:], code=3)
+    assert_nowhere(folder, done.out, done.err, again.out, again.err, shown.out, gone.out, gone.err)
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["header.X=canary", "header.X:canary", "query.k:canary", "key=canary", "header.X=env:canary key"],
+)
+def test_a_value_typed_in_the_wrong_place_is_not_repeated(judge: Judge, folder: Path, option: str) -> None:
+    words = ["run", "stance", "-m", "openai/m", "--base-url", "http://127.0.0.1:9/v1"]
+    done = judge(*words, "--option", option, code=2)
+    assert_nowhere(folder, done.out, done.err)

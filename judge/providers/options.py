@@ -1,0 +1,196 @@
+"""What `--option` asks of a server beside a vendor's own options.
+
+    body.a.b=JSON       field b of object a in the body of every request; body=JSON gives whole fields
+    header.X=env:NAME   header X with what the environment variable NAME holds
+    query.k=VALUE       k=VALUE in every address; query.k=env:NAME takes the value from NAME
+    key=env:NAME        the key is in NAME and not in the vendor's usual variable
+
+What comes from the environment is looked up when the connection is made, and never stored, logged or shown: a run
+knows a header by its name alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from judge.errors import KeyProblem, UsageError
+from judge.types import Json
+
+_PARTS = ("body", "header", "query")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+# What aiohttp writes itself, and what would make another request of the one that is counted.
+_NOT_OURS = {"host", "content-length", "transfer-encoding", "connection", "content-type", "content-encoding"}
+_FLAGS = {
+    "temperature": "--temperature",
+    "seed": "--seed",
+    "max_tokens": "--max-output-tokens",
+    "max_completion_tokens": "--max-output-tokens",
+    "logprobs": "--answers",
+    "top_logprobs": "--answers",
+    "response_format": "--answers",
+    "model": "-m",
+}
+_WRITTEN = {"messages", "system", "stream", "stream_options", "n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`own`: the vendor's options, as typed. `body`: fields for every request. `headers` and `query` by name; a value
+    `env:NAME` is still to be looked up. `key` is the variable that holds the key, None = the usual one."""
+
+    own: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Json] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    key: str | None = None
+
+    def identity(self) -> dict[str, str]:
+        """What makes another run of it: own options, fields, query, and the names of what the environment gives.
+
+        Each is written as an option is typed; of `env:NAME` not even NAME is left: another variable is no other judge.
+        """
+        named = {f"header.{name}": "env:" for name in self.headers}
+        named |= {f"query.{k}": "env:" if v.startswith("env:") else v for k, v in self.query.items()}
+        return {**self.own, **({"body": _canonical(self.body)} if self.body else {}), **named}
+
+    def gives(self, header: str) -> bool:
+        """Whether a header is among those asked for."""
+        return header.lower() in self.headers
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Headers and query with their values; `secrets` is what no message may repeat."""
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+def read(
+    vendor: str,
+    given: Mapping[str, str] | None,
+    known: Collection[str],
+    taken: Collection[str] = tuple(_FLAGS),
+) -> Options:
+    """The options of a provider that speaks HTTP; `known` are its own, `taken` the fields it writes from flags.
+
+    Raises UsageError for an option nobody knows, a value that cannot be read, or a field that is asked otherwise.
+    """
+    own: dict[str, str] = {}
+    body: dict[str, Json] = {}
+    headers: dict[str, str] = {}
+    query: dict[str, str] = {}
+    key = None
+    for name, value in (given or {}).items():
+        part, _, rest = name.partition(".")
+        if name in known:
+            own[name] = value
+        elif name == "key":
+            key = _variable(name, value)
+        elif part == "body":
+            _put(body, name, rest, value, taken)
+        elif part == "header" and rest:
+            headers[_header(name, rest)] = f"env:{_variable(name, value)}"
+        elif part == "query" and rest:
+            query[rest] = f"env:{_variable(name, value)}" if value.startswith("env:") else value
+        else:
+            more = "body.FIELD, header.NAME, query.NAME, key"
+            raise UsageError(f"{vendor} has no option '{name}' (known: {', '.join([*sorted(known), more])})")
+    return Options(own, body, headers, query, key)
+
+
+def look_up(options: Options) -> Looked:
+    """The values that the environment holds. Raises KeyProblem for a variable that is not set, or cannot be sent."""
+    headers = {name: _value(f"header.{name}", value) for name, value in options.headers.items()}
+    query = {k: _value(f"query.{k}", v) if v.startswith("env:") else v for k, v in options.query.items()}
+    kept = [*headers.values(), *(query[k] for k, v in options.query.items() if v.startswith("env:"))]
+    # A header such as `Bearer …` is repeated without its first word as well.
+    parts = [part for value in kept for part in (value, value.rpartition(" ")[2], quote(value, safe=""))]
+    return Looked(headers, query, tuple(dict.fromkeys(parts)))
+
+
+def merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    """Ours with theirs in it, object by object; where both have a value, theirs stands."""
+    out = dict(ours)
+    for name, value in theirs.items():
+        inner = out.get(name)
+        both = isinstance(inner, Mapping) and isinstance(value, Mapping)
+        out[name] = merged(inner, value) if both and inner is not None else value
+    return out
+
+
+def _put(body: dict[str, Json], option: str, path: str, text: str, taken: Collection[str]) -> None:
+    """Set one field of the body."""
+    try:
+        value = json.loads(text, parse_constant=lambda word: _no_number(option, word))
+    except (ValueError, RecursionError):
+        raise UsageError(
+            f"--option {option}: the value is not JSON; a text needs its quotes: {option}='\"...\"'"
+        ) from None
+    names = path.split(".") if path else []
+    if not all(names):
+        raise UsageError(f"--option {option}: an empty name in the path; write body.field.field=JSON")
+    if not names and not isinstance(value, dict):
+        raise UsageError("--option body: give an object, or name the field: body.field=JSON")
+    for name in reversed(names):
+        value = {name: value}
+    for name in value:
+        if name in _WRITTEN or name in taken:
+            how = f"use {_FLAGS[name]}" if name in _FLAGS else "it is what the tool asks itself"
+            raise UsageError(f"--option body.{name}: not a field to set here; {how}")
+    if clash := _clash(body, value):
+        raise UsageError(f"--option body.{clash}: given twice")
+    body.update(merged(body, value))
+
+
+def _no_number(option: str, word: str) -> None:
+    raise UsageError(f"--option {option}: {word} is no JSON number")
+
+
+def _clash(one: Mapping[str, Json], other: Mapping[str, Json]) -> str | None:
+    """The path that both set."""
+    for name in one.keys() & other.keys():
+        a, b = one[name], other[name]
+        if not (isinstance(a, dict) and isinstance(b, dict)):
+            return name
+        if inner := _clash(a, b):
+            return f"{name}.{inner}"
+    return None
+
+
+def _header(option: str, name: str) -> str:
+    if not _HEADER.fullmatch(name) or name.lower() in _NOT_OURS:
+        raise UsageError(f"--option {option}: not a header that can be set")
+    return name.lower()
+
+
+def _variable(option: str, value: str) -> str:
+    """The variable of `env:NAME`. The value itself may be a secret and is not repeated."""
+    before, colon, name = value.partition(":")
+    if before != "env" or not colon or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise UsageError(
+            f"--option {option}: write {option}=env:NAME and put the value into the environment variable NAME, "
+            "so that it is neither stored nor seen"
+        )
+    return name
+
+
+def _value(option: str, reference: str) -> str:
+    name = reference.removeprefix("env:")
+    value = os.environ.get(name, "").strip()
+    if not value:
+        raise KeyProblem(f"--option {option}: the environment variable {name} is not set")
+    if not value.isascii() or not value.isprintable():
+        raise KeyProblem(f"--option {option}: {name} holds characters that cannot be sent")
+    return value
+
+
+def _canonical(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
