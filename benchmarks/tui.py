@@ -19,8 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from annotate.batch import Plan, new_batch
-from annotate.desk import Desk
+from annotate.drawing.batch import Plan, new_batch
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.app import AnnotateApp
 from judge.prompts import load_task

@@ -35,7 +35,7 @@ def set_(name: str, db: Path, as_json: bool, **values: str | None) -> int:
 
     Only what is given changes; an empty text removes it.
     """
-    from annotate.profiles import set_profile
+    from annotate.leading.profiles import set_profile
     from judge.store import Store
 
     given = {key: value for key, value in values.items() if value is not None}
@@ -61,7 +61,7 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> int:
     annotate annotators list
     annotate annotators list --json
     """
-    from annotate.profiles import list_annotators
+    from annotate.leading.profiles import list_annotators
     from judge.store import Store
 
     with Store.open(db, create=False) as store:

@@ -125,7 +125,7 @@ def new(
     Units of an earlier batch on the same questions are never drawn again, so that a validation sample
     stays apart from queues. Weights (frame units per drawn unit) are stored and exported.
     """
-    from annotate.batch import Plan, new_batch
+    from annotate.drawing.batch import Plan, new_batch
     from annotate.store import open_study
     from judge.prompts import load_task
 
@@ -163,7 +163,7 @@ def _training(text: str | None) -> int:
 @output_options
 def list_(db: Path, as_json: bool, as_csv: bool) -> int:
     """List the batches."""
-    from annotate.progress import list_batches
+    from annotate.leading.progress import list_batches
     from annotate.store import open_study
 
     with open_study(db) as store:
@@ -183,7 +183,7 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> int:
 @json_option
 def show(name: str, db: Path, as_json: bool) -> int:
     """Progress, pace and checks of each annotator, and agreement so far. No label is shown."""
-    from annotate.progress import show_batch
+    from annotate.leading.progress import show_batch
     from annotate.store import open_study
 
     with open_study(db) as store:
@@ -271,7 +271,7 @@ def _part(person: dict[str, Any], right: str, of: str) -> str:
 @output_options
 def labels(name: str, db: Path, as_json: bool, as_csv: bool) -> int:
     """Every label of a batch: who, what, blind or not, seconds, weight."""
-    from annotate.progress import label_table
+    from annotate.leading.progress import label_table
     from annotate.store import open_study
 
     with open_study(db) as store:
@@ -288,8 +288,8 @@ def labels(name: str, db: Path, as_json: bool, as_csv: bool) -> int:
 @db_option
 def guidelines(name: str, db: Path) -> int:
     """The batch's questions, labels and guidelines, as Markdown."""
-    from annotate.desk import batch_info
     from annotate.guidelines import markdown
+    from annotate.sitting.desk import batch_info
     from annotate.store import open_study
 
     with open_study(db) as store:
@@ -302,7 +302,7 @@ def guidelines(name: str, db: Path) -> int:
 @db_option
 def close(name: str, db: Path) -> int:
     """Close a batch: nobody can label in it any more."""
-    from annotate.lead import close_batch
+    from annotate.leading.lead import close_batch
     from annotate.store import open_study
 
     with open_study(db) as store:

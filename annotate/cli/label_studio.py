@@ -71,7 +71,7 @@ def push(
     if run and not with_predictions:
         raise UsageError("--run goes with --with-predictions")
     with open_study(db) as store:
-        from annotate.desk import batch_info
+        from annotate.sitting.desk import batch_info
 
         batch_info(store, name)
         if dry_run:
@@ -149,9 +149,9 @@ def pull(name: str, url: str, annotators: tuple[str, ...], db: Path, as_json: bo
     answer becomes further events: the latest counts. Labels count as blind only while the project holds no
     predictions. What cannot be taken over is named (exit 1), and asked for again by the next pull.
     """
-    from annotate.desk import batch_info
     from annotate.exchange.label_studio.pull import pull as fetch
     from annotate.exchange.label_studio.server import Server
+    from annotate.sitting.desk import batch_info
     from annotate.store import open_study
 
     people = pairs(annotators, "--annotator")

@@ -12,7 +12,7 @@ from judge.console import db_option, emit_json, json_option, note, table
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
-    from annotate.seats import Changed
+    from annotate.drawing.seats import Changed
 
 __all__ = ["add", "batches", "extend", "hand_over", "policy", "reopen", "stop"]
 
@@ -52,7 +52,7 @@ def _tell(done: Changed, told: str, as_json: bool) -> int:
 @json_option
 def add(name: str, annotators: str, n: int | None, allow_exposed: bool, db: Path, as_json: bool) -> int:
     """Add people to the batch NAME: units with the fewest people first, after the batch's training units."""
-    from annotate.lead import add_people
+    from annotate.leading.lead import add_people
     from annotate.store import open_study
 
     with open_study(db) as store:
@@ -76,7 +76,7 @@ def hand_over(
     \b
     annotate batches hand-over pilot --from bob --to dave        dave replaces bob
     """
-    from annotate.lead import hand_over as move
+    from annotate.leading.lead import hand_over as move
     from annotate.store import open_study
 
     with open_study(db) as store:
@@ -105,7 +105,7 @@ def extend(
 
     The weights of all its units are written again.
     """
-    from annotate.extend import extend_batch
+    from annotate.drawing.extend import extend_batch
     from annotate.store import open_study
 
     people = None if annotators is None else _names(annotators)
@@ -120,7 +120,7 @@ def extend(
 @db_option
 def reopen(name: str, why: str | None, db: Path) -> int:
     """Open a closed batch again."""
-    from annotate.lead import reopen_batch
+    from annotate.leading.lead import reopen_batch
     from annotate.store import open_study
 
     with open_study(db) as store:
@@ -140,7 +140,7 @@ def stop(name: str, person: str, why: str | None, undo: bool, db: Path) -> int:
 
     The log keeps every label. annotate batches hand-over gives what is open to others.
     """
-    from annotate.lead import resume_person, stop_person
+    from annotate.leading.lead import resume_person, stop_person
     from annotate.store import open_study
 
     if not undo and not (why or "").strip():
@@ -177,8 +177,8 @@ def policy(
 
     A unit is decided so once nobody has it open any more. The lead can still change it; the report tells the policy.
     """
-    from annotate.adjudication import in_words, policy_of, predecide, set_policy
-    from annotate.desk import batch_info
+    from annotate.leading.adjudication import in_words, policy_of, predecide, set_policy
+    from annotate.sitting.desk import batch_info
     from annotate.store import open_study
 
     with open_study(db) as store:

@@ -23,7 +23,7 @@ def pack(name: str, person: str, out: Path | None, db: Path) -> int:
 
     There: annotate open BATCH --as NAME -d FILE. Back here: annotate batches merge FILE.
     """
-    from annotate.pack import pack as write
+    from annotate.packing.pack import pack as write
     from annotate.store import open_study
 
     path = out or Path(f"{name}-{person}.db")
@@ -43,7 +43,7 @@ def merge(path: Path, db: Path, as_json: bool) -> int:
     A unit that was answered differently in both places, or on another text, is left as it is here and waits in
     the quarantine (exit 1): annotate quarantine accept takes the file's side, drop this one's.
     """
-    from annotate.merge import merge as read
+    from annotate.packing.merge import merge as read
     from annotate.store import open_study
 
     with open_study(db) as store:

@@ -24,7 +24,7 @@ def serve(name: str, person: str, port: int, db: Path) -> int:
     Listens on 127.0.0.1 only; the printed address holds a token that works once. From elsewhere, use
     an SSH tunnel: ssh -L 8642:127.0.0.1:8642 HOST. Ctrl+C ends it.
     """
-    from annotate.desk import Desk
+    from annotate.sitting.desk import Desk
     from annotate.store import open_study
     from annotate.tui.web import make_server
 

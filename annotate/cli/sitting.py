@@ -68,8 +68,8 @@ def _sit(
     adjudicate: bool,
     allow_own: bool,
 ) -> int:
-    from annotate.adjudication import fill_queue
-    from annotate.desk import Desk, batch_info, end_session
+    from annotate.leading.adjudication import fill_queue
+    from annotate.sitting.desk import Desk, batch_info, end_session
     from annotate.store import open_study
     from annotate.tui.app import run_app
     from annotate.tui.keymap import load_keymap

@@ -30,9 +30,9 @@ def watch(name: str, once: bool, every: float, db: Path) -> int:
     """
     from datetime import UTC, datetime
 
-    from annotate.desk import batch_info
+    from annotate.leading.watch import look, sections, title
+    from annotate.sitting.desk import batch_info
     from annotate.store import open_study
-    from annotate.watch import look, sections, title
 
     with open_study(db) as store:
         batch_info(store, name)

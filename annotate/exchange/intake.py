@@ -15,16 +15,16 @@ from dataclasses import replace
 
 from ulid import ULID
 
-from annotate import exposure
-from annotate.desk import BatchInfo, batch_info
-from annotate.events import ASSISTED, UNDECLARED
 from annotate.exchange import quarantine
 from annotate.exchange.checks import Checks
 from annotate.exchange.log import BatchLog
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
 from annotate.exchange.taken import Intake, Retracted, Taken, check_person, conflict, ensure_person, kind_of
-from annotate.standing import is_stopped
+from annotate.sitting import exposure
+from annotate.sitting.desk import BatchInfo, batch_info
+from annotate.sitting.events import ASSISTED, UNDECLARED
+from annotate.sitting.standing import is_stopped
 from judge.errors import BadInput, StudyError, UsageError
 from judge.prompts.load import Task
 from judge.store import Store, label_rows

@@ -12,12 +12,12 @@ from importlib.metadata import version
 
 from ulid import ULID
 
-from annotate import exposure
-from annotate.desk import BatchInfo
-from annotate.events import ASSISTED, BLIND, FIRST_LAYER, UNDECLARED, Event, Kind, State, fold
 from annotate.exchange.responses import Response
 from annotate.exchange.taken import COUNTED, Intake, Retracted, Taken, conflict, ensure_person, kind_of
-from annotate.standing import settle
+from annotate.sitting import exposure
+from annotate.sitting.desk import BatchInfo
+from annotate.sitting.events import ASSISTED, BLIND, FIRST_LAYER, UNDECLARED, Event, Kind, State, fold
+from annotate.sitting.standing import settle
 from judge.errors import BadInput
 from judge.store import Store
 from judge.store.study import dumps, now

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from annotate.desk import batch_info
 from annotate.exchange.base import Bad, Format, Reading
 from annotate.exchange.intake import take
 from annotate.exchange.taken import Intake, Taken
 from annotate.exchange.units import Units, shown_by, shown_by_any
+from annotate.sitting.desk import batch_info
 from judge.errors import BadInput
 from judge.prompts.load import Task
 from judge.store import Store

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from annotate.desk import batch_info
-from annotate.events import ASSISTED
+from annotate.sitting.desk import batch_info
+from annotate.sitting.events import ASSISTED
 from annotate.store import ADJUDICATED
 from judge.store import Store
 from judge.types import Where

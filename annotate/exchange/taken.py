@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from annotate.events import ASSISTED, BLIND, UNDECLARED, Kind
 from annotate.exchange.responses import Response
+from annotate.sitting.events import ASSISTED, BLIND, UNDECLARED, Kind
 from annotate.store import check_human, ensure_human
 from judge.errors import BadInput, UsageError
 from judge.types import Json

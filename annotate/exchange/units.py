@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from annotate.blind import Blind, Seat
-from annotate.desk import BatchInfo
+from annotate.drawing.sample import shuffled
 from annotate.exchange.formats._texts import OneOf
-from annotate.queue import LISTS, Queue
-from annotate.sample import shuffled
+from annotate.sitting.blind import Blind
+from annotate.sitting.desk import BatchInfo
+from annotate.sitting.queue import LISTS, Queue
+from annotate.sitting.seat import Seat
 from judge.errors import UsageError
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task, find_tasks, load_task

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotate import exposure
-from annotate.desk import batch_info
 from annotate.exchange.base import Export, Format
 from annotate.exchange.files import Out
 from annotate.exchange.responses import Response, responses
 from annotate.exchange.units import Units
+from annotate.sitting import exposure
+from annotate.sitting.desk import batch_info
 from judge.errors import BadInput, UsageError
 from judge.store import Store
 from judge.types import Json

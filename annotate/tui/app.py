@@ -14,7 +14,7 @@ from textual.events import Event
 from textual.screen import Screen
 from textual.worker import WorkerCancelled, WorkerFailed
 
-from annotate.desk import Desk
+from annotate.sitting.desk import Desk
 from annotate.tui.colours import own_colours
 from annotate.tui.dialogs import Dialog, Finished
 from annotate.tui.escape import tell_apart

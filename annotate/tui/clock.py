@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from annotate.desk import Spent
+from annotate.sitting.desk import Spent
 
 IDLE_AFTER = 60.0
 

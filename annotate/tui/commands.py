@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from annotate.events import State, Status
 from annotate.guidelines import markdown
+from annotate.sitting.events import State, Status
 from annotate.tui.dialogs import Ask, Finished, Help
 from annotate.tui.keymap import COMMANDS, symbol
 from annotate.tui.panes import scroll_lines

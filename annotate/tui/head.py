@@ -5,8 +5,8 @@ from __future__ import annotations
 from textual.content import Content
 from textual.style import Style
 
-from annotate.desk import Part, Sheet
 from annotate.guidelines import label_keys
+from annotate.sitting.desk import Part, Sheet
 from annotate.tui.colours import QUIET
 from annotate.tui.words import one_line, shown
 from judge.prompts.inputs import LIST_INPUTS

@@ -14,9 +14,9 @@ from typing import TypeVar
 from textual import events
 from textual.widgets import Static
 
-from annotate.blind import Busy
-from annotate.desk import Desk, Spent
-from annotate.events import State, Status
+from annotate.sitting.blind import Busy
+from annotate.sitting.desk import Desk, Spent
+from annotate.sitting.events import State, Status
 from annotate.tui import intentions
 from annotate.tui.afterwards import Afterwards
 from annotate.tui.commands import Commands

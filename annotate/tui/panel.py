@@ -9,11 +9,11 @@ from typing import Any
 from textual.content import Content
 from textual.style import Style
 
-from annotate.desk import Sheet
 from annotate.guidelines import label_keys
+from annotate.sitting.desk import Sheet
+from annotate.sitting.unit import Source
 from annotate.tui.colours import QUIET
 from annotate.tui.words import one_line, shown
-from annotate.unit import Source
 from judge.prompts.load import Task
 from judge.prompts.spec import Question
 

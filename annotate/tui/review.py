@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Input, Static
 
-from annotate.desk import Desk, Line
+from annotate.sitting.desk import Desk, Line
 from annotate.tui.intentions import Intention, Intentions
 from annotate.tui.words import one_line
 

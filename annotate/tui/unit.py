@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from textual.content import Content
 
-from annotate.desk import Passage, Sheet
+from annotate.sitting.desk import Passage, Sheet
 from annotate.tui import head
 from annotate.tui.colours import MARK, QUIET
 from annotate.tui.words import Shown, find_answers, find_terms, one_line, query_terms, shown

@@ -12,8 +12,8 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.widgets import Static
 
-from annotate.desk import Desk, Sheet, Spent
 from annotate.guidelines import label_keys
+from annotate.sitting.desk import Desk, Sheet, Spent
 from annotate.tui import panel
 from annotate.tui.clock import Clock
 from annotate.tui.evidence import Evidence

@@ -19,10 +19,10 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from annotate.leading.watch import Section, look, sections, title
 from annotate.store import open_study
 from annotate.tui.settings import remembered_theme
 from annotate.tui.words import shown
-from annotate.watch import Section, look, sections, title
 from judge.errors import AdjudgeError
 
 SHARE = 10

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from annotate.desk import Desk, Spent
+from annotate.sitting.desk import Desk, Spent
 from annotate.store import open_study
 from tests.annotate.agreement_helpers import annotate, checked
 from tests.tui.studies import batch, build, judge_all, three

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from annotate.cli import main
-from annotate.desk import Desk
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from tests.tui.studies import batch, build, judge_all, labels
 

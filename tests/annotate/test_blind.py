@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from annotate.blind import Blind
-from annotate.desk import Desk
+from annotate.sitting.blind import Blind
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import AdjudgeError, StudyError
 from judge.store import Store
@@ -143,7 +143,7 @@ def test_the_authorizer_alone_holds_without_the_gate_on_first_words(
     study: Path, sql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even with the check of the first word gone, nothing hidden comes out (EXPLAIN shows plans, not rows)."""
-    monkeypatch.setattr("annotate.blind._checked", lambda sql: sql)
+    monkeypatch.setattr("annotate.sitting.blind._checked", lambda sql: sql)
     with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
         try:
             rows = blind_of(desk).rows(sql)

@@ -10,9 +10,9 @@ from random import Random
 
 import pytest
 
-from annotate.blind import Blind
-from annotate.desk import Desk
-from annotate.lead import close_batch, stop_person
+from annotate.leading.lead import close_batch, stop_person
+from annotate.sitting.blind import Blind
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import StudyError
 from tests.tui.studies import CANARY, batch, build, judge_all, labels
@@ -109,7 +109,7 @@ def test_no_generated_statement_shows_what_is_hidden(
     study: Path, monkeypatch: pytest.MonkeyPatch, seed: int, gate: bool
 ) -> None:
     if not gate:
-        monkeypatch.setattr("annotate.blind._checked", lambda sql: sql)
+        monkeypatch.setattr("annotate.sitting.blind._checked", lambda sql: sql)
     rng = Random(seed)
     got = 0
     with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotate.sample import Candidate, chances, draw_uncertain
+from annotate.drawing.sample import Candidate, chances, draw_uncertain
 from judge.labels.batches import weights
 from judge.stats import corrected_mean
 from judge.store import Store

@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotate.desk import Desk, Spent
-from annotate.events import Event, Kind, State, Status, fold, label_rows
+from annotate.sitting.desk import Desk, Spent
+from annotate.sitting.events import Event, Kind, State, Status, fold, label_rows
 from annotate.store import open_study
 from judge.errors import StudyError
 from tests.tui.studies import batch, build, three

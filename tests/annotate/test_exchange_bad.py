@@ -162,7 +162,7 @@ def test_work_at_the_desk_is_not_overwritten(path: Path, tmp_path: Path) -> None
 
 
 def test_closed_batches_and_seats_that_are_taken(path: Path, tmp_path: Path) -> None:
-    from annotate.desk import Desk
+    from annotate.sitting.desk import Desk
 
     file = write_lines(tmp_path / "x.jsonl", [own(units(path)[0])])
     with open_study(path) as store, Desk.open(store, "pilot", "alice"):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from annotate import migrations
-from annotate.adjudication import fill_queue
-from annotate.desk import Desk
-from annotate.merge import merge
-from annotate.pack import pack
+from annotate.leading.adjudication import fill_queue
+from annotate.packing.merge import merge
+from annotate.packing.pack import pack
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import UsageError
 from judge.store import Store

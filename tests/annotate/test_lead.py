@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from annotate.adjudication import fill_queue, predecide, set_policy
-from annotate.desk import Desk
-from annotate.extend import extend_batch
-from annotate.lead import add_people, hand_over, resume_person, stop_person
-from annotate.merge import merge
-from annotate.pack import pack
-from annotate.progress import show_batch
+from annotate.drawing.extend import extend_batch
+from annotate.leading.adjudication import fill_queue, predecide, set_policy
+from annotate.leading.lead import add_people, hand_over, resume_person, stop_person
+from annotate.leading.progress import show_batch
+from annotate.packing.merge import merge
+from annotate.packing.pack import pack
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import StudyError, UsageError
 from judge.prompts.load import Task, parse_task
@@ -381,7 +381,7 @@ def test_a_kill_in_the_middle_of_a_change_leaves_nothing_half(tmp_path: Path) ->
         for t in ("assignments", "batch_units", "batch_changes", "batches")
     }
     killed = (
-        "import os, signal\nfrom annotate import extend, lead, seats\n"
+        "import os, signal\nfrom annotate.drawing import extend, seats\nfrom annotate.leading import lead\n"
         "from annotate.store import open_study\n"
         "seats.check_exposed = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\n"
         f"store = open_study({str(path)!r})\n"

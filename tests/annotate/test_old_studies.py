@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from annotate import migrations
-from annotate.desk import Desk
 from annotate.exchange.label_studio import link as links
-from annotate.lead import resume_person
-from annotate.pace import paces
-from annotate.progress import changes
+from annotate.leading.lead import resume_person
+from annotate.leading.pace import paces
+from annotate.leading.progress import changes
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import StudyError
 from judge.store import Store

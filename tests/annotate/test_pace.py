@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from annotate.desk import Desk
-from annotate.pace import reading_ms
+from annotate.leading.pace import reading_ms
+from annotate.sitting.desk import Desk
+from annotate.sitting.unit import Spent
 from annotate.store import open_study
-from annotate.unit import Spent
 from tests.annotate.agreement_helpers import annotate
 from tests.tui.studies import batch, build, judge_all
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from annotate.desk import Desk
 from annotate.exchange.quarantine import accept, drop, listing
-from annotate.lead import close_batch
-from annotate.merge import merge, settle_conflict
-from annotate.pack import pack
+from annotate.leading.lead import close_batch
+from annotate.packing.merge import merge, settle_conflict
+from annotate.packing.pack import pack
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import AdjudgeError, BadInput, StudyError, UsageError
 from tests.tui.studies import CANARY, batch, build, judge_all, labels
@@ -155,7 +155,7 @@ def test_a_pack_that_fails_leaves_nothing(study: Path, monkeypatch: pytest.Monke
         raise StudyError("disk I/O error")
 
     with monkeypatch.context() as broken:
-        broken.setattr("annotate.pack.copy_events", fail)
+        broken.setattr("annotate.packing.pack.copy_events", fail)
         with pytest.raises(StudyError):
             packed(study)
     assert [p.name for p in study.parent.iterdir() if "alice" in p.name] == []

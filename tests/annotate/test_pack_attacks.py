@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from annotate.desk import Desk
 from annotate.exchange.quarantine import accept
-from annotate.merge import merge, settle_conflict
-from annotate.pack import pack
-from annotate.progress import show_batch
+from annotate.leading.progress import show_batch
+from annotate.packing.merge import merge, settle_conflict
+from annotate.packing.pack import pack
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import BadInput, StudyError
 from tests.tui.studies import batch, build, labels

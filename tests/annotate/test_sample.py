@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.sample import Candidate, allocate, assign, draw, draw_questions, draw_queue, sequence
+from annotate.drawing.sample import Candidate, allocate, assign, draw, draw_questions, draw_queue, sequence
 from judge.errors import UsageError
 
 POOL = [Candidate(f"u{i}", f"q{i // 5}", "rare" if i % 20 == 0 else "common", i / 100) for i in range(100)]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from annotate.desk import Desk
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from tests.cli.helpers import Done
 from tests.label_studio.conftest import choice, document, evidence, remark

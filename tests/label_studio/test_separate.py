@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotate.lead import add_people
+from annotate.leading.lead import add_people
 from annotate.store import open_study
 from tests.cli.helpers import Done
 from tests.label_studio.conftest import choice, document, tasks_of

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from annotate.desk import Desk, Spent
+from annotate.sitting.desk import Desk, Spent
 from annotate.store import open_study
 from tests.cli.helpers import Done, checked
 from tests.label_studio.conftest import choice, document, evidence, remark, tasks_of

@@ -10,8 +10,8 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from annotate.adjudication import fill_queue
-from annotate.desk import Desk
+from annotate.leading.adjudication import fill_queue
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.app import AnnotateApp
 from annotate.tui.label import LabelScreen

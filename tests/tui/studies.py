@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from annotate.batch import Made, Plan, new_batch
+from annotate.drawing.batch import Made, Plan, new_batch
 from annotate.store import open_study
 from judge.prompts import load_task
 from judge.prompts.load import Task, parse_task

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from annotate.desk import Desk
-from annotate.pack import pack
+from annotate.packing.pack import pack
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.panes import Texts
 from tests.tui.answers import build_answers
@@ -147,7 +147,7 @@ async def test_relevant_passages_are_those_that_gold_calls_so_and_gold_stays_hid
 
 
 async def test_a_task_that_shows_gold_says_that_it_is_not_blind(study: Path) -> None:
-    from annotate.progress import label_table
+    from annotate.leading.progress import label_table
 
     batch(study, "raguard_role", n=2, where="item_id = 'd:tea'")
     async with sitting(study) as pilot:

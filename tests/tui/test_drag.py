@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from textual.pilot import Pilot
 
-from annotate.desk import Desk
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from tests.tui.answers import build_answers
 from tests.tui.screens import press, screen, sitting, text_of

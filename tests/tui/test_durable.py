@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from annotate.desk import Desk
-from annotate.events import Event, fold, label_rows
-from annotate.extend import extend_batch
+from annotate.drawing.extend import extend_batch
+from annotate.sitting.desk import Desk
+from annotate.sitting.events import Event, fold, label_rows
 from annotate.store import open_study
 from tests.tui.screens import press, screen, sitting, text_of
 from tests.tui.studies import batch, build, labels, three

@@ -8,7 +8,7 @@ import pytest
 from textual import events
 from textual.widgets import Input, Static
 
-from annotate.desk import Desk
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.dialogs import Ask, Finished, Help
 from annotate.tui.review import Review, Rows
@@ -265,7 +265,7 @@ async def test_a_terminal_that_is_too_small_says_so_and_labels_nothing(study: Pa
 async def test_a_study_that_is_busy_is_told_and_nothing_pretended(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotate.blind.BUSY_MS", 50)
+    monkeypatch.setattr("annotate.sitting.blind.BUSY_MS", 50)
     monkeypatch.setattr("annotate.tui.label.PATIENCE", 0.1)
     async with sitting(study) as pilot:
         with open_study(study) as other:
@@ -327,7 +327,7 @@ async def test_idle_time_is_told_apart(study: Path) -> None:
 
 
 async def test_a_second_layer_that_is_missing_is_asked_for_again(tmp_path: Path) -> None:
-    from annotate.progress import show_batch
+    from annotate.leading.progress import show_batch
 
     path = build(tmp_path / "s.db")
     judge_all(path)
@@ -395,7 +395,7 @@ async def test_a_wrong_training_answer_has_a_second_try_and_a_reason(tmp_path: P
 async def test_a_note_that_could_not_be_stored_is_still_there(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotate.blind.BUSY_MS", 20)
+    monkeypatch.setattr("annotate.sitting.blind.BUSY_MS", 20)
     monkeypatch.setattr("annotate.tui.label.PATIENCE", 0.05)
     async with sitting(study) as pilot:
         await press(pilot, "plus")
@@ -413,7 +413,7 @@ async def test_a_note_that_could_not_be_stored_is_still_there(
 
 
 async def test_who_labels_faster_than_reading_is_named(tmp_path: Path) -> None:
-    from annotate.progress import show_batch
+    from annotate.leading.progress import show_batch
 
     path = build(tmp_path / "s.db", items=6, texts={str(i): "many words " * 60 for i in range(12)})
     batch(path, n=12)

@@ -13,7 +13,7 @@ from textual.filter import dim_color
 from textual.geometry import Region
 from textual.widgets import Static
 
-from annotate.desk import Desk
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui import settings
 from annotate.tui.app import AnnotateApp, run_app
@@ -151,7 +151,7 @@ async def test_what_is_typed_ahead_of_the_judge_keeps_nothing(
 
 @pytest.mark.parametrize("right", [2, 1])
 async def test_the_pass_mark_is_told_after_training_and_to_the_lead(tmp_path: Path, right: int) -> None:
-    from annotate.progress import show_batch
+    from annotate.leading.progress import show_batch
 
     path = build(tmp_path / "s.db")
     batch(path, n=2, training=2, pass_mark=0.8)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from annotate.adjudication import fill_queue
-from annotate.desk import Desk
+from annotate.leading.adjudication import fill_queue
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.app import AnnotateApp
 from tests.tui.answers import build_answers

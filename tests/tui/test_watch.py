@@ -12,12 +12,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from annotate.desk import Desk
-from annotate.lead import close_batch, stop_person
+from annotate.leading.lead import close_batch, stop_person
+from annotate.leading.watch import duration, look, sections, title
+from annotate.sitting.desk import Desk
+from annotate.sitting.unit import Spent
 from annotate.store import open_study
 from annotate.tui.watch import WatchApp
-from annotate.unit import Spent
-from annotate.watch import duration, look, sections, title
 from tests.annotate.agreement_helpers import annotate
 from tests.tui.line import Line
 from tests.tui.studies import batch, build

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from annotate.desk import BatchInfo
 from annotate.exchange.label_studio.server import User
 from annotate.exchange.proof import Unproven
+from annotate.sitting.desk import BatchInfo
 from judge.errors import UsageError
 from judge.store import Store
 

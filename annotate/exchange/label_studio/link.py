@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from annotate.desk import BatchInfo
 from annotate.exchange.base import PLACE_KEY, UNIT_KEY
 from annotate.exchange.label_studio.server import Listed, Project, Server
+from annotate.sitting.desk import BatchInfo
 from judge.errors import Rejected
 from judge.store import Store
 from judge.store.study import dumps, now

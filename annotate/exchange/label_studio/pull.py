@@ -9,7 +9,6 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from annotate.desk import BatchInfo, batch_info
 from annotate.exchange.base import UNIT_KEY
 from annotate.exchange.intake import Intake, take
 from annotate.exchange.label_studio import link as links
@@ -23,6 +22,7 @@ from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
 from annotate.exchange.taken import Retracted
 from annotate.exchange.units import Units
+from annotate.sitting.desk import BatchInfo, batch_info
 from judge.errors import BadInput, Rejected, ServerFault, UsageError
 from judge.store import Store
 from judge.store.study import dumps

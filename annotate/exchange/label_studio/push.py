@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from annotate import exposure
-from annotate.desk import BatchInfo, batch_info
 from annotate.exchange.label_studio import link as links
 from annotate.exchange.label_studio import sdk, sending
 from annotate.exchange.label_studio.check import Check
@@ -14,7 +12,9 @@ from annotate.exchange.label_studio.config import Layout
 from annotate.exchange.label_studio.link import Key, Link
 from annotate.exchange.label_studio.server import Project, Server
 from annotate.exchange.units import Units
-from annotate.standing import is_stopped
+from annotate.sitting import exposure
+from annotate.sitting.desk import BatchInfo, batch_info
+from annotate.sitting.standing import is_stopped
 from judge.errors import ProviderError, Rejected, StudyError, UsageError
 from judge.store import Store
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from annotate.desk import BatchInfo
 from annotate.exchange.label_studio.check import Check
 from annotate.exchange.label_studio.config import Layout
 from annotate.exchange.label_studio.link import Key
 from annotate.exchange.label_studio.tasks import data_of, prediction
 from annotate.exchange.units import Unit, Units
+from annotate.sitting.desk import BatchInfo
 from judge.errors import UsageError
 from judge.store import Store, label_rows
 from judge.store.export import find_run, stored_task

@@ -1,6 +1,6 @@
 """What follows from a unit's events, written for an import or a merge: its row in `assignments` and its labels.
 
-The same rules as `Desk`, which may not read gold; both fold with `annotate.events`.
+The same rules as `Desk`, which may not read gold; both fold with `annotate.sitting.events`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from annotate.events import STANDING, STOPPED, LabelRow, State, label_rows, standing
+from annotate.sitting.events import STANDING, STOPPED, LabelRow, State, label_rows, standing
 from judge.prompts.load import Task
 from judge.store.label_rows import FIRST, add, clear
 from judge.store.study import now

@@ -12,14 +12,14 @@ from typing import Any
 
 from ulid import ULID
 
-from annotate._merge_checks import Row, check_rows, dated_wrong, rows_of
-from annotate.desk import BatchInfo, Desk, batch_info
-from annotate.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, fold
 from annotate.exchange.proof import text_sha
 from annotate.exchange.units import Units
-from annotate.exposure import is_exposed
-from annotate.pack import copy_events
-from annotate.standing import settle
+from annotate.packing.checks import Row, check_rows, dated_wrong, rows_of
+from annotate.packing.pack import copy_events
+from annotate.sitting.desk import BatchInfo, Desk, batch_info
+from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, fold
+from annotate.sitting.exposure import is_exposed
+from annotate.sitting.standing import settle
 from annotate.store import open_study
 from judge.errors import BadInput
 from judge.prompts.load import Task

@@ -16,12 +16,13 @@ from typing import Any
 
 from ulid import ULID
 
-from annotate.blind import Blind, Seat
-from annotate.events import FIRST_LAYER, STANDING, UNDOABLE, Kind, State, Status, label_rows, standing
-from annotate.queue import BatchInfo, Queue, batch_info
-from annotate.standing import is_stopped
+from annotate.sitting.blind import Blind
+from annotate.sitting.events import FIRST_LAYER, STANDING, UNDOABLE, Kind, State, Status, label_rows, standing
+from annotate.sitting.queue import BatchInfo, Queue, batch_info
+from annotate.sitting.seat import Seat
+from annotate.sitting.standing import is_stopped
+from annotate.sitting.unit import Line, Part, Passage, Sheet, Spent
 from annotate.store import ADJUDICATED, ensure_human
-from annotate.unit import Line, Part, Passage, Sheet, Spent
 from judge.errors import StudyError, UsageError
 from judge.store import Store
 from judge.store.study import dumps, now

@@ -9,10 +9,10 @@ import json
 from collections import Counter
 from typing import Any, NamedTuple
 
-from annotate._blind_sql import PARTS
-from annotate.blind import Blind
-from annotate.events import Event, State, Status, fold
-from annotate.unit import Line, Part, Passage, Sheet, Source
+from annotate.sitting.blind import Blind
+from annotate.sitting.events import Event, State, Status, fold
+from annotate.sitting.unit import Line, Part, Passage, Sheet, Source
+from annotate.sitting.views import PARTS
 from judge.errors import UsageError
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from annotate.adjudication import for_the_lead, policy_of
-from annotate.adjudication import in_words as policy_in_words
-from annotate.desk import BatchInfo, batch_info
-from annotate.pace import Pace, in_words, paces
-from annotate.standing import is_stopped
+from annotate.leading.adjudication import for_the_lead, policy_of
+from annotate.leading.adjudication import in_words as policy_in_words
+from annotate.leading.pace import Pace, in_words, paces
+from annotate.sitting.desk import BatchInfo, batch_info
+from annotate.sitting.standing import is_stopped
 from judge.stats import Ratings, measures
 from judge.store import Store, label_rows
 from judge.store.listing import dicts

@@ -8,10 +8,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from annotate.desk import BatchInfo, batch_info
-from annotate.events import Event, fold
-from annotate.sample import shuffled
-from annotate.seats import (
+from annotate.drawing.sample import shuffled
+from annotate.drawing.seats import (
     Changed,
     blocks_of,
     finish,
@@ -23,7 +21,9 @@ from annotate.seats import (
     seat,
     seed_of,
 )
-from annotate.standing import is_stopped, settle
+from annotate.sitting.desk import BatchInfo, batch_info
+from annotate.sitting.events import Event, fold
+from annotate.sitting.standing import is_stopped, settle
 from annotate.store import ensure_human
 from judge.errors import StudyError, UsageError
 from judge.store import Store

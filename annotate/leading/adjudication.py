@@ -18,10 +18,10 @@ from typing import Any
 
 from ulid import ULID
 
-from annotate.desk import BatchInfo, batch_info
-from annotate.events import Event, Kind, fold
-from annotate.sample import shuffled
-from annotate.standing import settle
+from annotate.drawing.sample import shuffled
+from annotate.sitting.desk import BatchInfo, batch_info
+from annotate.sitting.events import Event, Kind, fold
+from annotate.sitting.standing import settle
 from annotate.store import ADJUDICATED, ensure_human
 from judge.errors import UsageError
 from judge.store import Store

@@ -27,12 +27,12 @@ import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from annotate import _blind_sql as bodies
-from annotate.events import STANDING
+from annotate.sitting import views as bodies
+from annotate.sitting.events import STANDING
+from annotate.sitting.seat import Seat
 from annotate.store import ADJUDICATED
 from judge.errors import StudyError, WriteFailed
 from judge.prompts.load import Task
@@ -59,17 +59,6 @@ _HARMLESS = {
 
 class Busy(StudyError):
     """Another program held the study's lock; nothing was written, and the same may be tried again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """Whose queue of which batch; `person` sits there (differs from `annotator` when adjudicating)."""
-
-    batch: str
-    annotator: str
-    person: str
-    session: str
-    show_own: bool = True
 
 
 class Blind:

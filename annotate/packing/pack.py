@@ -1,4 +1,4 @@
-"""A batch for another machine: a small study with one person's blind units; `annotate.merge` brings it back.
+"""A batch for another machine: a small study with one person's blind units; `annotate.packing.merge` brings it back.
 
 The packed file holds what the task's screen shows and nothing else: no judgement, no gold (but what a
 task shows as its input), no `meta`, nobody else's label, no hint which units are repeats or have a known
@@ -11,11 +11,11 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from annotate import exposure
-from annotate._pack_units import copy_units
-from annotate.desk import BatchInfo, Desk, batch_info
-from annotate.events import Kind
-from annotate.standing import is_stopped
+from annotate.packing.units import copy_units
+from annotate.sitting import exposure
+from annotate.sitting.desk import BatchInfo, Desk, batch_info
+from annotate.sitting.events import Kind
+from annotate.sitting.standing import is_stopped
 from annotate.store import open_study
 from judge.errors import UsageError
 from judge.store import Store

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from annotate.progress import show_batch
+from annotate.leading.progress import show_batch
 from judge.store import Store
 
 BAR = 10

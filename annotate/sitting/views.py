@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
-from annotate.events import FIRST_LAYER, UNDOABLE
-from annotate.exposure import exposed, rows_after, rows_shown
+from annotate.sitting.events import FIRST_LAYER, UNDOABLE
+from annotate.sitting.exposure import exposed, rows_after, rows_shown
+from annotate.sitting.seat import Seat
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
 from judge.store.inputs import column, gold_value
 from judge.store.label_rows import GIVEN_ONCE, quoted
-
-if TYPE_CHECKING:
-    from annotate.blind import Seat
 
 PARTS = ("sentence", "citation", "claim")
 """Kinds of units that are parts of an answer, and stay together in a queue."""
@@ -80,7 +77,7 @@ class Locks:
             f"SELECT e.reason FROM main.events AS e WHERE {given} AND e.field = {field} "
             "AND e.reason IN ('undeclared', 'blind') ORDER BY e.seq DESC LIMIT 1"
         )
-        # As annotate.events folds it: who has seen a suggestion once has seen it.
+        # As annotate.sitting.events folds it: who has seen a suggestion once has seen it.
         self.layer = (
             "CASE NEW.layer WHEN 'revised' THEN 'revised' ELSE "
             f"CASE WHEN EXISTS ({said} = 'assisted') THEN 'assisted' WHEN ({later}) = 'undeclared' THEN 'undeclared' "

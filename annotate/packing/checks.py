@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from annotate.events import UNDOABLE, Event, Kind
+from annotate.sitting.events import UNDOABLE, Event, Kind
 from judge.errors import BadInput
 from judge.prompts.load import Task
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotate._blind_sql import PARTS
-from annotate.batch import check_exposed
-from annotate.desk import BatchInfo, batch_info
-from annotate.sample import Place, sequence
-from annotate.standing import is_stopped
+from annotate.drawing.batch import check_exposed
+from annotate.drawing.sample import Place, sequence
+from annotate.sitting.desk import BatchInfo, batch_info
+from annotate.sitting.standing import is_stopped
+from annotate.sitting.views import PARTS
 from judge.errors import UsageError
 from judge.store import Store
 from judge.store.study import dumps, now

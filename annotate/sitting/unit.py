@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from annotate.events import State
+from annotate.sitting.events import State
 
 
 class Spent(NamedTuple):

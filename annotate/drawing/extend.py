@@ -6,10 +6,9 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from annotate.batch import Plan, eligible, redraw, strata_of
-from annotate.desk import BatchInfo
-from annotate.sample import Drawn, assign
-from annotate.seats import (
+from annotate.drawing.batch import Plan, eligible, redraw, strata_of
+from annotate.drawing.sample import Drawn, assign
+from annotate.drawing.seats import (
     Changed,
     finish,
     log,
@@ -20,7 +19,8 @@ from annotate.seats import (
     seat,
     seed_of,
 )
-from annotate.standing import is_stopped
+from annotate.sitting.desk import BatchInfo
+from annotate.sitting.standing import is_stopped
 from judge.errors import UsageError
 from judge.store import Store
 from judge.store.study import dumps

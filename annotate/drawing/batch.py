@@ -8,9 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from annotate import exposure
-from annotate._blind_sql import PARTS
-from annotate.sample import (
+from annotate.drawing.sample import (
     Candidate,
     Drawn,
     assign,
@@ -22,6 +20,8 @@ from annotate.sample import (
     sequence,
     shuffled,
 )
+from annotate.sitting import exposure
+from annotate.sitting.views import PARTS
 from annotate.store import ensure_human
 from judge.errors import BadInput, UsageError
 from judge.labels import relation

@@ -1,0 +1,1 @@
+"""How far people and judges agree on a field, as data."""

@@ -1,0 +1,1 @@
+"""Which units people get: drawn once, seeded, extended, and who sits where."""

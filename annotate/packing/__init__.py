@@ -1,0 +1,1 @@
+"""A batch for another machine, and its labels brought back."""

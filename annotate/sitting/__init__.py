@@ -1,0 +1,1 @@
+"""One person at work: what is shown, what is kept, and how a unit stands."""
