@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from annotate.desk import Desk
-from annotate.progress import label_table
+from annotate.leading.progress import label_table
+from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.store import Store
 from tests.cli.helpers import Done, checked, script, write_rows
