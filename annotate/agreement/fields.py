@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import Unpack
 
-from annotate.agreement.fields.pairs import Pairs, all_pairs
+from annotate.agreement.pairs import Pairs, all_pairs
 from judge.errors import AdjudgeError, BadInput, UsageError
 from judge.labels.batches import members
 from judge.labels.panel import MOST_LABELS, Panel

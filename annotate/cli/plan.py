@@ -159,7 +159,7 @@ def _verdict(given: dict[str, Any]) -> int:
 
 
 def _one(given: dict[str, Any]) -> Panel:
-    from annotate.agreement.fields.fields import check
+    from annotate.agreement.fields import check
 
     found = panels(given)
     if len(found) != 1:

@@ -6,8 +6,8 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from annotate.agreement.fields.pairs import Pairs, all_pairs
 
+from annotate.agreement.pairs import Pairs, all_pairs
 from judge.stats import METRICS, Ratings, measures
 
 NOMINAL = ["percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pabak"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from annotate.agreement.fields.fields import analyse
 
+from annotate.agreement.fields import analyse
 from annotate.report import Asked as AskedReport
 from annotate.report import build
 from annotate.report.model import Document
