@@ -73,6 +73,9 @@ WORDS: Mapping[str, Callable[..., str]] = {
     "no_value": _no_value,
     "one_cluster": lambda: "no interval: it takes at least two questions or units",
     "jackknife": lambda: "jackknife interval by question, quantiles of t",
+    "same_everywhere": lambda: (
+        "no interval: the difference is the same on every question; its p value is that of the sign test"
+    ),
     "cut": lambda least, most, value: f"cut to {least:g}..{most:g} from {value:.3f}",
     "all_same": lambda bounded: (
         "all values are the same: the other bound is the exact binomial one"

@@ -14,7 +14,7 @@ from judge.labels.panel import MOST_LABELS, Panel
 from judge.labels.reference import Reference
 from judge.labels.study import Scope, fields_of, read
 from judge.prompts import load_task
-from judge.stats import Confusion, class_scores, confusion, label_shares
+from judge.stats import Comparison, Confusion, class_scores, confusion, label_shares
 from judge.stats.bootstrap import How
 from judge.store import Store
 from judge.store.export import stored_task
@@ -138,6 +138,7 @@ class Agreement:
     pairs: list[Block | Many] = field(default_factory=list)
     classes: list[Block] = field(default_factory=list)
     confusions: list[Confusion] = field(default_factory=list)
+    compared: list[Comparison] = field(default_factory=list)
     shares: dict[str, dict[str, float] | None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -162,7 +163,7 @@ def analyse(
     per_class: bool = False,
     **how: Unpack[How],
 ) -> Agreement:
-    """Agreement of everybody with everybody: groups, pairs, judges with references, labels.
+    """Agreement of everybody with everybody: groups, pairs, judges with references and compared by them, labels.
 
     `names` are the coefficients (default: the usual ones of the level). `pairwise=False` leaves out the
     pairs of single annotators; `per_class` adds precision, recall and F1 of each judge against the
@@ -181,6 +182,8 @@ def analyse(
         left = [pair for pair in pairs if frozenset(pair) not in told]
         told.update(frozenset(pair) for pair in left)
         _add_pairs(result, title, left, wanted[1], how)
+    if reference is not None:
+        result.compared = panel.judges_compared(reference.name, **how)
     if panel.numeric:
         return result
     vote = panel.majority

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from annotate.agreement.fields import Agreement, Block, Many
+from annotate.agreement.fields import MOST_PAIRS, Agreement, Block, Many
 from judge import console
 from judge.console import visible
 from judge.notes import Note, general
@@ -33,6 +33,8 @@ def text(result: Agreement) -> str:
     parts += [f"{_title(block)}\n{_group(block)}" for block in result.groups]
     for block in result.pairs:
         parts.append(_many(block) if isinstance(block, Many) else f"{visible(block.title)}\n{_pairs(block)}")
+    if result.compared:
+        parts.append(_compared(result))
     if result.classes:
         parts.append(f"label by label\n{_classes(result.classes)}")
     if result.shares:
@@ -101,6 +103,18 @@ def _pairs(block: Block) -> str:
     return table([*head, *(name_of(m) for m in every[0][1])], rows)
 
 
+def _compared(result: Agreement) -> str:
+    assert result.reference is not None
+    m = result.compared[0].difference
+    head = f"judges compared by {name_of(m).replace('_difference', '')} with {result.reference.text}: B - A on the {m.n_units:,} units that all labelled"
+    rows = [
+        [c.first, c.second, brief(c.difference), c.p_value, c.adjusted] for c in result.compared[:MOST_PAIRS]
+    ]
+    left = len(result.compared) - len(rows)
+    more = f"\n{left} more pairs are in --json" if left else ""
+    return f"{visible(head)}\n{table(['A', 'B', 'B - A', 'p', 'p, Holm'], rows)}{more}"
+
+
 def _many(many: Many) -> str:
     rows = []
     for key in many.pairs.values:
@@ -163,14 +177,13 @@ def confusion_text(found: Confusion) -> str:
 
 
 def _remarks(result: Agreement) -> Iterator[str]:
-    reasons = dict.fromkeys(
-        f"{name_of(m)}{_of(m)} is undefined: {m.reason}" for m in result.measures if m.reason
-    )
+    every = [*result.measures, *(c.difference for c in result.compared)]
+    reasons = dict.fromkeys(f"{name_of(m)}{_of(m)} is undefined: {m.reason}" for m in every if m.reason)
     yield from list(reasons)[:MOST_REASONS]
     if len(reasons) > MOST_REASONS:
         yield f"and {len(reasons) - MOST_REASONS} more are undefined (--json has every reason)"
     yield from dict.fromkeys(result.notes)
-    yield from _once(n for m in result.measures for n in m.notes)
+    yield from _once(n for m in every for n in m.notes)
 
 
 def _once(notes: Iterable[str]) -> Iterator[str]:

@@ -167,6 +167,16 @@ def _field(result: Agreement) -> dict[str, Json]:
             for many in result.many
             for key in many.pairs.values
         ],
+        "judges_compared": [
+            {
+                "first": c.first,
+                "second": c.second,
+                "p": c.p_value,
+                "p_holm": c.adjusted,
+                "difference": c.difference.as_json(),
+            }
+            for c in result.compared
+        ],
         "confusions": [
             {
                 "reference": one.reference,

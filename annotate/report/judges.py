@@ -42,7 +42,7 @@ def against(subject: Subject) -> Section:
     cites = ["alpha"] if subject.numeric else ["cohen", "gwet", "alpha", "bootstrap"]
     if len(subject.judges) > 1 and subject.reference:
         blocks.append(_compared(subject, subject.reference))
-        cites.append("holm")
+        cites += ["jackknife", "holm"]
     return Section("judges", title, blocks, cites)
 
 
@@ -173,12 +173,14 @@ def _spread(subject: Subject, judge: str) -> Table:
 
 
 def _compared(subject: Subject, reference: str) -> Table:
-    """Paired differences between judges, on the units that both and the reference labelled."""
-    rows: list[list[Cell]] = []
-    for c in subject.panel.compared(subject.judges, reference):
-        rows.append(
-            [f"{c.plus[0][0]} minus {c.minus[0][0]}", c.difference, c.p_value, c.adjusted, c.difference]
-        )
+    """Paired differences between judges, on the units that all of them and the reference labelled."""
+    names = subject.panel.with_labels(subject.judges, reference)
+    alone = [name for name in subject.judges if name not in names]
+    notes = [f"No unit of the reference is labelled by: {', '.join(alone)}."] if alone else []
+    found = subject.panel.judges_compared(reference)
+    rows: list[list[Cell]] = [
+        [f"{c.second} minus {c.first}", c.difference, c.p_value, c.adjusted, c.difference] for c in found
+    ]
     columns = [
         Column("judges"),
         Column(f"difference of {subject.coefficient_name}", "brief"),
@@ -186,4 +188,4 @@ def _compared(subject: Subject, reference: str) -> Table:
     ]
     columns += [Column("p, Holm", "p"), Column("", "n")]
     caption = f"Judges compared by their agreement with {subject.reference_text}, paired on the same units"
-    return Table("judges_compared", caption, columns, rows)
+    return Table("judges_compared", caption, columns, rows, notes)

@@ -58,6 +58,12 @@ WORKS = {
         "Chapman & Hall.",
         "https://doi.org/10.1201/9780429246593",
     ),
+    "jackknife": Work(
+        "judges compared (paired t-test by question of jackknife pseudo-values)",
+        "Tukey, J. W. (1958). Bias and confidence in not-quite large samples (abstract). Annals of Mathematical "
+        "Statistics 29(2), 614.",
+        "https://doi.org/10.1214/aoms/1177706647",
+    ),
     "holm": Work(
         "several judges compared",
         "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of "

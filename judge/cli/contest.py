@@ -118,9 +118,9 @@ def _text(found: Contest) -> str:
         [
             chr(ord("A") + n) if n < 26 else str(n + 1),
             c.name,
-            "undefined" if c.standing.kappa is None else number(c.standing.kappa),
-            span(c.standing.low, c.standing.high),
-            number(c.standing.agreement),
+            "undefined" if c.kappa.value is None else number(c.kappa.value),
+            span(c.kappa.low, c.kappa.high),
+            number(c.agreement),
             f"{c.n_labelled:,} of {c.n_asked:,}",
             number(None if c.spent.cost is None else 1000 * c.spent.cost),
             number(c.spent.seconds),
@@ -144,9 +144,9 @@ def _text(found: Contest) -> str:
     pairs = [
         [
             f"{names[d.second]} - {names[d.first]}",
-            "undefined" if d.kappa.difference is None else f"{d.kappa.difference:+.3f}",
-            span(d.kappa.low, d.kappa.high, True),
-            "" if d.p_holm is None else "<0.001" if d.p_holm < 0.0005 else f"{d.p_holm:.3f}",
+            "undefined" if (change := d.kappa.difference).value is None else f"{change.value:+.3f}",
+            span(d.kappa.difference.low, d.kappa.difference.high, True),
+            "" if (p := d.kappa.adjusted) is None else "<0.001" if p < 0.0005 else f"{p:.3f}",
             "shown" if found.shown(d) else "not shown",
             sum(d.only_first),
             sum(d.only_second),
@@ -178,6 +178,6 @@ def _text(found: Contest) -> str:
     lines.append("- paired t-test by question of jackknife pseudo-values, Holm over all pairs")
     lines += [f"- {text}" for text in found.notes]
     for d in found.duels:
-        if d.kappa.reason:
-            lines.append(f"- {names[d.second]} - {names[d.first]}: {d.kappa.reason}")
+        if d.kappa.difference.reason:
+            lines.append(f"- {names[d.second]} - {names[d.first]}: {d.kappa.difference.reason}")
     return "\n".join(lines)

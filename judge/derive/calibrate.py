@@ -237,10 +237,8 @@ def _compared(
             measures(ratings.select([who, TRUTH]), [name], level=level, pairwise=False, field=field, **how)
             for who in (BEFORE, AFTER)
         )
-        difference = compare(
-            ratings, [(AFTER, TRUTH)], [(BEFORE, TRUTH)], name, level=level, field=field, **how
-        )
-        found.append((one, two, difference.difference))
+        [changed] = compare(ratings, [BEFORE, AFTER], TRUTH, name, level=level, field=field, **how)
+        found.append((one, two, changed.difference))
     each = [
         calibration(own[some], codes[2][some], clusters=numbers, field=field, **how) for own in probabilities
     ]

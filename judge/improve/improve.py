@@ -355,9 +355,9 @@ class Improve:
         )
         duel = proof.duels[0]
         sign = 1.0 if proof.contenders[duel.first].run_id == runs[0] else -1.0
-        d = duel.kappa
+        d = duel.kappa.difference
         found.proof, found.level = proof, proof.level
-        if d.difference is None:
+        if d.value is None:
             found.notes.append("the difference on the sealed test is undefined")
             return
         ends = (
@@ -365,7 +365,7 @@ class Improve:
             if d.low is not None and d.high is not None
             else [None, None]
         )
-        found.difference = sign * d.difference, ends[0], ends[1]
+        found.difference = sign * d.value, ends[0], ends[1]
         found.needed = self._needed(proof)
         if found.proved:
             with self.store.transaction() as conn:

@@ -25,7 +25,7 @@ from judge.stats import (
     Comparison,
     Ratings,
     class_agreement,
-    compare_judges,
+    compare,
     majority,
     measures,
     scores_alpha,
@@ -297,11 +297,22 @@ class Panel:
         return self.table.subset(np.asarray(labelled & self.asked_units[judge]))
 
     def compared(self, judges: Sequence[str], reference: str, **how: Unpack[How]) -> list[Comparison]:
-        """Every two judges by their agreement with the reference, paired on the units that both and it labelled."""
+        """Every two judges by their agreement with the reference, paired on the units that all of them and it labelled."""
         table = self.table.subset(self.asked_units[reference])
-        return compare_judges(
-            table, judges, reference, self.coefficient, level=self.level, field=self.field, **how
-        )
+        return compare(table, judges, reference, self.coefficient, level=self.level, field=self.field, **how)
+
+    def judges_compared(self, reference: str, **how: Unpack[How]) -> list[Comparison]:
+        """`compared` for all judges that label a unit of the reference; none where fewer than two do, or labels are scores."""
+        judges = [name for name in self.with_labels(self.judges, reference) if name != reference]
+        return [] if len(judges) < 2 or self.are_scores else self.compared(judges, reference, **how)
+
+    def with_labels(
+        self, judges: Sequence[str], reference: str, inside: BoolArray | None = None
+    ) -> list[str]:
+        """Those of the judges that label a unit of the reference (`inside`: of these units): who can be compared."""
+        held = self.labels_of(reference) != MISSING
+        held = held if inside is None else held & inside
+        return [name for name in judges if (self.labels_of(name)[held] != MISSING).any()]
 
     def only(self, units: BoolArray, annotators: Sequence[str]) -> Panel:
         """Some of the units, of some of the annotators."""

@@ -24,7 +24,7 @@ from judge.errors import UsageError
 from judge.labels.reference import resolve
 from judge.prompts.load import Task
 from judge.stats import MISSING
-from judge.stats.contest import difference_spread, kappa_sums
+from judge.stats.paired import difference_spread, kappa_sums
 from judge.stats.parts import assumed_spread, detectable, spread_parts
 from judge.stats.ratings import BoolArray
 from judge.store import splits

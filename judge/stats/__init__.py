@@ -28,7 +28,7 @@ from judge.stats.decision import Verdict, verdict
 from judge.stats.estimand import Estimand
 from judge.stats.metrics import METRICS, measures, spread
 from judge.stats.multiple import benjamini_yekutieli, holm
-from judge.stats.paired import Comparison, compare, compare_judges
+from judge.stats.paired import Comparison, compare
 from judge.stats.planning import (
     Design,
     Plan,
@@ -73,7 +73,6 @@ __all__ = [
     "class_agreement",
     "class_scores",
     "compare",
-    "compare_judges",
     "confusion",
     "corrected_mean",
     "curve",

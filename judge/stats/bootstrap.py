@@ -158,37 +158,6 @@ def bootstrap(tally: Tally, value: Value, settings: Settings, sums: FloatArray |
     return Interval(float(low), float(high), tuple(notes))
 
 
-def inverted_p(tally: Tally, value: Value, settings: Settings, sums: FloatArray, at: float = 0.0) -> float:
-    """Two-sided p-value that agrees with the interval: the smallest p whose interval at 1 - p leaves `at` out.
-
-    Not below 2 / (B + 1): B resamples cannot show less. For resamples that are not all alike.
-    """
-    point = float(value(tally.total[None, :])[0])
-    drawn = value(sums)
-    drawn = np.sort(drawn[np.isfinite(drawn)])
-
-    def outside(p: float) -> bool:
-        levels = (p / 2, 1 - p / 2)
-        if settings.interval == "bca":
-            levels = _bca_levels(point, drawn, tally, value, levels) or levels
-        low, high = np.quantile(drawn, levels)
-        return not low <= at <= high
-
-    low, high = 2 / (len(drawn) + 1), 1.0
-    if outside(low):
-        return low
-    if not outside(0.999):
-        return 1.0
-    for _ in range(12):
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if outside(middle) else (middle, high)
-    # The level asked for decides by itself, or rounding could contradict the interval that is printed.
-    own = 1 - settings.confidence
-    if low < own < high:
-        return own * (1 - 1e-9) if outside(own) else own * (1 + 1e-9)
-    return high
-
-
 def _bca_levels(
     point: float, drawn: FloatArray, tally: Tally, value: Value, levels: tuple[float, float]
 ) -> tuple[float, float] | None:

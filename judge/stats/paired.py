@@ -1,8 +1,12 @@
-"""Differences of agreement on the same units: paired, because the draws are shared."""
+"""Annotators compared by their agreement with one reference: the one paired test that every command uses.
+
+Agreement is a function of sums over questions (or units, where there are none), so the test is that of `jackknife`:
+Student's t on pseudo-values by question, whose interval and p value say the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Unpack
@@ -10,27 +14,28 @@ from typing import Unpack
 import numpy as np
 
 from judge.errors import BadInput
-from judge.stats.bootstrap import NO_WIDTH, How, Settings, inverted_p, resample
-from judge.stats.estimate import Estimate, about, unseen_share
+from judge.notes import Note
+from judge.stats.bootstrap import How, Settings, sample_notes
+from judge.stats.coefficients import disagreement
+from judge.stats.estimate import about
+from judge.stats.jackknife import paired_difference, pseudo_values
 from judge.stats.metrics import METRICS, domain_numbers, metric_key
 from judge.stats.multiple import holm
-from judge.stats.patterns import collapse, n_present, tally
-from judge.stats.ratings import FloatArray, IntArray, Ratings
+from judge.stats.patterns import collapse, n_present
+from judge.stats.ratings import MISSING, FloatArray, IntArray, Ratings
 from judge.types import Measure
-
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`difference` = mean over the `plus` pairs - mean over the `minus` pairs, on `difference.n_units` units.
+    """`difference` = the agreement of `second` with the reference minus that of `first`.
 
-    `p_value` is two-sided and agrees with the interval: below 1 - confidence where that leaves zero out; None where
-    the difference is undefined. `adjusted` is Holm's, where several were made at once.
+    `p_value` is two-sided and of the same test as the interval; None where the difference is undefined. `adjusted` is
+    Holm's, over all pairs that were compared at once.
     """
 
-    plus: tuple[Pair, ...]
-    minus: tuple[Pair, ...]
+    first: str
+    second: str
     difference: Measure
     p_value: float | None
     adjusted: float | None = None
@@ -38,97 +43,7 @@ class Comparison:
 
 def compare(
     ratings: Ratings,
-    plus: Sequence[Pair],
-    minus: Sequence[Pair],
-    name: str = "cohen_kappa",
-    *,
-    level: str = "nominal",
-    field: str | None = None,
-    **how: Unpack[How],
-) -> Comparison:
-    """Mean agreement of some pairs of annotators minus that of others, with a paired interval.
-
-    Only units that all of them labelled count, so that both sides speak of the same units. `name` is a
-    key of METRICS. `how` as in `measures`. Raises BadInput for unknown names and empty lists.
-    """
-    settings = Settings(**how)
-    coefficient = METRICS[metric_key(name, level)]
-    if not plus or not minus:
-        raise BadInput("a comparison takes at least one pair on each side")
-    names = tuple(dict.fromkeys(person for pair in (*plus, *minus) for person in pair))
-    table = ratings.select(names)
-    values = domain_numbers(coefficient, table)
-    patterns = collapse(table.codes)
-    complete = patterns.rows.min(axis=1) >= 0
-    position = {person: i for i, person in enumerate(names)}
-    blocks = []
-    for first, second in (*plus, *minus):
-        cells = patterns.rows[:, [position[first], position[second]]]
-        rows = cells if coefficient.pair else _counts(cells, len(table.domain))
-        blocks.append(coefficient.features(rows, values) * complete[:, None])
-    width = blocks[0].shape[1]
-    sums = tally(np.concatenate(blocks, axis=1), patterns, complete, table)
-    totals = sums.total.reshape(len(blocks), width)
-    least_chance = float(coefficient.chance(totals, values).min())
-    weights = [1 / len(plus)] * len(plus) + [-1 / len(minus)] * len(minus)
-
-    def value(drawn: FloatArray) -> FloatArray:
-        total = np.zeros(len(drawn))
-        for i, weight in enumerate(weights):
-            total += weight * coefficient.value(drawn[:, i * width : (i + 1) * width], values)
-        return total
-
-    both = complete[patterns.of_unit]
-    n_units, n_clusters = int(both.sum()), n_present(table.clusters[both])
-    measure = coefficient.measure + "_difference"
-    estimate = Estimate(
-        about=replace(
-            about(measure, n_units, ratings.n_units, n_clusters, names, field),
-            level=coefficient.level,
-            weights=coefficient.weights,
-        ),
-        tally=sums,
-        value=value,
-        undefined=lambda: (
-            "one of the two sides is undefined on the units they share"
-            if n_units
-            else f"no unit is labelled by all of {', '.join(names)}"
-        ),
-        clustered=table.clustered,
-    )
-    drawn = resample([sums], settings)[0] if settings.interval and sums.n_clusters >= 2 else None
-    unseen = unseen_share(max(1, n_clusters), settings.confidence)
-    reach = unseen / least_chance if least_chance > 0 else np.inf
-    alone = estimate.measure(settings, drawn)
-    difference = _bounded(alone, reach, 1 - coefficient.least)
-    p = None
-    if drawn is not None and difference.low is not None and difference.value is not None:
-        if NO_WIDTH in alone.notes:
-            # The interval is the binomial one, value -+ (1 - (p / 2)^(1 / g)) / chance: solved for p.
-            p = min(1.0, 2 * max(0.0, 1 - abs(difference.value) * least_chance) ** max(1, n_clusters))
-        else:
-            p = inverted_p(sums, value, settings, drawn)
-    return Comparison(tuple(plus), tuple(minus), difference, p)
-
-
-def _bounded(difference: Measure, reach: float, most: float) -> Measure:
-    # When all agree on every unit no resample differs from another. The share of units that would have
-    # shown a difference still has an exact bound, and moves a coefficient by at most share / chance.
-    if NO_WIDTH not in difference.notes or difference.value is None or not difference.n_clusters:
-        return difference
-    low, high = difference.value - reach, difference.value + reach
-    note = "no resample differs: the interval is the exact binomial one"
-    if low < -most or high > most:
-        note += (
-            f", cut at {-most:g} and {most:g}, which no difference exceeds: so few units say next to nothing"
-        )
-    notes = tuple(note if old == NO_WIDTH else old for old in difference.notes)
-    return replace(difference, low=max(-most, low), high=min(most, high), notes=notes)
-
-
-def compare_judges(
-    ratings: Ratings,
-    judges: Sequence[str],
+    annotators: Sequence[str],
     reference: str,
     name: str = "cohen_kappa",
     *,
@@ -136,17 +51,131 @@ def compare_judges(
     field: str | None = None,
     **how: Unpack[How],
 ) -> list[Comparison]:
-    """Every two judges by their agreement with one reference, with Holm-adjusted p-values."""
-    found = [
-        compare(ratings, [(a, reference)], [(b, reference)], name, level=level, field=field, **how)
-        for a, b in combinations(judges, 2)
-    ]
+    """Every two of these by their agreement with the reference, on the units that all of them and it labelled.
+
+    `name` is percent, cohen_kappa with or without weights, or krippendorff_alpha. Of `how` only `confidence` acts, and
+    interval=None, which leaves the bounds out: nothing is drawn. An annotator that gave one label only counts with a
+    kappa of 0, no skill. `coverage` is the share of the table's units that are shared. Raises BadInput for other
+    measures, fewer than two annotators, and names that the table has not.
+    """
+    settings = Settings(**how)
+    key = metric_key(name, level)
+    if not key.startswith(("percent", "cohen_kappa", "krippendorff_alpha")):
+        raise BadInput(f"judges are compared by percent, cohen_kappa or krippendorff_alpha, not '{name}'")
+    if len(annotators) < 2:
+        raise BadInput("a comparison takes at least two annotators")
+    table = ratings.select([reference, *annotators])
+    table = table.subset((table.codes != MISSING).all(axis=1))
+    n = n_present(table.clusters) if table.clustered else table.n_units
+    base = replace(
+        about(f"{METRICS[key].measure}_difference", table.n_units, ratings.n_units, n, field=field),
+        level=METRICS[key].level,
+        weights=METRICS[key].weights,
+        confidence=settings.confidence,
+    )
+    each = [_pseudo(table, who, reference, key) for who in annotators] if table.n_units else []
+    found = []
+    for (i, first), (j, second) in combinations(enumerate(annotators), 2):
+        named = replace(base, annotators=(first, second, reference))
+        if not each:
+            names = ", ".join([*annotators, reference])
+            reason = f"no unit is labelled by all of {names}"
+            found.append(Comparison(first, second, replace(named, reason=reason), None))
+            continue
+        test = paired_difference(each[i], each[j], settings.confidence)
+        notes = (Note("jackknife") if test.low is not None else Note("same_everywhere"),)
+        measure = replace(
+            named,
+            value=test.difference,
+            reason=test.reason,
+            low=test.low if settings.interval else None,
+            high=test.high if settings.interval else None,
+            notes=()
+            if test.difference is None or not settings.interval
+            else (*notes, *sample_notes(table.n_units, n, table.clustered)),
+        )
+        found.append(Comparison(first, second, measure, test.p))
+    return _adjusted(found)
+
+
+def _adjusted(found: list[Comparison]) -> list[Comparison]:
     known = [c.p_value for c in found if c.p_value is not None]
     adjusted = iter(holm(known).tolist())
     return [c if c.p_value is None else replace(c, adjusted=next(adjusted)) for c in found]
 
 
-def _counts(cells: IntArray, q: int) -> IntArray:
-    """How often each label occurs in each pair of codes."""
-    counts: IntArray = (cells[:, :, None] == np.arange(q)).sum(axis=1).astype(np.int64)
-    return counts
+def _pseudo(table: Ratings, who: str, reference: str, key: str) -> tuple[float, FloatArray]:
+    """The agreement of one with the reference, and its pseudo-values by question."""
+    codes, truth, q = table.column(who), table.column(reference), len(table.domain)
+    if not key.startswith("krippendorff_alpha"):
+        weights = METRICS[key].weights
+        value: Callable[[FloatArray], FloatArray] = (
+            agreement_of if key == "percent" else lambda sums: kappa_of(sums, weights)
+        )
+        return pseudo_values(kappa_sums(codes, truth, table.clusters, q, weights), value)
+    coefficient = METRICS[key]
+    numbers = domain_numbers(coefficient, table)
+    patterns = collapse(np.column_stack([codes, truth]))
+    counts = (patterns.rows[:, :, None] == np.arange(q)).sum(axis=1).astype(np.int64)
+    rows = coefficient.features(counts, numbers)
+    n = int(table.clusters.max()) + 1
+    sums = np.empty((n, rows.shape[1]))
+    for k in range(rows.shape[1]):
+        sums[:, k] = np.bincount(table.clusters, weights=rows[patterns.of_unit, k], minlength=n)
+    present = np.bincount(table.clusters, minlength=n) > 0
+    return pseudo_values(sums[present], lambda sums: coefficient.value(sums, numbers))
+
+
+def kappa_sums(
+    first: IntArray, second: IntArray, clusters: IntArray, n_labels: int, weights: str | None = None
+) -> FloatArray:
+    """For each cluster: how alike both labels are, the first's labels, the second's, and last the units [G, 2 + 2 q].
+
+    `weights` as in `disagreement`. All units count: leave out beforehand those that one of the two has no label of.
+    """
+    n = int(clusters.max()) + 1 if len(clusters) else 0
+    alike = (1 - disagreement(n_labels, weights))[first, second]
+    sums = np.empty((n, 2 + 2 * n_labels))
+    sums[:, 0] = np.bincount(clusters, weights=alike, minlength=n)
+    for at, codes in ((1, first), (1 + n_labels, second)):
+        counts = np.bincount(clusters * n_labels + codes, minlength=n * n_labels)
+        sums[:, at : at + n_labels] = counts.reshape(n, n_labels)
+    sums[:, -1] = np.bincount(clusters, minlength=n)
+    return sums[sums[:, -1] > 0]
+
+
+def kappa_of(sums: FloatArray, weights: str | None = None) -> FloatArray:
+    """Cohen's kappa of rows of such sums; nan where chance alone would agree on everything.
+
+    One of the two with a single label gives 0, which is what the formula says: such a judge has no skill.
+    """
+    q = (sums.shape[1] - 2) // 2
+    n = sums[:, -1]
+    first, second = sums[:, 1 : 1 + q], sums[:, 1 + q : 1 + 2 * q]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        agree = sums[:, 0] / n
+        chance = ((first @ (1 - disagreement(q, weights))) * second).sum(axis=1) / n**2
+        return np.where(chance < 1 - 1e-12, (agree - chance) / (1 - chance), np.nan)
+
+
+def agreement_of(sums: FloatArray) -> FloatArray:
+    """The share of equal labels (weighted: how alike they are on average)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share: FloatArray = sums[:, 0] / sums[:, -1]
+    return share
+
+
+def difference_spread(first: FloatArray, second: FloatArray, weights: str | None = None) -> float | None:
+    """The standard deviation, over questions, of what each adds to the difference of two kappas.
+
+    `first` and `second` are `kappa_sums` of two judges with the same reference on the same units: the paired
+    difference on G questions has this over sqrt G as its standard error. None where a kappa is undefined.
+    """
+
+    def kappa(sums: FloatArray) -> FloatArray:
+        return kappa_of(sums, weights)
+
+    apart = pseudo_values(second, kappa)[1] - pseudo_values(first, kappa)[1]
+    if len(apart) < 2 or not np.isfinite(apart).all():
+        return None
+    return float(apart.std(ddof=1))

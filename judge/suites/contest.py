@@ -19,14 +19,14 @@ from judge.labels.panel import Panel
 from judge.labels.reference import Reference, resolve
 from judge.labels.split import Split
 from judge.notes import Note
-from judge.stats import MISSING
+from judge.stats import MISSING, measures
 from judge.stats.bootstrap import FEW_CLUSTERS
-from judge.stats.contest import Duel, Standing, contest
+from judge.stats.contest import Duel, contest
 from judge.stats.ratings import BoolArray, Ratings
 from judge.store.derived import sources
 from judge.store.splits import Look
 from judge.store.study import Store
-from judge.types import Json
+from judge.types import Json, Measure
 
 PARTS = ("open", "learn", "tune", "test", "all")
 """Which questions: `open` are learn and tune, `all` the test as well (a look, as `test` is)."""
@@ -48,12 +48,18 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One run. `n_labelled` of the `n_asked` units that the reference labelled and the run was asked about have a label."""
+    """One run: its `kappa` with the reference (as annotate agreement gives it) and the share of equal labels, on the shared
+    units, where it gave `n_labels` different labels.
+
+    `n_labelled` of the `n_asked` units that the reference labelled and the run was asked about have a label.
+    """
 
     name: str
     run_id: str
     model: str
-    standing: Standing
+    kappa: Measure
+    agreement: float
+    n_labels: int
     n_asked: int
     n_labelled: int
     spent: Spent
@@ -86,7 +92,7 @@ class Contest:
 
     def shown(self, duel: Duel) -> bool:
         """A difference is shown: its adjusted p value is at most the level."""
-        return duel.p_holm is not None and duel.p_holm <= self.level
+        return duel.kappa.adjusted is not None and duel.kappa.adjusted <= self.level
 
     def units(self) -> Iterator[dict[str, Json]]:
         """The shared units, with the reference's label and each run's."""
@@ -143,7 +149,9 @@ def compare(
     left_out: list[str] = []
     names = list(panel.judges)
     if not named:
-        names, left_out = _with_labels(panel, reference, inside)
+        some = panel.with_labels(names, reference.name, inside)
+        names = some if len(some) > 1 else names
+        left_out = [name for name in panel.judges if name not in names]
     labelled = panel.table.select([reference.name, *names]).codes != MISSING
     shared = labelled.all(axis=1) & inside
     ids = {name: run for run, name in panel.shown.items()}
@@ -158,26 +166,25 @@ def compare(
     if split is not None and chosen in ("test", "all") and look is None:
         look = split.open(purpose, [ids[name] for name in names], reference.word)
     table = panel.table.select([reference.name, *names]).subset(shared)
-    weights = "quadratic" if panel.level == "ordinal" else None
-    standings, duels = contest(
-        table.codes[:, 1:],
-        table.codes[:, 0],
-        table.clusters,
-        len(table.domain),
-        weights,
-        look.confidence if look else confidence,
-    )
+    sure = look.confidence if look else confidence
+    duels = contest(table, reference.name, panel.coefficient, level=panel.level, confidence=sure)
     asked = np.column_stack([panel.asked_units[name] for name in names])
     contenders = []
     for i, name in enumerate(names):
         held = labelled[:, 0] & inside
+        own = table.select([name, reference.name])
+        kappa, agreement = measures(
+            own, [panel.coefficient, "percent"], level=panel.level, field=panel.field, confidence=sure
+        )
         model = str(store.conn.execute("SELECT model FROM runs WHERE run_id = ?", [ids[name]]).fetchone()[0])
         contenders.append(
             Contender(
                 name,
                 ids[name],
                 model,
-                standings[i],
+                kappa,
+                agreement.value or 0.0,
+                len(np.unique(own.column(name))),
                 int((held & asked[:, i]).sum()),
                 int((held & labelled[:, 1 + i]).sum()),
                 spent(store, ids[name]),
@@ -187,7 +194,7 @@ def compare(
     return Contest(
         panel=panel,
         reference=reference,
-        coefficient="cohen_kappa" + (":quadratic" if weights else ""),
+        coefficient=panel.coefficient,
         part=chosen,
         look=look,
         level=look.level if look else ALPHA,
@@ -203,15 +210,6 @@ def compare(
             ),
         ],
     )
-
-
-def _with_labels(panel: Panel, reference: Reference, inside: BoolArray) -> tuple[list[str], list[str]]:
-    """The judges with a label on a unit of the reference, and those without: a route, say, that such labels made."""
-    held = (panel.labels_of(reference.name) != MISSING) & inside
-    some = [name for name in panel.judges if (panel.labels_of(name)[held] != MISSING).any()]
-    if len(some) < 2:
-        return list(panel.judges), []
-    return some, [name for name in panel.judges if name not in some]
 
 
 def _inside(panel: Panel, split: Split | None, part: str | None) -> BoolArray:
@@ -251,7 +249,7 @@ def _notes(
         )
         told += [f"  {who}: {count:,} units" for who, count in alone.most_common(10)]
     for c in contenders:
-        if c.standing.n_labels == 1:
+        if c.n_labels == 1:
             told.append(
                 f"{c.name} gave one label only: its kappa is undefined; in differences it counts as 0, no skill"
             )
@@ -299,7 +297,7 @@ def _fronts(contenders: Sequence[Contender]) -> list[Contender]:
     """Each contender with the axes on whose Pareto front it lies: nobody has as much kappa for less, or more for as much."""
     fronts: list[set[str]] = [set() for _ in contenders]
     for axis, value in AXES.items():
-        places = [(value(c), c.standing.kappa) for c in contenders]
+        places = [(value(c), c.kappa.value) for c in contenders]
         for i, (price, kappa) in enumerate(places):
             if price is None or kappa is None:
                 continue
@@ -331,11 +329,11 @@ def as_json(found: Contest) -> dict[str, Json]:
             {
                 "run": c.run_id,
                 "model": c.model,
-                "kappa": c.standing.kappa,
-                "low": c.standing.low,
-                "high": c.standing.high,
-                "reason": None if c.standing.kappa is not None else _undefined(c.standing),
-                "agreement": c.standing.agreement,
+                "kappa": c.kappa.value,
+                "low": c.kappa.low,
+                "high": c.kappa.high,
+                "reason": c.kappa.reason,
+                "agreement": c.agreement,
                 "asked": c.n_asked,
                 "labelled": c.n_labelled,
                 "cost_usd_per_unit": c.spent.cost,
@@ -349,16 +347,16 @@ def as_json(found: Contest) -> dict[str, Json]:
             {
                 "first": names[d.first],
                 "second": names[d.second],
-                "difference": d.kappa.difference,
-                "low": d.kappa.low,
-                "high": d.kappa.high,
-                "p": d.kappa.p,
-                "p_holm": d.p_holm,
+                "difference": d.kappa.difference.value,
+                "low": d.kappa.difference.low,
+                "high": d.kappa.difference.high,
+                "p": d.kappa.p_value,
+                "p_holm": d.kappa.adjusted,
                 "shown": found.shown(d),
-                "reason": d.kappa.reason,
-                "agreement_difference": d.agreement.difference,
-                "agreement_low": d.agreement.low,
-                "agreement_high": d.agreement.high,
+                "reason": d.kappa.difference.reason,
+                "agreement_difference": d.agreement.difference.value,
+                "agreement_low": d.agreement.difference.low,
+                "agreement_high": d.agreement.difference.high,
                 "errors": [
                     {
                         "label": label,
@@ -374,7 +372,3 @@ def as_json(found: Contest) -> dict[str, Json]:
         ],
         "notes": list(found.notes),
     }
-
-
-def _undefined(standing: Standing) -> str:
-    return "it gave one label only" if standing.n_labels == 1 else "the reference has one label only"

@@ -46,7 +46,7 @@ def paretos(found: Contest) -> Iterator[Pareto]:
         known = [
             (n, c, FACTORS[axis] * price)
             for n, c in enumerate(found.contenders, 1)
-            if (price := value(c)) is not None and price > 0 and c.standing.kappa is not None
+            if (price := value(c)) is not None and price > 0 and c.kappa.value is not None
         ]
         if len(known) < 2:
             continue
@@ -61,9 +61,7 @@ def _pareto(
     first, last = min(prices), max(prices)
     pad = max(0.15, (first == last) * 0.5, 0.08 * (last - first))
     first, last = first - pad, last + pad
-    ends = [
-        v for _, c, _ in known for v in (c.standing.kappa, c.standing.low, c.standing.high) if v is not None
-    ]
+    ends = [v for _, c, _ in known for v in (c.kappa.value, c.kappa.low, c.kappa.high) if v is not None]
     low, high = min(0.0, *ends), max(0.2, *ends)
     high = min(1.0, high + 0.05)
 
@@ -75,12 +73,12 @@ def _pareto(
 
     dots = []
     for n, c, price in known:
-        y = up(c.standing.kappa)
+        y = up(c.kappa.value)
         assert y is not None
-        span = "" if c.standing.low is None else f" ({c.standing.low:.3f} … {c.standing.high:.3f})"
-        label = f"{c.name}: kappa {c.standing.kappa:.3f}{span}, {price:.3g} {title}"
+        span = "" if c.kappa.low is None else f" ({c.kappa.low:.3f} … {c.kappa.high:.3f})"
+        label = f"{c.name}: kappa {c.kappa.value:.3f}{span}, {price:.3g} {title}"
         dots.append(
-            Dot(n, c.name, across(price), y, up(c.standing.low), up(c.standing.high), axis in c.front, label)
+            Dot(n, c.name, across(price), y, up(c.kappa.low), up(c.kappa.high), axis in c.front, label)
         )
     best = sorted((d for d in dots if d.front), key=lambda d: (d.x, d.y))
     line = "".join(f"M{d.x:.1f},{d.y:.1f}" if n == 0 else f"H{d.x:.1f}V{d.y:.1f}" for n, d in enumerate(best))

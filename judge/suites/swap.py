@@ -229,8 +229,7 @@ def _agreement(
 
 
 def _paired(panel: Panel, judges: Sequence[str], reference: str, **how: Unpack[How]) -> Difference:
-    first, second = judges
-    [compared] = panel.compared([second, first], reference, **how)
+    [compared] = panel.compared(judges, reference, **how)
     every = (panel.table.select([*judges, reference]).codes != MISSING).all(axis=1)
     table = panel.table.subset(every)
     one, other = (

@@ -20,6 +20,7 @@ from judge.labels.study import Scope, read
 from judge.stats import MISSING
 from judge.stats.bootstrap import Settings
 from judge.store import Store
+from judge.suites import contest
 from judge.suites.paper import Asked
 from judge.suites.papers import PAPERS
 from judge.suites.result import score
@@ -108,6 +109,10 @@ def study(request: pytest.FixtureRequest, judge: Judge, tmp_path: Path) -> str:
 
 def told(m: Measure) -> tuple[float | None, int, float | None]:
     return m.value, m.n_units, m.coverage
+
+
+def bounds(m: Measure) -> tuple[float | None, ...]:
+    return m.value, m.low, m.high
 
 
 def named(m: Measure, short: Mapping[str, str]) -> tuple[str, str | None, frozenset[str]]:
@@ -211,15 +216,45 @@ def papers(store: Store, word: str, chosen: str | None, report: Document) -> Non
 
 
 def judges(store: Store, word: str, chosen: str | None, report: Document) -> None:
-    """judge score compare and the report's comparison of judges; judge runs show and gold."""
+    """The report's comparison of judges, annotate agreement, judge compare and score compare; judge runs show and gold."""
+    [(name, row)] = cells(report, "judges_compared").items()
+    ran = {one["name"]: one["run"] for one in report.facts["judges"]}
+    second, first = name.split(" minus ")
+    compared = row[0]
+    assert compared.value is not None and compared.low < compared.value < compared.high
+    tested = [*bounds(compared), *row[1:3], compared.n_units, compared.n_clusters]
+    panel = read(store, Scope("eligibility", "eligibility", chosen)).cut()
+    [own] = analyse(panel, resolve(panel, word), pairwise=False).compared
+    assert (panel.shown[ran[first]], panel.shown[ran[second]]) == (own.first, own.second)
+    d = own.difference
+    assert [*bounds(d), own.p_value, own.adjusted, d.n_units, d.n_clusters] == tested
     if chosen is not None:
         return
-    found = swap(store, {}, "b", "a", Asked(), reference=word, interval=None)
+    found = contest.compare(store, read(store, Scope("eligibility", "eligibility")), word)
+    page = contest.as_json(found)
+    [pair] = page["pairs"]
+    assert (pair["first"], pair["second"]) == (ran[first], ran[second])
+    by_compare = [pair[key] for key in ("difference", "low", "high", "p", "p_holm")]
+    assert [*by_compare, page["units"], page["questions"]] == tested
+    # Each one's own kappa, where both labelled the same units.
+    weights = page["measure"].partition(":")[2] or None
+    for one in page["runs"]:
+        [kappa] = [
+            m
+            for section, m in report.measures()
+            if section == "judges"
+            and named(m, {}) == ("cohen_kappa", weights, frozenset((one["model"], found.reference.name)))
+        ]
+        if kappa.n_units == page["units"]:
+            assert [one["kappa"], one["low"], one["high"]] == list(bounds(kappa))
+    swapped = swap(store, {}, first, second, Asked(), reference=word)
     [difference] = [
-        d for d in found.differences[f"agreement with {word}"] if "eligibility" in d.first.measure
+        d for d in swapped.differences[f"agreement with {word}"] if "eligibility" in d.first.measure
     ]
-    [row] = cells(report, "judges_compared").values()
-    assert told(difference.difference) == told(row[0])
+    assert [*bounds(difference.difference), *told(difference.difference)] == [
+        *bounds(compared),
+        *told(compared),
+    ]
     if word != "gold":
         return
     from judge.prompts import load_task
