@@ -64,13 +64,39 @@ def hardly_waiting(store: Store) -> Iterator[None]:
         store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
 
 
-def on_signals(loop: asyncio.AbstractEventLoop, handler: Callable[[], None]) -> list[signal.Signals]:
-    """Call `handler` on Ctrl-C and on SIGTERM; which of them can be handled here."""
-    handled = []
+class Interrupts:
+    """Ctrl-C and SIGTERM: each is told to `told`, and what comes before there is a `told` is told then."""
+
+    def __init__(self) -> None:
+        self.told: Callable[[], None] | None = None
+        self._early = 0
+
+    def came(self) -> None:
+        """One more of them."""
+        if self.told is None:
+            self._early += 1
+        else:
+            self.told()
+
+    def tell(self, told: Callable[[], None]) -> None:
+        """Call `told` from now on, and once for each that has come already."""
+        self.told = told
+        for _ in range(self._early):
+            told()
+
+
+@contextmanager
+def interrupts() -> Iterator[Interrupts]:
+    """Take Ctrl-C and SIGTERM here, in the running loop, for as long as the block runs."""
+    loop, found, handled = asyncio.get_running_loop(), Interrupts(), []
     for sig in (signal.SIGINT, signal.SIGTERM):
         try:
-            loop.add_signal_handler(sig, handler)
+            loop.add_signal_handler(sig, found.came)
         except (NotImplementedError, RuntimeError, ValueError):
             continue  # not the main thread, or a platform without it: Python's own handling stays
         handled.append(sig)
-    return handled
+    try:
+        yield found
+    finally:
+        for sig in handled:
+            loop.remove_signal_handler(sig)

@@ -22,10 +22,10 @@ from judge.providers.base import Provider
 from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Claim
 from judge.runner.calls import Attempt, Caller
-from judge.runner.ends import close, count, hardly_waiting, on_signals, statuses
+from judge.runner.ends import Interrupts, close, count, hardly_waiting, interrupts, statuses
 from judge.runner.gate import Gate
 from judge.runner.identical import Identical, Question
-from judge.runner.identity import settle
+from judge.runner.identity import Settled, settle
 from judge.runner.lane import Slot
 from judge.runner.plan import Live, Plan, Report
 from judge.runner.prices import Price, find, wanted
@@ -67,6 +67,21 @@ async def run_task(
     else:
         late = False
         units, left_out = selection.select(store, plan.task, plan.selection)
+    with interrupts() as signals:  # from before the run is in the study, until its end is
+        return await _begun(store, plan, provider, settled, (units, left_out, late), watch, signals)
+
+
+async def _begun(
+    store: Store,
+    plan: Plan,
+    provider: Provider,
+    settled: Settled,
+    selected: tuple[int, int, bool],
+    watch: Callable[[Live], None] | None,
+    signals: Interrupts,
+) -> Report:
+    """The run itself, over the selected units: how many, how many were left out, and whether they are counted late."""
+    units, left_out, late = selected
     facts = dict(provider.describe())
     price = price_of(plan, facts)
     run_id, resumed = runs.start_run(store, plan.task, plan.model, settled.options, facts, settled.run_id)
@@ -75,6 +90,7 @@ async def run_task(
     runs.keep_facts(store, run_id, facts)
     report = Report(run_id, resumed, units * plan.repeats, left_out, notes=settled.notes, price=price)
     run = _Run(store, plan, provider, settled.asker, report, watch)
+    signals.tell(run.interrupt)
     counting = asyncio.create_task(count(store, plan, report, run.begun)) if late else None
     await run.go()
     if counting is not None:
@@ -126,7 +142,6 @@ class _Run:
 
     async def go(self) -> None:
         """Feed, wait, commit; interrupts and errors stop the feeding and let calls in flight end."""
-        handled = on_signals(self.loop, self._interrupt)
         # What is imported and loaded stays until the end; every full collection would look at it again.
         gc.freeze()
         young = gc.get_threshold()
@@ -148,8 +163,6 @@ class _Run:
             self.report.stopped = self.budget.crossed or self.report.stopped
             await asyncio.gather(*self.tasks, return_exceptions=True)
             await self.writer.close()
-            for sig in handled:
-                self.loop.remove_signal_handler(sig)
             gc.set_threshold(*young)
             gc.unfreeze()
             self.report.seconds = time.monotonic() - self.live.started
@@ -296,7 +309,8 @@ class _Run:
         before = max(0.0, most - min(GRACE_SECONDS, most / 10))
         return [self.loop.call_later(before, self._stop, reason), self.loop.call_later(most, self._cancel)]
 
-    def _interrupt(self) -> None:
+    def interrupt(self) -> None:
+        """Let calls in flight end, send nothing more; a second time: let nothing end."""
         if self.report.interrupted:
             self._cancel()
         self.report.interrupted = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -237,7 +238,7 @@ def test_output_that_cannot_be_written_is_an_error(many: Path, words: str) -> No
 def test_ctrl_c_prints_the_line_to_resume(tmp_path: Path) -> None:
     study = tmp_path / "study.db"
     import_jsonl(study, write_rows(tmp_path / "pairs.jsonl"))
-    words = ["run", "stance", "-m", "scripted/hash", "--option", "delay=30", "--concurrency", "1"]
+    words = ["run", "stance", "-m", "scripted/hash", "--option", "delay=2", "--concurrency", "1"]
     running = subprocess.Popen(
         [sys.executable, "-m", "judge", *words],
         cwd=tmp_path,
@@ -245,19 +246,34 @@ def test_ctrl_c_prints_the_line_to_resume(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    # The run is in the study before its first call is sent; the second interrupt ends the waiting for it.
-    # Two at the same instant would arrive as one, and the waiting would take its ten seconds.
+    # From the moment that the run is in the study; at most the one call on its way is waited for.
     with sqlite3.connect(study) as conn:
         while running.poll() is None and conn.execute("SELECT count(*) FROM runs").fetchone() == (0,):
-            time.sleep(0.05)
-    running.send_signal(signal.SIGINT)
-    time.sleep(0.3)
+            time.sleep(0.005)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert running.returncode == Exit.INTERRUPTED
-    assert f"4 units to go; to resume: judge {' '.join(words)}" in err
+    to_go = re.search(r"(\d) units to go; to resume: (.+)", err)
+    assert to_go, err
+    assert to_go[2] == f"judge {' '.join(words)}"
     assert "Traceback" not in err
-    assert "0 of 4 units have a label" in out
+    assert f"{4 - int(to_go[1])} of 4 units have a label" in out
+
+
+def test_ctrl_c_between_the_run_and_its_first_call(tmp_path: Path) -> None:
+    study = tmp_path / "study.db"
+    import_jsonl(study, write_rows(tmp_path / "pairs.jsonl"))
+    killed = (
+        "import os, signal\nfrom judge.store import runs\nfrom judge.cli import main\nreal = runs.start_run\n"
+        "def start_run(*args):\n    done = real(*args)\n    os.kill(os.getpid(), signal.SIGINT)\n    return done\n"
+        "runs.start_run = start_run\nmain(prog_name='judge')\n"
+    )
+    words = ["run", "stance", "-m", "scripted/hash"]
+    done = subprocess.run(
+        [sys.executable, "-c", killed, *words], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == Exit.INTERRUPTED, done.stderr
+    assert " units to go; to resume: judge run stance" in done.stderr
 
 
 def test_the_version(judge: Judge) -> None:
