@@ -53,6 +53,21 @@ def _signed_rank(n: int, of: int, fewest: int, least: int, noun: str) -> str:
     )
 
 
+def _copied(judge: str, who: tuple[tuple[str, int], ...], alone: bool, without: str | None) -> str:
+    shown = "; ".join(f"{name} ({n:,} units)" for name, n in who[:3])
+    more = f"; and {len(who) - 3} more" if len(who) > 3 else ""
+    rest = "nobody else labelled" if alone else "the others give them less often"
+    told = (
+        f"The judge's own labels throughout: {shown}{more}; {rest}. If they were copied from {judge}, or stood there to be "
+        "confirmed, it agrees with itself however it guesses: no trust rests on them. "
+    )
+    if alone:
+        return told + "Have a second person label."
+    return told + (
+        f"Without them the verdict is: {without}." if without else "Leave them out (--annotators)."
+    )
+
+
 WORDS: Mapping[str, Callable[..., str]] = {
     "few_questions": lambda n, least: (
         f"only {_counted(n, 'question')}: with fewer than {least} the interval is too narrow"
@@ -76,6 +91,7 @@ WORDS: Mapping[str, Callable[..., str]] = {
     "same_everywhere": lambda: (
         "no interval: the difference is the same on every question; its p value is that of the sign test"
     ),
+    "copied_judge": _copied,
     "cut": lambda least, most, value: f"cut to {least:g}..{most:g} from {value:.3f}",
     "all_same": lambda bounded: (
         "all values are the same: the other bound is the exact binomial one"

@@ -34,7 +34,9 @@ def curve(found: Verdict) -> tuple[Point, ...]:
     limits, sums = found.limits, found.of.sums
 
     def at(**given: Any) -> Decision:
-        return DECISIONS[int(rule(sums, replace(limits, **given)).decision[0])]
+        decision = DECISIONS[int(rule(sums, replace(limits, **given)).decision[0])]
+        # No limit makes copied labels a check on the judge.
+        return "undecided" if found.copies and decision != "do not trust" else decision
 
     if found.regime == "threshold":
         steps = sorted({*THRESHOLDS, limits.threshold})

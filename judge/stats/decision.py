@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from judge.errors import BadInput
+from judge.notes import Note
 from judge.stats import told
 from judge.stats.alternative import AltTest, alt_test
 from judge.stats.bootstrap import How
@@ -32,7 +33,8 @@ class Verdict:
     """`rule` is the rule in words, `because` its numbers. `more_clusters` and `more_units` (None when
     decided, or where no number would do: `outlook` says why) are labels still needed. `ceiling_known` is False where
     people cannot be compared with people. `people` are those that took part, `source` the one source of labels. `of`
-    and `limits` are what the rule was put to."""
+    and `limits` are what the rule was put to. `copies` are people who gave the judge's own labels throughout: beside them no
+    judge is trusted."""
 
     judge: str
     decision: Decision
@@ -52,6 +54,7 @@ class Verdict:
     alt_test: AltTest | None = None
     outlook: Outlook | None = None
     warnings: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -87,7 +90,8 @@ def verdict(
 
     Agreement is pooled: averaged within the units that the judge and two people labelled, chance from the pooled
     shares; `name` and `level` give the weights of near labels. `power` None leaves out what is still needed.
-    `how`: only `confidence` acts, as the intervals are jackknife ones. Raises BadInput without anybody to
+    With a person who gave the judge's own labels throughout (`pairwise.copied`) what would be trust is undecided, and the
+    verdict without them is told. `how`: only `confidence` acts, as the intervals are jackknife ones. Raises BadInput without anybody to
     compare with, for unknown names, limits out of range, and for interval=None.
     """
     if how.get("interval", "bca") is None:
@@ -121,11 +125,39 @@ def verdict(
         )
     table = ratings.select(about_it.people) if about_it.people else None
     conditions = told.conditions(about_it, found, limits, test, table)
+    voices = about_it.people or [p for p in people if p == about_it.source]
+    copies = copied(ratings.select(voices), ratings.column(judge)) if voices else ()
+    warnings = identical(table) if table is not None else ()
     labels = told.labels(ratings, found, limits) if about_it.regime == "people" and limits.by_label else ()
     ahead = None
-    if decision == "undecided" and power is not None:
+    if copies and decision != "do not trust":
+        decision = "undecided"
+        names = [name for name, _ in copies]
+        without = None
+        if rest := [person for person in people if person not in names]:
+            without = verdict(
+                ratings,
+                judge,
+                rest,
+                reference=reference,
+                epsilon=epsilon,
+                margin=margin,
+                threshold=threshold,
+                least_others=least_others,
+                clustered=clustered,
+                name=name,
+                level=level,
+                field=field,
+                power=None,
+                **how,
+            ).decision
+        warnings = (Note("copied_judge", judge=judge, who=copies, alone=not rest, without=without), *warnings)
+        conditions = (*conditions, told.independence(copies, limits, int(found.questions[0])))
+        why = f"{' and '.join(names[:3])} gave the judge's own labels throughout"
+        ahead = Outlook(power or 0.0, (), None, None, None, None, why)
+    elif decision == "undecided" and power is not None:
         ahead = outlook(about_it.sums, limits, power=power)
-    more = _more(ahead, found)
+    more = (None, None) if copies else _more(ahead, found)
     return Verdict(
         judge,
         decision,
@@ -143,7 +175,8 @@ def verdict(
         told.measures(judge, about_it, found, limits, name, level, field),
         test,
         ahead,
-        (*identical(table), *copied(table, judge, ratings.column(judge))) if table is not None else (),
+        tuple(warnings),
+        tuple(name for name, _ in copies),
     )
 
 

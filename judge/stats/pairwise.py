@@ -11,6 +11,7 @@ SHOWN = 3
 # A person is taken for a copy of the judge when somebody who agrees with it as often as the others do would give its label
 # on all their units with less than this chance.
 BY_CHANCE = 0.001
+ALIKE = 0.9
 
 
 def pair_tables(people: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -59,19 +60,16 @@ def identical(people: Ratings) -> tuple[str, ...]:
     )
 
 
-def copied(people: Ratings, judge: str, labels: IntArray) -> tuple[str, ...]:
-    """A warning where a person gave the judge's own labels throughout: a judge that is counted among the people agrees
-    with them however it guesses. `labels` [units] are the judge's codes."""
+def copied(people: Ratings, labels: IntArray) -> tuple[tuple[str, int], ...]:
+    """Who gave the judge's own labels throughout, and on how many units: a judge that is counted among the people agrees
+    with them however it guesses. `labels` [units] are the judge's codes.
+
+    They are named when somebody who agrees with the judge as often as the others do (one person alone: on ALIKE of the
+    units) would do so with less than the chance BY_CHANCE.
+    """
     both = (people.codes != MISSING) & (labels != MISSING)[:, None]
     shared, equal = both.sum(axis=0), (both & (people.codes == labels[:, None])).sum(axis=0)
     others, agreed = shared.sum() - shared, equal.sum() - equal
-    rate = agreed / np.maximum(others, 1)
-    same = (shared >= FEWEST) & (equal == shared) & (others >= FEWEST) & (rate**shared < BY_CHANCE)
-    found = [f"{people.annotators[i]} ({int(shared[i]):,} units)" for i in np.flatnonzero(same).tolist()]
-    if not found:
-        return ()
-    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return (
-        f"The judge's own labels throughout: {'; '.join(found[:SHOWN])}{more}; the others give them less often. If they were "
-        f"copied from {judge}, or stood there to be confirmed, leave them out: a judge agrees with itself however it guesses.",
-    )
+    rate = np.where(others >= FEWEST, agreed / np.maximum(others, 1), ALIKE if len(shared) == 1 else 1.0)
+    same = (shared >= FEWEST) & (equal == shared) & (rate**shared < BY_CHANCE)
+    return tuple((people.annotators[i], int(shared[i])) for i in np.flatnonzero(same).tolist())

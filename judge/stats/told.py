@@ -28,7 +28,8 @@ UNKNOWN_CEILING = "against a threshold; how well people would agree is unknown"
 class Condition:
     """One condition: `value` with its interval (at `confidence`) against `limit`; `why` says it in words.
 
-    `name` is evidence, non_inferiority (a) or threshold in its place, skill (b), alt_test (c) or people_agree (e).
+    `name` is evidence, non_inferiority (a) or threshold in its place, skill (b), alt_test (c) or people_agree (e);
+    independence where people gave the judge's own labels throughout.
     """
 
     name: str
@@ -116,6 +117,13 @@ def conditions(
     why = f"people's agreement with each other is {_span(found.ceiling)} against {limits.ceiling:g}{who}"
     agree = one("people_agree", found.ceiling, limits.ceiling, usual, why)
     return evidence, first, skill, _alt_condition(of, states["alt_test"], limits, test, n, g), agree
+
+
+def independence(copies: Sequence[tuple[str, int]], limits: Limits, questions: int) -> Condition:
+    """People who gave the judge's own labels throughout are no check on it: open, whatever the other conditions say."""
+    who, n = "; ".join(f"{name} on {n:,} units" for name, n in copies), max(n for _, n in copies)
+    why = f"labels that were given without the judge's: {who} gave its own throughout, which hardly happens by chance"
+    return Condition("independence", "open", 1.0, None, None, 1.0, None, n, questions, why)
 
 
 def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None, n: int, g: int) -> Condition:

@@ -10,7 +10,7 @@ import pytest
 
 from judge.labels.study import Scope, read
 from judge.store import Store
-from tests.annotate.agreement_helpers import LONG, VOTES, annotate, checked, write_csv
+from tests.annotate.agreement_helpers import LONG, VOTES, annotate, checked, document, write_csv
 from tests.annotate.report_helpers import U, study
 
 CLUSTER = ("--cluster", "question", "--judge", "gpt")
@@ -188,13 +188,49 @@ def test_a_study_takes_the_annotators_that_are_named(tmp_path: Path) -> None:
 
 def test_a_person_who_copied_the_judge_is_named(elsewhere: Path) -> None:
     """The judge says x on every third of 600 units, ann and bob on every second but for a few: they know nothing of each other."""
+    seen = {}
     rows = [("unit", "question", "annotator", "label")]
     for i in range(600):
         x = {"gpt": i % 3 == 0, "ann": i % 2 == 0, "bob": (i % 2 == 0) != (i % 25 == 0)}
         rows += [(f"u{i}", f"u{i}", who, "xy"[said]) for who, said in {**x, "copy": x["gpt"]}.items()]
     for kept, is_there in ((rows, True), ([row for row in rows if row[2] != "copy"], False)):
         (verdict,) = as_json(write_csv(Path("v.csv"), kept), *LONG, *CLUSTER)["verdicts"]
-        # With people the judge agrees (0 + 0 + 1) / 3 beyond chance, they with each other (.92 + 0 + 0) / 3: no warning came.
-        assert (verdict["decision"] == "do not trust") is not is_there
+        # With people the judge agrees (0 + 0 + 1) / 3 beyond chance, they with each other (.92 + 0 + 0) / 3: (a) would hold.
+        assert verdict["decision"] == ("undecided" if is_there else "do not trust")
         told = [w for w in verdict["warnings"] if "judge's own labels throughout: copy (600 units)" in w]
         assert len(told) == is_there
+        seen[is_there] = {c["name"]: c["state"] for c in verdict["conditions"]}
+        if is_there:
+            assert told[0].endswith("Without them the verdict is: do not trust.")
+            assert (
+                "no number of further labels would do: copy gave the judge's own labels"
+                in verdict["sentence"]
+            )
+            assert verdict["more_units"] is None
+    assert seen[True]["non_inferiority"] == "holds" and seen[True]["independence"] == "open"
+    assert "independence" not in seen[False]
+
+
+@pytest.mark.parametrize(("n", "decision"), [(200, "undecided"), (40, "trust")])
+def test_a_person_alone_who_copied_a_judge_that_guesses_lets_nothing_pass(
+    elsewhere: Path, n: int, decision: str
+) -> None:
+    """Somebody who agrees with a judge on nine units of ten does so on 66 units with a chance of .9^66 < .001; on 40 an
+    honest person may. Gold is nobody who copies."""
+    for who, expected in (("ann", decision), ("gold", "trust")):
+        rows = [("unit", "annotator", "label")]
+        rows += [(f"u{i}", name, "xy"[i % 2]) for i in range(n) for name in ("gpt", who)]
+        table = write_csv(Path(f"{who}.csv"), rows)
+        args = (table, *LONG, "--judge", "gpt")
+        (verdict,) = as_json(*args)["verdicts"]
+        assert verdict["decision"] == expected
+        code = 0 if expected == "trust" else 5
+        failed = annotate("report", *args, "--require-trust", code=code).stderr
+        assert ("gpt: undecided" in failed) == (code == 5)
+        if code:
+            assert "Have a second person label." in verdict["warnings"][0]
+            (plan,) = document("plan", *args, "--verdict")["judges"]
+            assert plan["decision"] == "undecided" and plan["more_units"] is None
+            assert plan["why"] == "ann gave the judge's own labels throughout"
+            (curve,) = as_json(*args, "--curve")["verdicts"]
+            assert {point["decision"] for point in curve["curve"]} == {"undecided"}

@@ -24,6 +24,8 @@ EXAMPLES = {
     "none_seen": {"cut": True},
     "no_value": {"asked": 9, "missing": {"refused": 2, "failed": 1}},
     "one_cluster": {},
+    "same_everywhere": {},
+    "copied_judge": {"judge": "gpt", "who": (("ann", 600),), "alone": False, "without": "do not trust"},
     "jackknife": {},
     "cut": {"least": 0, "most": 1, "value": 1.25},
     "all_same": {"bounded": True},
