@@ -84,6 +84,7 @@ def main() -> None:
     parser.add_argument("--units", type=int, default=60, help="of each data set, in equal shares")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--rounds", type=int, default=len(ROUNDS), help="only the first ones")
+    parser.add_argument("--from-round", type=int, default=1, help="leave the ones before it out")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--cache", type=Path, default=CACHE)
     parser.add_argument("--table", action="store_true", help="ask nothing, print what there is")
@@ -106,7 +107,7 @@ async def ask(models: Mapping[str, str], sets: list[Set], options: argparse.Name
     try:
         for provider in opened.values():
             await provider.open()
-        for cells in ROUNDS[: options.rounds]:
+        for cells in ROUNDS[options.from_round - 1 : options.rounds]:
             for (name, model), data, cell in product(models.items(), sets, cells):
                 # What reads two texts is asked in no other way, and what reads prompts not in this one.
                 if isinstance(opened[name].inner, PairReader) == (cell.answers == "pair"):
