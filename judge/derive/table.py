@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -80,7 +80,9 @@ class Table:
         for r, run in enumerate(self.run_ids):
             units, values, texts = self._column(run, field)
             rows = self._rows(units)
-            codes[rows, r] = [code_of.get(value, MISSING) for value in values]
+            codes[rows, r] = np.fromiter(
+                (code_of.get(value, MISSING) for value in values), np.int64, len(values)
+            )
             if not any(texts):
                 given.append(None)
                 continue
@@ -162,9 +164,10 @@ class Truth:
     def fitted(self, folds: Mapping[str, int | None], used: BoolArray | None = None) -> Fitted:
         """These labels (of the `used` units) as what something was fitted on; see `judge.store.derived.Fitted`."""
         some = self.codes != MISSING if used is None else used & (self.codes != MISSING)
-        lines = "".join(
-            f"{self.table.units[at]}\t{self.domain[self.codes[at]]}\n" for at in np.flatnonzero(some).tolist()
-        )
+        ends = [f"\t{label}\n" for label in self.domain]
+        rows = np.flatnonzero(some)
+        given = zip(rows.tolist(), self.codes[rows].tolist(), strict=True)
+        lines = "".join([self.table.units[at] + ends[code] for at, code in given])
         return Fitted(self.word, int(some.sum()), hashlib.sha256(lines.encode()).hexdigest(), folds)
 
     def by_question(self, folds: int, some: BoolArray | None = None) -> IntArray:
@@ -201,12 +204,12 @@ def reference(store: Store, table: Table, field: str, word: str | None = None) -
                 raise
             continue
         # Gold needs no table of everybody, which takes seconds where a study has millions of units.
-        given = (
-            relation.values(store.conn, GOLD, field)
-            if held.word == GOLD
-            else held.labels(field, table.task.name)
-        )
-        codes = _codes(given.items(), table, domain)
+        if held.word == GOLD:
+            units, values, _ = relation.column(store.conn, GOLD, field)
+        else:
+            given = held.labels(field, table.task.name)
+            units, values = list(given), list(given.values())
+        codes = _codes(units, values, table, domain)
         if (codes != MISSING).any():
             return Truth(held.word, table, domain, codes)
         if word:
@@ -214,10 +217,13 @@ def reference(store: Store, table: Table, field: str, word: str | None = None) -
     return None
 
 
-def _codes(labels: Iterable[tuple[str, str]], table: Table, domain: Sequence[str]) -> IntArray:
+def _codes(units: list[str], labels: list[str], table: Table, domain: Sequence[str]) -> IntArray:
     code_of = {label: code for code, label in enumerate(domain)}
+    given = np.fromiter((code_of.get(label, MISSING) for label in labels), np.int64, len(labels))
+    if units == table.units:
+        return given
+    place = table.places.get
+    rows = np.fromiter((place(unit, MISSING) for unit in units), np.int64, len(units))
     codes = np.full(len(table.units), MISSING, dtype=np.int64)
-    for unit, label in labels:
-        if unit in table.places:
-            codes[table.places[unit]] = code_of.get(label, MISSING)
+    codes[rows[rows >= 0]] = given[rows >= 0]
     return codes

@@ -12,7 +12,7 @@ One split for all versions of a task: a new version must not move a question fro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -26,7 +26,7 @@ from judge.prompts.load import Task
 from judge.stats import MISSING
 from judge.stats.paired import difference_spread, kappa_sums
 from judge.stats.parts import assumed_spread, detectable, spread_parts
-from judge.stats.ratings import BoolArray
+from judge.stats.ratings import BoolArray, IntArray
 from judge.store import splits
 from judge.store.splits import PARTS, Drawn, Look
 from judge.store.study import Store, now
@@ -71,12 +71,19 @@ class Split:
 
     def mask(self, panel: Panel, *parts: str) -> BoolArray:
         """Which units of a panel's table belong to questions of these parts [U]."""
-        own = self.questions(*parts)
-        query = "SELECT unit_id, question_id FROM units"
-        units = {unit for unit, question in self.store.conn.execute(query) if question in own}
-        return np.fromiter(
-            (unit in units for unit in panel.ratings.units), dtype=np.bool_, count=panel.ratings.n_units
-        )
+        return np.asarray(np.isin(self._numbers(panel), [PARTS.index(part) for part in parts]))
+
+    def _numbers(self, panel: Panel) -> IntArray:
+        """The place in PARTS of each unit's part, -1 for none [U]."""
+        units = panel.ratings.units
+        return np.fromiter(map(self._part_of.__getitem__, units), dtype=np.int64, count=len(units))
+
+    @cached_property
+    def _part_of(self) -> Mapping[str, int]:
+        """Unit -> place in PARTS of its question's part, -1 for none."""
+        number = {question: PARTS.index(part) for question, part in self.parts.items()}
+        rows = self.store.conn.execute("SELECT unit_id, question_id FROM units").fetchall()
+        return {unit: number.get(question, MISSING) for unit, question in rows}
 
     def units(self, part: str, look: Look | None = None) -> set[str]:
         """The units of a part, of every kind. Raises UsageError for the sealed test without the look that opened it."""
@@ -146,9 +153,9 @@ def draw(
     kin = splits.kin(store, task.spec.unit)
     question = dict(store.conn.execute("SELECT unit_id, question_id FROM units"))
     labels: dict[str, Counter[int]] = {}
-    for unit, code in zip(panel.table.units, panel.labels_of(held.name).tolist(), strict=True):
-        if code != MISSING and question[unit] in kin:
-            labels.setdefault(kin[question[unit]][0], Counter())[code] += 1
+    for name, counts in _counted(panel, held.name, question):
+        if name in kin:
+            labels.setdefault(kin[name][0], Counter()).update(counts)
     if len(labels) < FEWEST:
         raise UsageError(
             f"{store.path}: {len(labels)} questions have labels of '{panel.field}' by {held.word}; "
@@ -164,11 +171,21 @@ def draw(
     return Split(store, made, planned)
 
 
+def _counted(panel: Panel, name: str, question: Mapping[str, str]) -> Iterator[tuple[str, dict[int, int]]]:
+    """Each question that has labels of a column, with how often each code was given."""
+    table, codes, q = panel.table, panel.labels_of(name), len(panel.domain)
+    known = np.flatnonzero(codes != MISSING)
+    counts = np.bincount(table.clusters[known] * q + codes[known], minlength=table.n_clusters * q)
+    numbers, first = np.unique(table.clusters[known], return_index=True)
+    for at, row in zip(known[first].tolist(), counts.reshape(-1, q)[numbers].tolist(), strict=True):
+        yield question[table.units[at]], {code: n for code, n in enumerate(row) if n}
+
+
 def _strata(groups: Sequence[str], labels: Mapping[str, Counter[int]]) -> list[tuple[float, ...]]:
     """Where a question is put in order: by the rarest label that it has, then by how many labels it has."""
     every: Counter[int] = Counter()
     for own in labels.values():
-        every += own
+        every.update(own)
     rank = {code: n for n, (code, _) in enumerate(sorted(every.items(), key=lambda kv: (kv[1], kv[0])))}
     found: list[tuple[float, ...]] = []
     for group in groups:
@@ -194,15 +211,13 @@ def content(split: Split, panel: Panel, reference: str | None = None) -> list[Co
     held = resolve(panel, reference or split.drawn.reference)
     assert held is not None
     codes = panel.labels_of(held.name)
-    question = dict(split.store.conn.execute("SELECT unit_id, question_id FROM units"))
-    asked = [question[unit] for unit in panel.table.units]
     found = []
     for part in PARTS:
-        own = split.questions(part)
-        here = [i for i, q in enumerate(asked) if q in own and codes[i] != MISSING]
+        here = np.flatnonzero(split.mask(panel, part) & (codes != MISSING))
         counts = np.bincount(codes[here], minlength=len(panel.domain)).tolist()
         labels = dict(zip(panel.domain, counts, strict=True))
-        found.append(Content(part, len(own), len({asked[i] for i in here}), len(here), labels))
+        n_labelled = len(np.unique(panel.table.clusters[here]))
+        found.append(Content(part, len(split.questions(part)), n_labelled, len(here), labels))
     return found
 
 

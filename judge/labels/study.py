@@ -8,9 +8,10 @@ fields_of(store)                               # what there is to read
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as default
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -115,13 +116,13 @@ def read(
     if batch is not None and not any(batch.units & c.asked for c in columns):
         raise UsageError(f"no unit of the batch has a label of '{name}'")
     names = [c.annotator for c in columns]
-    rank = {uid: n for n, uid in store.conn.execute("SELECT rowid, unit_id FROM units")}
-    units = sorted({u for c in columns for u in (*c.labels, *c.asked)}, key=rank.__getitem__)
+    rows = _Rows.of(store, columns)
+    units = rows.units
     if not units:
         raise BadInput(
             f"{store.path}: there is no label of '{name}' with repeat {scope.repeat}, layer '{scope.layer}'"
         )
-    values = {value for c in columns for value in c.labels.values()}
+    values = set().union(*(c.labels.values() for c in columns))
     domain: list[str]
     if level in NUMERIC:
         domain = sorted({canonical(v, name) for v in values}, key=float) or ["0"]
@@ -132,28 +133,25 @@ def read(
     if chosen is None and scope.order is None:
         notes.append(Note("no_task", field=name, level=level))
         notes += alike(domain)
-    codes, asked, strangers = _tabulate(columns, units, domain, name if level in NUMERIC else None)
+    codes, asked, strangers = _tabulate(columns, rows, domain, name if level in NUMERIC else None)
     table_names = [shown.get(n, n) for n in names]
-    question = dict(store.conn.execute("SELECT unit_id, question_id FROM units"))
     outside = {n: dict(o) for n, o in zip(table_names, strangers, strict=True) if o}
     for who, strange in outside.items():
         notes.append(Note("outside", who=who, field=name, labels=tuple(strange.items())[:5]))
     notes += [Note("origin", who=shown[run], told=text) for run, text in origins(store.conn, names).items()]
     if chosen is not None:
-        notes += _sealed(store, chosen, [question[u] for u in units], closed)
+        notes += _sealed(store, chosen, rows, closed)
     notes += [Note("fitted_on", who=shown[c.annotator], n=c.n_seen) for c in columns if c.n_seen]
     return Panel(
         field=name,
         task=chosen,
         level=level,
-        ratings=Ratings.from_codes(
-            codes, domain, table_names, clusters=[question[u] for u in units], units=units
-        ),
+        ratings=Ratings.from_codes(codes, domain, table_names, clusters=rows.question, units=units),
         asked=asked,
         kinds={shown.get(n, n): kinds[n] for n in names},
         shown={run: n for run, n in shown.items() if run in names},
         distributions={
-            shown.get(c.annotator, c.annotator): _probabilities(c, units, domain)
+            shown.get(c.annotator, c.annotator): _probabilities(c, rows, domain)
             for c in columns
             if c.distributions and level not in NUMERIC
         },
@@ -176,12 +174,13 @@ def _close(store: Store, task: Task, judges: Sequence[_Column]) -> int:
     return n
 
 
-def _sealed(store: Store, task: Task, questions: Sequence[str], closed: int) -> list[Note]:
+def _sealed(store: Store, task: Task, rows: _Rows, closed: int) -> list[Note]:
     """How often the sealed test that some of these units belong to has been looked at; no note without a split."""
     if splits.drawn(store, task.task_id) is None:
         return []
     parts = splits.questions(store, task.task_id)
-    n = sum(parts.get(question) == "test" for question in questions)
+    test = np.array([parts.get(question) == "test" for question in rows.questions], dtype=np.bool_)
+    n = int(test[rows.question].sum())
     if not n:
         return []
     looked = splits.looked(store, task.task_id)
@@ -232,35 +231,66 @@ class _Column:
         return cls(annotator, labels, asked - fitted, given, len(asked & fitted))
 
 
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The units of a table in the order of their import: `units`, the row of each, and the number of each one's question
+    among `questions`, which are sorted.
+    """
+
+    units: list[str]
+    row_of: Mapping[str, int]
+    question: IntArray
+    questions: list[str]
+
+    @classmethod
+    def of(cls, store: Store, columns: Sequence[_Column]) -> _Rows:
+        """Every unit that one of the columns labelled or was asked about."""
+        every = store.conn.execute("SELECT unit_id, question_id FROM units ORDER BY rowid").fetchall()
+        units, question = map(list, zip(*every, strict=True)) if every else ([], [])
+        row_of = dict(zip(units, range(len(units)), strict=True))
+        there = np.zeros(len(units), dtype=np.bool_)
+        for column in columns:
+            for own in (column.labels, column.asked):
+                there[_places(row_of, own)] = True
+        if not there.all():
+            kept = there.tolist()
+            units, question = list(compress(units, kept)), list(compress(question, kept))
+            row_of = dict(zip(units, range(len(units)), strict=True))
+        names = sorted(set(question))
+        number = dict(zip(names, range(len(names)), strict=True))
+        return cls(units, row_of, _places(number, question), names)
+
+
+def _places(place: Mapping[str, int], names: Collection[str]) -> IntArray:
+    return np.fromiter(map(place.__getitem__, names), dtype=np.int64, count=len(names))
+
+
 def _tabulate(
-    columns: Sequence[_Column], units: Sequence[str], domain: Sequence[str], name: str | None
+    columns: Sequence[_Column], rows: _Rows, domain: Sequence[str], name: str | None
 ) -> tuple[IntArray, BoolArray, list[Counter[str]]]:
     """Codes over the domain, asked-for marks, and labels outside the domain. `name`: the labels are numbers."""
-    row_of = {unit: i for i, unit in enumerate(units)}
     code_of = {label: code for code, label in enumerate(domain)}
-    codes = np.full((len(units), len(columns)), MISSING, dtype=np.int64)
+    codes = np.full((len(rows.units), len(columns)), MISSING, dtype=np.int64)
     asked = np.zeros(codes.shape, dtype=np.bool_)
     outside: list[Counter[str]] = []
     for j, column in enumerate(columns):
-        asked[[row_of[u] for u in column.asked], j] = True
+        asked[_places(rows.row_of, column.asked), j] = True
         written = {v: canonical(v, name) for v in set(column.labels.values())}
         code = {v: code_of.get(label, MISSING) for v, label in written.items()}
-        rows = np.fromiter((row_of[u] for u in column.labels), dtype=np.int64, count=len(column.labels))
-        given = np.fromiter((code[v] for v in column.labels.values()), dtype=np.int64, count=len(rows))
-        codes[rows, j] = given
+        own = _places(rows.row_of, column.labels)
+        given = _places(code, column.labels.values())
+        codes[own, j] = given
         # Nothing can be computed from a label outside the domain, so the unit does not count as asked.
-        asked[rows[given == MISSING], j] = False
-        outside.append(Counter(v for v in column.labels.values() if code[v] == MISSING))
+        asked[own[given == MISSING], j] = False
+        strange = {v for v, known in code.items() if known == MISSING}
+        outside.append(Counter(v for v in column.labels.values() if v in strange) if strange else Counter())
     return codes, asked, outside
 
 
-def _probabilities(column: _Column, units: Sequence[str], domain: Sequence[str]) -> FloatArray:
+def _probabilities(column: _Column, rows: _Rows, domain: Sequence[str]) -> FloatArray:
     """The stored distributions of a column, units x labels, rows of nan where there is none."""
-    row_of = {unit: i for i, unit in enumerate(units)}
-    table = np.full((len(units), len(domain)), np.nan)
-    table[[row_of[unit] for unit in column.distributions]] = masses.read(
-        [*column.distributions.values()], domain
-    )
+    table = np.full((len(rows.units), len(domain)), np.nan)
+    table[_places(rows.row_of, column.distributions)] = masses.read([*column.distributions.values()], domain)
     return table
 
 

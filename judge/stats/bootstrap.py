@@ -32,6 +32,8 @@ MOST_UNDEFINED = 0.25
 SAME = 1e-12
 NO_WIDTH = Note("no_width")
 _NORMAL = NormalDist()
+# More distinct rows than this are pooled by lot into so many blocks before resampling.
+BLOCKS = 4096
 # Weights of one block of resamples; larger blocks fall out of the cache, smaller ones starve the product.
 _CELLS = 1_000_000
 
@@ -90,13 +92,18 @@ def resample(tallies: Sequence[Tally], settings: Settings) -> list[FloatArray]:
     same draws, so that differences between them are paired.
 
     Drawing Multinomial(N, count / N) over the distinct rows is the same law as drawing N units
-    with replacement; where there are few distinct rows it is also hundreds of times faster.
+    with replacement; where there are few distinct rows it is also hundreds of times faster. Where there are more
+    than BLOCKS, the clusters are dealt by lot into that many blocks of one size, and blocks are drawn: their sums
+    have the law of a draw of as many clusters, and what the lot adds to an interval's width (a factor of 1 -+
+    1 / sqrt(2 BLOCKS), about 1 %) is less than what 2,000 replicates do.
     """
     count = tallies[0].count
-    n, k = int(count.sum()), len(count)
     replicates = settings.replicates
     rng = np.random.default_rng(settings.seed)
     rows = np.concatenate([t.rows for t in tallies], axis=1)
+    if len(count) > BLOCKS:
+        rows, count = _pooled(rows, count, rng)
+    n, k = int(count.sum()), len(count)
     if _are_small_integers(rows, n):
         rows = rows.astype(np.float32)
     sums = np.empty((replicates, rows.shape[1]))
@@ -116,6 +123,14 @@ def resample(tallies: Sequence[Tally], settings: Settings) -> list[FloatArray]:
         sums[start : start + size] = weights @ rows
     edges = np.cumsum([t.rows.shape[1] for t in tallies])[:-1]
     return list(np.split(sums, edges, axis=1))
+
+
+def _pooled(rows: FloatArray, count: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+    """The sums of BLOCKS random blocks of clusters, whose sizes differ by one at most, and their counts (1)."""
+    drawn = rng.permutation(np.repeat(np.arange(len(count)), count))
+    blocks = np.arange(len(drawn)) % BLOCKS
+    sums = [np.bincount(blocks, weights=column[drawn], minlength=BLOCKS) for column in rows.T]
+    return np.column_stack(sums), np.ones(BLOCKS, dtype=np.int64)
 
 
 def _are_small_integers(rows: FloatArray, n: int) -> bool:
@@ -149,7 +164,8 @@ def bootstrap(tally: Tally, value: Value, settings: Settings, sums: FloatArray |
     if float(drawn.max() - drawn.min()) < SAME:
         return Interval(point, point, (*notes, NO_WIDTH))
     if settings.interval == "bca":
-        adjusted = _bca_levels(point, drawn, tally, value, levels)
+        a = _acceleration(tally, value)
+        adjusted = None if a is None else _bca_levels(point, drawn, a, levels)
         if adjusted is None:
             notes.append(Note("percentile"))
         else:
@@ -159,14 +175,10 @@ def bootstrap(tally: Tally, value: Value, settings: Settings, sums: FloatArray |
 
 
 def _bca_levels(
-    point: float, drawn: FloatArray, tally: Tally, value: Value, levels: tuple[float, float]
+    point: float, drawn: FloatArray, a: float, levels: tuple[float, float]
 ) -> tuple[float, float] | None:
     below = float(((drawn < point - SAME).mean() + (drawn <= point + SAME).mean()) / 2)
     if not 0 < below < 1:
-        return None
-    left_out = value(tally.total[None, :] - tally.rows)
-    a = _acceleration(left_out, tally.count)
-    if a is None:
         return None
     z0 = _NORMAL.inv_cdf(below)
     adjusted = []
@@ -178,7 +190,8 @@ def _bca_levels(
     return adjusted[0], adjusted[1]
 
 
-def _acceleration(left_out: FloatArray, count: IntArray) -> float | None:
+def _acceleration(tally: Tally, value: Value) -> float | None:
+    left_out, count = value(tally.total[None, :] - tally.rows), tally.count
     if not np.isfinite(left_out).all():
         return None
     deviation = np.average(left_out, weights=count) - left_out

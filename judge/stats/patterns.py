@@ -93,7 +93,6 @@ def tally(features: FloatArray, patterns: Patterns, used: BoolArray, ratings: Ra
 def tally_units(features: FloatArray, of_unit: IntArray, clusters: IntArray) -> Tally:
     """As `tally`, for units that all count: `features[of_unit[u]]` belongs to `clusters[u]`."""
     n = int(clusters.max()) + 1 if len(clusters) else 0
-    present = np.bincount(clusters, minlength=n) > 0
     k = len(features)
     if n * k <= 4 * len(
         of_unit
@@ -103,6 +102,12 @@ def tally_units(features: FloatArray, of_unit: IntArray, clusters: IntArray) -> 
         rows = np.empty((n, features.shape[1]))
         for j in range(features.shape[1]):
             rows[:, j] = np.bincount(clusters, weights=features[of_unit, j], minlength=n)
+    return of_clusters(rows, clusters)
+
+
+def of_clusters(rows: FloatArray, clusters: IntArray) -> Tally:
+    """Sums by cluster number as a tally; numbers that no unit has are left out. `clusters` [U] are those of the units."""
+    present = np.bincount(clusters, minlength=len(rows)) > 0
     each = np.ones(int(present.sum()), dtype=np.int64)
     return Tally(rows[present], each, b"clusters" + np.packbits(present).tobytes())
 

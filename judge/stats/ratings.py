@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -188,7 +189,9 @@ class Ratings:
 
     def subset(self, mask: BoolArray) -> Ratings:
         """The units where `mask` is true, with the same annotators and clusters."""
-        kept = tuple(unit for unit, keep in zip(self.units, mask, strict=True) if keep)
+        if mask.all():
+            return self
+        kept = tuple(compress(self.units, mask.tolist()))
         return Ratings._make(self.codes[mask], self.domain, self.annotators, kept, self.clusters[mask])
 
     def with_annotator(self, name: str, codes: IntArray) -> Ratings:

@@ -12,7 +12,7 @@ from judge.errors import BadInput
 from judge.stats.bootstrap import How, Settings
 from judge.stats.continuous import cluster_numbers, mean, numbers
 from judge.stats.estimate import Estimate, about
-from judge.stats.patterns import n_present, tally_units
+from judge.stats.patterns import Tally, n_present, of_clusters
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.types import Measure
 
@@ -68,9 +68,7 @@ def calibration(
     confidence = p_used[np.arange(n), top]
     correct = (top == y_used).astype(np.float64)
     which = np.clip(np.ceil(confidence * bins - 1e-9).astype(np.int64) - 1, 0, bins - 1)
-    one_hot = np.eye(bins)[which]
-    rows = np.column_stack([one_hot, one_hot * confidence[:, None], one_hot * correct[:, None]])
-    sums = tally_units(rows, np.arange(n), groups_used)
+    sums = _binned(which, bins, groups_used, (None, confidence, correct))
 
     def value(drawn: FloatArray) -> FloatArray:
         gap = np.abs(drawn[:, 2 * bins :] - drawn[:, bins : 2 * bins]).sum(axis=1)
@@ -161,6 +159,14 @@ def checked(probabilities: ArrayLike, codes: ArrayLike) -> tuple[FloatArray, Int
     if (known < 0).any() or (np.abs(known.sum(axis=1) - 1) > 1e-3).any():
         raise BadInput("probabilities must not be negative and must sum to 1 in each row")
     return p, y.astype(np.int64)
+
+
+def _binned(which: IntArray, bins: int, clusters: IntArray, weights: tuple[FloatArray | None, ...]) -> Tally:
+    """For each cluster the sums of each weight (None: how many units) by bin, one weight after the other."""
+    n = int(clusters.max()) + 1 if len(clusters) else 0
+    cells = clusters * bins + which
+    rows = [np.bincount(cells, weights=w, minlength=n * bins).reshape(n, bins) for w in weights]
+    return of_clusters(np.hstack(rows).astype(np.float64), clusters)
 
 
 def _usable(p: FloatArray, y: IntArray) -> BoolArray:
