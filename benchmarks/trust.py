@@ -1,9 +1,9 @@
-"""What `judge split`, `judge compare` and `judge route` take on many judgements.
+"""What `judge split`, `calibrate`, `compare`, `panel` and `route` take on many judgements.
 
-    python -m benchmarks.trust [--units 1000000]
+    python -m benchmarks.trust [--units 1000000] [--gold-every 1]
 
 A study of `stance` with ten passages a claim, two judges with probabilities on every unit (so half as many units as judgements),
-gold on one claim in fifty. Times are of the commands, start of Python included;
+gold on every claim, or on one in so many. Times are of the commands, start of Python included;
 those of the processor do not depend on what else the machine does.
 """
 
@@ -24,11 +24,10 @@ from judge.store import Store
 from judge.store.runs import start_run
 from judge.store.study import now
 
-EVERY = 1
 LABELS = ("support", "refute", "neutral")
 
 
-def build(path: Path, units: int) -> list[str]:
+def build(path: Path, units: int, every: int = 1) -> list[str]:
     """The study; the ids of its runs."""
     rng = np.random.default_rng(0)
     questions = units // 10
@@ -67,7 +66,7 @@ def build(path: Path, units: int) -> list[str]:
                 (
                     (name, "gold", LABELS[truth[n]], None)
                     for n, name in enumerate(names)
-                    if (n // 10) % EVERY == 0
+                    if (n // 10) % every == 0
                 ),
             )
             for run, skill in zip(runs, (5.0, 9.0), strict=True):
@@ -98,18 +97,21 @@ def main() -> None:
     """Build and time."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--units", type=int, default=1_000_000)
+    options.add_argument("--gold-every", type=int, default=1)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "big.db"
         begun = time.perf_counter()
-        a, b = build(path, given.units // 2)
+        a, b = build(path, given.units // 2, given.gold_every)
         print(
             f"{given.units:,} judgements of two judges: built in {time.perf_counter() - begun:.0f} s",
             flush=True,
         )
         commands = (
             ("split", "stance", "--dry-run"),
+            ("calibrate", "stance", "--run", a),
             ("compare", "stance", "--run", a, "--run", b),
+            ("panel", "stance", "--run", a, "--run", b),
             ("route", "stance", "--run", a, "--dry-run"),
             ("route", "stance", "--run", a, "--then", b, "--dry-run"),
             ("route", "stance", "--run", a),

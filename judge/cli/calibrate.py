@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.chosen import field_option, reference_option
+from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
 from judge.console import db_option, emit_json, json_option, note, table, visible
 from judge.errors import Exit
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @interval_options
 @db_option
 @json_option
+@whole_runs
 def calibrate(task_name: str, **options: Any) -> int:
     """Put a judge's label probabilities right, and show what that does on questions nothing was fitted on.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -13,6 +15,23 @@ from judge.errors import UsageError
 from judge.labels.words import HELP
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def whole_runs(function: F) -> F:
+    """For a command that reads whole runs and ends: nothing looks for cycles among millions of rows that have none, which
+    takes a fifth of its time."""
+
+    @functools.wraps(function)
+    def quiet(*args: Any, **kwargs: Any) -> Any:
+        was = gc.isenabled()
+        gc.disable()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            if was:
+                gc.enable()
+
+    return cast("F", quiet)
 
 
 def field_option(function: F) -> F:

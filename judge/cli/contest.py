@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.chosen import check_files, field_option, reference_option
+from judge.cli.chosen import check_files, field_option, reference_option, whole_runs
 from judge.console import csv_cell, db_option, emit_json, emit_rows, note, output_options, table, visible
 from judge.errors import Exit
 
@@ -45,6 +45,7 @@ MOST_TOLD = 3
 @reference_option
 @db_option
 @output_options
+@whole_runs
 def compare(task_name: str, **options: Any) -> int:
     """Compare runs of a task on the same units: who is better, who errs where, and at what cost.
 

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.asking.judges import field_of, panel_of
-from judge.cli.chosen import field_option, reference_option
+from judge.asking.judges import field_of
+from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
 from judge.console import db_option, emit_json, json_option, note, table, visible
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
-    from judge.labels.panel import Panel
-    from judge.store import Store
     from judge.types import Measure
 
 
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
 @interval_options
 @db_option
 @json_option
+@whole_runs
 def panel(task_name: str, **options: Any) -> int:
     """Let several judges decide together; the panel is a judge of its own, made without a call.
 
@@ -45,7 +44,8 @@ def panel(task_name: str, **options: Any) -> int:
     panel itself. A panel's members cost what they cost together: judge compare shows it.
     """
     from judge import derive
-    from judge.derive.pool import pool
+    from judge.derive.pool import agreement, pool
+    from judge.labels.study import shown_names
     from judge.store import Store, export
 
     with Store.open(options["db"], create=False) as store:
@@ -66,9 +66,9 @@ def panel(task_name: str, **options: Any) -> int:
             parameters=pooled.parameters,
             only=pooled.only,
         )
-        labels = panel_of(store, found.task, field, [*found.run_ids, run_id])
-        names = [labels.shown[run] for run in (*found.run_ids, run_id)]
-        word, rows, told = _agreement(store, labels, names, options["reference"], how(options))
+        kept = (run_id, derive.name_of(found, method), found.task.name)
+        names = [*shown_names([*((r["run_id"], r["model"], r["task"]) for r in found.runs), kept]).values()]
+        word, rows, told = agreement(found, field, pooled, run_id, options["reference"], **how(options))
     if options["as_json"]:
         document = {
             "run_id": run_id, "known": known, "task": found.task.name, "field": field, "method": method,
@@ -92,27 +92,6 @@ def panel(task_name: str, **options: Any) -> int:
     there = "the study has it already, as" if known else "kept as"
     print(f"{there} run {run_id}; next: judge runs show {run_id} -d {options['db']}")
     return Exit.DONE
-
-
-def _agreement(
-    store: Store, labels: Panel, names: list[str], wanted: str | None, settings: dict[str, Any]
-) -> tuple[str | None, list[Measure], list[str]]:
-    """How members and panel agree with the reference, outside a sealed test; no numbers without a reference."""
-    from judge.labels import split as parts
-    from judge.labels.reference import resolve
-
-    told = []
-    split = parts.find(store, labels.task) if labels.task is not None else None
-    if split is not None:
-        mask = split.mask(labels, "learn", "tune")
-        if not mask.all():
-            told.append(f"{int((~mask).sum()):,} units outside learn and tune are not counted: {split.told}")
-            labels = labels.only(mask, labels.ratings.annotators)
-    reference = resolve(labels, wanted)
-    if reference is None:
-        return None, [], [*told, "no gold and no people's labels: how good it is is unknown"]
-    key = [labels.coefficient]
-    return reference.word, [labels.measure([n, reference.name], key, **settings)[0] for n in names], told
 
 
 def _name(m: Measure) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.chosen import check_files, field_option, reference_option
+from judge.cli.chosen import check_files, field_option, reference_option, whole_runs
 from judge.console import db_option, emit_json, json_option, note, table, visible
 from judge.errors import Exit
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 @reference_option
 @db_option
 @json_option
+@whole_runs
 def route(task_name: str, **options: Any) -> int:
     """Find the units on which a run may stand alone: it agrees with the reference at least so often, as promised.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking.judges import field_of, panel_of
-from judge.cli.chosen import field_option, reference_option
+from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.console import db_option, emit_json, json_option, note, table, visible
 from judge.errors import Exit, UsageError
 
@@ -42,6 +42,7 @@ def _shares(ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 @reference_option
 @db_option
 @json_option
+@whole_runs
 def split(task_name: str, **options: Any) -> int:
     """Split the questions of a task into learn, tune and a sealed test, once for all its versions.
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 
 from judge.derive.make import Made
-from judge.derive.table import Table
+from judge.derive.table import Table, reference
 from judge.errors import UsageError
-from judge.stats import MISSING, Ratings, dawid_skene
+from judge.labels import split as parts
+from judge.stats import MISSING, Ratings, dawid_skene, measures
 from judge.stats.aggregate import tally_votes, vote
+from judge.stats.bootstrap import How
 from judge.stats.ratings import BoolArray, FloatArray
-from judge.types import Json
+from judge.store.derived import seen
+from judge.types import Json, Measure
 
 METHODS = ("majority", "mean", "dawid-skene")
 TIED = "tied"
@@ -91,6 +95,44 @@ def pool(table: Table, field: str, method: str) -> Pooled:
         unanimous,
         tuple(notes),
     )
+
+
+def agreement(
+    table: Table, field: str, pooled: Pooled, run_id: str, wanted: str | None = None, **how: Unpack[How]
+) -> tuple[str | None, list[Measure], list[str]]:
+    """How each member and, last, the panel (kept as `run_id`) agree with the reference where it has a label, outside a
+    sealed test: whose labels they are, the measures, and what to say of them. No measures without a reference.
+    """
+    found, told = table.labels(field), list[str]()
+    numbers, questions = table.questions
+    inside = np.ones(len(numbers), dtype=np.bool_)
+    split = parts.find(table.store, table.task)
+    if split is not None:
+        inside = np.array([split.parts.get(q) in ("learn", "tune") for q in questions])[numbers]
+        if not inside.all():
+            told.append(
+                f"{int((~inside).sum()):,} units outside learn and tune are not counted: {split.told}"
+            )
+    truth = reference(table.store, table, field, wanted)
+    if truth is None:
+        return None, [], [*told, "no gold and no people's labels: how good it is is unknown"]
+    inside &= truth.codes != MISSING
+    level = table.task.level(field)
+    key = "cohen_kappa:quadratic" if level == "ordinal" else "cohen_kappa"
+    measured = []
+    for r, run in enumerate((*table.run_ids, run_id)):
+        last = r == len(table.run_ids)
+        here = inside & (pooled.only if last else table.asked[:, r])
+        if fitted := seen(table.store.conn, run):
+            here &= np.fromiter((u not in fitted for u in table.units), np.bool_, len(table.units))
+        rows = np.flatnonzero(here)
+        own = pooled.made.codes if last else found.codes[:, r]
+        both = Ratings.from_codes(
+            np.column_stack([own[rows], truth.codes[rows]]), found.domain, [run, truth.word],
+            clusters=numbers[rows], units=[table.units[at] for at in rows.tolist()],
+        )  # fmt: skip
+        measured += measures(both, [key], level=level, pairwise=False, field=field, **how)
+    return truth.word, measured, told
 
 
 def _mean(table: Table, each: tuple[FloatArray | None, ...]) -> tuple[FloatArray, list[str]]:

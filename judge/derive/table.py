@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 import pandas as pd
@@ -80,9 +81,7 @@ class Table:
         for r, run in enumerate(self.run_ids):
             units, values, texts = self._column(run, field)
             rows = self._rows(units)
-            codes[rows, r] = np.fromiter(
-                (code_of.get(value, MISSING) for value in values), np.int64, len(values)
-            )
+            codes[rows, r] = np.fromiter(map(code_of.get, values, repeat(MISSING)), np.int64, len(values))
             if not any(texts):
                 given.append(None)
                 continue
@@ -219,11 +218,11 @@ def reference(store: Store, table: Table, field: str, word: str | None = None) -
 
 def _codes(units: list[str], labels: list[str], table: Table, domain: Sequence[str]) -> IntArray:
     code_of = {label: code for code, label in enumerate(domain)}
-    given = np.fromiter((code_of.get(label, MISSING) for label in labels), np.int64, len(labels))
+    given = np.fromiter(map(code_of.get, labels, repeat(MISSING)), np.int64, len(labels))
     if units == table.units:
         return given
     place = table.places.get
-    rows = np.fromiter((place(unit, MISSING) for unit in units), np.int64, len(units))
+    rows = np.fromiter(map(place, units, repeat(MISSING)), np.int64, len(units))
     codes = np.full(len(table.units), MISSING, dtype=np.int64)
     codes[rows[rows >= 0]] = given[rows >= 0]
     return codes
