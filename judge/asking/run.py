@@ -298,6 +298,10 @@ def remarks(plan: Plan, report: Report) -> list[str]:
         said.append(
             f"{report.left_out} units were left out: they lack one of {lacking}, or are few-shot examples"
         )
+    if report.reserved:
+        said.append(
+            f"{report.reserved} units wait for batches, and were not asked again: judge jobs list shows them"
+        )
     for name, n in report.derived.items():
         if name.endswith(":none"):
             derived = name.removesuffix(":none")

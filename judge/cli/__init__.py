@@ -13,6 +13,7 @@ from judge.cli.estimate import estimate
 from judge.cli.generate import generate
 from judge.cli.improve import improve
 from judge.cli.items import items
+from judge.cli.jobs import jobs
 from judge.cli.models import models
 from judge.cli.pairs import pairs
 from judge.cli.panel import panel
@@ -45,6 +46,6 @@ def main() -> None:
 answers.add_command(generate)
 for command in (
     demo, items, tasks, models, estimate, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
-    split, studies, compare_runs, calibrate, panel, route, improve, probe,
+    jobs, split, studies, compare_runs, calibrate, panel, route, improve, probe,
 ):  # fmt: skip
     main.add_command(command)

@@ -89,6 +89,10 @@ class Provider:
         """The reply in the JSON of a good answer that came another way. Raises ValueError as `messages.reply`."""
         return messages.reply(body, headers or {})
 
+    def refusal(self, said: http.Complaint) -> Reply | None:
+        """The reply that an error stands for: none does here."""
+        return None
+
     async def models(self) -> list[str]:
         """The model names that the server lists. Raises as `complete`."""
         wire = self._connect()

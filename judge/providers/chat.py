@@ -23,6 +23,7 @@ PATH = "/chat/completions"
 # Room for a leading blank or a quote before the one character, and the least some models accept.
 CODE_TOKENS = 16
 FORMATS = {"json_schema": "json_object", "json_object": "plain"}
+_FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt"}
 _STOPS = {"content_filter": "refusal", "length": "length"}
 _RATE = [f"x-ratelimit-{part}-{of}" for of in ("requests", "tokens") for part in ("remaining", "reset")]
 _UNSUPPORTED = re.compile(
@@ -111,6 +112,15 @@ def reply(body: Json, request: Request, headers: Mapping[str, str]) -> Reply:
         rate=rate(headers),
         request_id=headers.get("x-request-id") or http.text_of(body.get("id")) or None,
     )
+
+
+def ended(said: http.Complaint, headers: Mapping[str, str]) -> Reply | None:
+    """The reply that an error stands for: a filter's refusal, or an answer cut at its limit; None for real errors."""
+    if said.status == 400 and said.code in _FILTERED:
+        return Reply(said.message, "refusal", rate=rate(headers))
+    if said.status == 400 and "output limit was reached" in said.message:
+        return Reply("", "length", rate=rate(headers))
+    return None
 
 
 def _turns(messages: tuple[Message, ...]) -> str:

@@ -177,24 +177,34 @@ class Wire:
         await self._session.close()
 
     def complaint(self, answer: Answer) -> Complaint:
-        """What an error body says: `{"error": {message, code, param}}`, its relatives, or plain text."""
-        body = decoded(answer.body)
-        error = body.get("error", body) if isinstance(body, dict) else body
-        fields = error if isinstance(error, dict) else {}
-        text = fields.get("message") or fields.get("detail") or error
-        if body is None:
-            text = answer.body[:2000].decode("utf-8", "replace")
-        code = fields.get("code") or fields.get("type") or ""
-        shown = text if isinstance(text, str) else json.dumps(text)
-        return Complaint(answer.status, self.clean(shown), str(code), str(fields.get("param") or ""))
+        """What an error body says, without this connection's secrets."""
+        return complaint(answer, self._secrets)
 
     def clean(self, text: str) -> str:
-        """The text of a foreign message as one short line without keys or control characters."""
-        for secret in self._secrets:
-            text = text.replace(secret, "[key]")
-        text = _KEY_LIKE.sub("[key]", text)
-        text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-        return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+        """`clean` without this connection's secrets."""
+        return clean(text, self._secrets)
+
+
+def complaint(answer: Answer, secrets: Sequence[str] = ()) -> Complaint:
+    """What an error body says: `{"error": {message, code, param}}`, its relatives, or plain text."""
+    body = decoded(answer.body)
+    error = body.get("error", body) if isinstance(body, dict) else body
+    fields = error if isinstance(error, dict) else {}
+    text = fields.get("message") or fields.get("detail") or error
+    if body is None:
+        text = answer.body[:2000].decode("utf-8", "replace")
+    code = fields.get("code") or fields.get("type") or ""
+    shown = text if isinstance(text, str) else json.dumps(text)
+    return Complaint(answer.status, clean(shown, secrets), str(code), str(fields.get("param") or ""))
+
+
+def clean(text: str, secrets: Sequence[str] = ()) -> str:
+    """The text of a foreign message as one short line without keys or control characters."""
+    for secret in secrets:
+        text = text.replace(secret, "[key]")
+    text = _KEY_LIKE.sub("[key]", text)
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
 
 
 def key_from(variable: str) -> str:

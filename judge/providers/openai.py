@@ -25,7 +25,6 @@ _LETTER = {"letter": {"type": "string", "enum": ["A", "B"]}}
 _PROBE = {"type": "object", "properties": _LETTER, "required": ["letter"], "additionalProperties": False}
 _OPTIONS = {"reasoning_effort"}
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
-_FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt"}
 
 
 class Provider:
@@ -85,6 +84,10 @@ class Provider:
     def read(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
         """The reply in the JSON of a good answer that came another way. Raises ValueError as `chat.reply`."""
         return chat.reply(body, request, headers or {})
+
+    def refusal(self, said: http.Complaint) -> Reply | None:
+        """The reply that an error stands for, as `chat.ended`."""
+        return chat.ended(said, {})
 
     async def models(self) -> list[str]:
         """The model names that the server lists. Raises as `complete`."""
@@ -157,10 +160,8 @@ class Provider:
             if answer.status == 200:
                 return self._read(wire, answer, request)
             said = wire.complaint(answer)
-            if answer.status == 400 and said.code in _FILTERED:
-                return Reply(said.message, "refusal", rate=chat.rate(answer.headers))
-            if answer.status == 400 and "output limit was reached" in said.message:
-                return Reply("", "length", rate=chat.rate(answer.headers))
+            if (ended := chat.ended(said, answer.headers)) is not None:
+                return ended
             step = self._writer.step_down(sent, request, said)
             if step is None:
                 raise self._error(answer, said)

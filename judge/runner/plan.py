@@ -69,6 +69,8 @@ class Report:
     ended: Counter[str] = field(default_factory=Counter)
     reused: int = 0
     labelled: int = 0
+    reserved: int = 0
+    """Of the pending units those that a batch in flight is asking (`judge jobs list`)."""
     seconds: float = 0.0
     usage: Counter[str] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)

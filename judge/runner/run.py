@@ -31,7 +31,7 @@ from judge.runner.plan import Live, Plan, Report
 from judge.runner.prices import Price, find, wanted
 from judge.runner.requests import Asker
 from judge.runner.writer import Attempts, Writer
-from judge.store import runs, selection
+from judge.store import jobs, runs, selection
 from judge.store.judgements import Entry
 from judge.store.study import Store, explained
 from judge.types import Json, Judgement, Status, Unit, Usage
@@ -184,8 +184,13 @@ class _Run:
         while ahead := list(islice(units, AHEAD)):
             questions = [self._question(unit, repeat) for unit in ahead]
             self.identical.look_up(questions)
+            # What a batch is asking is not asked here: it would be paid twice.
+            waiting = jobs.reserved(self.store.conn, [q.sha for q in questions])
             for question in questions:
-                await self._start(question)
+                if question.sha in waiting:
+                    self.report.reserved += 1
+                else:
+                    await self._start(question)
             self.begun.set()
 
     def _question(self, unit: Unit, repeat: int) -> Question:

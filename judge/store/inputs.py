@@ -91,3 +91,19 @@ def own_name(passage_id: str, item_id: str) -> str | None:
     """The passage's own id where it is a short word that an answer could cite it by, else None."""
     name = passage_id.removeprefix(f"{item_id}/")
     return name if _OWN_ID.fullmatch(name) and not _HASH.fullmatch(name) else None
+
+
+def golds(
+    conn: sqlite3.Connection, fields: Sequence[str], unit_ids: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """The gold labels of these fields, by unit: the unit's own, else its item's."""
+    if not fields or not unit_ids:
+        return {}
+    query = (
+        f"SELECT t.unit_id, {', '.join(map(gold_value, fields))} FROM unit_texts AS t "
+        f"WHERE t.unit_id IN ({','.join('?' * len(unit_ids))})"
+    )
+    return {
+        unit: {f: v for f, v in zip(fields, values, strict=True) if v is not None}
+        for unit, *values in conn.execute(query, unit_ids)
+    }

@@ -94,12 +94,27 @@ def add_judgements(conn: sqlite3.Connection, entries: Sequence[Entry], seen: set
     `seen` remembers the hashes of prompts already stored, so that they are hashed and sent once.
     """
     stamp = now()
-    for text in {t for e in entries if e.request for t in (e.request.prefix, e.request.schema) if t} - seen:
-        conn.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", [_sha(text), text])
-        seen.add(text)
-    insert_rows(conn, _REQUESTS, [_request_row(e) for e in entries if e.request and not e.reused])
+    _add_prompts(conn, (e.request for e in entries if e.request), seen)
+    insert_rows(
+        conn, _REQUESTS, [_request_row(e.request, _of_unit(e)) for e in entries if e.request and not e.reused]
+    )
     insert_rows(conn, _JUDGEMENTS, [_judgement_row(e, stamp) for e in entries])
     insert_rows(conn, label_rows.JUDGED, list(_label_rows(e.judgement for e in entries)))
+
+
+def add_requests(conn: sqlite3.Connection, records: Sequence[RequestRecord], seen: set[str]) -> None:
+    """Write requests that are about to be sent, with their prompts, inside the caller's transaction.
+
+    They stand for no unit before an answer does; `seen` as in `add_judgements`.
+    """
+    _add_prompts(conn, records, seen)
+    insert_rows(conn, _REQUESTS, [_request_row(record, (None, None)) for record in records])
+
+
+def _add_prompts(conn: sqlite3.Connection, records: Iterable[RequestRecord], seen: set[str]) -> None:
+    for text in {t for r in records for t in (r.prefix, r.schema) if t} - seen:
+        conn.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", [_sha(text), text])
+        seen.add(text)
 
 
 # A request that is sent again stands for the later unit, unless that one got no answer.
@@ -110,11 +125,13 @@ _REQUESTS = (
 _JUDGEMENTS = "INSERT INTO judgements VALUES ?"
 
 
-def _request_row(entry: Entry) -> tuple[Json, ...]:
-    r, j = entry.request, entry.judgement
-    assert r is not None
+def _of_unit(entry: Entry) -> tuple[str | None, str | None]:
+    j = entry.judgement
+    return (None, None) if j.status is Status.FAILED else (j.run_id, j.unit_id)
+
+
+def _request_row(r: RequestRecord, of_unit: tuple[str | None, str | None]) -> tuple[Json, ...]:
     schema = None if r.schema is None else _sha(r.schema)
-    of_unit = (None, None) if j.status is Status.FAILED else (j.run_id, j.unit_id)
     own = (r.request_sha, r.model, None, _sha(r.prefix), schema, r.unit_sha, r.parameters, r.repeat)
     return own + of_unit
 

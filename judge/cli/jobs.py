@@ -1,0 +1,255 @@
+"""judge jobs: the requests of a run as files, for a provider's batches or for another program; and their results."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from judge.cli.run import run as run_command
+from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, visible
+from judge.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from judge.asking.run import Asking
+    from judge.jobs.read import Tally
+    from judge.jobs.write import Written
+    from judge.store import Store
+    from judge.store.jobs import Job
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OF_RUN = (
+    "limit", "where", "sample", "relevant", "examples", "repeats", "retry", "max_tokens", "max_cost", "prices",
+    "max_output_tokens", "temperature", "no_temperature", "seed", "answers", "rationale", "label_order", "guidelines",
+    "asked_as", "same_model", "base_url", "settings", "timeout", "prompts",
+)  # fmt: skip
+"""Options of `judge run` that say what is asked of whom."""
+
+
+def as_run(function: F) -> F:
+    """The same options as `judge run` has, by the same names."""
+    own = {param.name: param for param in run_command.params}
+    known = getattr(function, "__click_params__", [])
+    # click keeps them in the order of decorators, the last one first.
+    function.__click_params__ = [*known, *reversed([own[name] for name in _OF_RUN])]  # type: ignore[attr-defined]
+    return function
+
+
+@click.group()
+def jobs() -> None:
+    """Ask in batches: at half the price of single calls, or by a program of your own."""
+
+
+@jobs.command("write")
+@click.argument("task_name", metavar="TASK")
+@click.option("-m", "--model", required=True, help="openai/NAME or anthropic/NAME.")
+@click.option(
+    "--offline",
+    is_flag=True,
+    help="For a program of yours (vLLM's run-batch): no server is asked now, none is posted to.",
+)
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 512),
+    metavar="N",
+    help="With --offline: N files of equal length, one a task.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="A new folder; default: beside the study.",
+)
+@as_run
+@db_option
+@json_option
+def write(
+    task_name: str, model: str, offline: bool, shards: int | None, output: Path | None, **options: Any
+) -> int:
+    """Write what the run has still to ask as files of requests, and keep their units from being asked twice.
+
+    \b
+    judge jobs write stance -m openai/gpt-5-mini
+    judge jobs write stance -m openai/qwen3 --offline --shards 8 -o shards
+
+    The options are those of judge run, and so is the run: live answers and batches fill the same one. Limits of
+    tokens and money hold for the most that the requests can take.
+    """
+    from judge.asking import run as asking
+    from judge.store import Store
+
+    if shards is not None and not offline:
+        raise UsageError("--shards goes with --offline: a provider's files are cut at its own limits")
+    given = asking.RunOptions.of(options)
+    asked = asking.asking_of(asking.make_plan(task_name, model, given), model, given)
+    with Store.open(options["db"], create=False) as store:
+        asked = asking.in_study(store, asked, given)
+        with store.run_lock(f"{asked.plan.task.name} {asked.plan.model}"):
+            done = asyncio.run(_write(store, asked, offline, output, shards or 0))
+    if options["as_json"]:
+        emit_json("jobs_write", _written(done))
+    else:
+        _tell_written(done, options["db"], offline)
+    for said in done.notes:
+        note(f"note: {said}")
+    if done.units == 0:
+        raise UsageError("no unit fits: see --where, the task's inputs, and judge items list")
+    if done.stopped:
+        note(f"stopped: {done.stopped}; the rest is left for another job")
+    return Exit.INCOMPLETE if done.stopped else Exit.DONE
+
+
+async def _write(store: Store, asked: Asking, offline: bool, output: Path | None, shards: int) -> Written:
+    from judge.jobs.offline import Offline, reader_of
+    from judge.jobs.write import write_job
+    from judge.runner import open_patiently
+
+    reader_of(asked.provider)
+    if offline:
+        codes = asked.plan.sampling.answers in ("codes", "words")
+        provider = Offline(asked.provider, codes)
+        return write_job(store, asked.plan, provider, output, shards=shards)
+    try:
+        await open_patiently(asked.provider, asked.plan.patience)
+        return write_job(store, asked.plan, asked.provider, output)
+    finally:
+        await asked.provider.close()
+
+
+def _written(done: Written) -> dict[str, Any]:
+    job = done.job
+    return {
+        "job": None if job is None else job.job_id,
+        "run": done.run_id,
+        "resumed": done.resumed,
+        "folder": None if job is None else str(job.folder),
+        "files": [{"file": f.file, "lines": f.lines, "bytes": f.bytes} for f in done.files],
+        "lines": done.lines,
+        "asked": done.asked,
+        "reused": done.reused,
+        "waiting": done.waiting,
+        "units": done.units,
+        "left_out": done.left_out,
+        "most_tokens": 0 if job is None else job.most_tokens,
+        "most_cost": None if job is None or job.most_cost is None else round(job.most_cost, 6),
+        "prices": None if done.price is None else done.price.source,
+        "stopped": done.stopped,
+    }
+
+
+def _tell_written(done: Written, db: Path, offline: bool) -> None:
+    if done.reused:
+        print(f"{done.reused:,} units have the answers of identical requests")
+    if done.waiting:
+        print(f"{done.waiting:,} units wait for other jobs (judge jobs list)")
+    if done.job is None:
+        print(f"run {done.run_id}: nothing left to write")
+        return
+    job, size = done.job, sum(f.bytes for f in done.files) / 1e6
+    cost = (
+        "" if job.most_cost is None or done.price is None else f", ${job.most_cost:.4f} ({done.price.source})"
+    )
+    print(visible(f"job {job.job_id} of run {done.run_id}: {done.lines:,} requests for {done.asked:,} units"))
+    print(visible(f"{len(done.files):,} files with {size:,.1f} MB in {job.folder}"))
+    print(f"at most {job.most_tokens:,} tokens{cost}")
+    if offline:
+        print(f"next: run them, then: judge jobs read {job.job_id} RESULTS... -d {db}")
+    else:
+        print(f"next: judge jobs submit {job.job_id} -d {db}")
+
+
+@jobs.command("read")
+@click.argument("name", metavar="JOB", default="last")
+@click.argument("results", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@db_option
+@json_option
+def read(name: str, results: tuple[Path, ...], db: Path, as_json: bool) -> int:
+    """Read results into the run that JOB belongs to: those fetched, or files of a program of yours.
+
+    \b
+    judge jobs read last
+    judge jobs read last shards/*.out.jsonl
+
+    What was read before adds nothing; lines that are of no request of the job are named and left.
+    """
+    from judge.jobs.read import read_results
+    from judge.store import Store
+    from judge.store import jobs as stored
+
+    with Store.open(db, create=False) as store:
+        job = stored.find(store, name)
+        with store.run_lock(f"job {job.job_id}"):
+            tally = read_results(store, job, results)
+        counts = stored.counts(store, job.job_id)
+    return tell_read(job, tally, counts, as_json)
+
+
+def tell_read(job: Job, tally: Tally, counts: dict[str, int], as_json: bool) -> int:
+    """Say what was read; the exit code: 4 while some of the job's units have no label."""
+    statuses = {s: tally.ended[s] for s in ("ok", "unparsed", "refused", "truncated", "failed")}
+    if as_json:
+        document = {
+            "job": job.job_id,
+            "run": job.run_id,
+            "lines": tally.lines,
+            **statuses,
+            "reused": tally.reused,
+            "known": tally.known,
+            "late": tally.late,
+            "released": tally.released,
+            "unknown": len(tally.unknown),
+            "odd": len(tally.odd),
+            "open": counts["open"],
+            "tokens": dict(tally.usage),
+            "cost": None if job.price is None else round(tally.spent.cost, 6),
+        }
+        emit_json("jobs_read", document)
+    else:
+        told = " · ".join(
+            f"{n:,} {s}" for s, n in {**statuses, "reused": tally.reused}.items() if n or s == "ok"
+        )
+        print(f"job {job.job_id} of run {job.run_id}: {tally.lines:,} lines read ({told})")
+        if tally.known:
+            print(f"{tally.known:,} lines had been read before")
+        cost = "" if job.price is None else f", ${tally.spent.cost:.4f}"
+        print(f"{sum(tally.usage[n] for n in ('input_tokens', 'output_tokens')):,} tokens{cost}")
+        print(
+            f"{counts['answered']:,} units answered, {counts['open']:,} waited for, {counts['released']:,} given back"
+        )
+    for said in tally.notes():
+        note(f"note: {said}")
+    return Exit.INCOMPLETE if counts["open"] or counts["released"] else Exit.DONE
+
+
+@jobs.command("list")
+@db_option
+@output_options
+def list_(db: Path, as_json: bool, as_csv: bool) -> int:
+    """List the jobs of the study, the oldest first."""
+    from judge.store import Store
+    from judge.store import jobs as stored
+
+    with Store.open(db, create=False) as store:
+        rows = [
+            {
+                "job": job.job_id,
+                "run": job.run_id,
+                "model": job.model,
+                "state": job.state,
+                "files": len(stored.files(store, job.job_id)),
+                **stored.counts(store, job.job_id),
+                "most_tokens": job.most_tokens,
+                "most_cost": job.most_cost,
+                "made": job.made,
+                "folder": str(job.folder),
+            }
+            for job in stored.listed(store)
+        ]
+    columns = ["job", "run", "model", "state", "files", "open", "answered", "released", "made"]
+    emit_rows("jobs", rows, columns, as_json, as_csv)
+    return Exit.DONE

@@ -1,0 +1,136 @@
+"""Lines of batch files: how a request is written for a vendor, and what a line of its results says.
+
+OpenAI (and vLLM's `run-batch`): https://platform.openai.com/docs/api-reference/batch. Anthropic:
+https://docs.anthropic.com/en/api/creating-message-batches. Results are untrusted: a line is what it says and no more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from judge.providers import http
+from judge.types import Json, Reply, Request
+
+URL = "/v1/chat/completions"
+LIMITS = {"openai": (50_000, 200_000_000), "anthropic": (100_000, 255_990_000)}
+"""The most lines and bytes of one file; Anthropic's 256 MB hold a few bytes more than the lines."""
+LONGEST_LINE = 2 * http.MOST_BYTES
+_PASSING = {401, 403, 408, 409, 425, 429, 529}
+_NOT_ASKED = {"expired", "canceled", "cancelled"}
+
+
+class BatchReader(Protocol):
+    """What a provider knows of bodies without a connection."""
+
+    def body(self, request: Request) -> bytes:
+        """The request's body, as a call sends it."""
+
+    def read(self, body: Json, request: Request) -> Reply:
+        """The reply in the JSON of a good answer. Raises ValueError."""
+
+    def refusal(self, said: http.Complaint) -> Reply | None:
+        """The reply that an error stands for, if it is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLine:
+    """What a line says of one request: a reply, or why there is none.
+
+    `unasked`: the request was not worked on (expired, cancelled, a busy server), so it may be asked again.
+    """
+
+    custom_id: str
+    reply: Reply | None = None
+    reason: str | None = None
+    unasked: bool = False
+
+
+def written(vendor: str, custom_id: str, body: bytes) -> bytes:
+    """One request as a line."""
+    if vendor == "anthropic":
+        return b'{"custom_id": "%s", "params": %s}\n' % (custom_id.encode(), body)
+    head = b'{"custom_id": "%s", "method": "POST", "url": "%s", "body": ' % (custom_id.encode(), URL.encode())
+    return head + body + b"}\n"
+
+
+def custom_id(request_sha: str, attempt: int) -> str:
+    """40 hex of the request's hash and the number of the attempt: at most 64 characters, as Anthropic wants."""
+    return f"{request_sha[:40]}-{attempt}"
+
+
+def raw_lines(path: Path) -> Iterator[tuple[int, Json]]:
+    """(line number from 1, its JSON; None for a line that is none), one at a time. Empty lines are left out."""
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(LONGEST_LINE):
+            number += 1
+            if not line.endswith(b"\n") and len(line) == LONGEST_LINE:
+                while rest := file.readline(LONGEST_LINE):
+                    if rest.endswith(b"\n"):
+                        break
+                yield number, None
+            elif line.strip():
+                yield number, http.decoded(line)
+
+
+def read_line(vendor: str, row: Json, provider: BatchReader, asked: Request) -> ResultLine | None:
+    """What a line says; None when it names no request. `asked` has what all requests have in common."""
+    name = row.get("custom_id") if isinstance(row, dict) else None
+    if not isinstance(name, str) or not name:
+        return None
+    try:
+        said = _of_anthropic(row) if vendor == "anthropic" else _of_openai(row)
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        return ResultLine(name, reason="its line in the results is not in the vendor's format")
+    if isinstance(said, ResultLine):
+        return said
+    status, body = said
+    if status == 200:
+        try:
+            return ResultLine(name, provider.read(body, asked))
+        except ValueError as e:
+            return ResultLine(name, reason=f"the answer {e}")
+    complaint = http.complaint(http.Answer(status, {}, json.dumps(body).encode()))
+    if (reply := provider.refusal(complaint)) is not None:
+        return ResultLine(name, reply)
+    reason = f"HTTP {status}" + (f": {complaint.message}" if complaint.message else "")
+    return ResultLine(name, reason=reason, unasked=status in _PASSING or status >= 500)
+
+
+def _of_openai(row: dict[str, Json]) -> ResultLine | tuple[int, Json]:
+    response, error = row.get("response"), row.get("error")
+    if response is None:
+        if not isinstance(error, dict):
+            raise ValueError("neither a response nor an error")
+        code, message = str(error.get("code") or ""), str(error.get("message") or "")
+        return ResultLine(row["custom_id"], reason=http.clean(f"{code}: {message}".strip(": ")), unasked=True)
+    status, body = response["status_code"], response.get("body")
+    if isinstance(status, bool) or not isinstance(status, int):
+        raise ValueError("no HTTP status")
+    # vLLM says why beside an empty body.
+    return status, error if status != 200 and not body and error else body
+
+
+_STATUSES = {
+    "invalid_request_error": 400, "authentication_error": 401, "permission_error": 403, "not_found_error": 404,
+    "request_too_large": 413, "rate_limit_error": 429, "billing_error": 403, "timeout_error": 408,
+    "overloaded_error": 529,
+}  # fmt: skip
+
+
+def _of_anthropic(row: dict[str, Json]) -> ResultLine | tuple[int, Json]:
+    result = row["result"]
+    kind = result["type"]
+    if kind == "succeeded":
+        return 200, result["message"]
+    if kind == "errored":
+        error = result["error"]
+        inner = error.get("error") if isinstance(error.get("error"), dict) else error
+        return _STATUSES.get(str(inner.get("type")), 500), {"error": inner}
+    if kind in _NOT_ASKED:
+        return ResultLine(row["custom_id"], reason=str(kind), unasked=True)
+    raise ValueError("an unknown type of result")

@@ -1,0 +1,53 @@
+"""A provider that is not asked: its requests are written for another program to run, and its replies read from files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from judge.errors import UsageError
+from judge.jobs.lines import LIMITS, BatchReader
+from judge.providers.base import Provider
+from judge.providers.http import Complaint
+from judge.types import Json, Reply, Request
+
+
+class Offline:
+    """A model of a vendor's format without an address. `label_codes`: its answers will have probabilities."""
+
+    max_concurrency: int | None = None
+
+    def __init__(self, inner: Provider, label_codes: bool) -> None:
+        self._inner, self._reader, self.label_codes = inner, reader_of(inner), label_codes
+
+    async def open(self) -> None:
+        """There is nothing to open."""
+
+    async def complete(self, request: Request) -> Reply:
+        """Raises UsageError: nobody is there."""
+        raise UsageError("a job that is written for another program asks no server")
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+    def describe(self) -> Mapping[str, Json]:
+        """What the vendor's provider says, without an address."""
+        return {**self._inner.describe(), "base_url": None, "own_server": False, "reports": None}
+
+    def body(self, request: Request) -> bytes:
+        """As the vendor's provider writes it."""
+        return self._reader.body(request)
+
+    def read(self, body: Json, request: Request) -> Reply:
+        """As the vendor's provider reads it."""
+        return self._reader.read(body, request)
+
+    def refusal(self, said: Complaint) -> Reply | None:
+        """As the vendor's provider reads it."""
+        return self._reader.refusal(said)
+
+
+def reader_of(provider: Provider) -> BatchReader:
+    """The provider as one whose requests can be written to files. Raises UsageError for others."""
+    if not all(hasattr(provider, name) for name in ("body", "read", "refusal")):
+        raise UsageError(f"only models of {' and '.join(sorted(LIMITS))} are asked in batches")
+    return provider  # type: ignore[return-value]

@@ -1,0 +1,285 @@
+"""Results of a job, as judgements of its run: each line once, whoever reads it how often.
+
+A line is matched by its custom id alone; what names no request of the job is told and left. A line that makes no
+sense fails its own unit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from judge.console import visible
+from judge.errors import BadInput
+from judge.jobs import lines
+from judge.jobs.lines import ResultLine
+from judge.jobs.offline import reader_of
+from judge.parse import Parsed, derive
+from judge.prompts.load import Task
+from judge.prompts.render import Mode
+from judge.providers import base
+from judge.runner.budget import Spent
+from judge.runner.prices import Price, find
+from judge.runner.requests import Asker, Sampling
+from judge.store import inputs, jobs, runs
+from judge.store.export import named_run, stored_task
+from judge.store.jobs import Job, JobRequest
+from judge.store.judgements import Entry, RequestRecord, add_judgements
+from judge.store.study import Store
+from judge.types import Answered, Json, Judgement, Reply, Request, Status, Usage
+
+AT_ONCE = 500
+"""Lines of results in one commit."""
+NAMED = 5
+"""Lines that are named one by one; of the rest their number is said."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was read. `ended` counts units by status; `reused` those that had the answer of an identical line.
+
+    `known` lines had been read before, `late` ones came when their unit had a newer attempt; `unasked` counts lines
+    that nobody worked on, by reason, and `released` their units; `unknown` and `odd` name lines that are not of this
+    job, or are no results.
+    """
+
+    ended: Counter[str] = field(default_factory=Counter)
+    reused: int = 0
+    lines: int = 0
+    known: int = 0
+    late: int = 0
+    released: int = 0
+    unasked: Counter[str] = field(default_factory=Counter)
+    unknown: list[str] = field(default_factory=list)
+    odd: list[str] = field(default_factory=list)
+    usage: Counter[str] = field(default_factory=Counter)
+    spent: Spent = field(default_factory=Spent)
+    derived: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Tally) -> None:
+        """Count what another reading brought, too."""
+        for name in ("ended", "unasked", "usage", "derived"):
+            getattr(self, name).update(getattr(other, name))
+        for name in ("reused", "lines", "known", "late", "released"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.unknown += other.unknown
+        self.odd += other.odd
+        self.spent.tokens += other.spent.tokens
+        self.spent.cost += other.spent.cost
+        self.spent.lost += other.spent.lost
+
+    def notes(self) -> list[str]:
+        """What people should know of it."""
+        said = []
+        for what, found in (("are of no request of this job", self.unknown), ("are no results", self.odd)):
+            if found:
+                more = f" and {len(found) - NAMED:,} more" if len(found) > NAMED else ""
+                said.append(f"{len(found):,} lines {what}: {', '.join(found[:NAMED])}{more}")
+        for reason, n in self.unasked.most_common(NAMED):
+            said.append(f"{n:,} requests were not worked on ({reason}); they can be asked again")
+        if self.late:
+            said.append(f"{self.late:,} answers came for units that have been asked again since; not kept")
+        for name, n in self.derived.items():
+            said.append(f"{n:,} answers gave no '{name}': no gold for it, or no row in the task's table")
+        return said
+
+
+def read_results(store: Store, job: Job, paths: Sequence[Path]) -> Tally:
+    """Read files of results into the study, a commit for each few hundred lines. Memory stays at those.
+
+    Raises BadInput for a file that cannot be opened.
+    """
+    reading = _Reading(store, job)
+    for path in paths:
+        try:
+            rows = lines.raw_lines(path)
+            while some := list(islice(rows, AT_ONCE)):
+                reading.page([(f"{path.name}:{number}", row) for number, row in some])
+        except OSError as e:
+            raise BadInput(f"cannot be read: {e.strerror}", path=str(path)) from e
+    with store.transaction() as conn:
+        done = jobs.finish(conn, job.job_id)
+    runs.close_run(store, job.run_id, finished=done)
+    return reading.tally
+
+
+class _Reading:
+    """A job's results on their way into its run."""
+
+    def __init__(self, store: Store, job: Job) -> None:
+        self.store, self.job, self.tally = store, job, Tally()
+        self.provider = reader_of(base.get(job.model, base.Settings(base_url=job.base_url)))
+        self.asker = asker_of(store, job)
+        self.price = price_of(job)
+        self.seen: set[str] = set()
+        renderer = self.asker.renderer
+        # What all of the job's requests have in common says how their replies are read.
+        self.asked = Request(job.model, (), 0, codes=renderer.codes, words=renderer.words)
+        rules = self.asker.task.spec.derive.values()
+        self.golds = sorted({rule.gold for rule in rules if rule.gold})
+
+    def page(self, rows: Sequence[tuple[str, Json]]) -> None:
+        """Some lines, each with where it stands, in one commit."""
+        said: dict[str, tuple[str, ResultLine]] = {}
+        tally = Tally(lines=len(rows))
+        for where, row in rows:
+            line = None if row is None else lines.read_line(self.job.vendor, row, self.provider, self.asked)
+            if line is None:
+                tally.odd.append(where)
+            elif line.custom_id in said:
+                tally.known += 1
+            else:
+                said[line.custom_id] = where, line
+        with self.store.transaction() as conn:
+            asked = jobs.requests(conn, self.job.job_id, said)
+            units = [r.unit_id for some in asked.values() for r in some]
+            attempts = jobs.judged_attempts(conn, self.job.run_id, units)
+            golds = inputs.golds(conn, self.golds, units)
+            records = jobs.records(conn, [some[0].request_sha for some in asked.values()])
+            entries: list[Entry] = []
+            answered: list[tuple[str, str | None]] = []
+            unasked: list[tuple[str, str | None]] = []
+            for name, (where, line) in said.items():
+                found = asked.get(name)
+                if found is None:
+                    tally.unknown.append(f"'{visible(name[:60])}' ({where})")
+                elif found[0].state == "answered":
+                    tally.known += 1
+                elif line.unasked:
+                    if found[0].state == "open":
+                        unasked.append((name, line.reason))
+                        tally.unasked[line.reason or "no reason given"] += 1
+                        tally.released += len(found)
+                else:
+                    record = records[found[0].request_sha]
+                    entries += self._entries(line, found, record, attempts, golds, tally)
+                    answered.append((name, None))
+            add_judgements(conn, entries, self.seen)
+            jobs.close_requests(conn, self.job.job_id, "answered", answered)
+            jobs.close_requests(conn, self.job.job_id, "released", unasked)
+        # Counted when it is committed.
+        self.tally.add(tally)
+
+    def _entries(
+        self,
+        line: ResultLine,
+        asked: Sequence[JobRequest],
+        record: RequestRecord,
+        attempts: Mapping[tuple[str, int], int],
+        golds: Mapping[str, Mapping[str, str]],
+        tally: Tally,
+    ) -> Iterator[Entry]:
+        """One for each unit that the line answers; all but the first one have its answer for nothing."""
+        reply = line.reply
+        parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self._parsed(reply)
+        self._count(line, asked, tally)
+        reused = False
+        for row in sorted(asked, key=lambda r: -r.most_tokens):
+            if attempts.get((row.unit_id, row.repeat), 0) >= row.attempt:
+                tally.late += 1
+                continue
+            gold = golds.get(row.unit_id, {})
+            labels = with_derived(self.asker.task, parsed.labels, gold, tally.derived)
+            judgement = Judgement(
+                run_id=self.job.run_id,
+                unit_id=row.unit_id,
+                repeat=row.repeat,
+                attempt=row.attempt,
+                status=parsed.status,
+                reply=None if reply is None else reply.text,
+                reason=parsed.reason,
+                labels=labels,
+                usage=Usage() if reply is None or reused else reply.usage,
+                latency=None,
+                request_sha=record.request_sha,
+                resolved_model=None if reply is None else reply.resolved_model,
+                base_url=None if reused else self.job.base_url,
+                max_output_tokens=None if reused else self.job.max_output_tokens,
+                cost=None if reused or reply is None or self.price is None else self.price.cost(reply.usage),
+            )
+            yield Entry(judgement, record, reused)
+            tally.reused += reused
+            tally.ended[str(parsed.status)] += not reused
+            reused = True
+
+    def _count(self, line: ResultLine, asked: Sequence[JobRequest], tally: Tally) -> None:
+        """What the line took; where it does not say, the most that was set aside for it."""
+        if line.reply is None:
+            return
+        usage = line.reply.usage
+        for name in ("input_tokens", "output_tokens", "cached_tokens"):
+            tally.usage[name] += getattr(usage, name) or 0
+        used = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        said = usage.input_tokens is not None and usage.output_tokens is not None
+        tally.spent.tokens += used if said else max(used, sum(r.most_tokens for r in asked))
+        cost = None if self.price is None else self.price.cost(usage)
+        tally.spent.cost += sum(r.most_cost or 0.0 for r in asked) if cost is None else cost
+
+    def _parsed(self, reply: Reply) -> Parsed:
+        try:
+            return self.asker.parse(reply)
+        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as e:
+            return Parsed(Status.UNPARSED, reason=f"the reply cannot be read: {type(e).__name__}: {e}"[:300])
+
+
+def with_derived(
+    task: Task,
+    labels: tuple[Answered, ...],
+    gold: Mapping[str, str],
+    missing: Counter[str] | None = None,
+) -> tuple[Answered, ...]:
+    """The labels and those that the task's tables derive of them; `missing` counts the fields they have no row for."""
+    if not labels or not task.spec.derive:
+        return labels
+    found = derive(task, labels, gold)
+    if missing is not None:
+        missing.update(set(task.spec.derive) - {a.field for a in found})
+    return labels + found
+
+
+class _Facts:
+    """A provider of which only the stored options are known: nothing is asked of it."""
+
+    label_codes = False
+    max_concurrency: int | None = None
+
+    def __init__(self, options: Mapping[str, Json]) -> None:
+        self._options = options
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def complete(self, request: Request) -> Reply:
+        raise AssertionError("a stored run asks nobody")
+
+    def describe(self) -> Mapping[str, Json]:
+        return {name: self._options[name] for name in ("options", "content") if name in self._options}
+
+
+def asker_of(store: Store, job: Job) -> Asker:
+    """What turned the units of the job's run into requests, for reading their replies."""
+    import json
+
+    run = named_run(store, job.run_id)
+    options = json.loads(run["options"])
+    task = stored_task(store, run["task"]).thinking(options.get("rationale"))
+    sampling = Sampling(
+        temperature=options.get("temperature"),
+        seed=options.get("seed"),
+        max_output_tokens=job.max_output_tokens,
+        label_order=options.get("label_order", "declared"),
+    )
+    return Asker(task, run["model"], _Facts(options), sampling, Mode(options["mode"]))
+
+
+def price_of(job: Job) -> Price | None:
+    """The price that the job was written with; one that depends on a call's size is taken from its list again."""
+    if job.price is None:
+        return None
+    stored = {name: value for name, value in job.price.items() if name != "batch"}
+    found = find(job.model, {"own_server": True}, None, batch=bool(job.price.get("batch")))
+    return found if found is not None and found.as_json() == stored else Price(**stored)

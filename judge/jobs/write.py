@@ -1,0 +1,330 @@
+"""The pending units of a run as files of requests, one line each, written as a stream.
+
+The files come first and the job last: what a kill leaves half written keeps no unit from anybody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from judge.errors import UsageError
+from judge.jobs import lines
+from judge.jobs.offline import Offline, reader_of
+from judge.jobs.read import with_derived
+from judge.providers.base import Provider
+from judge.runner.budget import Budget, Spent
+from judge.runner.calls import Attempt
+from judge.runner.identical import Identical, Question
+from judge.runner.identity import Settled, settle
+from judge.runner.plan import Plan
+from judge.runner.prices import Price, find, wanted
+from judge.store import jobs, runs, selection
+from judge.store.jobs import Job, JobFile, JobRequest
+from judge.store.judgements import Entry, add_judgements, add_requests
+from judge.store.study import Store
+from judge.types import Json, Judgement, Usage
+
+AT_ONCE = 1000
+"""Units rendered, looked up and committed together."""
+MOST_SHARDS = 512
+
+
+@dataclass(slots=True)
+class Written:
+    """What was written: `lines` requests for `asked` units (some ask the same); `job` is None when nothing is.
+
+    `reused` units were answered by identical requests of the study, `waiting` are those of other jobs, `units` all
+    that were selected, times repeats.
+    """
+
+    run_id: str
+    resumed: bool
+    units: int
+    left_out: int
+    price: Price | None
+    job: Job | None = None
+    files: Sequence[JobFile] = ()
+    lines: int = 0
+    asked: int = 0
+    reused: int = 0
+    waiting: int = 0
+    stopped: str | None = None
+    notes: tuple[str, ...] = ()
+    folder: Path | None = None
+
+
+def write_job(
+    store: Store,
+    plan: Plan,
+    provider: Provider,
+    folder: Path | None = None,
+    *,
+    shards: int = 0,
+    not_again: Sequence[str] = (),
+) -> Written:
+    """Write what the plan has still to ask, for an open provider, within the plan's limits of tokens and money.
+
+    `folder` must not exist (default: beside the study); `shards` spreads the lines over so many files, else they are
+    cut at the vendor's limits. `not_again` names jobs whose answers stand, whatever they are. The caller holds the
+    run's lock. Raises UsageError for what takes several calls a unit.
+    """
+    vendor = (plan.asked_as or plan.model).partition("/")[0]
+    reader = reader_of(provider)
+    settled = settle(store, plan, provider)
+    _check(plan, settled)
+    facts = dict(provider.describe())
+    price, is_batch = batch_price(plan, facts)
+    units, left_out = selection.select(store, plan.task, plan.selection)
+    run_id, resumed = runs.start_run(store, plan.task, plan.model, settled.options, facts, settled.run_id)
+    runs.keep_facts(store, run_id, facts)
+    job_id, made = jobs.new()
+    place = folder or store.path.resolve().with_suffix(".jobs") / job_id
+    job = Job(
+        job_id=job_id,
+        run_id=run_id,
+        vendor=vendor,
+        model=plan.asked_as or plan.model,
+        base_url=facts.get("base_url"),
+        folder=place,
+        max_output_tokens=plan.sampling.max_output_tokens,
+        most_tokens=0,
+        most_cost=None if price is None else 0.0,
+        price=None if price is None else {**price.as_json(), "batch": is_batch},
+        state="writing",
+        made=made,
+    )
+    done = Written(run_id, resumed, units * plan.repeats, left_out, price, notes=settled.notes, folder=place)
+    jobs.begin(store, job)
+    limits = (None, None) if isinstance(provider, Offline) and shards else lines.LIMITS[vendor]
+    try:
+        with _Files(place, shards, *limits) as files:
+            writer = _Writing(store, plan, settled, job, files, done, reader, not_again)
+            writer.write()
+            done.files = [replace(f, job_id=job_id) for f in files.close()]
+            if done.lines:
+                # What stands in the files is posted: it must be there before anything says so.
+                files.keep()
+                done.job = replace(
+                    job, state="open", most_tokens=writer.most_tokens, most_cost=writer.most_cost
+                )
+                jobs.complete(store, done.job, done.files)
+    finally:
+        if done.job is None:
+            jobs.forget(store, job_id)
+    return done
+
+
+def _check(plan: Plan, settled: Settled) -> None:
+    """Raises UsageError for plans in which a unit takes several calls."""
+    if plan.sampling.orders > 1:
+        raise UsageError("--orders asks several times a unit, which a batch does not: leave it out")
+    if settled.asker.reasons_first:
+        raise UsageError(
+            "letters after a rationale take two calls, one after the other, which a batch does not make: --answers json"
+        )
+
+
+def batch_price(plan: Plan, facts: dict[str, Json]) -> tuple[Price | None, bool]:
+    """The price of a call in a batch, and whether it is one: else that of single calls, which is more.
+
+    Raises UsageError when a limit of money needs a price and there is none.
+    """
+    model = plan.asked_as or plan.model
+    found = find(model, facts, plan.prices, batch=True)
+    price = found or find(model, facts, plan.prices)
+    return price if plan.max_cost is None else wanted(model, price), found is not None
+
+
+@dataclass(slots=True)
+class _Page:
+    """What one look at the study says of a page of questions."""
+
+    rows: list[JobRequest] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    records: list[Question] = field(default_factory=list)
+
+
+class _Writing:
+    def __init__(
+        self,
+        store: Store,
+        plan: Plan,
+        settled: Settled,
+        job: Job,
+        files: _Files,
+        done: Written,
+        reader: lines.BatchReader,
+        not_again: Sequence[str],
+    ) -> None:
+        self.store, self.plan, self.asker, self.job = store, plan, settled.asker, job
+        self.files, self.done, self.reader, self.not_again = files, done, reader, not_again
+        self.budget = Budget(plan.max_tokens, plan.max_cost, done.price, Counter(), Spent())
+        self.identical = Identical(store.conn)
+        self.seen: set[str] = set()
+        self.most_tokens, self.most_cost = 0, None if done.price is None else 0.0
+
+    def write(self) -> None:
+        for repeat in range(self.plan.repeats):
+            units = selection.pending(self.store, self.plan.task, self.done.run_id, repeat, self.plan.retry)
+            while page := [
+                Question(unit, *self.asker.request(unit, repeat)) for unit in islice(units, AT_ONCE)
+            ]:
+                self._page([replace(q, old_shas=self.asker.old_shas(q.request)) for q in page])
+                if self.done.stopped:
+                    return
+
+    def _page(self, questions: list[Question]) -> None:
+        shas = [q.sha for q in questions]
+        self.identical.look_up(questions)
+        conn = self.store.conn
+        waited = jobs.reserved(conn, shas)
+        own = jobs.in_job(conn, self.job.job_id, shas)
+        standing = jobs.answered_by(conn, self.not_again, shas)
+        page = _Page()
+        for question in questions:
+            known = self.identical.answer(question)
+            if known is not None:
+                page.entries.append(self._reused(question, known))
+            elif question.sha in waited:
+                self.done.waiting += 1
+            elif question.sha not in standing and not self._ask(question, own, page):
+                break
+        with self.store.transaction() as conn:
+            add_requests(conn, [q.record for q in page.records], self.seen)
+            jobs.add_requests(conn, self.job.job_id, page.rows)
+            add_judgements(conn, page.entries, self.seen)
+        self.done.reused += len(page.entries)
+
+    def _ask(self, question: Question, own: dict[str, tuple[str, int]], page: _Page) -> bool:
+        """Put the question in a file, unless an earlier line asks the same; False when a limit is reached."""
+        attempt = question.unit.attempts + 1
+        tokens, cost = 0, None if self.most_cost is None else 0.0
+        if question.sha in own:
+            name, part = own[question.sha]
+        else:
+            name = lines.custom_id(question.sha, attempt)
+            claim = self.budget.claim(question.request)
+            if not self.budget.fits(claim):
+                self.done.stopped = self.budget.reason
+                return False
+            self.budget.hold(claim)
+            part = self.files.put(lines.written(self.job.vendor, name, self.reader.body(question.request)))
+            tokens, cost = claim.tokens, None if cost is None else claim.cost
+            own[question.sha] = name, part
+            page.records.append(question)
+            self.done.lines += 1
+        self.most_tokens += tokens
+        self.most_cost = None if self.most_cost is None else self.most_cost + (cost or 0.0)
+        unit, repeat = question.unit.unit_id, question.request.repeat
+        page.rows.append(JobRequest(name, unit, repeat, attempt, part, question.sha, tokens, cost))
+        self.done.asked += 1
+        return True
+
+    def _reused(self, question: Question, known: Attempt) -> Entry:
+        labels = with_derived(self.plan.task, known.parsed.labels, question.unit.gold)
+        judgement = Judgement(
+            run_id=self.done.run_id,
+            unit_id=question.unit.unit_id,
+            repeat=question.request.repeat,
+            attempt=question.unit.attempts + 1,
+            status=known.parsed.status,
+            reply=None if known.reply is None else known.reply.text,
+            reason=known.parsed.reason,
+            labels=labels,
+            usage=Usage(),
+            latency=None,
+            request_sha=known.record.request_sha,
+            resolved_model=None if known.reply is None else known.reply.resolved_model,
+        )
+        return Entry(judgement, known.record, reused=True)
+
+
+class _Files:
+    """The files of a job that is being written, in a folder that gets its name when they are whole."""
+
+    def __init__(self, folder: Path, shards: int, most_lines: int | None, most_bytes: int | None) -> None:
+        if folder.exists():
+            raise UsageError(f"{folder}: exists already; name a new folder")
+        self.folder, self.partial = folder, folder.with_name(folder.name + ".part")
+        self.shards, self.most_lines, self.most_bytes = shards, most_lines, most_bytes
+        self.files: list[_File] = []
+        self.next = 0
+
+    def __enter__(self) -> Self:
+        # What an earlier kill left under this name was never posted.
+        shutil.rmtree(self.partial, ignore_errors=True)
+        self.partial.mkdir(parents=True)
+        for _ in range(self.shards):
+            self._another()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for file in self.files:
+            file.stream.close()
+        shutil.rmtree(self.partial, ignore_errors=True)
+
+    def put(self, line: bytes) -> int:
+        """Add a line and return the number of its file."""
+        if self.most_bytes is not None and len(line) > self.most_bytes:
+            raise UsageError(f"one request alone has {len(line):,} bytes, more than a batch takes")
+        file = self._with_room(len(line))
+        file.stream.write(line)
+        file.sha.update(line)
+        file.lines += 1
+        file.bytes += len(line)
+        return file.part
+
+    def _with_room(self, size: int) -> _File:
+        if self.shards:
+            self.next += 1
+            return self.files[(self.next - 1) % self.shards]
+        last = self.files[-1] if self.files else None
+        full = last is None or (
+            (self.most_lines is not None and last.lines >= self.most_lines)
+            or (self.most_bytes is not None and last.bytes + size > self.most_bytes)
+        )
+        return self._another() if full or last is None else last
+
+    def _another(self) -> _File:
+        part = len(self.files) + 1
+        file = _File(part, (self.partial / f"part-{part:04d}.jsonl").open("wb"))
+        self.files.append(file)
+        return file
+
+    def close(self) -> list[JobFile]:
+        """All files as they stand, on the disk; with fewer lines than shards, as many files as lines."""
+        for file in self.files:
+            file.stream.flush()
+            os.fsync(file.stream.fileno())
+            file.stream.close()
+            if not file.lines:
+                Path(file.stream.name).unlink()
+        return [
+            JobFile("", f.part, Path(f.stream.name).name, f.sha.hexdigest(), f.bytes, f.lines)
+            for f in self.files
+            if f.lines
+        ]
+
+    def keep(self) -> None:
+        """Give the folder its name."""
+        self.partial.rename(self.folder)
+
+
+@dataclass(slots=True)
+class _File:
+    part: int
+    stream: BinaryIO
+    sha: hashlib._Hash = field(default_factory=hashlib.sha256)
+    lines: int = 0
+    bytes: int = 0

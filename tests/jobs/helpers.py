@@ -1,0 +1,69 @@
+"""A program that runs files of requests as vLLM's `run-batch` does, and what jobs have left in a study."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from judge.jobs.offline import Offline
+from judge.jobs.read import Tally, read_results
+from judge.jobs.write import Written, write_job
+from judge.providers import base
+from judge.runner import Plan
+from judge.store import Store, jobs
+from tests.loopback.openai_server import OpenAIServer
+from tests.runner.helpers import plan, select
+
+MODEL = "openai/loopback"
+Line = dict[str, Any]
+
+
+def requests_in(*paths: Path) -> list[Line]:
+    """The lines of files of requests."""
+    return [json.loads(line) for path in paths for line in path.read_text("utf-8").splitlines()]
+
+
+def answer_to(request: Line, status: int = 200) -> Line:
+    """The line of results for one of requests: the loopback server's answer, which depends on the text alone."""
+    out = OpenAIServer().answer(request["body"], "", None)
+    response = {"status_code": status, "request_id": "r", "body": json.loads(out.body)}
+    return {"id": "batch_req", "custom_id": request["custom_id"], "response": response, "error": None}
+
+
+def write_lines(path: Path, rows: Iterable[Line | str]) -> Path:
+    """Rows as JSON lines; a text is written as it is."""
+    text = "".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def run_files(written: Written, change: Callable[[Line], Line] = lambda line: line) -> list[Path]:
+    """Answer every file of a job; the results lie beside it."""
+    assert written.job is not None
+    found = []
+    for file in written.files:
+        source = written.job.folder / file.file
+        rows = [change(answer_to(request)) for request in requests_in(source)]
+        found.append(write_lines(source.with_suffix(".out"), rows))
+    return found
+
+
+def write_offline(db: Path, asked: Plan | None = None, **options: Any) -> Written:
+    """A job for a program of our own."""
+    given = asked or plan(MODEL)
+    provider = Offline(base.get(given.asked_as or given.model), given.sampling.answers in ("codes", "words"))
+    with Store.open(db, create=False) as store:
+        return write_job(store, given, provider, **options)
+
+
+def read_files(db: Path, paths: list[Path], name: str = "last") -> Tally:
+    """Read results into the study."""
+    with Store.open(db, create=False) as store:
+        return read_results(store, jobs.find(store, name), paths)
+
+
+def states(db: Path) -> dict[str, int]:
+    """Units of all jobs by state."""
+    return dict(select(db, "SELECT state, count(*) FROM job_requests GROUP BY 1"))
