@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -170,7 +169,7 @@ class Caller:
         tries = 0
         begun = slot.at
         while True:
-            lane, sent = slot.lane, time.monotonic()
+            lane, sent = slot.lane, self.gate.now()
             error: BaseException | None = None
             try:
                 reply = await self._complete(lane, request, claim)
@@ -178,14 +177,14 @@ class Caller:
                 error = e
                 self._note(slot, begun, unit, e)
                 tries += not lane.is_down
-                wait = self.patience.wait(e, max(1, tries))
+                wait = self.patience.wait(e, max(1, tries), lane.flow(self.gate.now()))
                 if wait is None and not self._is_servers_fault(lane, begun, e):
                     raise
             except BaseException as e:
                 error = e
                 raise
             else:
-                self._answered_at = time.monotonic()
+                self._answered_at = self.gate.now()
                 self._not_found = 0
                 if reply.rate is not None:
                     lane.note(reply.rate, self._answered_at)
@@ -216,7 +215,7 @@ class Caller:
         """Tell the lane what its server's failure says about the server; stop when it was down for too long."""
         if not error.retryable:
             return
-        now = time.monotonic()
+        now = self.gate.now()
         told = told_to_wait(error)
         if isinstance(error, RateLimited) and error.retry_after is not None:
             if told > self.patience.most_told:
@@ -237,7 +236,7 @@ class Caller:
             return False
         if isinstance(error, RateLimited) and not lane.answered_since(begun) and not lane.is_down:
             # Nothing at all has passed for as long as this unit was tried.
-            lane.went_down(time.monotonic(), error)
+            lane.went_down(self.gate.now(), error)
         return lane.is_down
 
     def _give_up(self, error: ProviderError) -> None:

@@ -95,6 +95,10 @@ class Gate:
         at, error = max(known, key=lambda one: one[0])
         return self._clock() - at, error
 
+    def now(self) -> float:
+        """Seconds by the clock that all of the gate's times are of."""
+        return self._clock()
+
     async def enter(self, tokens: int = 0) -> Slot:
         """Take a slot, waiting for one as long as it takes. Raises CancelledError once `shut`."""
         if self.is_shut:

@@ -8,6 +8,7 @@ answered none of several new units, is down: one call at a time asks whether it 
 from __future__ import annotations
 
 import math
+from collections import deque
 from enum import Enum
 from typing import NamedTuple
 
@@ -20,8 +21,10 @@ from judge.types import RateState
 
 SUSPECTS = 3
 """This many units begun since a server's last answer, all of them failed, and it counts as down."""
-REFUSALS = 16
-"""This many calls refused in a row, none answered meanwhile, are as much."""
+REFUSALS, REFUSED_SECONDS = 16, 5.0
+"""This many calls refused in a row, none answered for so long, are as much; sooner it may be a limit of the rate."""
+FLOW = 32
+"""As long as a server took for so many answers, a call that it refuses waits at most."""
 FIRST_PROBE, LAST_PROBE = 0.5, 30.0
 """Seconds between the calls that look whether a server is back: doubled, up to the last."""
 
@@ -58,7 +61,8 @@ class Lane:
         self._not_before = 0.0
         self._held = False
         self._requests, self._tokens = _Budget(), _Budget()
-        self._answered_at = -math.inf
+        self._answered_at = self._refused_from = -math.inf
+        self._answers: deque[float] = deque(maxlen=FLOW)
         self._suspects: set[str] = set()
         self._refusals = 0
         self._probing = False
@@ -140,6 +144,10 @@ class Lane:
         """Whether anything was answered since."""
         return self._answered_at >= begun
 
+    def flow(self, now: float) -> float:
+        """Seconds since the last FLOW answers began to come, infinite before as many have."""
+        return now - self._answers[0] if len(self._answers) == FLOW else math.inf
+
     def failed(self, now: float, sent_at: float, begun: float, unit: str, error: ProviderError) -> None:
         """A call has failed in a way that may pass; its unit's first call went out at `begun`."""
         if self.down_since is not None:
@@ -151,11 +159,14 @@ class Lane:
             self.error = error
             return
         if isinstance(error, RateLimited):
+            if self._refusals == 0:
+                self._refused_from = sent_at
             self._refusals += not self.answered_since(sent_at)
         elif begun > self._answered_at:
             self._suspects.add(unit)
         absent = isinstance(error, Unreachable) and not error.sent and not self.answered_since(sent_at)
-        if absent or len(self._suspects) >= SUSPECTS or self._refusals >= REFUSALS:
+        refuses_all = self._refusals >= REFUSALS and now - self._refused_from >= REFUSED_SECONDS
+        if absent or len(self._suspects) >= SUSPECTS or refuses_all:
             self.went_down(now, error)
 
     def went_down(self, now: float, error: ProviderError) -> None:
@@ -168,6 +179,7 @@ class Lane:
 
     def _answered(self, now: float) -> None:
         self._answered_at = now
+        self._answers.append(now)
         self._suspects.clear()
         self._refusals = 0
         if self.down_since is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass, field
 
@@ -27,13 +28,18 @@ class Patience:
     outage: float = 1800.0
     draw: random.Random = field(default_factory=random.Random)
 
-    def wait(self, error: ProviderError, tries: int) -> float | None:
-        """Seconds to wait after the failed try number `tries`, None when it is time to give up."""
+    def wait(self, error: ProviderError, tries: int, flow: float = math.inf) -> float | None:
+        """Seconds to wait after the failed try number `tries`, None when it is time to give up.
+
+        `flow`: in how many seconds the server has given its last answers to others. A call that was refused waits
+        no longer: where others pass it will too, and where nothing passes any more that time grows with every try.
+        """
         most = self.rate_limit_tries if isinstance(error, RateLimited) else self.tries
         told = told_to_wait(error)
         if not error.retryable or tries >= most or told > self.most_told:
             return None
-        backoff = self.draw.uniform(0.5, 1.0) * min(self.longest, self.base * 2.0 ** (tries - 1))
+        longest = min(self.longest, flow) if isinstance(error, RateLimited) else self.longest
+        backoff = self.draw.uniform(0.5, 1.0) * min(longest, self.base * 2.0 ** (tries - 1))
         return max(backoff, told)
 
 

@@ -126,7 +126,7 @@ class _Run:
         self.provider, self.facts = provider, dict(provider.describe())
         self.loop = asyncio.get_running_loop()
         ceiling = min(plan.concurrency, provider.max_concurrency or plan.concurrency)
-        self.gate = Gate(ceiling, replicas(provider), plan.patience.outage)
+        self.gate = Gate(ceiling, replicas(provider), plan.patience.outage, self.loop.time)
         limits = plan.max_tokens, plan.max_cost
         self.budget = Budget(*limits, report.price, report.usage, report.spent)
         self.caller = Caller(asker, self.gate, plan.patience, self.budget, self._stop, self._fail)

@@ -1,0 +1,86 @@
+"""An event loop whose time is simulated: what a run does in minutes takes the CPU that it costs, and no clock decides."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import selectors
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from judge.errors import RateLimited
+from judge.runner import Report
+from judge.types import Json, Reply, Request
+from tests.runner.helpers import label
+
+TURN_SECONDS = 2e-5
+"""What a turn of the loop takes in its own time."""
+
+
+class _Jumping(selectors.DefaultSelector):
+    """Where nothing is ready, the time of the next timer is there at once."""
+
+    loop: SimulatedLoop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        # Without a timer it is another thread that is waited for (a commit), and that takes the time it takes.
+        found = super().select(None if timeout is None else 0)
+        if not found and timeout is not None:
+            self.loop.seconds += max(timeout, TURN_SECONDS)
+        return found
+
+
+class SimulatedLoop(asyncio.SelectorEventLoop):
+    """`seconds` is its time."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+        selector = _Jumping()
+        selector.loop = self
+        super().__init__(selector)
+
+    def time(self) -> float:
+        return self.seconds
+
+
+def simulated(work: Coroutine[Any, Any, Report]) -> Report:
+    """What the run reports, in simulated time."""
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        return runner.run(work)
+
+
+class Limited:
+    """A provider whose server refuses what `takes` does not take at the time (from 0) at which a call arrives.
+
+    Calls arrive 0.3 ms after they are sent and a little late (0.1 ms in the mean); who is refused knows it 0.3 ms
+    later, who is not is answered after `seconds`.
+    """
+
+    label_codes = False
+    max_concurrency = None
+
+    def __init__(self, takes: Callable[[float], bool], seed: int, seconds: float = 0.001) -> None:
+        self.takes, self.seconds = takes, seconds
+        self.draw = random.Random(seed)
+        self.requests = 0
+        self.begun: float | None = None
+        self.ended = 0.0
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def describe(self) -> Mapping[str, Json]:
+        return {}
+
+    async def complete(self, request: Request) -> Reply:
+        time = asyncio.get_running_loop().time
+        self.begun = time() if self.begun is None else self.begun
+        self.requests += 1
+        await asyncio.sleep(0.0003 + self.draw.expovariate(1 / 0.0001))
+        taken = self.takes(time() - self.begun)
+        await asyncio.sleep(self.seconds if taken else 0.0003)
+        self.ended = time() - self.begun
+        if not taken:
+            raise RateLimited("slow down")
+        return label()
