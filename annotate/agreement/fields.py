@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import Unpack
@@ -14,7 +14,7 @@ from judge.labels.panel import MOST_LABELS, Panel
 from judge.labels.reference import Reference
 from judge.labels.study import Scope, fields_of, read
 from judge.prompts import load_task
-from judge.stats import Comparison, Confusion, class_scores, confusion, label_shares
+from judge.stats import METRICS, Comparison, Confusion, class_scores, confusion, label_shares
 from judge.stats.bootstrap import How
 from judge.store import Store
 from judge.store.export import stored_task
@@ -66,6 +66,14 @@ def check(panel: Panel) -> None:
             f"'{panel.field}' has one annotator, '{panel.ratings.annotators[0]}': nothing to compare",
             path=panel.source,
         )
+
+
+def check_measures(wanted: Iterable[str]) -> None:
+    """Raises UsageError for a name that is no coefficient of judge.stats."""
+    known = sorted({*METRICS, "krippendorff_alpha", "gwet_ac2"})
+    for name in wanted:
+        if name not in known:
+            raise UsageError(f"--measure {name}: there are {', '.join(known)}")
 
 
 def panels_of(

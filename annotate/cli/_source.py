@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -133,16 +133,6 @@ def read_given(given: Mapping[str, Any]) -> Panel:
 
 def _cluster(given: Mapping[str, Any]) -> str | None:
     return None if given["cluster"] == NO_CLUSTER else given["cluster"]
-
-
-def check_measures(wanted: Iterable[str]) -> None:
-    """Raises UsageError for a name that is no coefficient of judge.stats."""
-    from judge.stats import METRICS
-
-    known = sorted({*METRICS, "krippendorff_alpha", "gwet_ac2"})
-    for name in wanted:
-        if name not in known:
-            raise UsageError(f"--measure {name}: there are {', '.join(known)}")
 
 
 def names(value: str | None) -> list[str] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotate.cli._source import check_measures, least_others_option, panels, source_options
+from annotate.cli._source import least_others_option, panels, source_options
 from judge.console import emit_json, emit_rows, note, output_options
 from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
@@ -83,7 +83,7 @@ def agreement(**given: Any) -> int:
     Cells are text: "nan" is a label, an empty cell is a missing one. Annotators of a table called gold or
     adjudicated are references. An undefined value comes with its reason.
     """
-    from annotate.agreement.fields import analyse
+    from annotate.agreement.fields import analyse, check_measures
     from annotate.cli import _thresholds as thresholds
     from annotate.cli._extras import Extras
     from judge.labels.reference import resolve

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotate.cli._source import check_measures, least_others_option, panels, source_options
+from annotate.cli._source import least_others_option, panels, source_options
 from judge.console import emit_json, json_option, table, visible
 from judge.errors import BadInput, Exit, UsageError
 
@@ -139,6 +139,8 @@ def _verdict(given: dict[str, Any]) -> int:
         if given[name] is not None and not least <= given[name] <= 1:
             raise UsageError(f"--{name} {given[name]:g}: a number from {least} to 1")
     if given["name"]:
+        from annotate.agreement.fields import check_measures
+
         check_measures([given["name"]])
     panel = _one(given)
     plans = verdict.verdict_plans(panel, resolve(panel, given["reference"]), given)
@@ -203,6 +205,8 @@ def _pilot(given: dict[str, Any]) -> tuple[Design, list[str] | None, list[str]]:
 
     if given["shares"]:
         raise UsageError("--shares goes with --expect; a pilot has its own")
+    from annotate.agreement.fields import check_measures
+
     check_measures([given["name"]])
     panel = _one(given)
     if panel.are_scores:

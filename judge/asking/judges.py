@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
-    from judge.asking.run import Asking, Watching
+    from judge.asking.run import Asking, Stop, Watching
     from judge.derive.calibrate import Calibrated, Prior
     from judge.improve.improve import Improved
     from judge.labels.panel import Panel
@@ -252,6 +252,7 @@ def improve(
     reference: str | None = None,
     anyway: bool = False,
     progress: Watching | None = None,
+    stop: Stop | None = None,
 ) -> Improved:
     """A better way to ask, proved on the sealed test (`judge improve`).
 
@@ -259,7 +260,7 @@ def improve(
     """
     name = field_of(asking.plan.task, field)
     with store.run_lock(f"{asking.plan.task.name} {asking.plan.model}"):
-        return asyncio.run(_improve(store, asking, name, reference, anyway, progress))
+        return asyncio.run(_improve(store, asking, name, reference, anyway, progress, stop))
 
 
 async def _improve(
@@ -269,12 +270,15 @@ async def _improve(
     reference: str | None,
     anyway: bool,
     progress: Watching | None,
+    stop: Stop | None,
 ) -> Improved:
     from judge.improve.improve import Improve
     from judge.runner import open_patiently
     from judge.runner.flow import Flow
 
     plan = asking.plan
+    if stop is not None:
+        stop.bind()
     try:
         await open_patiently(asking.provider, plan.patience)
         flow = Flow(store, asking.provider, plan, progress)

@@ -107,6 +107,22 @@ class Watching(Protocol):
         """Nothing more is shown."""
 
 
+class Stop:
+    """Ends what runs in another thread's event loop: nothing more is sent, and what came back is kept."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[Any] | None = None
+
+    def bind(self) -> None:
+        """Called inside the loop: from now on there is something to end."""
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+
+    def __call__(self) -> None:
+        if self._loop is not None and self._task is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._task.cancel)
+
+
 def prepare(task_name: str, model: str, options: RunOptions) -> Asking:
     """What the options ask for, before a study is looked at. Raises UsageError or TaskError."""
     return asking_of(make_plan(task_name, model, options), model, options)
@@ -226,7 +242,7 @@ def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
     return dataclasses.replace(plan, selection=selection, extra={**plan.extra, "relevant": found.name})
 
 
-def run(store: Store, asking: Asking, progress: Watching | None = None) -> Ran:
+def run(store: Store, asking: Asking, progress: Watching | None = None, stop: Stop | None = None) -> Ran:
     """Ask what the study has not yet, under its lock, and calibrate where the recipe says so.
 
     The report carries the error that ended a run early. Raises StudyError when another process runs the same, and
@@ -234,7 +250,7 @@ def run(store: Store, asking: Asking, progress: Watching | None = None) -> Ran:
     """
     plan = asking.plan
     with store.run_lock(f"{plan.task.name} {plan.model}"):
-        report = asyncio.run(_execute(store, asking, progress))
+        report = asyncio.run(_execute(store, asking, progress, stop))
         calibrated = None
         if asking.recipe is not None and asking.recipe.calibration and report.labelled:
             from judge.improve.apply import calibrated as put_right
@@ -243,10 +259,12 @@ def run(store: Store, asking: Asking, progress: Watching | None = None) -> Ran:
     return Ran(plan, report, calibrated)
 
 
-async def _execute(store: Store, asking: Asking, progress: Watching | None) -> Report:
+async def _execute(store: Store, asking: Asking, progress: Watching | None, stop: Stop | None) -> Report:
     """Open the provider, run the plan, close the provider."""
     from judge.runner import open_patiently, run_task
 
+    if stop is not None:
+        stop.bind()
     try:
         await open_patiently(asking.provider, asking.plan.patience)
         return await run_task(store, asking.plan, asking.provider, progress)

@@ -95,6 +95,7 @@ def improve(task_name: str, model: str, **options: Any) -> int:
     from judge.asking import judges
     from judge.asking.run import Asking, RunOptions, provider_of
     from judge.cli.progress import Progress
+    from judge.improve.page import written
     from judge.runner.flow import Halted
     from judge.store import Store
 
@@ -116,7 +117,7 @@ def improve(task_name: str, model: str, **options: Any) -> int:
             )
         except Halted as halted:
             return exit_code(halted.report)
-    path = _written(found, options["recipe"]) if found.proved else None
+    path = written(found, options["recipe"]) if found.proved else None
     if options["output"] is not None:
         from judge.improve.page import as_html
 
@@ -133,14 +134,6 @@ def improve(task_name: str, model: str, **options: Any) -> int:
     if found.refused:
         return Exit.ERROR
     return Exit.INCOMPLETE if found.stopped and found.proof is None else Exit.DONE
-
-
-def _written(found: Improved, path: Path | None) -> Path:
-    from judge.improve.page import proved
-
-    target = path or Path(f"{found.task.task_id}.recipe.yaml")
-    target.write_text(proved(found).text(), encoding="utf-8")
-    return target
 
 
 def _text(found: Improved, path: Path | None) -> str:

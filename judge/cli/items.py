@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -71,30 +70,25 @@ def import_(
     Importing the same file again changes nothing. A file is one transaction: a bad row is
     named with file, line and field, and nothing of the file is kept (see --skip-bad).
     """
+    from judge.asking.items import MOST_SUGGESTED, from_files
     from judge.importers import base
-    from judge.importers._run import import_files
 
     importer = base.get(format_name)
     if not paths:
         raise UsageError(f"judge items import {format_name} needs a PATH ({importer.HELP})")
     options = base.Options(dataset, pairs(maps, "--map"), read_label_maps(label_maps), note)
-    reports = import_files(db, format_name, importer, paths, options, skip_bad)
-    rows = []
-    for files, report in reports:
-        rows.append(
-            {"files": files, "datasets": report.datasets, **report.counts, "skipped": len(report.skipped)}
-        )
-        for problem in report.skipped:
-            note(f"skipped: {problem}")
-        for warning in _domain_warnings(report.label_counts):
-            note(warning)
+    done = from_files(db, format_name, paths, options, skip_bad)
+    rows = done.rows()
+    for problem in done.skipped:
+        note(f"skipped: {problem}")
+    for told in done.notes:
+        note(told)
     if as_json:
-        skipped = [str(s) for _, r in reports for s in r.skipped]
-        emit_json("import", {"study": str(db), "rows": rows, "skipped": skipped})
-    else:
-        emit_rows(
-            "import", rows, ["files", "items", "passages", "labels", "unchanged", "skipped"], False, False
-        )
+        emit_json("import", {"study": str(db), "rows": rows, "skipped": done.skipped})
+        return Exit.DONE
+    emit_rows("import", rows, ["files", "items", "passages", "labels", "unchanged", "skipped"], False, False)
+    for task in done.tasks[:MOST_SUGGESTED]:
+        note(f"next: judge run {task} -m MODEL -d {db}")
     return Exit.DONE
 
 
@@ -106,28 +100,6 @@ def read_label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
         if not colon:
             raise UsageError(f"--map-label {key}={new}: write it as FIELD:OLD=NEW")
         out.setdefault(field, {})[old] = new
-    return out
-
-
-def _domain_warnings(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Labels that no shipped task of that field knows: most often a forgotten --map-label."""
-    from judge.prompts import find_tasks, load_task
-
-    domains: dict[str, set[str]] = {}
-    for name in find_tasks():
-        task = load_task(name)
-        for field in task.fields:
-            domains.setdefault(field, set()).update(task.domain(field))
-    out = []
-    for field, counts in label_counts.items():
-        strange = [v for v in counts if field in domains and v not in domains[field]]
-        if strange:
-            told = ", ".join(f"{v!r} ({counts[v]})" for v in strange[:5])
-            want = ", ".join(sorted(domains[field]))
-            out.append(
-                f"note: labels of '{field}' that its task does not have: {told}; the task has {want}. "
-                f"They stay as they are; --map-label {field}:OLD=NEW on a new import maps them."
-            )
     return out
 
 

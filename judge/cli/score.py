@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
+from judge.asking.scores import asked
 from judge.cli import board as board_cli
 from judge.cli.compare import compare
 from judge.cli.scored import emit
-from judge.cli.scoring import F, asked, by_option, how, interval_options, paper_options, rows_options
+from judge.cli.scoring import F, by_option, how, interval_options, paper_options, rows_options
 from judge.console import db_option, note, output_options, visible
 from judge.errors import Exit, UsageError
 from judge.labels.words import HELP

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from judge.errors import UsageError
-from judge.suites.paper import Asked, Paper
+from judge.suites.paper import Paper
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -109,32 +108,6 @@ def paper_options(paper: Paper) -> Callable[[F], F]:
         return function
 
     return add
-
-
-def asked(paper: Paper, options: Mapping[str, Any]) -> Asked:
-    """What the command line asks for. Raises UsageError for options that do not go together."""
-    if options["sample"] is not None and options["limit"] is None:
-        raise UsageError("--sample goes with -n: how many questions")
-    judges = options.get("judges")
-    if judges is None and len(options["models"]) > 1:
-        raise UsageError(
-            "several judges: say how to put them together with --judges mean or --judges majority"
-        )
-    return Asked(
-        models=tuple(options["models"]),
-        runs=tuple(options.get("runs", ())),
-        system=options["system"],
-        condition=options["condition"],
-        dataset=options["dataset"],
-        limit=options["limit"],
-        sample=options["sample"],
-        parts=tuple(options["parts"]),
-        partial=options.get("partial", False),
-        majority=judges == "majority",
-        rationale=options.get("rationale"),
-        prompts=options.get("prompts"),
-        options={o.name: options[o.name.replace("-", "_")] for o in paper.options},
-    )
 
 
 def how(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.asking.scores import asked
 from judge.cli.retrieve import retrieve
 from judge.cli.run import exit_code, run
 from judge.cli.scored import emit
 from judge.cli.scoring import (
-    asked,
     by_option,
     how,
     interval_options,

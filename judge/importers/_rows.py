@@ -95,6 +95,8 @@ class RowReader:
             and not any(path == name or path.startswith(f"{name}.") for name in columns)
             and not (field.startswith("passages.") and "passages" in there)
         ]
+        if all_rows and missing == ["id"] and not unmet:
+            raise BadInput(f"no such column; there are: {', '.join(columns)}", field="id")
         if not missing or len(missing) + len(unmet) < 2:
             return
         told = f"no {', '.join(missing)}: {' '.join(f'--map {name}=COLUMN' for name in missing)}"

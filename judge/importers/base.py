@@ -7,7 +7,8 @@ An importer is a module of this package with
     def read(paths, options, bad) -> Iterator[Row]
 
 and, when several files make up one import (claims + corpus), `TOGETHER = True`: then `read` gets
-all paths in one call and they share one transaction; otherwise it is called once per file.
+all paths in one call and they share one transaction; otherwise it is called once per file. `SIGNS`, where it has
+some, are sets of keys that tell its files from others by their first row.
 """
 
 from __future__ import annotations
@@ -65,6 +66,22 @@ def names() -> list[str]:
     package = importlib.import_module("judge.importers")
     found = [m.name for m in pkgutil.iter_modules(package.__path__)]
     return sorted(n.replace("_", "-") for n in found if n != "base" and not n.startswith("_"))
+
+
+def found_format(paths: Sequence[Path]) -> str:
+    """The format of files that nobody named: by their first row's keys (`SIGNS` of an importer), else csv or jsonl.
+
+    Raises UsageError for a path that is no file, and where the files have different formats.
+    """
+    from judge.importers._signs import format_of
+
+    found = {format_of(path): path for path in paths}
+    if len(found) > 1:
+        told = ", ".join(f"{path.name} {name}" for name, path in found.items())
+        raise UsageError(
+            f"these files have different formats ({told}): import them one by one, or name the format"
+        )
+    return next(iter(found))
 
 
 def get(name: str) -> Importer:

@@ -28,6 +28,7 @@ from judge.types import Passage, Where
 NAME = "beir"
 HELP = "BEIR: queries.jsonl, corpus.jsonl and qrels (TSV), with or without runs"
 TOGETHER = True
+SIGNS = (("_id", "text"), ("query-id", "corpus-id", "score"))
 
 _HEADER = ("query-id", "corpus-id", "score")
 

@@ -27,6 +27,7 @@ from judge.types import Item
 
 NAME = "claim-pairs"
 HELP = "claims with their counter claims: a pair a row, or a claim a row"
+SIGNS = (("pair_id", "original", "counter"),)
 
 
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:

@@ -29,8 +29,6 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
         header, records = csv_records(path, bad)
         try:
             reader.check_columns(header, all_rows=True)
-            if "id" not in header and "id" not in options.maps:
-                raise BadInput(f"no such column; there are: {', '.join(header)}", field="id")
         except BadInput as problem:
             raise placed(problem, path, 1) from None
 

@@ -36,6 +36,7 @@ from judge.types import Item, Passage
 
 NAME = "garage"
 HELP = "GaRAGe rows: questions with annotated passages and human answers"
+SIGNS = (("sample_id", "question", "grounding"),)
 
 CLASSES = ("ANSWER-THE-QUESTION", "RELATED-INFORMATION", "OUTDATED", "UNKNOWN", "IRRELEVANT")
 LISTS = ("evidence_relevant", "evidence_correct", "evidence_cited")

@@ -32,6 +32,7 @@ from judge.types import Item, Passage, Where
 NAME = "mirage"
 HELP = "MIRAGE: dataset.json with or without doc_pool.json and oracle.json"
 TOGETHER = True
+SIGNS = (("query_id", "query", "doc_name"), ("mapped_id", "doc_chunk"))
 
 SUPPORT = {
     "1": "supported",

@@ -40,6 +40,7 @@ from judge.types import Item, Passage
 NAME = "raguard"
 HELP = "RAGuard: claims.csv with or without documents.csv, or JSON samples"
 TOGETHER = True
+SIGNS = (("Claim ID", "Verdict"), ("Document ID", "Full Text"), ("claim_id", "verdict", "documents"))
 
 VERDICTS = {"True": "true", "False": "false", "TRUE": "true", "FALSE": "false"}
 ROLES = {

@@ -37,6 +37,7 @@ from judge.types import Item, Passage, Vote
 NAME = "scifact"
 HELP = "SciFact: claims (JSONL or CSV) and corpus (CSV or JSONL) together"
 TOGETHER = True
+SIGNS = (("claim", "cited_doc_ids"), ("doc_id", "abstract"))
 
 STANCE = {"SUPPORT": "support", "REFUTE": "refute", "CONTRADICT": "refute"}
 """The files' words for evidence; a cited document without evidence is `neutral`."""

@@ -30,6 +30,7 @@ from judge.types import Item, Passage
 
 NAME = "urag"
 HELP = "URAG: multiple-choice questions with search results, calibration and test"
+SIGNS = (("calibration",), ("question", "correct_answer", "search_results"))
 
 SPLITS = ("calibration", "test")
 TEXT_KEYS = ("text", "content", "snippet", "body")

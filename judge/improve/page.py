@@ -34,6 +34,13 @@ def proved(found: Improved) -> Recipe:
     return replace(found.winner, made=made)
 
 
+def written(found: Improved, path: Path | None = None) -> Path:
+    """Write the proved recipe (default: TASK.recipe.yaml); where it is."""
+    target = path or Path(f"{found.task.task_id}.recipe.yaml")
+    target.write_text(proved(found).text(), encoding="utf-8")
+    return target
+
+
 def sentences(found: Improved, path: Path | None = None) -> list[str]:
     """What came out, in words."""
     told = [*_people(found)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Iterator
 
 ONE = "annotator_id = ? AND field = ? AND layer = ? AND repeat = ?"
 KINDS = (
@@ -88,6 +89,16 @@ def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:
     return found
 
 
+def newest_fields(conn: sqlite3.Connection, many: int = 50) -> set[str]:
+    """The fields that anybody but a judge has labelled among the newest units of the study."""
+    newest = "SELECT unit_id FROM units ORDER BY rowid DESC LIMIT ?"
+    query = (
+        f"SELECT DISTINCT l.field FROM labels AS l JOIN annotators AS a USING (annotator_id) "
+        f"WHERE l.unit_id IN ({newest}) AND a.kind <> 'judge'"
+    )
+    return {field for (field,) in conn.execute(query, [many])}
+
+
 def unit_counts(conn: sqlite3.Connection) -> dict[str, int]:
     """Field -> how many units have a label of it."""
     return dict(conn.execute("SELECT field, count(DISTINCT unit_id) FROM labels GROUP BY field").fetchall())
@@ -160,3 +171,22 @@ def repeats(
         WHERE a.unit_id IN (SELECT unit_id FROM ({asked}) WHERE repeat > 0)
     """
     return most, conn.execute(query, [annotator, field]).fetchall()
+
+
+EVERY = (
+    *("unit_id", "unit_kind", "item_id", "question_id", "passage_id", "field", "annotator", "annotator_kind"),
+    *("model", "layer", "repeat", "value", "distribution", "rationale", "derived_from"),
+)
+"""The columns of `every`."""
+
+
+def every(conn: sqlite3.Connection, field: str | None = None) -> Iterator[tuple[str | int | None, ...]]:
+    """Every label (of a field), in the order of the study; `model` is that of a run, `distribution` is JSON."""
+    query = """
+        SELECT l.unit_id, u.kind, u.item_id, u.question_id, u.passage_id, l.field, l.annotator_id, a.kind,
+               r.model, l.layer, l.repeat, l.value, l.distribution, l.rationale, l.derived_from
+        FROM labels AS l JOIN units AS u USING (unit_id) JOIN annotators AS a USING (annotator_id)
+        LEFT JOIN runs AS r ON r.run_id = l.annotator_id
+        WHERE ?1 IS NULL OR l.field = ?1 ORDER BY u.rowid, l.field, a.kind, l.annotator_id, l.layer, l.repeat
+    """
+    yield from conn.execute(query, [field])

@@ -65,6 +65,17 @@ def count_all(store: Store, task: Task) -> tuple[int, int]:
     return fit, of_kind - fit
 
 
+NEWEST = 50
+"""Units that are looked at to see what a study's newest data hold."""
+
+
+def suits_newest(store: Store, task: Task) -> bool:
+    """Whether a task could be shown one of the study's newest units of its kind."""
+    newest = "SELECT rowid FROM units WHERE kind = ? ORDER BY rowid DESC LIMIT ?"
+    query = f"SELECT 1 FROM {_all_of(task)} AND t.n IN ({newest}) LIMIT 1"
+    return store.conn.execute(query, [task.spec.unit, NEWEST]).fetchone() is not None
+
+
 def _all_of(task: Task) -> str:
     return f"unit_texts AS t WHERE t.kind = {quoted(task.spec.unit)} AND {_usable(task, Selection())}"
 

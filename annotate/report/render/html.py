@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +23,33 @@ def render(document: Document) -> str:
     folder = Path(__file__).parent
     style = (folder / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    environment = Environment(
-        loader=FileSystemLoader(folder),
+    template = environment(_drawing).get_template("page.html.j2")
+    return template.render(
+        document=document,
+        style=Markup(style),
+        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+    )
+
+
+def environment(drawing: Callable[[Figure], Markup], prefix: str = "") -> Environment:
+    """What the templates of this folder are rendered with; `prefix` stands before the ids of tables and figures."""
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    template = environment.get_template("page.html.j2")
-    return template.render(
-        document=document,
-        style=Markup(style),
-        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+    made.globals.update(
         grid=grid,
         counted=counted,
-        drawing=_drawing,
+        drawing=drawing,
+        prefix=prefix,
         quote=_quote,
         kind=lambda block: type(block).__name__,
     )
+    return made
 
 
 def _shown(value: Any) -> Any:

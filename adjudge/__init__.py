@@ -1,0 +1,17 @@
+"""adjudge from Python: the same functions as the commands `judge` and `annotate`, on the same study file.
+
+from adjudge import Study
+
+with Study("study.db") as study:
+    study.items(frame)                                  # a DataFrame, or rows as dictionaries
+    study.run("stance", model="openai/gpt-5-mini")
+    study.agreement(field="stance")                     # a DataFrame
+    study.report(field="stance")                        # in a notebook: the verdict and its drawings
+"""
+
+from adjudge.outcome import Outcome
+from adjudge.report import Report
+from adjudge.study import Study
+from judge.errors import AdjudgeError
+
+__all__ = ["AdjudgeError", "Outcome", "Report", "Study"]

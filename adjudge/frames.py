@@ -1,0 +1,123 @@
+"""DataFrames in and out. pandas is imported when one is asked for.
+
+Out: what is undefined or missing is missing (NaN, <NA>), numbers of things are `Int64`, times stay text. In: what is
+missing in the frame is no value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judge.types import Measure
+
+MEASURES = (
+    *("field", "measure", "weights", "level", "annotators", "value", "low", "high", "confidence"),
+    *("n_units", "n_clusters", "coverage", "reason", "notes"),
+)
+_WHOLE = ("n_units", "n_clusters", "repeat", "attempt", "input_tokens", "output_tokens")
+_REAL = ("value", "low", "high", "confidence", "coverage", "latency", "cost_usd")
+
+
+def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], **attributes: Any) -> pd.DataFrame:
+    """Rows as a frame with exactly these columns; `attributes` are in its `attrs`.
+
+    A column `value` of labels stays text; one of measures is a number, missing where it is undefined.
+    """
+    import pandas as pd
+
+    listed = list(rows)
+    made = {}
+    for name in columns:
+        cells = [row.get(name) for row in listed]
+        if name in _WHOLE:
+            made[name] = pd.Series(cells, dtype="Int64")
+        elif name in _REAL and not any(isinstance(cell, str) for cell in cells):
+            made[name] = pd.Series([float("nan") if c is None else float(c) for c in cells], dtype="float64")
+        else:
+            made[name] = pd.Series(cells, dtype=object)
+    found = pd.DataFrame(made, columns=list(columns))
+    found.attrs.update(attributes)
+    return found
+
+
+def measures(found: Iterable[Measure], **attributes: Any) -> pd.DataFrame:
+    """Measures as a frame: a row each, with n, coverage and, where the value is missing, the reason."""
+    return frame((m.as_json() for m in found), MEASURES, **attributes)
+
+
+def rows_of(data: Any) -> tuple[list[dict[str, Any]], list[str] | None]:
+    """Rows of a frame, of a mapping {column: values}, or of an iterable of mappings; and the columns of a table.
+
+    Missing cells of a table are None. Raises UsageError for anything else.
+    """
+    if hasattr(data, "to_dict") and hasattr(data, "columns"):
+        return _rows_of_frame(data)
+    if isinstance(data, Mapping):
+        import pandas as pd
+
+        lengths = {name: len(values) for name, values in data.items() if hasattr(values, "__len__")}
+        if any(isinstance(values, str) for values in data.values()) or len(lengths) < len(data):
+            raise UsageError("a mapping is {column: values}; one row alone goes in a list: [row]")
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{name} {n}" for name, n in lengths.items())
+            raise UsageError(f"the columns of a mapping have different lengths: {told}")
+        return _rows_of_frame(
+            pd.DataFrame({name: pd.Series(list(v), dtype=object) for name, v in data.items()})
+        )
+    if isinstance(data, str | bytes) or not isinstance(data, Iterable):
+        raise UsageError(
+            f"{type(data).__name__}: items are a DataFrame, {{column: values}}, a list of rows, or the path of a file"
+        )
+    rows = list(data)
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping):
+            raise UsageError(f"row {number} is no mapping but {type(row).__name__}")
+    return [{name: plain(value) for name, value in row.items()} for row in rows], None
+
+
+def _rows_of_frame(data: Any) -> tuple[list[dict[str, Any]], list[str]]:
+    columns = list(data.columns)
+    cells = [_cells(data.iloc[:, n]) for n in range(len(columns))]
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)]
+    return rows, columns
+
+
+def _cells(column: Any) -> list[Any]:
+    """A column's values as JSON has them. pandas turns whole numbers with gaps into floats: they are whole again."""
+    values = [plain(value) for value in column]
+    floats = [v for v in values if isinstance(v, float)]
+    if str(column.dtype) == "float64" and len(floats) < len(values) and all(v.is_integer() for v in floats):
+        return [None if v is None else int(v) for v in values]
+    return values
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: numpy's scalars and arrays as Python's, times as ISO 8601, what is missing as None."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return None if value != value else value
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(v) for v in value]
+    if hasattr(value, "tolist"):  # numpy
+        return plain(value.tolist())
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if hasattr(value, "isoformat"):
+        told = value.isoformat()
+        return told.removesuffix("T00:00:00")
+    return str(value)
+
+
+def parsed(text: str | None) -> Any:
+    """Stored JSON as a value."""
+    return None if text is None else json.loads(text)

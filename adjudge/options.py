@@ -1,0 +1,80 @@
+"""Options by name: checked, with an error that names those that there are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    from judge.asking.run import RunOptions, Watching
+
+
+def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOptions:
+    """The options of a run by name. Raises UsageError for one that there is not, naming those that there are."""
+    from judge.asking.run import RunOptions
+
+    names = [name for name in RunOptions.__dataclass_fields__ if name not in without]
+    for name in given:
+        if name not in names:
+            raise UsageError(f"no option '{name}'; there are: {', '.join(names)}")
+    given = _checked(given)
+    paths = {name: Path(given[name]) for name in ("prices", "recipe", "prompts") if given.get(name)}
+    examples = given.get("examples")
+    if examples is not None and not isinstance(examples, str):
+        given = {**given, "examples": ",".join(examples)}
+    return RunOptions.of({**given, **paths})
+
+
+def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as the command takes them: in their range, one of the choices, times as seconds or as 2h. Raises UsageError."""
+    import click
+
+    from judge.cli.duration import Duration
+    from judge.cli.run import run
+
+    kinds = (click.IntRange, click.FloatRange, click.Choice, Duration)
+    types = {p.name: p.type for p in run.params if isinstance(p.type, kinds)}
+    checked = dict(given)
+    for name, value in given.items():
+        if name not in types or value is None or (name == "patience" and isinstance(value, int | float)):
+            continue
+        several = isinstance(value, list | tuple)
+        try:
+            found = [types[name].convert(one, None, None) for one in (value if several else [value])]
+        except click.BadParameter as problem:
+            raise UsageError(f"{name}={value!r}: {problem.message}") from None
+        checked[name] = found if several else found[0]
+    return checked
+
+
+def known(given: Mapping[str, Any], function: Callable[..., Any], name: str) -> None:
+    """Raises UsageError for an argument that a function does not take."""
+    import inspect
+
+    names = [p for p in inspect.signature(function).parameters if p not in ("store", "paper_name", "how")]
+    for argument in given:
+        if argument not in names:
+            raise UsageError(f"{name} has no option '{argument}'; there are: {', '.join(names)}")
+
+
+def how(interval: str | None, confidence: float, replicates: int, seed: int) -> Any:
+    """The settings of intervals."""
+    return {"interval": interval, "confidence": confidence, "replicates": replicates, "seed": seed}
+
+
+def names_datasets(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether any row says itself which data set it is of."""
+    return any(row.get("dataset") for row in rows)
+
+
+def watching(progress: bool | Watching) -> Watching | None:
+    """What shows how a run stands: the command's line on stderr, nothing, or what the caller brings."""
+    if isinstance(progress, bool):
+        from judge.cli.progress import Progress
+
+        return Progress(sys.stderr) if progress else None
+    return progress

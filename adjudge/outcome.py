@@ -1,0 +1,84 @@
+"""What a method found: sentences, a table, the document that `--json` prints, and a page where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge.console import visible
+from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_ROWS = 60
+"""Rows that a notebook shows of a table."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome:
+    """A result. `document` is what the command prints with --json, `rows` the table of it, `run_id` a run that it made.
+
+    `page` is the whole HTML page that the command writes with -o, None where it writes none.
+    """
+
+    title: str
+    document: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]] = ()
+    notes: Sequence[str] = ()
+    run_id: str | None = None
+    page: str | None = None
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The table as a DataFrame; what is undefined is missing."""
+        from adjudge.frames import frame
+
+        columns = list(dict.fromkeys(name for row in self.rows for name in row))
+        return frame(self.rows, columns, notes=list(self.notes))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page. Raises UsageError where there is none, or the name is not one of a page."""
+        path = Path(path)
+        if self.page is None:
+            raise UsageError(f"{self.title}: there is no page of it to write")
+        if path.suffix.lower() not in (".html", ".htm"):
+            raise UsageError(f"{path}: the page is HTML, name it so")
+        path.write_text(self.page, encoding="utf-8")
+        return path
+
+    def __str__(self) -> str:
+        return visible("\n".join([self.title, *(f"- {text}" for text in self.notes)]))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {visible(self.title)}>"
+
+    def _repr_html_(self) -> str:
+        """The title, the table and the notes; nothing in it is markup but ours."""
+        parts = [f"<p><b>{_text(self.title)}</b></p>"]
+        if self.rows:
+            columns = list(dict.fromkeys(name for row in self.rows for name in row))
+            head = "".join(f"<th>{_text(name)}</th>" for name in columns)
+            body = "".join(
+                "<tr>" + "".join(f"<td>{_cell(row.get(name))}</td>" for name in columns) + "</tr>"
+                for row in self.rows[:MOST_ROWS]
+            )
+            parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+            if len(self.rows) > MOST_ROWS:
+                parts.append(f"<p>{len(self.rows) - MOST_ROWS:,} more rows are in .frame</p>")
+        if self.notes:
+            parts.append("<ul>" + "".join(f"<li>{_text(text)}</li>" for text in self.notes) + "</ul>")
+        return "".join(parts)
+
+
+def _text(value: Any) -> str:
+    return escape(visible(str(value)))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return _text(f"{value:.3f}" if isinstance(value, float) else value)

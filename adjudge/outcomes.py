@@ -1,0 +1,111 @@
+"""From what the functions behind the commands give to an `Outcome`: a title, a table, the document, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adjudge.outcome import Outcome
+from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    from judge.asking.items import Imported
+    from judge.asking.judges import Calibration
+    from judge.asking.run import Ran
+    from judge.improve.improve import Improved
+    from judge.suites.contest import Contest
+    from judge.suites.route import Route
+
+
+def imported(study: Path, done: Imported, said: Sequence[str]) -> Outcome:
+    """What an import added, what was left out, and the tasks that the data suit."""
+    rows = done.rows()
+    notes = [*said, *done.notes, *(f"skipped: {text}" for text in done.skipped)]
+    if done.tasks:
+        notes.append(f"tasks that these data suit: {', '.join(done.tasks)}")
+    document = {"study": str(study), "rows": rows, "skipped": done.skipped}
+    new = sum(row.get("items", 0) for row in rows)
+    return Outcome(f"{new:,} new item{'s' if new != 1 else ''} in {study}", document, rows, notes)
+
+
+def ran(done: Ran) -> Outcome:
+    """The counts of a run. Raises what ended it, KeyboardInterrupt included, and UsageError where no unit fits."""
+    from judge.asking.run import STATUSES, ending, remarks, summary
+
+    report, plan = done.report, done.plan
+    if (error := ending(report)) is not None:
+        raise error
+    if report.interrupted:
+        raise KeyboardInterrupt
+    if report.units == 0:
+        raise UsageError(
+            f"no unit fits {plan.task.name}: it shows {', '.join(plan.task.required_inputs)}; see where=, and what was imported"
+        )
+    document = summary(plan, report)
+    notes = remarks(plan, report)
+    if report.stopped:
+        notes.append(f"stopped: {report.stopped}; {report.pending} units to go; the same call goes on")
+    if done.calibrated is not None:
+        notes.append(f"calibrated by the recipe: run {done.calibrated}")
+    row = {name: document[name] for name in ("units", "labelled", *STATUSES, "reused", "pending")}
+    title = f"run {report.run_id}: {report.labelled:,} of {report.units:,} units of {plan.task.name} have a label by {plan.model}"
+    return Outcome(title, document, [row], notes, run_id=report.run_id)
+
+
+def calibrated(done: Calibration) -> Outcome:
+    """Before and after, measure by measure, on questions that nothing was fitted on."""
+    rows = [
+        {
+            "measure": after.measure + (f" ({after.weights})" if after.weights else ""),
+            "before": before.value,
+            "after": after.value,
+            "difference": None if d is None else d.value,
+            "low": None if d is None else d.low,
+            "high": None if d is None else d.high,
+            "n_units": (d or after).n_units,
+            "n_clusters": (d or after).n_clusters,
+            "coverage": (d or after).coverage,
+            "reason": (d or after).reason,
+        }
+        for before, after, d in done.result.measures
+    ]
+    notes = [*done.result.notes, *([f"nothing is kept: {done.why}"] if done.why else [])]
+    title = f"{done.result.method} calibration of run {done.parent['run_id']} ({done.parent['model']})"
+    return Outcome(title, done.as_json(), rows, notes, run_id=done.run_id)
+
+
+def routed(found: Route, kept: str | None) -> Outcome:
+    """The steps of the path, and the derived run of the accepted units."""
+    from judge.suites.route import as_json
+    from judge.suites.route_page import as_html
+
+    document = as_json(found, kept)
+    held = "no threshold holds"
+    if document["holds"]:
+        held = f"{document['accepted']:,} of {found.n_units:,} units accepted ({document['coverage']:.1%})"
+    title = f"{found.field} against {found.truth.word}: agreement of {found.agree:.0%} at least: {held}"
+    return Outcome(title, document, document["steps"], found.notes, run_id=kept, page=as_html(found))
+
+
+def compared(found: Contest) -> Outcome:
+    """The runs on the units that all of them labelled; the pairs are in the document and on the page."""
+    from judge.suites.contest import as_json
+    from judge.suites.contest_page import as_html
+
+    document = as_json(found)
+    title = (
+        f"{document['field']} against {document['reference']}: {document['measure']} on {document['units']:,} units, "
+        f"{document['questions']:,} questions"
+    )
+    return Outcome(title, document, document["runs"], found.notes, page=as_html(found))
+
+
+def improved(found: Improved, recipe: Path | None) -> Outcome:
+    """What was tried and what was proved."""
+    from judge.improve.page import as_html, as_json, sentences
+
+    document = as_json(found, recipe)
+    title = f"{found.task.name} with {found.model}, field {found.field}, against {found.reference}"
+    notes = [*sentences(found, recipe), *found.notes]
+    return Outcome(title, document, document["tried"], notes, page=as_html(found))

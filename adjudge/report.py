@@ -1,0 +1,74 @@
+"""The report on one field, in a notebook and as files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judge.console import visible
+from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from annotate.report.model import Document
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report:
+    """How far the judges of one field can be trusted. A notebook shows the verdicts and the drawings.
+
+    `document` is the whole report as data (`annotate.report.model`).
+    """
+
+    document: Document
+
+    @property
+    def verdicts(self) -> pd.DataFrame:
+        """One row a judge: decision, the sentence, and how much more would be needed."""
+        from adjudge.frames import frame
+
+        columns = ("judge", "decision", "sentence", "because", "more_units", "more_questions")
+        rows = [{name: getattr(ruling, name) for name in columns} for ruling in self.document.rulings]
+        return frame(rows, columns, no_ruling=self.document.no_ruling)
+
+    @property
+    def measures(self) -> pd.DataFrame:
+        """Every measure of the report, with the section that it stands in."""
+        from adjudge.frames import MEASURES, frame
+
+        rows = [{"section": section, **m.as_json()} for section, m in self.document.measures()]
+        return frame(rows, ("section", *MEASURES))
+
+    def text(self, form: str = "md") -> str:
+        """The report as html, md, tex, json or csv. Raises UsageError for another word."""
+        from annotate.report import FORMATS
+
+        if form not in FORMATS:
+            raise UsageError(f"no format '{form}'; there are: {', '.join(FORMATS)}")
+        return FORMATS[form](self.document)
+
+    def save(self, *paths: str | Path) -> None:
+        """Write the report to files, each in the format that its ending names. Raises UsageError before any is written."""
+        from annotate.report import FORMATS
+
+        for path in map(Path, paths):
+            if path.suffix.lstrip(".").lower() not in FORMATS:
+                raise UsageError(f"{path}: name it with one of {', '.join('.' + name for name in FORMATS)}")
+        for path in map(Path, paths):
+            path.write_text(self.text(path.suffix.lstrip(".").lower()), encoding="utf-8")
+
+    def __str__(self) -> str:
+        said = [ruling.sentence for ruling in self.document.rulings] or [self.document.no_ruling]
+        return visible("\n".join([self.document.title, *said]))
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{ruling.judge}: {ruling.decision}" for ruling in self.document.rulings)
+        return f"<Report: {visible(told or self.document.no_ruling)}>"
+
+    def _repr_html_(self) -> str:
+        """The verdicts and the drawings, in a style of their own; no script, and everything that came from elsewhere escaped."""
+        from annotate.report.render.notebook import render
+
+        return render(self.document)

@@ -1,0 +1,403 @@
+"""One study, from Python: what `judge` and `annotate` do with it, by the same functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from adjudge import outcomes
+from adjudge.options import how, known, names_datasets, run_options, watching
+from adjudge.outcome import Outcome
+from adjudge.report import Report
+from adjudge.waiting import outside_the_loop
+from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judge.asking.run import Watching
+    from judge.store import Store
+
+T = TypeVar("T")
+
+
+class Study:
+    """A study file; it is made where there is none. Each call opens the file and closes it again, from any thread.
+
+    Errors are those of the commands (`adjudge.AdjudgeError` and its kinds, in `judge.errors`), with the same messages:
+    where one names an option such as --field, the method has an argument of that name.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Raises StudyError for a file that is no study or was made by a newer version."""
+        from judge.store import Store
+
+        self.path = Path(path)
+        if str(path) == ":memory:":
+            raise UsageError("a study is a file: name one, as in Study('study.db')")
+        Store.open(self.path, create=not self.path.exists()).close()
+
+    def __enter__(self) -> Study:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Nothing is held open between calls."""
+
+    def __repr__(self) -> str:
+        return f"Study({str(self.path)!r})"
+
+    def _open(self) -> Store:
+        from judge.store import Store
+
+        return Store.open(self.path, create=False)
+
+    # Data in
+
+    def items(
+        self,
+        data: Any,
+        *,
+        dataset: str | None = None,
+        format: str | None = None,
+        maps: Mapping[str, str] | None = None,
+        label_maps: Mapping[str, Mapping[str, str]] | None = None,
+        skip_bad: bool = False,
+    ) -> Outcome:
+        """Import items (`judge items import`): all of them, or none when a row is bad.
+
+        `data` is a DataFrame with the columns of a CSV file (id, claim, passages.text, gold.FIELD, ...), a mapping
+        {column: values}, an iterable of rows as JSONL has them, or the path of a file (`format`: found from it). `maps`
+        goes from our field to a column, `label_maps` from a label field to {old: new}. Raises BadInput with the row
+        (counted from 1) and field, UsageError for maps that fit nothing.
+        """
+        from judge.asking.items import from_files, from_rows
+        from judge.importers.base import Options
+
+        said: list[str] = []
+        if isinstance(data, str | Path):
+            from judge.importers.base import found_format
+
+            options = Options(dataset, maps or {}, label_maps or {}, said.append)
+            done = from_files(
+                self.path, format or found_format([Path(data)]), [Path(data)], options, skip_bad
+            )
+        else:
+            from adjudge.frames import rows_of
+
+            if format is not None:
+                raise UsageError("format is for files; a DataFrame or rows have their own")
+            rows, columns = rows_of(data)
+            own = dataset or (None if names_datasets(rows) else "data")
+            options = Options(own, maps or {}, label_maps or {}, said.append)
+            done = from_rows(
+                self.path,
+                "DataFrame" if columns is not None else "rows",
+                rows,
+                options,
+                skip_bad,
+                columns=columns,
+            )
+        return outcomes.imported(self.path, done, said)
+
+    # Judges
+
+    def run(
+        self,
+        task: str,
+        *,
+        model: str,
+        progress: bool | Watching = True,
+        **options: Any,
+    ) -> Outcome:
+        """Label every unit that the task fits and this run has not labelled (`judge run`); it goes on where it stopped.
+
+        `options` are those of `judge.asking.run.RunOptions`, named as the command's: limit, where, examples, repeats,
+        base_url, max_cost (US dollars), max_time and patience (seconds), temperature, answers, rationale, recipe ... Inside a
+        running event loop the run has a thread of its own. The document has the counts; units without a label are told in
+        the notes and raise nothing. Raises what ended the run, when something did.
+        """
+        from judge.asking import run as asking
+
+        given = run_options(options)
+        stop = asking.Stop()
+
+        def work() -> asking.Ran:
+            asked = asking.prepare(task, model, given)
+            with self._open() as store:
+                return asking.run(store, asking.in_study(store, asked, given), watching(progress), stop)
+
+        ran = outside_the_loop(work, stop)
+        return outcomes.ran(ran)
+
+    def calibrate(
+        self,
+        task: str,
+        run: str | None = None,
+        *,
+        method: str | None = None,
+        prior: str | None = None,
+        field: str | None = None,
+        reference: str | None = None,
+        keep: bool = True,
+        interval: str | None = "bca",
+        confidence: float = 0.95,
+        replicates: int = 1000,
+        seed: int = 0,
+    ) -> Outcome:
+        """Put a judge's label probabilities right (`judge calibrate`); the new run is `run_id`, None where none was kept."""
+        from judge.asking import judges
+
+        with self._open() as store:
+            done = judges.calibrate(
+                store, task, run, method=method, prior=prior, field=field, reference=reference, keep=keep,
+                **how(interval, confidence, replicates, seed),
+            )  # fmt: skip
+        return outcomes.calibrated(done)
+
+    def route(
+        self,
+        task: str,
+        run: str,
+        then: str | None = None,
+        *,
+        agree: float = 0.9,
+        confidence: float = 0.95,
+        field: str | None = None,
+        reference: str | None = None,
+        keep: bool = True,
+    ) -> Outcome:
+        """Find where a run may stand alone, as promised (`judge route`); `run_id` is None where no threshold holds.
+
+        Where the task is split, the sealed test tests the promise, and the look is logged.
+        """
+        from judge.asking import judges
+
+        with self._open() as store:
+            found, kept = judges.route(
+                store,
+                task,
+                run,
+                then,
+                agree=agree,
+                confidence=confidence,
+                field=field,
+                reference=reference,
+                keep=keep,
+            )
+            return outcomes.routed(found, kept)
+
+    def compare(
+        self,
+        task: str,
+        runs: Sequence[str] = (),
+        *,
+        part: str | None = None,
+        confidence: float = 0.95,
+        field: str | None = None,
+        reference: str | None = None,
+    ) -> Outcome:
+        """Runs of a task on the same units, against one reference (`judge compare`); differences are second minus first."""
+        from judge.asking import judges
+
+        with self._open() as store:
+            found = judges.compare(
+                store, task, runs, part=part, confidence=confidence, field=field, reference=reference
+            )
+            return outcomes.compared(found)
+
+    def improve(
+        self,
+        task: str,
+        *,
+        model: str,
+        field: str | None = None,
+        reference: str | None = None,
+        anyway: bool = False,
+        recipe: str | Path | None = None,
+        progress: bool | Watching = True,
+        **options: Any,
+    ) -> Outcome:
+        """Look for a better way to ask, and prove it on the sealed test (`judge improve`); the task must be split.
+
+        A proved recipe is written to `recipe` (default: TASK.recipe.yaml), for `run(..., recipe=...)`. Raises Halted when a
+        run ended before its last unit: the same call goes on.
+        """
+        from judge.asking import judges
+        from judge.asking import run as asking
+        from judge.improve.page import written
+
+        given = run_options(options, without=("recipe", "limit", "where", "sample", "examples", "relevant"))
+        target = None if recipe is None else Path(recipe)
+        if target is not None and not target.resolve().parent.is_dir():
+            raise UsageError(f"{target}: no such folder to write to")
+        stop = asking.Stop()
+
+        def work() -> Outcome:
+            asked = asking.prepare(task, model, given)
+            with self._open() as store:
+                found = judges.improve(
+                    store,
+                    asked,
+                    field=field,
+                    reference=reference,
+                    anyway=anyway,
+                    progress=watching(progress),
+                    stop=stop,
+                )
+                return outcomes.improved(found, written(found, target) if found.proved else None)
+
+        return outside_the_loop(work, stop)
+
+    # Labels and numbers out
+
+    def labels(self, field: str | None = None) -> pd.DataFrame:
+        """Every label (of a field) as it stands: gold, people's, decisions and judges', one a row.
+
+        `value` is text; `distribution` is {label: probability} or missing; `model` is that of a run. These are the raw rows,
+        those of a sealed test included.
+        """
+        from adjudge.frames import frame, parsed
+        from judge.labels.relation import EVERY, every
+
+        with self._open() as store:
+            rows = [dict(zip(EVERY, row, strict=True)) for row in every(store.conn, field)]
+        for row in rows:
+            row["distribution"] = parsed(str(row["distribution"]) if row["distribution"] else None)
+        return frame(rows, EVERY)
+
+    def judgements(self, run: str | None = None) -> pd.DataFrame:
+        """What models answered, one row a unit and repeat, of all runs or one (its id, the start of it, `last`, a model).
+
+        A column `label.FIELD` for each field of the runs' tasks; where there is no label, `status` and `reason` say why.
+        """
+        from adjudge.frames import frame
+        from judge.store import export
+
+        rows: list[dict[str, Any]] = []
+        fields: list[str] = []
+        with self._open() as store:
+            runs = [export.named_run(store, run)] if run else export.list_runs(store)
+            for one in runs:
+                task = export.stored_task(store, one["task"])
+                fields += task.fields
+                for row in export.judged(store, one, task):
+                    labels = row.pop("labels")
+                    rows.append({**row, **{f"label.{name}": value for name, value in labels.items()}})
+        columns = [*export.COLUMNS, *(f"label.{name}" for name in dict.fromkeys(fields)), "distributions"]
+        return frame(rows, columns)
+
+    def scores(
+        self,
+        paper: str,
+        *,
+        interval: str | None = "bca",
+        confidence: float = 0.95,
+        replicates: int = 1000,
+        seed: int = 0,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """A paper's measures (`judge score PAPER`), a row each with n, coverage and, where it is undefined, the reason.
+
+        `options`: model, runs, judges, system, condition, dataset, by, reference, batch, limit, sample, parts, partial,
+        rationale, and `readings`, a mapping of the paper's own. What rests on what is in `.attrs`. Raises Incomplete, with the
+        commands for what is missing.
+        """
+        from adjudge.frames import MEASURES, frame
+        from judge.asking.scores import score
+        from judge.suites.steps import Incomplete
+
+        known(options, score, "scores")
+        with self._open() as store:
+            try:
+                found = score(store, paper, how=how(interval, confidence, replicates, seed), **options)
+            except Incomplete as missing:
+                missing.add_note("these commands make what is missing:")
+                for step in missing.steps:
+                    missing.add_note(step.command(str(self.path)))
+                raise
+        columns = (
+            "stratum",
+            *(name for name in MEASURES if name not in ("field", "level", "weights", "annotators")),
+        )
+        rows = [line.as_json() for line in found.lines]
+        document = found.as_json()
+        named = {
+            name: document[name] for name in ("title", "dataset", "system", "condition", "readings", "runs")
+        }
+        return frame(rows, (*columns, "missing"), **named, notes=list(found.notes))
+
+    def agreement(
+        self,
+        *,
+        field: str | None = None,
+        task: str | None = None,
+        batch: str | None = None,
+        runs: Sequence[str] = (),
+        annotators: Sequence[str] | None = None,
+        level: str | None = None,
+        order: Sequence[str] | None = None,
+        measures: Sequence[str] | None = None,
+        reference: str | None = None,
+        pairwise: bool = True,
+        per_class: bool = False,
+        interval: str | None = "bca",
+        confidence: float = 0.95,
+        replicates: int = 2000,
+        seed: int = 0,
+    ) -> pd.DataFrame:
+        """How far annotators agree (`annotate agreement`), a row a measure, with n, coverage, interval and reason.
+
+        Without `field` and `task` all fields that two annotators labelled. Notes are in `.attrs["notes"]`.
+        """
+        from adjudge.frames import measures as as_frame
+        from annotate.agreement.fields import analyse, check_measures, panels_of
+        from judge.labels.reference import resolve
+
+        check_measures(measures or ())
+        with self._open() as store:
+            panels, left_out = panels_of(
+                store,
+                field=field,
+                task=task,
+                batch=batch,
+                runs=runs,
+                annotators=annotators,
+                level=level,
+                order=order,
+            )
+            results = [
+                analyse(
+                    panel, resolve(panel, reference), names=measures, pairwise=pairwise, per_class=per_class,
+                    **how(interval, confidence, replicates, seed),
+                )
+                for panel in panels
+            ]  # fmt: skip
+        notes = [f"left out: {told}" for told in left_out]
+        notes += [str(told) for result in results for told in result.notes]
+        return as_frame((m for result in results for m in result.measures), notes=list(dict.fromkeys(notes)))
+
+    def report(
+        self,
+        *,
+        field: str | None = None,
+        task: str | None = None,
+        epsilon: float | str = "expert",
+        **options: Any,
+    ) -> Report:
+        """How far the judges of a field can be trusted (`annotate report`). A notebook shows the verdicts and the drawings.
+
+        `epsilon` is expert (0.2), skilled (0.15), crowd (0.1), or a number; the other options are those of
+        `annotate.report.Asked`: runs, batch, reference, margin, threshold, curve, annotators ...
+        """
+        from annotate.report import Asked, build
+        from judge.stats.alternative import EPSILON
+
+        known(options, Asked, "report")
+        named = epsilon if isinstance(epsilon, str) else ""
+        if named and named not in EPSILON:
+            raise UsageError(f"epsilon {named}: {', '.join(EPSILON)}, or a number")
+        value = EPSILON[named] if named else float(epsilon)
+        asked = Asked(field=field, task=task, epsilon=value, epsilon_name=named, **options)
+        with self._open() as store:
+            return Report(build(store, asked))

@@ -1,0 +1,48 @@
+"""Running a coroutine's owner where an event loop runs already: a notebook, a web server."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def loop_is_running() -> bool:
+    """Whether this thread has an event loop that runs: `asyncio.run` would refuse."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def outside_the_loop(work: Callable[[], T], stop: Callable[[], None]) -> T:
+    """What `work` returns, done in this thread, or in one of its own where a loop runs in this one.
+
+    Ctrl-C (a notebook's stop button) calls `stop` and waits for `work`, which ends in order; then KeyboardInterrupt goes on.
+    """
+    if not loop_is_running():
+        return work()
+    done: dict[str, Any] = {}
+
+    def in_thread() -> None:
+        try:
+            done["value"] = work()
+        except BaseException as error:
+            done["error"] = error
+
+    thread = threading.Thread(target=in_thread, name="adjudge")
+    thread.start()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        stop()
+        thread.join()
+        raise
+    if "error" in done:
+        raise done["error"]
+    result: T = done["value"]
+    return result

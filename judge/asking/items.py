@@ -1,0 +1,128 @@
+"""Items in, from files or from rows in memory: `judge items import` and `Study.items`; and what can be done next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from judge.importers.base import Options
+    from judge.prompts.load import Task
+    from judge.store import Store
+    from judge.store.imports import ImportReport
+
+MOST_SUGGESTED = 3
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import did: each transaction with its files, notes for people, and tasks that the data suit, best first."""
+
+    transactions: list[tuple[list[str], ImportReport]]
+    notes: list[str] = field(default_factory=list)
+    tasks: list[str] = field(default_factory=list)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a transaction: its files, data sets, what is new, and how many rows were left out."""
+        return [
+            {"files": files, "datasets": report.datasets, **report.counts, "skipped": len(report.skipped)}
+            for files, report in self.transactions
+        ]
+
+    @property
+    def skipped(self) -> list[str]:
+        """Rows that were left out, each with file, line and reason."""
+        return [str(problem) for _, report in self.transactions for problem in report.skipped]
+
+
+def from_files(
+    db: Path, format_name: str, paths: Sequence[Path], options: Options, skip_bad: bool = False
+) -> Imported:
+    """Import files of one format. Raises as `import_files` does."""
+    from judge.importers import base
+    from judge.importers._run import import_files
+
+    done = Imported(import_files(db, format_name, base.get(format_name), paths, options, skip_bad))
+    return _told(db, done)
+
+
+def from_rows(
+    db: Path,
+    name: str,
+    rows: Iterable[Mapping[str, Any]],
+    options: Options,
+    skip_bad: bool = False,
+    *,
+    columns: Sequence[str] | None = None,
+) -> Imported:
+    """Import rows in memory, as those of a JSONL file; with `columns` (those of a table) as those of a CSV file.
+
+    `name` stands for the file in errors, which count rows from 1. Raises as `import_files` does.
+    """
+    from judge.importers._memory import import_rows
+
+    done = Imported([([name], import_rows(db, name, rows, options, skip_bad, columns))])
+    return _told(db, done)
+
+
+def _told(db: Path, done: Imported) -> Imported:
+    from judge.store import Store
+
+    for _, report in done.transactions:
+        done.notes += strange_labels(report.label_counts)
+    with Store.open(db, create=False) as store:
+        done.tasks = suited(store)
+    return done
+
+
+def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Labels that no shipped task of that field knows: most often a forgotten --map-label."""
+    from judge.prompts import find_tasks, load_task
+
+    domains: dict[str, set[str]] = {}
+    for name in find_tasks():
+        task = load_task(name)
+        for label_field in task.fields:
+            domains.setdefault(label_field, set()).update(task.domain(label_field))
+    out = []
+    for label_field, counts in label_counts.items():
+        strange = [v for v in counts if label_field in domains and v not in domains[label_field]]
+        if strange:
+            told = ", ".join(f"{v!r} ({counts[v]})" for v in strange[:5])
+            want = ", ".join(sorted(domains[label_field]))
+            out.append(
+                f"note: labels of '{label_field}' that its task does not have: {told}; the task has {want}. "
+                f"They stay as they are; --map-label {label_field}:OLD=NEW on a new import maps them."
+            )
+    return out
+
+
+def suited(store: Store) -> list[str]:
+    """Shipped tasks with labels whose inputs the newest units have, best first, without their versions.
+
+    Where these units have labels of people or gold, the tasks of those fields, because a judge can be held against them;
+    else those that show most of what there is.
+    """
+    from judge.labels.relation import newest_fields
+    from judge.prompts import find_tasks, load_task
+    from judge.store.selection import suits_newest
+
+    fields = newest_fields(store.conn)
+    found: dict[str, tuple[bool, bool, int]] = {}
+    for name in find_tasks():
+        task = load_task(name)
+        if task.people_only or not _asks_for_labels(task) or not suits_newest(store, task):
+            continue
+        has_labels = bool(fields & set(task.fields))
+        rank = (has_labels, task.spec.unit == "passage", len(task.required_inputs))
+        found[task.task_id] = max(rank, found.get(task.task_id, rank))
+    ranked = sorted(found, key=lambda name: (*(-int(x) for x in found[name]), name))
+    # Where labels say what is wanted, other tasks are no advice.
+    wanted = [name for name in ranked if found[name][0]]
+    return wanted or ranked
+
+
+def _asks_for_labels(task: Task) -> bool:
+    return all(question.labels for question in task.spec.questions) and task.spec.unit in ("passage", "item")

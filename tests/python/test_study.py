@@ -1,0 +1,330 @@
+"""`adjudge.Study`: a DataFrame in, labels and numbers out, by the functions of the commands."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import adjudge
+from adjudge import Study
+from judge.asking.run import RunOptions
+from judge.errors import BadInput, KeyProblem, StudyError, UsageError
+from tests.cli.helpers import Done
+from tests.loopback.process import ServerProcess
+from tests.real import ROOT
+
+Judge = Callable[..., Done]
+PAIRS = ROOT / "data" / "examples" / "pairs.jsonl"
+FRAME = pd.DataFrame(
+    {
+        "id": [1, 2, 3],
+        "claim": ["The Moon orbits Earth.", "The Sun orbits Earth.", "Mars has moons."],
+        "passages.text": ["The Moon does.", "Earth orbits the Sun.", "Two of them."],
+        "passages.gold.stance": ["support", "refute", None],
+        "tag": ["a", None, "b"],
+    }
+)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    return Study(tmp_path / "x.db")
+
+
+def test_a_frame_is_imported_as_its_csv_would_be(tmp_path: Path, judge: Judge) -> None:
+    FRAME.to_csv(tmp_path / "data.csv", index=False)
+    judge("items", "import", "csv", "data.csv", "-d", "csv.db")
+    study = Study(tmp_path / "frame.db")
+    done = study.items(FRAME)
+    assert done.document["rows"] == [
+        {
+            "files": ["DataFrame"],
+            "datasets": ["data"],
+            "items": 3,
+            "passages": 3,
+            "labels": 2,
+            "unchanged": 0,
+            "skipped": 0,
+        }
+    ]
+    assert any("stance" in text for text in done.notes), "what can be done with it"
+    columns = ["unit_id", "field", "annotator", "annotator_kind", "value"]
+    ours, theirs = (s.labels()[columns] for s in (study, Study(tmp_path / "csv.db")))
+    pd.testing.assert_frame_equal(ours, theirs)
+    assert ours["value"].tolist() == ["support", "refute"]
+    assert study.items(FRAME).document["rows"][0]["items"] == 0, "again: nothing is new"
+
+
+def test_rows_mappings_and_files_are_items_too(study: Study, tmp_path: Path) -> None:
+    study.items(
+        [{"id": "r", "claim": "c", "passages": ["one", {"text": "two", "gold": {"stance": "refute"}}]}]
+    )
+    study.items({"id": ["m"], "question": ["q"], "passages.text": ["t"]})
+    study.items(PAIRS)
+    shown = json.loads(_judge(tmp_path, "items", "list", "-d", "x.db", "--json"))
+    assert [row["item_id"] for row in shown["rows"]] == ["data:r", "data:m", "pairs:1", "pairs:2"]
+
+
+def test_numbers_of_a_frame_stay_what_they_were(study: Study) -> None:
+    # pandas makes floats of whole numbers where one is missing: 0, 1, missing -> 0.0, 1.0, nan. The labels are "0" and "1".
+    frame = pd.DataFrame(
+        {"id": np.arange(3), "question": "q", "passages.text": ["a", "b", "c"], "passages.gold.grade": [0, 1, None],
+         "when": pd.to_datetime(["2024-05-01", None, "2024-05-03"])}
+    )  # fmt: skip
+    study.items(frame)
+    assert study.labels("grade")["value"].tolist() == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        (FRAME.drop(columns="id"), "DataFrame: field 'id': no such column"),
+        (FRAME.assign(id=["1", None, "3"]), "DataFrame:2: field 'id': missing"),
+        (FRAME.assign(claim=["a", 5, "c"]), "DataFrame:2: field 'claim': must be text, is a number"),
+        (FRAME.rename(columns={"tag": "claim"}), "DataFrame: field 'claim': two columns have this name"),
+        (FRAME.rename(columns={"tag": 7}), "column 5 has no name that is text: 7"),
+        (FRAME.assign(tag=pd.Series(["\ud800"] * 3, dtype=object)), "half a surrogate pair"),
+        (FRAME.iloc[:0], "there are no rows"),
+    ],
+)
+def test_a_bad_frame_is_named_and_nothing_is_kept(study: Study, frame: pd.DataFrame, told: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(told)):
+        study.items(frame)
+    assert study.labels().empty
+    with pytest.raises(UsageError, match="no unit fits"):
+        study.run("stance", model="scripted/hash", progress=False)
+
+
+def test_a_bad_row_is_left_out_when_that_is_asked(study: Study) -> None:
+    done = study.items(FRAME.assign(id=["1", None, "3"]), skip_bad=True)
+    assert done.document["skipped"] == ["DataFrame:2: field 'id': missing"]
+    assert "skipped: DataFrame:2: field 'id': missing" in done.notes
+
+
+@pytest.mark.parametrize("data", [7, "nowhere.csv", {"id": "1", "claim": "c"}, {"id": [1], "claim": []}, [3]])
+def test_what_is_no_data_is_refused(study: Study, data: Any) -> None:
+    with pytest.raises(UsageError):
+        study.items(data)
+
+
+def test_maps_are_those_of_the_command(study: Study) -> None:
+    renamed = FRAME.rename(columns={"claim": "statement"}).replace({"support": "yes", "refute": "no"})
+    labels = {"stance": {"yes": "support", "no": "refute"}}
+    with pytest.raises(
+        UsageError, match="--map claim=nothing: no row has 'nothing'; the first has: id, statement"
+    ):
+        study.items(renamed, maps={"claim": "nothing"})
+    study.items(renamed, maps={"claim": "statement"}, label_maps=labels)
+    assert study.labels()["value"].tolist() == ["support", "refute"]
+
+
+def test_run_is_judge_run(study: Study, tmp_path: Path) -> None:
+    study.items(FRAME)
+    done = study.run("stance", model="scripted/hash", progress=False)
+    again = json.loads(_judge(tmp_path, "run", "stance", "-m", "scripted/hash", "-d", "x.db", "--json"))
+    # The command finds this very run, with nothing left to do.
+    assert again["run"] == done.run_id == done.document["run"]
+    assert (again["reused"], again["labelled"], done.document["labelled"]) == (3, 3, 3)
+    assert set(again) - {"schema"} == set(done.document)
+    judged = study.judgements(done.run_id)
+    assert judged["status"].tolist() == ["ok"] * 3
+    mine = study.labels("stance").query("annotator_kind == 'judge'")
+    assert mine["value"].tolist() == judged["label.stance"].tolist()
+    assert set(mine["model"]) == {"scripted/hash"}
+
+
+def test_units_without_a_label_are_counted_and_told(study: Study) -> None:
+    study.items(FRAME)
+    done = study.run("stance", model="scripted/garbage", progress=False)
+    assert (done.document["labelled"], done.document["unparsed"]) == (0, 3)
+    judged = study.judgements("last")
+    assert judged["label.stance"].isna().all() and judged["reason"].notna().all()
+
+
+def test_run_inside_a_running_loop(study: Study) -> None:
+    study.items(FRAME)
+    seen: list[str] = []
+
+    class Watch:
+        def __call__(self, live: Any) -> None:
+            seen.append(threading.current_thread().name)
+
+        def end(self) -> None:
+            seen.append("end")
+
+    async def notebook() -> adjudge.Outcome:
+        return study.run("stance", model="scripted/hash", progress=Watch())
+
+    assert asyncio.run(notebook()).document["labelled"] == 3
+    assert seen[0] == "adjudge", "a thread of its own"
+    assert seen[-1] == "end"
+
+
+def test_what_ended_a_run_is_raised(study: Study) -> None:
+    study.items(FRAME)
+    with pytest.raises(KeyProblem, match="OPENAI_API_KEY"):
+        study.run("stance", model="openai/gpt-5-mini", progress=False)
+
+    async def notebook() -> None:
+        study.run("stance", model="openai/gpt-5-mini", progress=False)
+
+    with pytest.raises(KeyProblem):
+        asyncio.run(notebook())
+
+
+def test_a_limit_ends_a_run_and_the_same_call_goes_on(study: Study) -> None:
+    study.items([{"id": str(n), "claim": f"c{n}", "passages": [f"p{n}"]} for n in range(20)])
+    with ServerProcess("openai", "--logprobs", "none") as server:
+        model = {"model": "openai/m", "base_url": server.url, "progress": False}
+        first = study.run("stance", max_tokens=3000, max_output_tokens=16, concurrency=1, **model)
+        assert 0 < first.document["labelled"] < 20
+        assert any("the same call goes on" in text for text in first.notes)
+        rest = study.run("stance", **model)
+    assert (rest.run_id, rest.document["labelled"]) == (first.run_id, 20)
+    assert rest.document["reused"] == first.document["labelled"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"limits": 3}, "no option 'limits'; there are: limit, where"),
+        ({"limit": 0}, "limit=0: 0 is not in the range x>=1"),
+        ({"answers": "maybe"}, "answers='maybe': 'maybe' is not one of"),
+        ({"max_time": "soon"}, "max_time='soon': 'soon' is no length of time"),
+        ({"retry": ["ok"]}, "retry="),
+        ({"temperature": -1}, "temperature=-1"),
+    ],
+)
+def test_an_option_is_checked_as_the_command_checks_it(
+    study: Study, options: dict[str, Any], told: str
+) -> None:
+    study.items(FRAME)
+    with pytest.raises(UsageError, match=re.escape(told)):
+        study.run("stance", model="scripted/hash", progress=False, **options)
+
+
+def test_the_options_of_the_command_are_those_of_python() -> None:
+    from judge.cli.run import run
+
+    ours = RunOptions()
+    shown = {
+        p.name: p for p in run.params if p.name not in ("task_name", "model", "dry_run", "db", "as_json")
+    }
+    assert set(shown) == set(RunOptions.__dataclass_fields__), "add it to judge.asking.run.RunOptions"
+    defaults = run.make_context("run", ["stance", "-m", "scripted/hash"]).params
+    for name in shown:
+        assert (defaults[name] or None) == (getattr(ours, name) or None), name
+
+
+def test_agreement_is_what_the_command_prints(study: Study, tmp_path: Path) -> None:
+    study.items([
+        {"id": str(n), "claim": f"c{n}", "passages": [
+            {"text": f"p{n}", "gold": {"stance": label}, "votes": {"stance": {"ann": label, "bob": "neutral"}}}
+        ]}
+        for n, label in enumerate(["support", "refute", "neutral", "support"])
+    ])  # fmt: skip
+    study.run("stance", model="scripted/first", progress=False)
+    found = study.agreement(field="stance", interval=None)
+    words = ("agreement", "--field", "stance", "--interval", "none", "-d", "x.db", "--json")
+    shown = json.loads(_judge(tmp_path, *words, program="annotate"))["measures"]
+    assert found["value"].isna().tolist() == [m["value"] is None for m in shown]
+    told = [(m["measure"], m["n_units"], m["n_clusters"], m["coverage"]) for m in shown]
+    assert (
+        list(found[["measure", "n_units", "n_clusters", "coverage"]].itertuples(index=False, name=None))
+        == told
+    )
+    # The judge says support to all four; gold says so of two: 2 of 4 agree, and kappa is 0 or undefined, never a made-up number.
+    gold = found[[("gold" in who and len(who) == 2 and "scripted" in who[0]) for who in found["annotators"]]]
+    assert gold.set_index("measure")["value"]["percent"] == 0.5
+    undefined = found[found["value"].isna()]
+    assert undefined["reason"].notna().all()
+    assert str(found["n_units"].dtype) == "Int64"
+    with pytest.raises(UsageError, match=r"there are .*cohen_kappa"):
+        study.agreement(measures=["kappa"])
+
+
+def test_scores_are_those_of_the_command(tmp_path: Path, judge: Judge) -> None:
+    data = ROOT / "data" / "examples"
+    judge("items", "import", "jsonl", data / "rag.jsonl", "-d", "g.db")
+    judge("answers", "import", data / "answers.jsonl", "-d", "g.db")
+    common = ("--dataset", "rag", "--system", "model-a", "--interval", "none", "-d", "g.db")
+    study = Study(tmp_path / "g.db")
+    with pytest.raises(adjudge.AdjudgeError, match="5 steps are missing") as missing:
+        study.scores("garage", dataset="rag", system="model-a")
+    assert missing.value.__notes__[1].startswith("judge run eligibility"), "the commands, below the error"
+    judge("suite", "garage", "-m", "scripted/hash", *common)
+    shown = json.loads(judge("score", "garage", *common, "--json").out)
+    found = study.scores("garage", dataset="rag", system="model-a", interval=None)
+    assert found["measure"].tolist() == [m["measure"] for m in shown["measures"]]
+    assert [None if np.isnan(v) else v for v in found["value"]] == [m["value"] for m in shown["measures"]]
+    assert found["coverage"].tolist() == [m["coverage"] for m in shown["measures"]]
+    assert found.attrs["readings"] == shown["readings"]
+    for wrong, told in (({"paper": "garbage"}, "no paper"), ({"paper": "garage", "readings": {"x": "y"}}, "no reading 'x'"),
+                        ({"paper": "garage", "sytem": "a"}, "no option 'sytem'")):  # fmt: skip
+        with pytest.raises(UsageError, match=told):
+            study.scores(**wrong)
+
+
+def test_compare_calibrate_and_route_are_those_of_the_commands(study: Study, tmp_path: Path) -> None:
+    study.items([
+        {"id": str(n), "claim": f"c{n}", "passages": [{"text": f"p{n}", "gold": {"stance": ["support", "refute"][n % 2]}}]}
+        for n in range(40)
+    ])  # fmt: skip
+    one = study.run("stance", model="scripted/hash", progress=False)
+    two = study.run("stance", model="scripted/first", progress=False)
+    found = study.compare("stance", [one.run_id, two.run_id])
+    words = ("compare", "stance", "--run", one.run_id, "--run", two.run_id, "-d", "x.db", "--json")
+    shown = json.loads(_judge(tmp_path, *words))
+    assert found.document == {k: v for k, v in shown.items() if k != "schema"}
+    assert found.save(tmp_path / "page.html").read_text("utf-8").startswith("<!doctype html>")
+    with pytest.raises(UsageError, match="stored no label probabilities"):
+        study.calibrate("stance", one.run_id)
+    routed = study.route("stance", one.run_id, keep=False)
+    words = ("route", "stance", "--run", one.run_id, "--dry-run", "-d", "x.db", "--json")
+    shown = json.loads(_judge(tmp_path, *words, code=5))  # no threshold holds: the judge knows nothing
+    assert routed.document == {k: v for k, v in shown.items() if k != "schema"}
+    assert routed.run_id is None
+    with pytest.raises(UsageError, match="judge split"):
+        study.improve("stance", model="scripted/hash", progress=False)
+
+
+def test_a_study_is_a_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a study is a file"):
+        Study(":memory:")
+    (tmp_path / "no.db").write_text("no study")
+    with pytest.raises(StudyError):
+        Study(tmp_path / "no.db")
+    with Study(tmp_path / "new.db") as study:
+        assert study.labels().empty
+    assert repr(study) == f"Study({str(tmp_path / 'new.db')!r})"
+
+
+def test_importing_it_loads_nothing_heavy() -> None:
+    code = "import sys; from adjudge import Study; print([m for m in sys.modules if m in sys.argv[1:]])"
+    heavy = ("pandas", "numpy", "scipy", "sqlite_utils", "pydantic", "matplotlib", "jinja2", "openai")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def _judge(folder: Path, *words: str, program: str = "judge", code: int = 0) -> str:
+    """What a command prints, in a folder."""
+    done = subprocess.run(
+        [sys.executable, "-m", program, *words], capture_output=True, text=True, cwd=folder, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    return done.stdout
