@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
+from annotate.drawing.frame import Frame
 from annotate.drawing.sample import (
     Candidate,
     Drawn,
@@ -96,7 +97,7 @@ def new_batch(store: Store, task: Task, plan: Plan) -> Made:
         keep_task(conn, task)
         ensure_human(conn, people)
         candidates = eligible(store, task, plan, run)
-        known = _known(store, task, {c.unit_id for c in candidates}, plan)
+        known = _known(store, task, candidates, plan)
         training = shuffled(known, plan.seed, "training")[: plan.training]
         if len(training) < plan.training:
             raise BadInput(
@@ -110,9 +111,8 @@ def new_batch(store: Store, task: Task, plan: Plan) -> Made:
             raise BadInput(
                 f"--attention: {attention_n} units with a gold label are needed, {len(attention)} are left"
             )
-        apart = {*training, *attention}
         # A check unit cannot be drawn, so it is no part of what the sample stands for: weights add up to the frame.
-        candidates = [c for c in candidates if c.unit_id not in apart]
+        candidates.leave_out([*training, *attention])
         made.frame = len(candidates)
         drawn = redraw(candidates, plan)
         conn.execute(
@@ -247,7 +247,7 @@ def _run(store: Store, task: Task, plan: Plan) -> str | None:
     return str(row[0])
 
 
-def eligible(store: Store, task: Task, plan: Plan, run: str | None, of: str | None = None) -> list[Candidate]:
+def eligible(store: Store, task: Task, plan: Plan, run: str | None, of: str | None = None) -> Frame:
     """Every unit with all inputs that no batch on the same questions holds yet, in study order.
 
     With the name of a batch that is there: as when that one was drawn, whatever came after it.
@@ -278,14 +278,18 @@ def eligible(store: Store, task: Task, plan: Plan, run: str | None, of: str | No
         "examples": dumps(examples),
         "taken": dumps(taken),
     }
+    frame = Frame(store.conn)
     try:
-        found = store.conn.execute(query, values).fetchall()
+        frame.fill(_candidates(store, task, plan, store.conn.execute(query, values)))
     except sqlite3.Error as e:
         if plan.where is None:
             raise
         raise UsageError(f"--where {plan.where!r}: {e}") from e
+    return frame
+
+
+def _candidates(store: Store, task: Task, plan: Plan, found: sqlite3.Cursor) -> Iterator[Candidate]:
     left = routed_away(store, task, plan.from_route) if plan.from_route else None
-    out = []
     for unit, question, dataset, answer, place, value, distribution in found:
         if left is not None and unit not in left:
             continue
@@ -297,8 +301,7 @@ def eligible(store: Store, task: Task, plan: Plan, run: str | None, of: str | No
             plan.by or "", "all"
         )
         part_of = answer if task.spec.unit in PARTS else None
-        out.append(Candidate(unit, question, stratum or "no label", confidence, part_of, place))
-    return out
+        yield Candidate(unit, question, stratum or "no label", confidence, part_of, place)
 
 
 def routed_away(store: Store, task: Task, name: str) -> set[str]:
@@ -324,7 +327,7 @@ def _bin(confidence: float | None) -> str:
     return next(name for limit, name in BINS if confidence < limit)
 
 
-def redraw(candidates: Sequence[Candidate], plan: Plan) -> list[Drawn]:
+def redraw(candidates: Collection[Candidate], plan: Plan) -> list[Drawn]:
     """The sample that the plan draws of these candidates: a larger `n` with the same seed holds the smaller sample."""
     if plan.queue:
         if not any(c.confidence is not None for c in candidates):
@@ -333,7 +336,7 @@ def redraw(candidates: Sequence[Candidate], plan: Plan) -> list[Drawn]:
             )
         return draw_queue(candidates, plan.n or 0)
     if plan.from_route:
-        if not candidates:
+        if not len(candidates):
             raise UsageError(f"--from-route {plan.from_route}: it left no unit that can be drawn")
         return draw_rest(candidates, plan.n or len(candidates), plan.seed)
     if plan.purpose == "ppi":
@@ -347,23 +350,24 @@ def redraw(candidates: Sequence[Candidate], plan: Plan) -> list[Drawn]:
     return draw(candidates, plan.n or 0, plan.seed, proportional=plan.proportional)
 
 
-def _known(store: Store, task: Task, units: set[str], plan: Plan) -> list[str]:
+def _known(store: Store, task: Task, frame: Frame, plan: Plan) -> list[str]:
     """Units with a gold label inside the domain for every question."""
     if not plan.training and not plan.attention:
         return []
-    kept = units
+    kept: set[str] | None = None
     for question in task.spec.questions:
         domain = task.domain(question.field)
         rows = relation.values(store.conn, GOLD, question.field)
-        kept = kept & {unit for unit, value in rows.items() if not domain or value in domain}
-    return sorted(kept)
+        inside = {unit for unit, value in rows.items() if not domain or value in domain}
+        kept = inside if kept is None else kept & inside
+    return sorted(frame.among(kept or ()))
 
 
-def strata_of(drawn: Sequence[Drawn], candidates: Sequence[Candidate]) -> dict[str, dict[str, Json]]:
+def strata_of(drawn: Sequence[Drawn], frame: Frame) -> dict[str, dict[str, Json]]:
     """By stratum: how many units its frame holds, how many were drawn, for how many each stands."""
     out: dict[str, dict[str, Json]] = {}
-    for c in candidates:
-        out.setdefault(c.stratum, {"frame": 0, "drawn": 0, "weight": None})["frame"] += 1
+    for stratum, units in frame.strata().items():
+        out[stratum] = {"frame": units, "drawn": 0, "weight": None}
     for d in drawn:
         out[d.stratum]["drawn"] += 1
         out[d.stratum]["weight"] = None if d.weight is None else round(d.weight, 4)

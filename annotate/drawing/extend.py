@@ -62,8 +62,9 @@ def extend_batch(
         if not people or overlap > len(people):
             raise UsageError(f"each unit of batch '{name}' needs {overlap} people: there are {len(people)}")
         checks = "SELECT unit_id FROM batch_units WHERE batch = ? AND role <> 'sample'"
-        apart = {u for (u,) in conn.execute(checks, [name])}
-        frame = [c for c in eligible(store, info.task, plan, plan.run, name) if c.unit_id not in apart]
+        apart = [u for (u,) in conn.execute(checks, [name])]
+        frame = eligible(store, info.task, plan, plan.run, name)
+        frame.leave_out(apart)
         before = set(sample_of(conn, name))
         try:
             again = {d.unit_id for d in redraw(frame, plan)}

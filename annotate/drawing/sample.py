@@ -7,9 +7,12 @@ rows, the Python version or the machine, and two purposes never share their rand
 from __future__ import annotations
 
 import hashlib
+import heapq
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from judge.errors import UsageError
 
@@ -94,75 +97,138 @@ def allocate(sizes: Mapping[str, int], n: int, *, proportional: bool = False) ->
     return taken
 
 
-def draw(candidates: Sequence[Candidate], n: int, seed: int, *, proportional: bool = False) -> list[Drawn]:
-    """A stratified random sample of n units. Raises UsageError when there are fewer."""
+def draw(candidates: Collection[Candidate], n: int, seed: int, *, proportional: bool = False) -> list[Drawn]:
+    """A stratified random sample of n units, in the memory of n. Raises UsageError when there are fewer."""
     if n > len(candidates):
         raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
-    groups: dict[str, dict[str, Candidate]] = {}
+    sizes = Counter(c.stratum for c in candidates)
+    wanted = allocate(sizes, n, proportional=proportional)
+    kept = {stratum: _First(wanted[stratum]) for stratum in sizes}
     for c in candidates:
-        groups.setdefault(c.stratum, {})[c.unit_id] = c
-    wanted = allocate({s: len(g) for s, g in groups.items()}, n, proportional=proportional)
-    drawn = []
-    for stratum in sorted(groups):
-        group = groups[stratum]
-        for unit in shuffled(group, seed, f"draw:{stratum}")[: wanted[stratum]]:
-            drawn.append(_drawn(group[unit], wanted[stratum] / len(group)))
-    return drawn
+        kept[c.stratum].add(_rank(seed, f"draw:{c.stratum}", c.unit_id), c)
+    return [
+        _drawn(c, wanted[stratum] / sizes[stratum])
+        for stratum in sorted(sizes)
+        for c in kept[stratum].ordered()
+    ]
+
+
+class _First:
+    """The first n of what is added, by key and unit: what `shuffled(...)[:n]` gives, without the others in memory."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._kept: list[tuple[bytes, str, Candidate]] = []
+
+    def add(self, key: bytes, candidate: Candidate) -> None:
+        self._kept.append((key, candidate.unit_id, candidate))
+        if len(self._kept) > 2 * self._n + 1000:
+            self._cut()
+
+    def ordered(self) -> list[Candidate]:
+        self._cut()
+        return [candidate for _, _, candidate in self._kept]
+
+    def _cut(self) -> None:
+        self._kept.sort(key=lambda one: one[:2])
+        del self._kept[self._n :]
+
+
+@runtime_checkable
+class Questions(Protocol):
+    """Candidates that can be read by question (see `annotate.drawing.frame`)."""
+
+    def questions(self) -> Iterator[tuple[str, str, int]]:
+        """Every question with the stratum of its first unit and its number of units."""
+
+    def of_question(self, question: str) -> list[Candidate]:
+        """Its units in study order."""
+
+
+class _ByQuestion:
+    def __init__(self, candidates: Iterable[Candidate]) -> None:
+        self._units: dict[str, list[Candidate]] = {}
+        for c in candidates:
+            self._units.setdefault(c.question_id, []).append(c)
+
+    def questions(self) -> Iterator[tuple[str, str, int]]:
+        for question, units in self._units.items():
+            yield question, units[0].stratum, len(units)
+
+    def of_question(self, question: str) -> list[Candidate]:
+        return self._units[question]
+
+
+class _Heads(Collection[Candidate]):
+    """A candidate for each question with `least` units or more."""
+
+    def __init__(self, of: Questions, least: int) -> None:
+        self._of, self._least = of, least
+        self._n = sum(1 for _ in self)
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __iter__(self) -> Iterator[Candidate]:
+        for question, stratum, n in self._of.questions():
+            if n >= self._least:
+                yield Candidate(question, question, stratum)
+
+    def __contains__(self, candidate: object) -> bool:
+        return any(candidate == head for head in self)
 
 
 def draw_questions(
-    candidates: Sequence[Candidate], questions: int, seed: int, *, n: int | None = None
+    candidates: Collection[Candidate], questions: int, seed: int, *, n: int | None = None
 ) -> list[Drawn]:
     """Whole questions, drawn within their strata; with `n`, n / questions units of each.
 
     Raises UsageError when there are not enough questions with that many units.
     """
-    by_question: dict[str, list[Candidate]] = {}
-    for c in candidates:
-        by_question.setdefault(c.question_id, []).append(c)
     each = None
     if n is not None:
         if n % questions:
             raise UsageError(f"-n {n} with --by-question {questions}: n must be a multiple of the questions")
         each = n // questions
-        by_question = {q: units for q, units in by_question.items() if len(units) >= each}
-    if questions > len(by_question):
+    by_question = candidates if isinstance(candidates, Questions) else _ByQuestion(candidates)
+    heads = _Heads(by_question, each or 1)
+    if questions > len(heads):
         what = "questions" if each is None else f"questions with {each} units or more"
-        raise UsageError(f"--by-question {questions}: only {len(by_question)} {what} can be drawn")
-    heads = [Candidate(q, q, units[0].stratum) for q, units in by_question.items()]
+        raise UsageError(f"--by-question {questions}: only {len(heads)} {what} can be drawn")
     drawn = []
     for head in draw(heads, questions, seed):
-        units = {c.unit_id: c for c in by_question[head.question_id]}
+        units = {c.unit_id: c for c in by_question.of_question(head.question_id)}
         kept = shuffled(units, seed, "within")[:each] if each else list(units)
         share = (head.probability or 1) * len(kept) / len(units)
         drawn += [_drawn(units[u], share, head.stratum) for u in kept]
     return drawn
 
 
-def draw_queue(candidates: Sequence[Candidate], n: int) -> list[Drawn]:
+def draw_queue(candidates: Collection[Candidate], n: int) -> list[Drawn]:
     """The n units the judge is least sure of: an active-learning queue, which is no random sample."""
     if n > len(candidates):
         raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
-    order = sorted(
+    first = heapq.nsmallest(
+        n,
         candidates,
         key=lambda c: (c.confidence is None, c.confidence if c.confidence is not None else 0.0, c.unit_id),
     )
-    return [_drawn(c, None) for c in order[:n]]
+    return [_drawn(c, None) for c in first]
 
 
-def draw_rest(candidates: Sequence[Candidate], n: int, seed: int) -> list[Drawn]:
+def draw_rest(candidates: Collection[Candidate], n: int, seed: int) -> list[Drawn]:
     """n units of what a route left, by chance; they stand for nothing else. Raises UsageError when there are fewer."""
     if n > len(candidates):
         raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
-    units = {c.unit_id: c for c in candidates}
-    return [_drawn(units[unit], None) for unit in shuffled(units, seed, "rest")[:n]]
+    first = heapq.nsmallest(n, candidates, key=lambda c: (_rank(seed, "rest", c.unit_id), c.unit_id))
+    return [_drawn(c, None) for c in first]
 
 
 EVEN = 0.25
 """Of the chance to be drawn for ppi, the part that all units share alike: a judge that is sure and wrong is found, too."""
 
 
-def chances(candidates: Sequence[Candidate], n: int) -> dict[str, float]:
+def chances(candidates: Collection[Candidate], n: int) -> dict[str, float]:
     """Each unit's probability to be among n, in proportion to EVEN + (1 - EVEN) s / mean(s), at most 1.
 
     s = sqrt(c (1 - c)), c the judge's confidence: what its error should vary by (active statistical inference: Zrnic &
@@ -183,7 +249,7 @@ def chances(candidates: Sequence[Candidate], n: int) -> dict[str, float]:
         certain |= over
 
 
-def draw_uncertain(candidates: Sequence[Candidate], n: int, seed: int) -> list[Drawn]:
+def draw_uncertain(candidates: Collection[Candidate], n: int, seed: int) -> list[Drawn]:
     """n units, each with exactly the probability that `chances` gives it: for corrected numbers (PPI).
 
     Systematic sampling along a seeded order: of the running sum of probabilities the units that hold u, u + 1, ...

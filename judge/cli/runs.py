@@ -7,8 +7,9 @@ import io
 import itertools
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +28,10 @@ from judge.console import (
     visible,
 )
 from judge.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from judge.prompts.load import Task
+    from judge.store import Store
 
 
 @click.group()
@@ -139,7 +144,7 @@ def measure_table(measures: list[Any]) -> str:
     "--to",
     "--format",
     "form",
-    type=click.Choice(["jsonl", "csv", "qrels"]),
+    type=click.Choice(["jsonl", "csv", "parquet", "qrels"]),
     help="Default: by the name of -o, else jsonl. qrels: query 0 document grade, as TREC's tools read it.",
 )
 @click.option("--field", help="With --to qrels: the field with the grades, when it is not the first one.")
@@ -178,10 +183,11 @@ def export(
     prefix: str,
     db: Path,
 ) -> int:
-    """Write the labels of a run (default: the last) as JSONL, CSV or qrels.
+    """Write the labels of a run (default: the last) as JSONL, CSV, Parquet or qrels.
 
     \b
     judge runs export last -o labels.csv
+    judge runs export last -o labels.parquet
     judge runs export last --to qrels -o judged.qrels
     judge runs export last --join mine.jsonl -o mine_labelled.jsonl
 
@@ -200,7 +206,9 @@ def export(
             raise UsageError(f"--format {form}: a joined file keeps its own format")
         if output is not None and output.exists() and output.samefile(joined.path):
             raise UsageError(f"-o {output}: that is the joined file itself; name another")
-    form = form or ("csv" if output is not None and output.suffix == ".csv" else "jsonl")
+    form = form or (_ENDINGS.get(output.suffix.lower()) if output is not None else None) or "jsonl"
+    if form == "parquet" and (output is None or (output.exists() and not output.is_file())):
+        raise UsageError("--to parquet writes a file: name it with -o FILE.parquet")
     with Store.open(db, create=False) as store:
         run = reading.find_run(store, run_name)
         task = reading.stored_task(store, run["task"])
@@ -208,12 +216,30 @@ def export(
             pieces = join_file(store, run, task, joined)
         elif form == "qrels":
             pieces = qrels(reading.judged(store, run, task), task, field, pairs(grades, "--grade"))
+        elif form == "parquet":
+            assert output is not None
+            count = _write_parquet(output, store, run, task)
+            note(f"{count} rows in {output}")
+            return Exit.DONE
         else:
             pieces = _formatted(reading.judged(store, run, task), form, task.fields)
         count = _write(output, pieces)
     header = joined.is_csv if joined is not None else form == "csv"
     note(f"{count - header} rows" + (f" in {output}" if output else ""))
     return Exit.DONE
+
+
+_ENDINGS = {".csv": "csv", ".parquet": "parquet"}
+
+
+def _write_parquet(output: Path, store: Store, run: dict[str, Any], task: Task) -> int:
+    from judge.cli.parquet import write
+    from judge.store.derived import folds
+    from judge.store.export import judged
+
+    fitted = None in folds(store.conn, run["run_id"]).values()
+    with _appearing(output) as partial:
+        return write(partial, judged(store, run, task), task, fitted)
 
 
 def _formatted(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> Iterator[str]:
@@ -247,16 +273,21 @@ def _write(output: Path | None, pieces: Iterator[str]) -> int:
     if output.exists() and not output.is_file():
         with output.open("w", encoding="utf-8", newline="") as file:
             return _put(file, pieces)
+    with _appearing(output) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        return _put(file, pieces)
+
+
+@contextmanager
+def _appearing(output: Path) -> Iterator[Path]:
+    """A file to write to, which takes its place when all of it is written."""
     output = output.resolve()
     partial = output.with_name(output.name + ".part")
     try:
-        with partial.open("w", encoding="utf-8", newline="") as file:
-            count = _put(file, pieces)
+        yield partial
         partial.replace(output)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
-    return count
 
 
 def _put(file: IO[str], pieces: Iterator[str]) -> int:

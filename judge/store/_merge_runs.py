@@ -209,7 +209,7 @@ def _settle(conn: Connection, old: str, run: str, unit: str, repeat: int, twice:
         marks = ", ".join("?" * len(row))
         conn.execute(f"INSERT INTO main.judgements ({', '.join(row)}) VALUES ({marks})", list(row.values()))
     if wins:
-        conn.execute(f"DELETE FROM main.{LABELS} WHERE annotator_id = ? AND unit_id = ? AND repeat = ?", of)
+        conn.execute(f"DELETE FROM main.{LABELS} WHERE +annotator_id = ? AND unit_id = ? AND repeat = ?", of)
         # Its attempts are here: only the labels are still to come.
         conn.execute("INSERT INTO temp.theirs VALUES (?, ?, ?)", of)
     return None
@@ -230,7 +230,7 @@ def _fingerprint(attempt: dict[str, Any]) -> tuple[Any, ...]:
 
 def _said(conn: Connection, schema: str, run: str, unit: str, repeat: int) -> str:
     query = (
-        f"SELECT field, value FROM {schema}.{LABELS} WHERE annotator_id = ? AND unit_id = ? AND repeat = ? "
+        f"SELECT field, value FROM {schema}.{LABELS} WHERE +annotator_id = ? AND unit_id = ? AND repeat = ? "
         "AND layer = 'first' ORDER BY field"
     )
     return ", ".join(f"{name} {value}" for name, value in conn.execute(query, [run, unit, repeat]))

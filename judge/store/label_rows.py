@@ -23,6 +23,10 @@ JUDGED = (
 )
 """What a run adds, for `insert_rows`."""
 
+OF_UNIT = "l.unit_id = {unit} AND +l.annotator_id = {run}"
+"""What one annotator said of one unit, in any field. The plus keeps SQLite from the primary key, which begins with the
+annotator: without the field it would read all labels of a run for each unit."""
+
 _GIVEN = "labels (unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from)"
 GIVEN = f"INSERT INTO {_GIVEN}"
 """The head of a statement that adds what a person said."""
@@ -53,8 +57,8 @@ def quoted(text: str) -> str:
 def objects(run: str, unit: str, content: str, repeat: str = "0") -> str:
     """The SQL expression of a JSON object: field -> `content`, of a run's first labels on a unit."""
     return (
-        f"(SELECT json_group_object(l.field, {content}) FROM labels AS l WHERE l.annotator_id = {run} "
-        f"AND l.unit_id = {unit} AND l.layer = 'first' AND l.repeat = {repeat})"
+        f"(SELECT json_group_object(l.field, {content}) FROM labels AS l WHERE {OF_UNIT.format(run=run, unit=unit)} "
+        f"AND l.layer = 'first' AND l.repeat = {repeat})"
     )
 
 
@@ -86,10 +90,10 @@ def clear(conn: sqlite3.Connection, annotator: str, unit: str, repeat: int, fiel
 def of_judgement(conn: sqlite3.Connection, run: str, unit: str, repeat: int) -> list[tuple[Json, ...]]:
     """(field, value, distribution, rationale) of the labels that a reply gave, without those derived from them."""
     query = (
-        "SELECT field, value, distribution, rationale FROM labels WHERE annotator_id = ? AND unit_id = ? "
+        f"SELECT field, value, distribution, rationale FROM labels AS l WHERE {OF_UNIT.format(run='?', unit='?')} "
         "AND repeat = ? AND layer = 'first' AND derived_from IS NULL"
     )
-    return conn.execute(query, [run, unit, repeat]).fetchall()
+    return conn.execute(query, [unit, run, repeat]).fetchall()
 
 
 def standing(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat: int) -> dict[str, str]:

@@ -197,3 +197,58 @@ def test_a_spreadsheet_does_not_run_what_a_model_writes(judge: Judge, tmp_path: 
     assert [row["reply"] for row in rows] == ["'=HYPERLINK(1)", "\\x1b[31mred\\x1b[0m", "-1.5", "'@SUM(A1)"]
     lines = judge("runs", "export").out.splitlines()
     assert [json.loads(line)["reply"] for line in lines] == [reply for _, reply in replies]
+
+
+def test_export_parquet(judge: Judge, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    judge("run", "stance", "-m", "scripted/hash", "--option", "logprobs=1")
+    judge("runs", "export", "last", "-o", "labels.parquet")
+    judge("runs", "export", "last", "-o", "labels.jsonl")
+    lines = [json.loads(line) for line in Path("labels.jsonl").read_text("utf-8").splitlines()]
+    found = pq.read_table("labels.parquet").to_pylist()
+    assert len(found) == len(lines) == 4
+    for row, line in zip(found, lines, strict=True):
+        assert row["stance"] == line["labels"]["stance"]
+        assert row["stance.distribution"] == line["distributions"]["stance"]
+        rest = set(line) - {"labels", "distributions"}
+        assert {name: row[name] for name in rest} == {name: line[name] for name in rest}
+    assert str(pq.read_schema("labels.parquet").field("latency").type) == "double"
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_parquet_is_written_in_row_groups_and_nothing_of_it_is_escaped(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import pyarrow.parquet as pq
+
+    from judge.cli import parquet
+
+    monkeypatch.setattr(parquet, "ROWS", 3)
+    replies = script(
+        tmp_path / "f.jsonl", [("Mars", '=1+1 {"stance": "neutral"}'), ("", '{"stance": "refute"}')]
+    )
+    judge("run", "stance", "-m", "scripted/file", "--option", f"script={replies}", code=None)
+    judge("runs", "export", "last", "--to", "parquet", "-o", "labels.pq")
+    file = pq.ParquetFile("labels.pq")
+    assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [3, 1]
+    assert next(r for r in file.read().column("reply").to_pylist() if "Mars" in r or "=" in r).startswith(
+        "=1+1"
+    )
+
+
+def test_parquet_needs_a_file_and_comes_back_as_a_run(judge: Judge) -> None:
+    assert "name it with -o" in judge("runs", "export", "--to", "parquet", code=2).err
+    judge("run", "stance", "-m", "scripted/hash", "--option", "logprobs=1")
+    judge("runs", "export", "last", "-o", "labels.parquet")
+    judge("runs", "import", "labels.parquet", "--model", "again", "--task", "stance")
+    for run in ("scripted/hash", "again"):
+        judge("runs", "export", run, "-o", f"{run[:3]}.jsonl")
+    one, other = (
+        [
+            (row["unit_id"], row["labels"], row["distributions"])
+            for row in map(json.loads, Path(f"{name}.jsonl").read_text("utf-8").splitlines())
+        ]
+        for name in ("scr", "aga")
+    )
+    assert one == other

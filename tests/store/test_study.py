@@ -304,3 +304,18 @@ def test_prompts_are_stored_once_and_named_by_their_hash(full: Path) -> None:
     assert all(hashlib.sha256(text.encode()).hexdigest() == sha for sha, text in prompts.items())
     for sha, text in conn.execute("SELECT sha256, template FROM tasks"):
         assert hashlib.sha256(text.encode()).hexdigest() == sha
+
+
+def test_what_a_run_said_of_a_unit_is_found_by_the_unit(tmp_path: Path) -> None:
+    """By the primary key, which begins with the annotator, every unit read all labels of the run: 20,000 took a minute."""
+    from judge.store import label_rows
+
+    with Store.open(tmp_path / "s.db") as store:
+        queries = [f"SELECT {label_rows.objects('r.run_id', 'r.task', 'l.value')} FROM runs AS r"]
+        store.conn.set_trace_callback(queries.append)
+        label_rows.of_judgement(store.conn, "run", "unit", 0)
+        store.conn.set_trace_callback(None)
+        assert len(queries) == 2
+        for query in queries:
+            plan = [row[3] for row in store.conn.execute(f"EXPLAIN QUERY PLAN {query}")]
+            assert any("USING INDEX idx_labels_unit (unit_id=?)" in step for step in plan), plan
