@@ -195,10 +195,14 @@ class LabelDistribution:
 
     `probabilities` holds every label of the domain and sums to 1 together with `unassigned`, the
     mass of tokens that stand for no label.
+
+    Where the server held the answer to the labels (a mask), they share the whole mass, `unassigned` is 0, and `outside`
+    is what the model would have put on tokens of no label; None = nothing was shared out.
     """
 
     probabilities: Mapping[str, float]
     unassigned: float
+    outside: float | None = None
 
     def argmax(self) -> str:
         """The most probable label; ties go to the first in the task's order."""
@@ -225,7 +229,7 @@ class RateState:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back. `stop` is one of stop, length, refusal."""
+    """What came back. `stop` is one of stop, length, refusal; `held`: the server let only the choices be answered."""
 
     text: str
     stop: str = "stop"
@@ -234,6 +238,7 @@ class Reply:
     tokens: Sequence[TokenChoice] | None = None
     rate: RateState | None = None
     request_id: str | None = None
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)

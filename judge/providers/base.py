@@ -59,10 +59,34 @@ class PairReader(Protocol):
         """Get ready for these labels. Raises UsageError where the model has nothing to say of them."""
 
 
+@runtime_checkable
+class Masks(Protocol):
+    """A provider whose server may hold the answer to the choices (known after `open`)."""
+
+    mask: str | None
+    """The mask that was found, None = there is none."""
+    chosen_mask: str
+    """What the user says of it: auto, none, or a mask by its name."""
+
+    def hold(self, mask: str | None) -> None:
+        """Ask for this mask from now on, or for none."""
+
+
 def vendors() -> list[str]:
     """Every vendor, by looking at the files of this package."""
     package = importlib.import_module("judge.providers")
-    shared = {"base", "chat", "embeddings", "http", "messages", "options", "replicas", "sessions", "tokens"}
+    shared = {
+        "base",
+        "chat",
+        "embeddings",
+        "http",
+        "masks",
+        "messages",
+        "options",
+        "replicas",
+        "sessions",
+        "tokens",
+    }
     found = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared]
     return sorted(n.replace("_", "-") for n in found)
 

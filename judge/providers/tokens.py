@@ -35,30 +35,34 @@ def _text(token: Any) -> str:
 
 
 def label_distribution(
-    tokens: Sequence[TokenChoice], codes: Sequence[str], labels: Sequence[str]
+    tokens: Sequence[TokenChoice], codes: Sequence[str], labels: Sequence[str], held: bool = False
 ) -> tuple[LabelDistribution | None, str | None]:
     """Probabilities of the labels behind one-character codes (or whole labels as codes), or None with the reason.
 
     The answer is the first token that is not white space. An alternative counts for a code when it is
     that code, white space before it aside (`A` and ` A`, not `A.`). What is left of the mass at that
     position, tokens below the listed ones included, is `unassigned`; over 5 % there is no distribution.
+    Where the server `held` the answer to the codes, only the codes themselves count, and share the whole mass.
     Raises ValueError unless there is one label for each code.
     """
     if len(codes) != len(labels) or len(set(codes)) != len(codes):
         raise ValueError("codes and labels must pair up, each code once")
     label_of = dict(zip(codes, labels, strict=True))
+    if held:
+        return _distribution(tokens, labels, label_of.get, held)
     return _distribution(tokens, labels, lambda token: label_of.get(token.lstrip()))
 
 
 def word_distribution(
-    tokens: Sequence[TokenChoice], labels: Sequence[str]
+    tokens: Sequence[TokenChoice], labels: Sequence[str], held: bool = False
 ) -> tuple[LabelDistribution | None, str | None]:
     """Probabilities of labels that are answered in their own words, or None with the reason.
 
     The first token of the answer decides: an alternative counts for a label when it, white space around it and case
     aside, begins that label and no other. What is left of the mass is `unassigned`; over 5 % there is no distribution.
+    Where the server `held` the answer to the labels they share the whole mass.
     """
-    return _distribution(tokens, labels, lambda token: begun(token, labels))
+    return _distribution(tokens, labels, lambda token: begun(token, labels), held)
 
 
 def begun(token: str, labels: Sequence[str]) -> str | None:
@@ -69,7 +73,10 @@ def begun(token: str, labels: Sequence[str]) -> str | None:
 
 
 def _distribution(
-    tokens: Sequence[TokenChoice], labels: Sequence[str], label_of: Callable[[str], str | None]
+    tokens: Sequence[TokenChoice],
+    labels: Sequence[str],
+    label_of: Callable[[str], str | None],
+    held: bool = False,
 ) -> tuple[LabelDistribution | None, str | None]:
     answer = next((t for t in tokens if t.token.strip()), None)
     if answer is None:
@@ -79,6 +86,8 @@ def _distribution(
         label = label_of(token)
         if label is not None and not math.isnan(logprob):
             mass[label] += math.exp(min(logprob, 0.0))
+    if held:
+        return _shared_out(mass, [p for _, p in answer.alternatives])
     assigned = sum(mass.values())
     unassigned = 1.0 - assigned
     if unassigned > MOST_UNASSIGNED:
@@ -90,3 +99,26 @@ def _distribution(
     scale = max(1.0, assigned)
     probabilities = {label: of_label / scale for label, of_label in mass.items()}
     return LabelDistribution(probabilities, max(0.0, unassigned)), None
+
+
+def _shared_out(
+    mass: dict[str, float], logprobs: Sequence[float]
+) -> tuple[LabelDistribution | None, str | None]:
+    """The labels' mass under a mask, which leaves nothing else: each one's share of theirs together.
+
+    A label that is not among the listed tokens has at most as much as the least of them, and all such ones no more than
+    what the list leaves; where that could be over 5 % of the others' mass there is no distribution.
+    """
+    listed = [math.exp(min(p, 0.0)) for p in logprobs if not math.isnan(p)]
+    assigned = sum(mass.values())
+    if assigned <= 0:
+        return None, f"no label is among the {len(listed)} most probable tokens"
+    missing = [label for label, p in mass.items() if p <= 0]
+    unknown = min(len(missing) * min(listed), max(0.0, 1.0 - sum(listed)))
+    if unknown > MOST_UNASSIGNED * assigned:
+        return None, (
+            f"{', '.join(missing)} not among the {len(listed)} most probable tokens: up to "
+            f"{100 * unknown / (unknown + assigned):.1f} % of the labels' probability is not known"
+        )
+    shares = {label: p / assigned for label, p in mass.items()}
+    return LabelDistribution(shares, 0.0, max(0.0, 1.0 - assigned)), None

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 from judge.errors import UsageError
 from judge.prompts.render import Mode
-from judge.providers.base import PairReader, Provider
+from judge.providers.base import Masks, PairReader, Provider
+from judge.providers.masks import MASKS
 from judge.runner.plan import Plan
 from judge.runner.requests import Asker, choose_mode, mode_of, takes_codes
 from judge.store import runs
@@ -62,8 +63,13 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
                 f"run {found.run_id} began with --answers {mode} and goes on so, although the model "
                 f"{'gives' if provider.label_codes else 'gives no'} label probabilities now"
             )
+    mask = _mask(provider, mode)
+    if found is not None:
+        mask = _mask_of(found, provider, mask, notes)
+    if isinstance(provider, Masks):
+        provider.hold(mask)
     old = runs.old_forms(store.conn, plan.model)
-    asker = Asker(plan.task, plan.model, provider, plan.sampling, mode, old)
+    asker = Asker(plan.task, plan.model, provider, plan.sampling, mode, old, mask)
     options = {**asker.options, **plan.extra}
     if plan.asked_as is not None:
         options["asked_as"] = plan.asked_as
@@ -89,19 +95,56 @@ def _identities(plan: Plan, provider: Provider) -> list[str]:
         modes = [Mode.PAIR]
     if plan.sampling.orders > 1:
         modes = [mode for mode in modes if mode is not Mode.JSON]
-    of_mode = [Asker(plan.task, plan.model, provider, plan.sampling, mode).options for mode in modes]
-    return [runs.identity({**options, **plan.extra}) for options in of_mode]
+    asked = []
+    for mode in modes:
+        options = {**Asker(plan.task, plan.model, provider, plan.sampling, mode).options, **plan.extra}
+        masks = [{"mask": mask} if mask else {} for mask in _masks(provider, mode)]
+        asked += [runs.identity({**options, **mask}) for mask in masks]
+    return asked
+
+
+def _mask(provider: Provider, mode: Mode) -> str | None:
+    """What holds the answers of a run in this mode to the choices; a bias does so for single tokens only."""
+    if not isinstance(provider, Masks) or mode not in (Mode.CODES, Mode.WORDS):
+        return None
+    return None if mode is Mode.WORDS and provider.mask == "logit_bias" else provider.mask
+
+
+def _masks(provider: Provider, mode: Mode) -> Sequence[str | None]:
+    """The masks with which a run of the plan can have begun."""
+    if not isinstance(provider, Masks) or mode not in (Mode.CODES, Mode.WORDS):
+        return (None,)
+    if provider.chosen_mask == "auto":
+        return (None, *MASKS)
+    return (None if provider.chosen_mask == "none" else provider.chosen_mask,)
+
+
+def _mask_of(run: Begun, provider: Provider, now: str | None, notes: list[str]) -> str | None:
+    """The mask with which a run began; it goes on so. Raises UsageError when the server does not hold answers so."""
+    began = run.options.get("mask")
+    if began is None and now is not None:
+        notes.append(
+            f"run {run.run_id} began with answers that nothing holds to the labels and goes on so, although the server "
+            f"takes a mask now ({now})"
+        )
+    if began is not None and began != now:
+        raise UsageError(
+            f"run {run.run_id} began with the answers held to the labels by mask={began}, which this server was not found "
+            f"to do: --option mask={began} asks for it, --as NAME makes another judge"
+        )
+    return None if began is None else str(began)
 
 
 def _of_plan(
     conn: sqlite3.Connection, plan: Plan, provider: Provider, probed: Mode, url: Json
 ) -> Begun | None:
-    """Of several: the one whose mode was left open as now, then the mode of now, then the address of now."""
+    """Of several: the one whose mode was left open as now, then the mode of now, its mask, its address."""
     found = runs.begun(conn, plan.task.name, plan.model, _identities(plan, provider))
 
-    def fit(run: Begun) -> tuple[bool, bool, bool]:
+    def fit(run: Begun) -> tuple[bool, bool, bool, bool]:
         asked_so = run.options.get("answers") == plan.sampling.answers
-        return asked_so, run.mode == probed, _is_among(url, list(run.addresses))
+        masked_so = run.options.get("mask") == _mask(provider, Mode(run.mode))
+        return asked_so, run.mode == probed, masked_so, _is_among(url, list(run.addresses))
 
     return max(found, key=fit, default=None)
 

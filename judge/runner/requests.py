@@ -92,7 +92,7 @@ class Asker:
     rest, and `average` one label of their answers.
 
     `options` is how the run is begun, identity and facts. `mode` is that of the run that is continued
-    (None: what suits the provider); `old` are options of runs whose requests were hashed in the first way.
+    (None: what suits the provider), `mask` what holds the answer to the choices; `old` are options of runs whose requests were hashed in the first way.
     """
 
     def __init__(
@@ -103,6 +103,7 @@ class Asker:
         sampling: Sampling,
         mode: Mode | None = None,
         old: Sequence[Mapping[str, Json]] = (),
+        mask: str | None = None,
     ) -> None:
         if task.people_only:
             raise UsageError(
@@ -142,6 +143,9 @@ class Asker:
                 # The provider's own (how hard to think, say, or what a script says) change the answers
                 # as much as a temperature.
                 self.options[name] = parameters[name] = facts[name]
+        if mask is not None:
+            # Whole probabilities of the labels instead of a part of the model's: another answer.
+            self.options["mask"] = parameters["mask"] = mask
         self._parameters = canonical(parameters)
         # A handful of labels makes a handful of replies: most have been read before.
         self._parsed = lru_cache(maxsize=1024)(lambda text, stop: parse_json(task, Reply(text, stop)))
@@ -288,6 +292,9 @@ class Asker:
                 for name in distributions[0].probabilities
             },
             sum(d.unassigned for d in distributions) / n,
+            sum(outside) / len(outside)
+            if (outside := [d.outside for d in distributions if d.outside is not None])
+            else None,
         )
         return Parsed(Status.OK, (Answered(found[0].labels[0].field, mean.argmax(), mean),))
 
@@ -314,9 +321,9 @@ class Asker:
         if reply.tokens is not None and self.mode is Mode.PAIR:
             distribution, why_none = label_distribution(reply.tokens, labels, labels)
         elif reply.tokens is not None and self.mode is Mode.WORDS:
-            distribution, why_none = word_distribution(reply.tokens, labels)
+            distribution, why_none = word_distribution(reply.tokens, labels, reply.held)
         elif reply.tokens is not None:
-            distribution, why_none = label_distribution(reply.tokens, codes, labels)
+            distribution, why_none = label_distribution(reply.tokens, codes, labels, reply.held)
         if distribution is not None:
             masses: Mapping[str, float] = distribution.probabilities
             in_order = {label: masses[label] for label in self.task.domain(self.task.spec.questions[0].field)}

@@ -270,11 +270,11 @@ async def test_a_server_process_with_a_pattern_of_faults() -> None:
         await provider.open()
         failed = []
         for i in range(10):
-            # open() took two requests for its probes.
+            # open() took four requests for its probes.
             try:
                 await provider.complete(CALL)
             except RateLimited as e:
                 assert e.retry_after == 0.2
-                failed.append(i + 3)
+                failed.append(i + 5)
         await provider.close()
     assert failed == [6, 9, 12]
