@@ -11,6 +11,7 @@ from annotate.report.cells import counted
 from annotate.report.methods import cited
 from annotate.report.model import Block, Cell, Column, Facts, Paragraph, Section, Table
 from annotate.report.subject import Subject
+from judge.prompts.load import Task
 from judge.stats import MISSING
 from judge.store import Store
 from judge.store.export import run_counts, stored_task
@@ -79,10 +80,18 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
         ("options", _pairs(json.loads(run["options"]))),
         ("provider", _pairs(provider)),
         ("rationale", task.spec.rationale),
-        ("few-shot examples", str(len(task.spec.examples))),
+        ("few-shot examples", _examples(task, json.loads(run["options"]))),
         ("started", run["started"]),
         ("finished", run["finished"] or "not finished"),
     ]
+
+
+def _examples(task: Task, options: Mapping[str, Json]) -> str:
+    """How many a run was shown: those of its own, or the task's."""
+    own = options.get("examples")
+    n = len(task.spec.examples) if own is None else len([one for one in own.split(",") if one])
+    nearest = options.get("nearest_examples")
+    return str(n) if nearest is None else f"{nearest} of each label for a unit, the nearest by BM25 of {n}"
 
 
 def _pairs(values: Mapping[str, Json]) -> str:

@@ -22,6 +22,7 @@ from judge.labels.panel import Panel
 from judge.labels.split import Split
 from judge.labels.study import Scope, read
 from judge.prompts.load import Task
+from judge.providers.base import PairReader
 from judge.runner.flow import Flow, Halted
 from judge.stats import MISSING, Ratings, measures
 from judge.stats.calibrate import Fit, cross_fitted, fit_bias
@@ -176,6 +177,11 @@ class Improve:
     async def _climb(self, best: Tried, first: Recipe) -> Tried:
         calibrated = self._calibrated("calibration", best)
         best = max([best, *calibrated], key=lambda t: t.score)
+        if isinstance(self.flow.provider, PairReader):
+            self.found.notes.append(
+                "this judge reads two texts and no prompt: nothing but calibration changes it"
+            )
+            return best
         learn = {unit: self.labels[unit] for unit in self.units["learn"]}
         steps = ladder.rungs(
             self.store,

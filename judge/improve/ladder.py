@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from judge.improve.recipe import Recipe
+from judge.improve.recipe import MOST_EXAMPLES, Recipe
+from judge.prompts import nearest
 from judge.prompts.load import Task
 from judge.prompts.spec import Example
 from judge.store import selection
@@ -26,10 +27,17 @@ class Rung:
     tried: Sequence[Recipe]
 
 
+MOST_CHARACTERS = 200_000
+"""Of a pool's inputs: each is looked for in the study, so that no unit is its own example."""
+
+
 def rungs(
     store: Store, task: Task, best: Recipe, probabilities: bool, labels: dict[str, str]
 ) -> Generator[Rung, Recipe | None, None]:
-    """The steps from `best` on; send() the best so far for the next one. `labels`: unit of learn -> its label."""
+    """The steps from `best` on; send() the best so far for the next one. `labels`: unit of learn -> its label.
+
+    For a judge that reads prompts: what compares two texts can only be calibrated.
+    """
     tried = list(_modes(task, best, probabilities))
     if tried:
         best = (yield Rung("answer mode and label order", tried)) or best
@@ -41,6 +49,10 @@ def rungs(
             for each in (1, 2)
             if (examples := balanced(store, task, labels, each))
         ]
+        pool = _pool(store, task, labels) if nearest.there() else []
+        if pool:
+            rule = f"1 of each label, the nearest by BM25 of {len(pool)} from learn"
+            shown.append(replace(best, rule=rule, examples=tuple(pool), nearest=1))
         if shown:
             yield Rung("examples from learn", shown)
 
@@ -62,6 +74,16 @@ def select(store: Store, units: Sequence[str]) -> Selection:
     conn.execute(f"DELETE FROM temp.{UNITS}")
     conn.executemany(f"INSERT OR IGNORE INTO temp.{UNITS} VALUES (?)", [(unit,) for unit in units])
     return Selection(where=f"unit_id IN (SELECT unit_id FROM temp.{UNITS})")
+
+
+def _pool(store: Store, task: Task, labels: dict[str, str]) -> list[Example]:
+    """As many examples of each label as learn has, up to 30, to choose the nearest from; empty where there is no choice."""
+    n = len(task.domain(task.spec.questions[0].field))
+    for each in (30, 20, 10, 5, 3, 2):
+        found = balanced(store, task, labels, each) if each * n <= MOST_EXAMPLES else []
+        if found and sum(len(str(example.inputs)) for example in found) <= MOST_CHARACTERS:
+            return found
+    return []
 
 
 def balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> list[Example]:

@@ -29,7 +29,8 @@ MOST_EXAMPLES = 100
 @dataclass(frozen=True)
 class Recipe:
     """How a judge is asked beside its task's file. `calibration`: method, temperature, bias and what they were fitted
-    on; `rule` says how `examples` were chosen. `temperature` and `seed` are those of sampling.
+    on; `rule` says how `examples` were chosen, and with `nearest` only so many of each label are shown, the nearest to a
+    unit by BM25. `temperature` and `seed` are those of sampling.
     """
 
     task: str
@@ -41,6 +42,7 @@ class Recipe:
     guidelines: bool = False
     rule: str = ""
     examples: tuple[Example, ...] = ()
+    nearest: int | None = None
     calibration: Mapping[str, Json] | None = None
     made: Mapping[str, Json] = default(default_factory=dict)
     temperature: float | None = 0.0
@@ -59,7 +61,7 @@ class Recipe:
         if self.guidelines:
             told.append("guidelines shown")
         if self.examples:
-            told.append(f"{len(self.examples)} examples ({self.rule})")
+            told.append(f"{len(self.examples)} examples ({self.rule})" if self.nearest is None else self.rule)
         if self.calibration:
             told.append(f"calibrated by {self.calibration['method']}")
         return ", ".join(told) or "as it is today"
@@ -74,7 +76,7 @@ class Recipe:
         if self.guidelines:
             task = task.with_guidelines()
         if self.examples:
-            task = task.showing(list(self.examples))
+            task = task.showing(list(self.examples), self.nearest)
             # The items alone do not say which of their passages were shown.
             text = canonical([example.model_dump(mode="json") for example in self.examples])
             extra["recipe_examples"] = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -122,6 +124,7 @@ class Recipe:
             if not self.examples
             else {
                 "rule": self.rule,
+                **({} if self.nearest is None else {"nearest": self.nearest}),
                 "shown": [e.model_dump(mode="json", exclude_defaults=True) for e in self.examples],
             },
             "calibration": None if self.calibration is None else dict(self.calibration),
@@ -168,6 +171,7 @@ def read(path: Path) -> Recipe:
         given.guidelines,
         shown.rule if shown else "",
         tuple(shown.shown) if shown else (),
+        shown.nearest if shown else None,
         calibration.model_dump() if calibration else None,
         given.made,
         given.temperature,
@@ -187,6 +191,7 @@ class _Part(BaseModel):
 
 class _Shown(_Part):
     rule: str
+    nearest: int | None = Field(None, ge=1)
     shown: list[Example] = Field(min_length=1, max_length=MOST_EXAMPLES)
 
 

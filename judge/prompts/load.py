@@ -38,6 +38,8 @@ class Task:
     """The file's own front matter, where a run asks for another rationale or other examples."""
     tells_guidelines: bool = False
     """Whether the model is told the guidelines that people are given."""
+    nearest: int | None = None
+    """Of the examples of each label only so many are shown, those nearest to the unit by BM25; None: all, always."""
 
     @property
     def asked(self) -> dict[str, Json]:
@@ -49,6 +51,8 @@ class Task:
             found["rationale"] = self.spec.rationale
         if self.spec.examples != self.declared.examples:
             found["examples"] = ",".join(str(example.item_id) for example in self.spec.examples)
+        if self.nearest is not None:
+            found["nearest_examples"] = self.nearest
         return found
 
     def thinking(self, rationale: str | None) -> Task:
@@ -64,9 +68,16 @@ class Task:
             )
         return self._changed(rationale=rationale)
 
-    def showing(self, examples: Sequence[Example]) -> Task:
-        """The task with these few-shot examples in place of its own."""
-        return self._changed(examples=list(examples))
+    def showing(self, examples: Sequence[Example], nearest: int | None = None) -> Task:
+        """The task with these few-shot examples in place of its own; `nearest`: only so many of each label for a unit.
+
+        Raises UsageError where the nearest of several questions' labels are asked for.
+        """
+        if nearest is not None and not self._one_label:
+            raise UsageError(
+                f"{self.name}: the nearest examples of each label are for one question with labels"
+            )
+        return replace(self._changed(examples=list(examples)), nearest=nearest)
 
     def with_guidelines(self) -> Task:
         """The task whose model is told the guidelines for people, too. Raises UsageError where there are none."""

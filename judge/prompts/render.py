@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError, UndefinedError
@@ -23,6 +24,8 @@ from judge.errors import TaskError
 from judge.prompts.fence import DATA_NOTICE, Untrusted, fence, fence_code, untrusted
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task, answer_schema
+from judge.prompts.nearest import Nearest
+from judge.prompts.spec import Example
 from judge.types import Json, Message
 
 CODES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -116,8 +119,14 @@ class Renderer:
             raise TaskError(f"{task.path or task.name}: template: {e}") from e
         told = f"\n\nGuidelines:\n{task.spec.guidelines.strip()}" if task.tells_guidelines else ""
         system = f"{system.strip()}{told}\n\n{DATA_NOTICE}\n\n{self._answer_format()}"
-        self.prefix = (Message("system", system), *self._examples())
         first = task.spec.questions[0].field
+        turns = [self._example(example) for example in task.spec.examples]
+        self._chosen: Nearest | None = None
+        if task.nearest is not None:
+            labels = [example.answers[first] for example in task.spec.examples]
+            self._chosen = Nearest([_words(e.inputs) for e in task.spec.examples], labels, task.nearest)
+        self._turns = turns
+        self.prefix = (Message("system", system), *([] if self._chosen else chain.from_iterable(turns)))
         self.codes = CODES[: len(self.orders[first])] if mode is Mode.CODES else None
         self.words = tuple(self.orders[first]) if mode is Mode.WORDS else None
         self.schema = answer_schema(task, dict(self.orders)) if mode is Mode.JSON else None
@@ -129,7 +138,11 @@ class Renderer:
 
     def render(self, inputs: Mapping[str, Json]) -> Prompt:
         """The prompt of one unit. Raises TaskError when the template cannot show these inputs."""
-        messages = (*self.prefix, Message("user", self._user(inputs)))
+        shown: list[Message] = []
+        if self._chosen is not None:
+            own = {name: inputs.get(name) for name in self.task.input_names}
+            shown = [turn for at in self._chosen(_words(own)) for turn in self._turns[at]]
+        messages = (*self.prefix, *shown, Message("user", self._user(inputs)))
         return Prompt(messages, len(self.prefix), self.schema, self.codes, self.words)
 
     def _user(self, inputs: Mapping[str, Json]) -> str:
@@ -143,14 +156,11 @@ class Renderer:
     def _constants(self) -> dict[str, Json]:
         return {"title": self.task.spec.title, "questions": self.task.spec.questions}
 
-    def _examples(self) -> list[Message]:
-        turns = []
-        for example in self.task.spec.examples:
-            turns.append(Message("user", self._user(example.inputs)))
-            if self.reasons_first:
-                turns += [Message("assistant", example.rationale), Message("user", self.then_answer)]
-            turns.append(Message("assistant", self.answer(example.answers, example.rationale)))
-        return turns
+    def _example(self, example: Example) -> list[Message]:
+        turns = [Message("user", self._user(example.inputs))]
+        if self.reasons_first:
+            turns += [Message("assistant", example.rationale), Message("user", self.then_answer)]
+        return [*turns, Message("assistant", self.answer(example.answers, example.rationale))]
 
     def answer(self, values: Mapping[str, str], rationale: str = "") -> str:
         """What a model would reply for these labels in this mode."""
@@ -228,6 +238,11 @@ def _passage(name: str, entry: Json, number: int) -> Untrusted:
         return untrusted(f"{name}:{number}", entry)
     head = [f"{word}: {entry[key]}" for key, word in (("title", "Title"), ("date", "Date")) if entry.get(key)]
     return untrusted(f"{name}:{entry['marker']}", "\n".join([*head, entry["text"]]))
+
+
+def _words(inputs: Mapping[str, Json]) -> str:
+    """What an example and a unit are compared by."""
+    return "\n".join(as_text(value) or "" for _, value in sorted(inputs.items()))
 
 
 def as_text(value: Json) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from judge.errors import UsageError
 from judge.improve import recipe as recipes
 from judge.improve.improve import Improve, Improved
 from judge.improve.page import as_html, proved, sentences
@@ -22,6 +23,7 @@ from judge.runner.flow import Flow, Halted
 from judge.stats import Ratings
 from judge.stats.paired import compare
 from judge.store import Store, label_rows, runs
+from judge.types import Message
 from tests.annotate.agreement_helpers import checked, judge
 from tests.derive import worlds
 from tests.derive.planted import Planted, numbers, shown
@@ -50,10 +52,10 @@ def improve(store: Store, model: Planted, anyway: bool = False, **limits: Any) -
     return asyncio.run(go())
 
 
-def part(store: Store, name: str) -> set[int]:
-    """The numbers of the units of a part."""
+def part(store: Store, name: str, each: int = 5) -> set[int]:
+    """The numbers of the units of a part, `each` to a question."""
     rows = store.conn.execute("SELECT question_id FROM split_questions WHERE part = ?", [name])
-    return {5 * int(q.partition(":")[2]) + k for (q,) in rows for k in range(5)}
+    return {each * int(q.partition(":")[2]) + k for (q,) in rows for k in range(each)}
 
 
 def looks(store: Store) -> int:
@@ -213,6 +215,83 @@ def test_a_limit_leaves_room_for_the_test_or_opens_nothing(tmp_path: Path) -> No
     # What is left after a reserve for the test went into the ladder; the search says that it stopped early.
     assert used(model) <= 100_000 and found.proved and found.stopped is not None
     assert "of 100,000 tokens the sealed test takes about" in found.stopped
+
+
+def test_a_limit_of_money_leaves_room_for_the_test_or_opens_nothing(tmp_path: Path) -> None:
+    store, truth = world(tmp_path / "w.db")
+    # One dollar a million tokens, in and out: a call of about 230 tokens costs $0.00023, the test of two judges $0.08.
+    prices = {"planted/model": {"input": 1.0, "output": 1.0}}
+
+    def cost(model: Planted) -> float:
+        return sum(sum(len(m.content) for m in r.messages) // 4 + 1 for r in model.seen) / 1e6
+
+    model = Planted(truth, lambda r: 0.8, bias=8.0)
+    with pytest.raises(Halted, match=r"limit of \$0\.001"):
+        improve(store, model, max_cost=0.001, prices=prices)
+    assert cost(model) <= 0.001 and looks(store) == 0
+    model = Planted(truth, lambda r: 0.8, bias=8.0)
+    found = improve(store, model, max_cost=0.1, prices=prices)
+    assert cost(model) <= 0.1 and found.proved and found.stopped is not None
+    assert "of $0.1 the sealed test takes about $0.0" in found.stopped
+    assert found.cost == pytest.approx(cost(model), abs=1e-9)
+    with pytest.raises(UsageError, match="no price"):
+        improve(store, Planted(truth, lambda r: 0.8), max_cost=0.1)
+
+
+def test_examples_nearest_by_words_are_found_where_they_help(tmp_path: Path) -> None:
+    """Passages of three topics; the model is better where the examples that it is shown are of the unit's own topic."""
+    truth = worlds.draw(N)
+    topics = ("glacier", "violin", "harbour")
+    text = [f"passage number {u} of the world, on the {topics[u % 3]}" for u in range(N)]
+    store = worlds.study(tmp_path / "w.db", truth, text=text, per_question=1)
+    judge("split", "stance", "-d", store.path)
+
+    def skill(request: Any) -> float:
+        own = next(t for t in topics if t in request.messages[-1].content)
+        shots = [m.content for m in request.messages[1:-1] if m.role == "user"]
+        return 0.95 if shots and all(own in shot for shot in shots) else 0.5
+
+    model = Planted(truth, skill)
+    found = improve(store, model)
+    assert found.winner is not None and found.winner.nearest == 1 and found.proved
+    taught = {n for request in model.seen for n in numbers(shown(request))}
+    assert taught and taught <= part(store, "learn", 1)
+    path = tmp_path / "r.yaml"
+    path.write_text(proved(found).text())
+    assert recipes.read(path) == proved_at(found, recipes.read(path))
+    again = Planted(truth, skill)
+    assert improve(store, again).difference == found.difference and not again.seen
+
+
+class Pairs(Planted):
+    """A judge that reads two texts: evidence and statement, and no prompt."""
+
+    reads_pairs = True
+    task, labels = "", ()
+
+    def suit(self, task: str, labels: Any) -> None:
+        """Any labels do."""
+        self.labels = tuple(labels)
+
+    async def complete(self, request: Any) -> Any:
+        """The planted answer, its probabilities on the labels themselves."""
+        evidence = next(m.content for m in request.messages if m.role == "evidence")
+        asked = dataclasses.replace(
+            request,
+            messages=(Message("system", " ".join(self.labels)), Message("user", evidence)),
+        )
+        return await super().complete(asked)
+
+
+def test_a_judge_of_pairs_is_calibrated_and_asked_in_no_other_way(tmp_path: Path) -> None:
+    store, truth = world(tmp_path / "w.db")
+    model = Pairs(truth, lambda r: 0.8, bias=8.0)
+    found = improve(store, model)
+    assert found.winner is not None and found.winner.calibration is not None and found.proved
+    assert {t.rung for t in found.tried} == {"today", "calibration"}
+    # Each unit of tune and test once.
+    assert len(model.seen) == len(part(store, "tune")) + len(part(store, "test"))
+    assert "reads two texts" in found.notes[0]
 
 
 def of_people(path: Path) -> tuple[Store, Any]:

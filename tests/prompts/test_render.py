@@ -9,6 +9,7 @@ import pytest
 
 from judge.prompts import Mode, Renderer, load_task
 from judge.prompts.render import CODES
+from judge.prompts.spec import Example
 from judge.runner.requests import label_orders
 from tests.prompts.helpers import BODY, STANCE, changed, task
 
@@ -173,3 +174,53 @@ def test_a_request_is_rendered_the_same_every_time() -> None:
     assert prompt(STANCE) == prompt(STANCE)
     other = prompt(STANCE, passage="Tea is a plant.")
     assert other[1][1].split("]]")[0] == prompt(STANCE)[1][1].split("]]")[0], "the claim keeps its fence"
+
+
+def test_the_nearest_examples_of_each_label_are_shown_the_nearest_last() -> None:
+    texts = [
+        "the heart beats",
+        "a heart of stone",
+        "rivers of ice",
+        "ice on rivers and lakes",
+        "a blue moon",
+        "moon",
+    ]
+    labels = ["yes", "no", "yes", "no", "yes", "other"]
+    shown = [
+        Example(
+            inputs={"claim": f"c{n}", "passage": text},
+            answers={"stance": label},
+            rationale="",
+            item_id=f"i{n}",
+        )
+        for n, (text, label) in enumerate(zip(texts, labels, strict=True))
+    ]
+    near = task(STANCE).showing(shown, nearest=1)
+    assert near.asked["nearest_examples"] == 1
+    renderer = Renderer(near, Mode.CODES)
+    prompt = renderer.render({"claim": "c", "passage": "The lakes are full of ice."})
+    assert prompt.prefix == 1 and prompt.messages[:1] == renderer.prefix
+    # One of each label: of "no" the one with lakes and ice before that of the heart, of "yes" the one with ice.
+    # "other" has one, without a shared word, and stands first; "lakes" and "ice" together are nearest.
+    user = [m.content for m in prompt.messages[1:-1] if m.role == "user"]
+    assert [next(t for t in texts if f"\n{t}\n" in text) for text in user] == [texts[5], texts[2], texts[3]]
+    answers = [m.content for m in prompt.messages[1:-1] if m.role == "assistant"]
+    assert answers == [CODES[2], CODES[0], CODES[1]]
+    # Nothing in common with any of them: the first of each label, and still one of each.
+    other = renderer.render({"claim": "zebra", "passage": "quartz"})
+    assert [next(t for t in texts if f"\n{t}\n" in m.content) for m in other.messages[1:-1:2]] == [
+        texts[5],
+        texts[1],
+        texts[0],
+    ]
+    # An empty text, or examples without a word, choose all the same.
+    assert len(renderer.render({"claim": "", "passage": "of the"}).messages) == 8
+    blank = [example.model_copy(update={"inputs": {"claim": "the", "passage": "of"}}) for example in shown]
+    assert (
+        len(
+            Renderer(task(STANCE).showing(blank, 1), Mode.CODES)
+            .render({"claim": "x", "passage": "y"})
+            .messages
+        )
+        == 8
+    )
