@@ -390,14 +390,14 @@ class Study:
         `epsilon` is expert (0.2), skilled (0.15), crowd (0.1), or a number; the other options are those of
         `annotate.report.Asked`: runs, batch, reference, margin, threshold, curve, annotators ...
         """
-        from annotate.report import Asked, build
+        from annotate.report import ReportOptions, build
         from judge.stats.alternative import EPSILON
 
-        known(options, Asked, "report")
+        known(options, ReportOptions, "report")
         named = epsilon if isinstance(epsilon, str) else ""
         if named and named not in EPSILON:
             raise UsageError(f"epsilon {named}: {', '.join(EPSILON)}, or a number")
         value = EPSILON[named] if named else float(epsilon)
-        asked = Asked(field=field, task=task, epsilon=value, epsilon_name=named, **options)
+        asked = ReportOptions(field=field, task=task, epsilon=value, epsilon_name=named, **options)
         with self._open() as store:
             return Report(build(store, asked))

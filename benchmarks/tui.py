@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from annotate.drawing.batch import Plan, new_batch
+from annotate.drawing.batch import BatchPlan, new_batch
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.app import AnnotateApp
@@ -69,7 +69,7 @@ def build(path: Path, units: int) -> None:
     with open_empty(path) as store:
         add_items(store, rows, ImportInfo("bench", {}), [], print)
     with open_study(path) as store:
-        new_batch(store, load_task("stance"), Plan("big", ["alice"], n=units, seed=1))
+        new_batch(store, load_task("stance"), BatchPlan("big", ["alice"], n=units, seed=1))
 
 
 def open_empty(path: Path):  # type: ignore[no-untyped-def]

@@ -32,7 +32,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Checked:
+class LimitCheck:
     """A measure against its limit; `seen` is the number compared, None where there is none."""
 
     limit: Limit
@@ -76,13 +76,13 @@ def parse(values: Sequence[str]) -> list[Limit]:
 
 def check(
     fields: Sequence[tuple[Panel, Reference | None]], limits: Sequence[Limit], on: On, **how: Unpack[How]
-) -> tuple[list[Checked], list[str]]:
+) -> tuple[list[LimitCheck], list[str]]:
     """Every limit on every field it speaks of: once, or for each judge where no pair is named.
 
     Also returns why a field was passed over, as when A,B did not label it. Raises UsageError where a
     limit speaks of no field at all.
     """
-    checked: list[Checked] = []
+    checked: list[LimitCheck] = []
     passed_over: list[str] = []
     for limit in limits:
         of_judges = [f for f in fields if f[0].judges] if not limit.who else []
@@ -101,7 +101,7 @@ def check(
     return checked, passed_over
 
 
-def fail(checked: Sequence[Checked]) -> None:
+def fail(checked: Sequence[LimitCheck]) -> None:
     """Raises BelowThreshold that names everything that is too low or undefined."""
     low = [one.why for one in checked if not one.passed]
     if low:
@@ -152,18 +152,18 @@ def _measure(panel: Panel, limit: Limit, names: list[str], how: How) -> Measure:
     return panel.measure(names, panel.keys([limit.measure]), **how)[0]
 
 
-def _checked(limit: Limit, on: On, found: Measure) -> Checked:
+def _checked(limit: Limit, on: On, found: Measure) -> LimitCheck:
     names = found.annotators or ()
     who = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
     what = f"{found.measure} of {who} on '{found.field}'"
     seen = found.value if on == "value" else found.low
     if found.value is None:
-        return Checked(limit, on, found, None, False, f"{what} is undefined: {found.reason}")
+        return LimitCheck(limit, on, found, None, False, f"{what} is undefined: {found.reason}")
     if seen is None:
         why = "; ".join(found.notes) or "no interval"
-        return Checked(limit, on, found, None, False, f"{what} has no lower bound: {why}")
+        return LimitCheck(limit, on, found, None, False, f"{what} has no lower bound: {why}")
     bound = "" if on == "value" else "lower bound of "
     sign = ">=" if seen >= limit.least else "<"
-    return Checked(
+    return LimitCheck(
         limit, on, found, seen, seen >= limit.least, f"{bound}{what} is {seen:.4f} {sign} {limit.least:g}"
     )

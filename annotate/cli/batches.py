@@ -125,14 +125,14 @@ def new(
     Units of an earlier batch on the same questions are never drawn again, so that a validation sample
     stays apart from queues. Weights (frame units per drawn unit) are stored and exported.
     """
-    from annotate.drawing.batch import Plan, new_batch
+    from annotate.drawing.batch import BatchPlan, new_batch
     from annotate.store import open_study
     from judge.prompts import load_task
 
     people = [a.strip() for a in annotators.split(",") if a.strip()]
     task = load_task(task_name, prompts)
     with open_study(db) as store:
-        made = new_batch(store, task, Plan(name, people, training=_training(training), **options))
+        made = new_batch(store, task, BatchPlan(name, people, training=_training(training), **options))
     if as_json:
         emit_json("batch-new", {s: getattr(made, s) for s in made.__slots__ if s != "notes"})
         return Exit.DONE

@@ -144,7 +144,7 @@ def report(**given: Any) -> int:
     md     Markdown                 tex    LaTeX tables (booktabs), for \\input
     json   adjudge/report/1         csv    all tables as one long table, one row a cell
     """
-    from annotate.report import FORMATS, SHORT, Asked, build, build_table, short
+    from annotate.report import FORMATS, SHORT, ReportOptions, build, build_table, short
     from judge.store import Store
 
     if given["allow_part"] and not given["require_trust"]:
@@ -155,7 +155,7 @@ def report(**given: Any) -> int:
     cluster = None if study and given["cluster"] == "question" else given["cluster"]
     given["cluster"] = cluster
     check_source(given)
-    asked = Asked(
+    asked = ReportOptions(
         **{name: given[name] for name in SAME},
         epsilon=_epsilon(given["epsilon"]),
         epsilon_name=given["epsilon"] if given["epsilon"] in EPSILON else "",

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from annotate.drawing.frame import Frame
 from annotate.drawing.sample import (
     Candidate,
-    Drawn,
+    DrawnUnit,
     assign,
     draw,
     draw_questions,
@@ -40,7 +40,7 @@ BINS = ((0.5, "below 0.5"), (0.8, "0.5 to 0.8"), (0.95, "0.8 to 0.95"), (math.in
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BatchPlan:
     """What `annotate batches new` is asked for."""
 
     name: str
@@ -69,7 +69,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Made:
+class BatchMade:
     """A new batch in numbers."""
 
     batch: str
@@ -84,13 +84,13 @@ class Made:
     notes: list[str] = field(default_factory=list)
 
 
-def new_batch(store: Store, task: Task, plan: Plan) -> Made:
+def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
     """Draw a batch and hand it out, in one transaction. Raises UsageError or BadInput, keeping nothing."""
     people = list(dict.fromkeys(plan.annotators))
     overlap = plan.overlap or len(people)
     _check(plan, people, overlap)
     run = _run(store, task, plan)
-    made = Made(plan.name, task.name, 0)
+    made = BatchMade(plan.name, task.name, 0)
     with store.transaction() as conn:
         if conn.execute("SELECT 1 FROM batches WHERE batch = ?", [plan.name]).fetchone():
             raise UsageError(f"there is a batch '{plan.name}' already; take another name")
@@ -191,7 +191,7 @@ def check_exposed(
     return notes
 
 
-def _check(plan: Plan, people: Sequence[str], overlap: int) -> None:
+def _check(plan: BatchPlan, people: Sequence[str], overlap: int) -> None:
     if not people:
         raise UsageError("--annotators: name at least one, as in --annotators alice,bob")
     if not 1 <= overlap <= len(people):
@@ -224,7 +224,7 @@ def _check(plan: Plan, people: Sequence[str], overlap: int) -> None:
         raise UsageError(f"'{plan.name}' cannot be the name of a batch")
 
 
-def _run(store: Store, task: Task, plan: Plan) -> str | None:
+def _run(store: Store, task: Task, plan: BatchPlan) -> str | None:
     """The judge run that strata, queue, uncertainty or reveal need."""
     if plan.from_route and not plan.run:
         return None
@@ -247,7 +247,7 @@ def _run(store: Store, task: Task, plan: Plan) -> str | None:
     return str(row[0])
 
 
-def eligible(store: Store, task: Task, plan: Plan, run: str | None, of: str | None = None) -> Frame:
+def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None) -> Frame:
     """Every unit with all inputs that no batch on the same questions holds yet, in study order.
 
     With the name of a batch that is there: as when that one was drawn, whatever came after it.
@@ -288,7 +288,7 @@ def eligible(store: Store, task: Task, plan: Plan, run: str | None, of: str | No
     return frame
 
 
-def _candidates(store: Store, task: Task, plan: Plan, found: sqlite3.Cursor) -> Iterator[Candidate]:
+def _candidates(store: Store, task: Task, plan: BatchPlan, found: sqlite3.Cursor) -> Iterator[Candidate]:
     left = routed_away(store, task, plan.from_route) if plan.from_route else None
     for unit, question, dataset, answer, place, value, distribution in found:
         if left is not None and unit not in left:
@@ -327,7 +327,7 @@ def _bin(confidence: float | None) -> str:
     return next(name for limit, name in BINS if confidence < limit)
 
 
-def redraw(candidates: Collection[Candidate], plan: Plan) -> list[Drawn]:
+def redraw(candidates: Collection[Candidate], plan: BatchPlan) -> list[DrawnUnit]:
     """The sample that the plan draws of these candidates: a larger `n` with the same seed holds the smaller sample."""
     if plan.queue:
         if not any(c.confidence is not None for c in candidates):
@@ -350,7 +350,7 @@ def redraw(candidates: Collection[Candidate], plan: Plan) -> list[Drawn]:
     return draw(candidates, plan.n or 0, plan.seed, proportional=plan.proportional)
 
 
-def _known(store: Store, task: Task, frame: Frame, plan: Plan) -> list[str]:
+def _known(store: Store, task: Task, frame: Frame, plan: BatchPlan) -> list[str]:
     """Units with a gold label inside the domain for every question."""
     if not plan.training and not plan.attention:
         return []
@@ -363,7 +363,7 @@ def _known(store: Store, task: Task, frame: Frame, plan: Plan) -> list[str]:
     return sorted(frame.among(kept or ()))
 
 
-def strata_of(drawn: Sequence[Drawn], frame: Frame) -> dict[str, dict[str, Json]]:
+def strata_of(drawn: Sequence[DrawnUnit], frame: Frame) -> dict[str, dict[str, Json]]:
     """By stratum: how many units its frame holds, how many were drawn, for how many each stands."""
     out: dict[str, dict[str, Json]] = {}
     for stratum, units in frame.strata().items():

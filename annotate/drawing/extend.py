@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from annotate.drawing.batch import Plan, eligible, redraw, strata_of
-from annotate.drawing.sample import Drawn, assign
+from annotate.drawing.batch import BatchPlan, eligible, redraw, strata_of
+from annotate.drawing.sample import DrawnUnit, assign
 from annotate.drawing.seats import (
     Changed,
     finish,
@@ -93,15 +93,15 @@ def extend_batch(
     return done
 
 
-def _plan(info: BatchInfo) -> Plan:
-    known = {f.name for f in fields(Plan)}
+def _plan(info: BatchInfo) -> BatchPlan:
+    known = {f.name for f in fields(BatchPlan)}
     options = {k: v for k, v in info.options.items() if k in known}
     if not {"name", "annotators"} <= set(options):
         raise UsageError(f"batch '{info.batch}' does not say how it was drawn: draw a new batch")
-    return Plan(**options)
+    return BatchPlan(**options)
 
 
-def _larger(plan: Plan, n: int | None, questions: int | None) -> Plan:
+def _larger(plan: BatchPlan, n: int | None, questions: int | None) -> BatchPlan:
     if plan.by_question:
         if questions is None or n is not None:
             raise UsageError("this batch holds whole questions: say how many more with --by-question N")
@@ -127,7 +127,7 @@ def _untaken(store: Store, info: BatchInfo, units: set[str]) -> None:
         )
 
 
-def _weigh(conn: sqlite3.Connection, name: str, drawn: Sequence[Drawn], before: set[str]) -> None:
+def _weigh(conn: sqlite3.Connection, name: str, drawn: Sequence[DrawnUnit], before: set[str]) -> None:
     for d in drawn:
         if d.unit_id in before:
             conn.execute(

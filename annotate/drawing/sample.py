@@ -33,7 +33,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnUnit:
     """A unit of the sample; `probability` of having been drawn, None when it was not left to chance."""
 
     unit_id: str
@@ -97,7 +97,9 @@ def allocate(sizes: Mapping[str, int], n: int, *, proportional: bool = False) ->
     return taken
 
 
-def draw(candidates: Collection[Candidate], n: int, seed: int, *, proportional: bool = False) -> list[Drawn]:
+def draw(
+    candidates: Collection[Candidate], n: int, seed: int, *, proportional: bool = False
+) -> list[DrawnUnit]:
     """A stratified random sample of n units, in the memory of n. Raises UsageError when there are fewer."""
     if n > len(candidates):
         raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
@@ -180,7 +182,7 @@ class _Heads(Collection[Candidate]):
 
 def draw_questions(
     candidates: Collection[Candidate], questions: int, seed: int, *, n: int | None = None
-) -> list[Drawn]:
+) -> list[DrawnUnit]:
     """Whole questions, drawn within their strata; with `n`, n / questions units of each.
 
     Raises UsageError when there are not enough questions with that many units.
@@ -204,7 +206,7 @@ def draw_questions(
     return drawn
 
 
-def draw_queue(candidates: Collection[Candidate], n: int) -> list[Drawn]:
+def draw_queue(candidates: Collection[Candidate], n: int) -> list[DrawnUnit]:
     """The n units the judge is least sure of: an active-learning queue, which is no random sample."""
     if n > len(candidates):
         raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
@@ -216,7 +218,7 @@ def draw_queue(candidates: Collection[Candidate], n: int) -> list[Drawn]:
     return [_drawn(c, None) for c in first]
 
 
-def draw_rest(candidates: Collection[Candidate], n: int, seed: int) -> list[Drawn]:
+def draw_rest(candidates: Collection[Candidate], n: int, seed: int) -> list[DrawnUnit]:
     """n units of what a route left, by chance; they stand for nothing else. Raises UsageError when there are fewer."""
     if n > len(candidates):
         raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
@@ -249,7 +251,7 @@ def chances(candidates: Collection[Candidate], n: int) -> dict[str, float]:
         certain |= over
 
 
-def draw_uncertain(candidates: Collection[Candidate], n: int, seed: int) -> list[Drawn]:
+def draw_uncertain(candidates: Collection[Candidate], n: int, seed: int) -> list[DrawnUnit]:
     """n units, each with exactly the probability that `chances` gives it: for corrected numbers (PPI).
 
     Systematic sampling along a seeded order: of the running sum of probabilities the units that hold u, u + 1, ...
@@ -267,12 +269,12 @@ def draw_uncertain(candidates: Collection[Candidate], n: int, seed: int) -> list
     return drawn
 
 
-def _drawn(c: Candidate, probability: float | None, stratum: str | None = None) -> Drawn:
-    return Drawn(c.unit_id, c.question_id, stratum or c.stratum, probability, c.answer, c.place)
+def _drawn(c: Candidate, probability: float | None, stratum: str | None = None) -> DrawnUnit:
+    return DrawnUnit(c.unit_id, c.question_id, stratum or c.stratum, probability, c.answer, c.place)
 
 
 def assign(
-    drawn: Sequence[Drawn], annotators: Sequence[str], overlap: int, seed: int, *, together: bool
+    drawn: Sequence[DrawnUnit], annotators: Sequence[str], overlap: int, seed: int, *, together: bool
 ) -> dict[str, list[list[str]]]:
     """Blocks of units for each annotator: `overlap` people to each block, everybody about as many.
 

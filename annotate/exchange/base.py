@@ -30,11 +30,11 @@ from typing import Any, Literal
 
 from annotate.exchange.files import Out
 from annotate.exchange.responses import Response
-from annotate.exchange.units import Unit
+from annotate.exchange.units import ExchangeUnit
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
 
-__all__ = ["Bad", "Export", "Format", "Out", "Reading", "Response", "Unit", "get", "names"]
+__all__ = ["Bad", "ExchangeUnit", "Export", "Format", "Out", "ReadOptions", "Response", "get", "names"]
 
 UNIT_KEY = "adjudge_unit_id"
 PLACE_KEY = "adjudge_place"
@@ -55,12 +55,12 @@ class Export:
     batch: str
     task: Task
     labels: bool
-    units: Callable[[], Iterator[Unit]]
+    units: Callable[[], Iterator[ExchangeUnit]]
     responses: Callable[[], Iterator[Response]]
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """What a reader may need beside the path.
 
     `task` is the batch's or the one named, None when neither is known. `inputs` gives what the unit
@@ -100,7 +100,7 @@ class Format:
         self._check(options)
         self._module.write(export, out, options)
 
-    def read(self, path: Path, reading: Reading) -> Iterator[Response]:
+    def read(self, path: Path, reading: ReadOptions) -> Iterator[Response]:
         """The responses of a file, in its order. Raises as `write`; calls `reading.bad` for bad rows."""
         if not self.reads:
             raise UsageError(f"'{self.name}' can only be exported; --from takes: {', '.join(names('read'))}")

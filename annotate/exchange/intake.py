@@ -66,7 +66,7 @@ def take(
         inside: BatchLog | _Labels = (
             BatchLog(store, conn, info, how, done, locks) if info else _Labels(store, conn, task, how, done)
         )
-        people = People(conn, info, how)
+        people = Admitted(conn, info, how)
         for back in retracted:
             done.retracted += inside.retract(back)
         for response in responses:
@@ -118,7 +118,7 @@ def _prove(response: Response) -> None:
         raise Unproven("text", response.differs, field="text")
 
 
-class People:
+class Admitted:
     """Who may come in: the annotators of the batch, else the people of the study; anybody into a study without people."""
 
     def __init__(self, conn: sqlite3.Connection, info: BatchInfo | None, how: Intake) -> None:

@@ -33,7 +33,7 @@ STATES = ("open", "accepted", "dropped", "settled")
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Quarantined:
     """One record of the quarantine. `response` is None for one that could not even be read."""
 
     quarantine_id: int
@@ -119,7 +119,7 @@ def count_open(conn: sqlite3.Connection, batch: str) -> int:
     return int(conn.execute(query, [batch]).fetchone()[0])
 
 
-def _held(conn: sqlite3.Connection, number: int) -> Held:
+def _held(conn: sqlite3.Connection, number: int) -> Quarantined:
     row = conn.execute(
         "SELECT quarantine_id, batch, format, place, annotator, unit, code, reason, response, status FROM quarantine "
         "WHERE quarantine_id = ?",
@@ -129,7 +129,7 @@ def _held(conn: sqlite3.Connection, number: int) -> Held:
         raise UsageError(f"there is no record {number} in the quarantine: annotate quarantine list")
     number, of, form, place, who, unit, code, reason, response, status = row
     found = json.loads(response) if response else None
-    return Held(number, of, form, place, who, unit, code, reason, found, status)
+    return Quarantined(number, of, form, place, who, unit, code, reason, found, status)
 
 
 def drop(store: Store, numbers: Sequence[int], note: str | None = None) -> int:
@@ -140,14 +140,14 @@ def drop(store: Store, numbers: Sequence[int], note: str | None = None) -> int:
     return len(numbers)
 
 
-def _open(conn: sqlite3.Connection, number: int) -> Held:
+def _open(conn: sqlite3.Connection, number: int) -> Quarantined:
     held = _held(conn, number)
     if held.status != "open":
         raise UsageError(f"record {number} of the quarantine is {held.status} already")
     return held
 
 
-def _decide(conn: sqlite3.Connection, held: Held, status: str, note: str | None) -> None:
+def _decide(conn: sqlite3.Connection, held: Quarantined, status: str, note: str | None) -> None:
     conn.execute(
         "UPDATE quarantine SET status = ?, decided_at = ?, note = ? WHERE quarantine_id = ?",
         [status, now(), note, held.quarantine_id],

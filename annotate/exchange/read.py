@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from annotate.exchange.base import Bad, Format, Reading
+from annotate.exchange.base import Bad, Format, ReadOptions
 from annotate.exchange.intake import take
 from annotate.exchange.taken import Intake, Taken
-from annotate.exchange.units import Units, shown_by, shown_by_any
+from annotate.exchange.units import ExchangeUnits, shown_by, shown_by_any
 from annotate.sitting.desk import batch_info
 from judge.errors import BadInput
 from judge.prompts.load import Task
@@ -39,7 +39,7 @@ def import_file(
     with ExitStack() as stack:
         inputs: Callable[[str], Mapping[str, Any] | None]
         if info:
-            inputs = stack.enter_context(Units(store, info).reader())
+            inputs = stack.enter_context(ExchangeUnits(store, info).reader())
         elif task:
             inputs = shown_by(store, task)
         else:
@@ -50,7 +50,7 @@ def import_file(
             complain(error)
             unread.append(error)
 
-        reading = Reading(unreadable, info.task if info else task, inputs, person, field, options or {})
+        reading = ReadOptions(unreadable, info.task if info else task, inputs, person, field, options or {})
         done = take(store, form.read(path, reading), how, complain, batch=batch, task=task, unread=unread)
         done.remarks = reading.remarks
         return done

@@ -27,7 +27,7 @@ from judge.store.inputs import column
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ExchangeUnit:
     """One unit to annotate elsewhere.
 
     `inputs` has the task's inputs that the unit has, in the task's order: text; a list of texts
@@ -44,7 +44,7 @@ class Unit:
         return next((n for n in ("passage", "answer") if self.inputs.get(n)), None)
 
 
-class Units:
+class ExchangeUnits:
     """The units of a batch, each once, or of one person, in a seeded order that says nothing of their role.
 
     Hidden repeats are left out: two records of one unit would not be hidden. Raises UsageError when the
@@ -84,11 +84,11 @@ class Units:
     def __contains__(self, unit: str) -> bool:
         return unit in self._places
 
-    def read(self) -> Iterator[Unit]:
+    def read(self) -> Iterator[ExchangeUnit]:
         """Every unit with its inputs."""
         with self.reader() as inputs_of:
             for unit in self.ids:
-                yield Unit(unit, inputs_of(unit))
+                yield ExchangeUnit(unit, inputs_of(unit))
 
     @contextmanager
     def reader(self) -> Iterator[Any]:
@@ -114,7 +114,7 @@ class Units:
 
 
 def shown_by(store: Store, task: Task) -> Callable[[str], dict[str, Any] | None]:
-    """A function from the id of any unit of the study to what the task shows of it, as `Units.reader` gives it.
+    """A function from the id of any unit of the study to what the task shows of it, as `ExchangeUnits.reader` gives it.
 
     None for a unit that is not there, or of which the task asks nothing.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 from annotate.exchange.base import Export, Format
 from annotate.exchange.files import Out
 from annotate.exchange.responses import Response, responses
-from annotate.exchange.units import Units
+from annotate.exchange.units import ExchangeUnits
 from annotate.sitting import exposure
 from annotate.sitting.desk import batch_info
 from judge.errors import BadInput, UsageError
@@ -56,7 +56,7 @@ def export_batch(
 ) -> Exported:
     """Write the batch. Raises UsageError for what does not exist, BadInput when there are no labels yet."""
     info = batch_info(store, batch)
-    units = Units(store, info, person)
+    units = ExchangeUnits(store, info, person)
     if form.writes is None:
         form.write(Export(batch, info.task, labels, units.read, _none), Out(path, "file"), options or {})
     if not len(units):

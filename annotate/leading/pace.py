@@ -35,7 +35,7 @@ _FIRST = """
 """
 
 
-class Pace(NamedTuple):
+class ReadingPace(NamedTuple):
     """Of the units whose time on the screen is known (`timed`), those labelled faster than read."""
 
     fast: int
@@ -52,18 +52,18 @@ def reading_ms(characters: int) -> float:
     return min(characters / CHARACTERS, MOST_WORDS) * MS_A_WORD
 
 
-def paces(store: Store, batch: str | None = None) -> dict[str, Pace]:
+def paces(store: Store, batch: str | None = None) -> dict[str, ReadingPace]:
     """By annotator; who has no timed label is not there. Labels made elsewhere have no time."""
-    found: dict[str, Pace] = {}
+    found: dict[str, ReadingPace] = {}
     if not any(column[1] == "shown_ms" for column in store.conn.execute("PRAGMA table_info(events)")):
         return found  # nobody has labelled with this program yet
     for who, shown, active, _, characters in store.conn.execute(_FIRST, {"batch": batch}):
-        fast, timed = found.get(who, Pace(0, 0))
-        found[who] = Pace(fast + (max(shown, active) < reading_ms(characters)), timed + 1)
+        fast, timed = found.get(who, ReadingPace(0, 0))
+        found[who] = ReadingPace(fast + (max(shown, active) < reading_ms(characters)), timed + 1)
     return found
 
 
-def in_words(who: str, pace: Pace) -> str:
+def in_words(who: str, pace: ReadingPace) -> str:
     """What is said of a person who is named."""
     return (
         f"{who} labelled {pace.fast:,} of {pace.timed:,} units faster than they could be read "

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from annotate.leading.adjudication import for_the_lead, policy_of
 from annotate.leading.adjudication import in_words as policy_in_words
-from annotate.leading.pace import Pace, in_words, paces
+from annotate.leading.pace import ReadingPace, in_words, paces
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped
 from judge.stats import Ratings, measures
@@ -87,7 +87,7 @@ def _people(store: Store, name: str) -> list[str]:
     return [r[0] for r in store.conn.execute(query, [name])]
 
 
-def _person(store: Store, info: BatchInfo, who: str, pace_of: Pace | None) -> dict[str, Json]:
+def _person(store: Store, info: BatchInfo, who: str, pace_of: ReadingPace | None) -> dict[str, Json]:
     key = [info.batch, who]
     row = store.conn.execute(
         """

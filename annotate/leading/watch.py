@@ -20,7 +20,7 @@ RECENT = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class WatchSection:
     """A heading and its lines; a warning is drawn so that it is seen."""
 
     title: str
@@ -51,10 +51,10 @@ def title(document: dict[str, Any], at: datetime) -> str:
     return "   ".join(parts)
 
 
-def sections(document: dict[str, Any], at: datetime) -> list[Section]:
+def sections(document: dict[str, Any], at: datetime) -> list[WatchSection]:
     """What there is to see, the most urgent first. `at` is now; the texts of flags are the people's own words."""
     people = document["annotators"]
-    found = [Section("To look at", list(_urgent(document)), warns=True)]
+    found = [WatchSection("To look at", list(_urgent(document)), warns=True)]
     progress = [["", "", "done", "per hour", "left", "last", "skip", "flag"]]
     checks = [["", "training", "attention", "repeats", "too fast"]]
     for p in people:
@@ -75,16 +75,16 @@ def sections(document: dict[str, Any], at: datetime) -> list[Section]:
                 _part(p, "fast", "timed"),
             ]
         )  # fmt: skip
-    found.append(Section("Progress", _aligned(progress)))
+    found.append(WatchSection("Progress", _aligned(progress)))
     if any(any(row[1:]) for row in checks[1:]):
-        found.append(Section("Checks: right, or alike, of those answered", _aligned(checks)))
-    found.append(Section("Agreement so far (blind labels)", list(_agreement(document["measures"]))))
+        found.append(WatchSection("Checks: right, or alike, of those answered", _aligned(checks)))
+    found.append(WatchSection("Agreement so far (blind labels)", list(_agreement(document["measures"]))))
     flags = document["flags"][::-1]
     lines = [
         f"{f['annotator']}, {f['unit']}: {f['flag']}" + (f" ({f['note']})" if f["note"] else "")
         for f in flags
     ]
-    found.append(Section(f"Flags ({len(lines):,})", lines or ["none"]))
+    found.append(WatchSection(f"Flags ({len(lines):,})", lines or ["none"]))
     return [one for one in found if one.lines]
 
 

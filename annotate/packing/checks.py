@@ -23,7 +23,7 @@ HERE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.SHOWN, Kind
 """What can happen in a pack: it holds no judge, so nothing is kept or revised there."""
 
 
-class Row(NamedTuple):
+class LogRow(NamedTuple):
     """An event of the log with where it stands."""
 
     seq: int
@@ -33,11 +33,11 @@ class Row(NamedTuple):
     at: str
 
 
-def rows_of(conn: sqlite3.Connection, batch: str, person: str) -> list[Row]:
+def rows_of(conn: sqlite3.Connection, batch: str, person: str) -> list[LogRow]:
     """One person's events in their order."""
     query = f"SELECT {COLUMNS} FROM events WHERE batch = ? AND annotator_id = ? ORDER BY seq"
     return [
-        Row(seq, position, Event(*rest[:8]), rest[8], rest[9])
+        LogRow(seq, position, Event(*rest[:8]), rest[8], rest[9])
         for seq, position, *rest in conn.execute(query, [batch, person])
     ]
 
@@ -47,8 +47,8 @@ def check_rows(
     task: Task,
     batch: str,
     person: str,
-    there: Sequence[Row],
-    here: Sequence[Row],
+    there: Sequence[LogRow],
+    here: Sequence[LogRow],
     sessions_here: Collection[str],
     path: Path,
 ) -> None:
@@ -80,7 +80,7 @@ def check_rows(
     if odd:
         raise BadInput(f"event {odd[0]}, unit {odd[1]}: {odd[2]!r} is no time on the screen", path=str(path))
     known = {row.event.event_id: row for row in here}
-    before: dict[str, Row] = {}
+    before: dict[str, LogRow] = {}
     for row in there:
         where = f"event {row.seq}, unit {row.position}"
         mine = known.get(row.event.event_id)
@@ -98,7 +98,7 @@ def check_rows(
         before[row.event.event_id] = row
 
 
-def dated_wrong(row: Row, packed_at: str) -> str | None:
+def dated_wrong(row: LogRow, packed_at: str) -> str | None:
     """What is wrong with the date of an event made in a pack: before the pack was made, or still to come."""
     at, earliest = _moment(row.at), _moment(packed_at)
     if at is not None and earliest is not None and at < earliest - CLOCKS:
@@ -116,13 +116,13 @@ def _moment(text: Any) -> datetime | None:
     return None if found.utcoffset() is None else found
 
 
-def _said(row: Row) -> tuple[object, ...]:
+def _said(row: LogRow) -> tuple[object, ...]:
     """What must not change; the blindness of a label is the study's word."""
     event = row.event._replace(reason=None) if row.event.kind == Kind.LABEL else row.event
     return event, row.position, row.at
 
 
-def _check(task: Task, row: Row, before: dict[str, Row]) -> None:
+def _check(task: Task, row: LogRow, before: dict[str, LogRow]) -> None:
     event = row.event
     if not isinstance(event.event_id, str) or not event.event_id or event.event_id in before:
         raise BadInput("needs an id of its own")

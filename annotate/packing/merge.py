@@ -13,8 +13,8 @@ from typing import Any
 from ulid import ULID
 
 from annotate.exchange.proof import text_sha
-from annotate.exchange.units import Units
-from annotate.packing.checks import Row, check_rows, dated_wrong, rows_of
+from annotate.exchange.units import ExchangeUnits
+from annotate.packing.checks import LogRow, check_rows, dated_wrong, rows_of
 from annotate.packing.pack import copy_events
 from annotate.sitting.desk import BatchInfo, Desk, batch_info
 from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, fold
@@ -30,7 +30,7 @@ SETTLED = ("accepted", "dropped")
 
 
 @dataclass(slots=True)
-class Merged:
+class MergedLabels:
     """What a merge did. `conflicts` name units answered differently in both places, or on another text; they wait
     in the quarantine."""
 
@@ -43,7 +43,7 @@ class Merged:
     conflicts: list[str] = field(default_factory=list)
 
 
-def merge(store: Store, path: Path) -> Merged:
+def merge(store: Store, path: Path) -> MergedLabels:
     """Bring the labels of a packed study back; doing it again changes nothing.
 
     Raises BadInput when the file is no packed study, of another batch or task, or holds a row that no
@@ -62,7 +62,7 @@ def merge(store: Store, path: Path) -> Merged:
         known = "SELECT session_id FROM sessions WHERE batch = ? AND annotator_id = ?"
         mine = {session for (session,) in store.conn.execute(known, [batch, person])}
         check_rows(packed.conn, ours.task, batch, person, there, here, mine, path)
-        done = Merged(batch, person)
+        done = MergedLabels(batch, person)
         with Desk.open(store, batch, person, returning=True):
             with store.transaction() as conn:
                 done.back = _give_back(conn, batch, person, back)
@@ -134,10 +134,10 @@ def _give_back(conn: sqlite3.Connection, batch: str, person: str, positions: Seq
 def _edited(packed: Store, theirs: BatchInfo, store: Store, ours: BatchInfo, person: str) -> set[str]:
     """Units whose text in the file is not that of the study."""
     # What was handed over and not labelled there is none of this person's units here.
-    ids = set(Units(packed, theirs, person).ids) & set(Units(store, ours, person).ids)
+    ids = set(ExchangeUnits(packed, theirs, person).ids) & set(ExchangeUnits(store, ours, person).ids)
     sides = []
     for side, info in ((packed, theirs), (store, ours)):
-        with Units(side, info, person).reader() as inputs:
+        with ExchangeUnits(side, info, person).reader() as inputs:
             sides.append({unit: text_sha(inputs(unit)) for unit in sorted(ids)})
     return {unit for unit, sha in sides[0].items() if sides[1][unit] != sha}
 
@@ -146,10 +146,10 @@ def _refused(
     conn: sqlite3.Connection,
     packed: sqlite3.Connection,
     of: tuple[str, str, Path],
-    there: Sequence[Row],
-    here: Sequence[Row],
+    there: Sequence[LogRow],
+    here: Sequence[LogRow],
     edited: set[str],
-    done: Merged,
+    done: MergedLabels,
 ) -> list[int]:
     """Positions that stay as they are here, each with a record in the quarantine."""
     batch, person, path = of

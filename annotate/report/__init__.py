@@ -10,7 +10,7 @@ changes, corrected, alternative, origin) make a `model.Document`, and `render` w
 
 from annotate.report.build import build, build_table
 from annotate.report.render import FORMATS, SHORT
-from annotate.report.subject import Asked
+from annotate.report.subject import ReportOptions
 from annotate.report.summary import short
 
-__all__ = ["FORMATS", "SHORT", "Asked", "build", "build_table", "short"]
+__all__ = ["FORMATS", "SHORT", "ReportOptions", "build", "build_table", "short"]

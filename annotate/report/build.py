@@ -22,7 +22,7 @@ from annotate.report import (
 from annotate.report.loading import load
 from annotate.report.model import Document, Section
 from annotate.report.reading import in_words, made_by, reading, settings
-from annotate.report.subject import Asked, Subject
+from annotate.report.subject import ReportOptions, Subject
 from judge.errors import BadInput
 from judge.labels.panel import Panel
 from judge.labels.reference import resolve
@@ -30,12 +30,12 @@ from judge.store import Store
 from judge.store.study import now
 
 
-def build(store: Store, asked: Asked) -> Document:
+def build(store: Store, asked: ReportOptions) -> Document:
     """The report of one field. Raises UsageError for names that are not in the study."""
     return _document(store, load(store, asked))
 
 
-def build_table(panel: Panel, asked: Asked) -> Document:
+def build_table(panel: Panel, asked: ReportOptions) -> Document:
     """The same of a table of labels that is no study's (`panel.source` names its file).
 
     Raises UsageError for a reference that it has not, BadInput where there is nothing to compare.

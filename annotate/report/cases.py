@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotate.report.cells import counted
-from annotate.report.model import Block, Case, Cases, Paragraph, Said, Section
+from annotate.report.model import Block, Cases, Disagreement, Paragraph, Said, Section
 from annotate.report.subject import Subject
 from judge.labels import relation
 from judge.stats import MISSING
@@ -92,7 +92,7 @@ def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
     return _Order(differ[order][: subject.asked.limit], len(differ), how)
 
 
-def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) -> Case:
+def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) -> Disagreement:
     unit_id = subject.ratings.units[u]
     said = [_said(store, subject, judge, u)]
     if reference in subject.panel.kinds:
@@ -104,7 +104,7 @@ def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) ->
         said.append(Said(f"{len(people)} people", _votes(subject, people, u)))
     else:
         said += [_said(store, subject, person, u) for person in people]
-    return Case(unit_id, _texts(store, subject, unit_id), said)
+    return Disagreement(unit_id, _texts(store, subject, unit_id), said)
 
 
 def _votes(subject: Subject, people: Sequence[str], u: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from annotate.report.subject import Asked, Subject
+from annotate.report.subject import ReportOptions, Subject
 from judge.errors import UsageError
 from judge.labels.panel import Panel
 from judge.labels.reference import resolve
@@ -17,7 +17,7 @@ from judge.store.export import stored_task
 from judge.types import AnnotatorKind
 
 
-def load(store: Store, asked: Asked) -> Subject:
+def load(store: Store, asked: ReportOptions) -> Subject:
     """The subject that the command asks for, with defaults filled in.
 
     Raises UsageError for names that are not in the study, and where a choice is left open.
@@ -47,7 +47,7 @@ def _renaming(panel: Panel) -> dict[str, str]:
     }
 
 
-def _choose(store: Store, asked: Asked) -> tuple[str | None, str, list[str]]:
+def _choose(store: Store, asked: ReportOptions) -> tuple[str | None, str, list[str]]:
     """The task (None when no task defines the field), the field, and the task's other labelled fields."""
     labelled = fields_of(store)
     if not labelled:

@@ -111,7 +111,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Case:
+class Disagreement:
     """One unit on which judge and reference differ. `shown` is what the judge saw, input by input."""
 
     unit_id: str
@@ -125,7 +125,7 @@ class Cases:
 
     key: str
     caption: str
-    rows: Sequence[Case]
+    rows: Sequence[Disagreement]
 
 
 Block = Paragraph | Facts | Table | Figure | Cases

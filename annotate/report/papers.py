@@ -26,19 +26,19 @@ ABBREVIATIONS = {"raf", "sr", "cr", "cbr", "ragas", "alce", "trec"}
 
 
 @dataclass(frozen=True)
-class Found:
+class PaperMeasures:
     """Measures of one judge beside the reference, under names that tell data set and system where there are several."""
 
     measures: list[Estimand]
     notes: list[str]
 
 
-def measures(store: Store, subject: Subject, judge: str) -> Found:
+def measures(store: Store, subject: Subject, judge: str) -> PaperMeasures:
     """Every mean over units of every paper that rests on this judge's run; none for tasks that no paper asks for."""
     if judge not in subject.run_ids:
-        return Found([], [])
+        return PaperMeasures([], [])
     run = next(r for r in chosen.all_runs(store) if r.run_id == subject.run_ids[judge])
-    found = Found([], [])
+    found = PaperMeasures([], [])
     weighted = bool(subject.panel.weights) and subject.reference_kind != GOLD
     parts = [(paper, several) for paper in PAPERS.values() for several in _together(paper, run, weighted)]
     if not parts:

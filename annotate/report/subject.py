@@ -22,7 +22,7 @@ ORDERED_CEILING = ("percent", "krippendorff_alpha", "gwet_ac2")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReportOptions:
     """What the command asks for; None or empty takes the default that the report then names."""
 
     task: str | None = None
@@ -49,7 +49,7 @@ class Subject:
 
     `kept` and `others_of` are what `summary` has computed already, for the drawing and the table."""
 
-    asked: Asked
+    asked: ReportOptions
     panel: Panel
     held: Reference | None
     other_fields: Sequence[str] = ()

@@ -17,18 +17,27 @@ from typing import Any
 from ulid import ULID
 
 from annotate.sitting.blind import Blind
-from annotate.sitting.events import FIRST_LAYER, STANDING, UNDOABLE, Kind, State, Status, label_rows, standing
+from annotate.sitting.events import (
+    FIRST_LAYER,
+    STANDING,
+    UNDOABLE,
+    Kind,
+    State,
+    UnitStatus,
+    label_rows,
+    standing,
+)
 from annotate.sitting.queue import BatchInfo, Queue, batch_info
 from annotate.sitting.seat import Seat
 from annotate.sitting.standing import is_stopped
-from annotate.sitting.unit import Line, Part, Passage, Sheet, Spent
+from annotate.sitting.unit import Sheet, TimeSpent
 from annotate.store import ADJUDICATED, ensure_human
 from judge.errors import StudyError, UsageError
 from judge.store import Store
 from judge.store.study import dumps, now
 
-__all__ = ["BatchInfo", "Desk", "Line", "Part", "Passage", "Sheet", "Spent", "batch_info", "end_session"]
-NO_TIME = Spent()
+__all__ = ["BatchInfo", "Desk", "Sheet", "TimeSpent", "batch_info", "end_session"]
+NO_TIME = TimeSpent()
 
 
 class Desk(Queue):
@@ -126,23 +135,25 @@ class Desk(Queue):
     ) -> None:
         self.close()
 
-    def label(self, position: int, field: str, value: str, spent: Spent = NO_TIME) -> State:
+    def label(self, position: int, field: str, value: str, spent: TimeSpent = NO_TIME) -> State:
         """Answer one question. Raises StudyError when the unit's first labels are locked."""
         return self._commit(position, spent, [(Kind.LABEL, field, value, None)])
 
-    def skip(self, position: int, spent: Spent = NO_TIME) -> State:
+    def skip(self, position: int, spent: TimeSpent = NO_TIME) -> State:
         """Leave a unit out for now."""
         return self._commit(position, spent, [(Kind.SKIP, None, None, None)])
 
-    def flag(self, position: int, reason: str | None, spent: Spent = NO_TIME) -> State:
+    def flag(self, position: int, reason: str | None, spent: TimeSpent = NO_TIME) -> State:
         """Flag a unit with a reason, or take the flag away."""
         return self._commit(position, spent, [(Kind.FLAG, None, reason or None, None)])
 
-    def note(self, position: int, text: str | None, spent: Spent = NO_TIME) -> State:
+    def note(self, position: int, text: str | None, spent: TimeSpent = NO_TIME) -> State:
         """Keep a note on a unit, or remove it."""
         return self._commit(position, spent, [(Kind.NOTE, None, text or None, None)])
 
-    def spans(self, position: int, spans: Sequence[tuple[str, int, int]], spent: Spent = NO_TIME) -> State:
+    def spans(
+        self, position: int, spans: Sequence[tuple[str, int, int]], spent: TimeSpent = NO_TIME
+    ) -> State:
         """Keep the evidence: (input, start, end) in code points."""
         return self._commit(position, spent, [(Kind.SPAN, None, dumps([list(s) for s in spans]), None)])
 
@@ -151,12 +162,12 @@ class Desk(Queue):
         state = self.state(position)
         if state.locked:
             return state
-        if state.status(self.fields) is not Status.DONE:
+        if state.status(self.fields) is not UnitStatus.DONE:
             raise StudyError("answer every question first")
-        return self._commit(position, Spent(), [(Kind.SHOWN, None, what, None)])
+        return self._commit(position, TimeSpent(), [(Kind.SHOWN, None, what, None)])
 
     def revise(
-        self, position: int, field: str, value: str, reason: str | None, spent: Spent = NO_TIME
+        self, position: int, field: str, value: str, reason: str | None, spent: TimeSpent = NO_TIME
     ) -> State:
         """After the judge was shown: the same label keeps, another one revises."""
         first = self.state(position).answers.get(field)
@@ -179,12 +190,15 @@ class Desk(Queue):
             return None
         event_id, position = rows[0]
         with self._transaction():
-            self._append(position, Kind.UNDO, None, None, None, event_id, Spent())
+            self._append(position, Kind.UNDO, None, None, None, event_id, TimeSpent())
             self._settle(position)
         return int(position)
 
     def _commit(
-        self, position: int, spent: Spent, events: Sequence[tuple[Kind, str | None, str | None, str | None]]
+        self,
+        position: int,
+        spent: TimeSpent,
+        events: Sequence[tuple[Kind, str | None, str | None, str | None]],
     ) -> State:
         with self._transaction():
             state = self.state(position)
@@ -196,7 +210,7 @@ class Desk(Queue):
                 if kind == Kind.LABEL:
                     self._check(field, value)
                 self._append(position, kind, field, value, reason, None, spent)
-                spent = Spent()
+                spent = TimeSpent()
             return self._settle(position)
 
     def settle_all(self) -> None:
@@ -236,7 +250,7 @@ class Desk(Queue):
         value: str | None,
         reason: str | None,
         undoes: str | None,
-        spent: Spent,
+        spent: TimeSpent,
     ) -> None:
         self._blind.write(
             "INSERT INTO my_events (event_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, at) "

@@ -31,7 +31,7 @@ class Kind(StrEnum):
     UNDO = "undo"
 
 
-class Status(StrEnum):
+class UnitStatus(StrEnum):
     """How a unit stands."""
 
     OPEN = "open"
@@ -84,11 +84,11 @@ class State:
     layers: dict[str, str] = field(default_factory=dict)
     """Fields whose first labels are not known to be blind -> assisted or undeclared."""
 
-    def status(self, fields: Sequence[str]) -> Status:
+    def status(self, fields: Sequence[str]) -> UnitStatus:
         """Skipped, done when every field has an answer, else open."""
         if self.skipped:
-            return Status.SKIPPED
-        return Status.DONE if all(f in self.answers for f in fields) else Status.OPEN
+            return UnitStatus.SKIPPED
+        return UnitStatus.DONE if all(f in self.answers for f in fields) else UnitStatus.OPEN
 
     def next_field(self, fields: Sequence[str]) -> str | None:
         """The first field without an answer."""
@@ -158,7 +158,7 @@ def _layer(state: State, name: str, reason: str | None) -> None:
         state.layers.pop(name, None)
 
 
-class LabelRow(NamedTuple):
+class NewLabel(NamedTuple):
     """One row for the study's `labels`."""
 
     field: str
@@ -168,14 +168,14 @@ class LabelRow(NamedTuple):
     derived_from: str | None = None
 
 
-def label_rows(state: State, task: Task) -> list[LabelRow]:
+def label_rows(state: State, task: Task) -> list[NewLabel]:
     """The labels that follow from a state, with those that need no gold to be derived."""
     if state.skipped:
         return []
-    rows = [LabelRow(f, state.layers.get(f, "first"), v) for f, v in state.answers.items()]
-    rows += [LabelRow(f, "revised", r.value, r.reason) for f, r in state.revised.items()]
+    rows = [NewLabel(f, state.layers.get(f, "first"), v) for f, v in state.answers.items()]
+    rows += [NewLabel(f, "revised", r.value, r.reason) for f, r in state.revised.items()]
     for row in list(rows):
         for name, rule in task.spec.derive.items():
             if rule.source == row.field and not rule.gold and row.value in rule.table:
-                rows.append(LabelRow(name, row.layer, rule.table[row.value], None, row.field))
+                rows.append(NewLabel(name, row.layer, rule.table[row.value], None, row.field))
     return rows

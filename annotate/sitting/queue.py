@@ -10,8 +10,8 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from annotate.sitting.blind import Blind
-from annotate.sitting.events import Event, State, Status, fold
-from annotate.sitting.unit import Line, Part, Passage, Sheet, Source
+from annotate.sitting.events import Event, State, UnitStatus, fold
+from annotate.sitting.unit import AnswerPart, ReviewLine, Sheet, ShownPassage, Source
 from annotate.sitting.views import PARTS
 from judge.errors import UsageError
 from judge.prompts.inputs import LIST_INPUTS
@@ -89,10 +89,10 @@ class Queue:
         found |= self._passages(position)
         return {n: found[n] for n in self.task.input_names if n in found}
 
-    def _passages(self, position: int) -> dict[str, list[Passage]]:
+    def _passages(self, position: int) -> dict[str, list[ShownPassage]]:
         """The passages of each input that is a list; a list without any is not there."""
         names = [n for n in self.task.input_names if n in LIST_INPUTS]
-        out: dict[str, list[Passage]] = {}
+        out: dict[str, list[ShownPassage]] = {}
         if not names:
             return out
         query = (
@@ -101,11 +101,11 @@ class Queue:
         )
         for name, passage, item, place, *about in self._blind.rows(query, [position]):
             own = own_name(passage, item)
-            one = Passage(passage, own, None if place is None else int(place) + 1, *about)
+            one = ShownPassage(passage, own, None if place is None else int(place) + 1, *about)
             out.setdefault(name, []).append(one)
         return {n: out[n] for n in names if n in out}
 
-    def _parts(self, sheet: Sheet) -> list[Part]:
+    def _parts(self, sheet: Sheet) -> list[AnswerPart]:
         place = "SELECT answer_id, start, stop FROM my_texts WHERE position = ?"
         answer, start, stop = self._blind.rows(place, [sheet.position])[0]
         query = (
@@ -116,10 +116,10 @@ class Queue:
         # A hidden repeat takes the place of the same unit seen before: what was said then is not shown.
         here = [r for r in rows if r[1] != sheet.unit_id]
         state = sheet.state
-        own = Part(
+        own = AnswerPart(
             sheet.position, sheet.unit_id, _span(start, stop), state.status(self.fields), state.answers
         )
-        parts = [(n, Part(p, u, _span(a, b), s, json.loads(t))) for p, u, a, b, s, t, n in here]
+        parts = [(n, AnswerPart(p, u, _span(a, b), s, json.loads(t))) for p, u, a, b, s, t, n in here]
         at = next((r[6] for r in rows if r[1] == sheet.unit_id), None)
         before = [p for n, p in parts if at is not None and n < at]
         return [*before, own, *(p for n, p in parts if at is not None and n > at)]
@@ -137,11 +137,11 @@ class Queue:
 
     def counts(self) -> dict[str, int]:
         """Units by status."""
-        return {str(s): self._tally[str(s)] for s in Status}
+        return {str(s): self._tally[str(s)] for s in UnitStatus}
 
     def times(self) -> tuple[int, int]:
         """(active ms spent on units that are done, how many these are): the pace."""
-        return self._tally["ms"], self._tally[str(Status.DONE)]
+        return self._tally["ms"], self._tally[str(UnitStatus.DONE)]
 
     def _count_new(self) -> None:
         """Count units that were added since; the whole queue at first."""
@@ -151,7 +151,7 @@ class Queue:
         query = "SELECT status, count(*), sum(active_ms), max(position) FROM my_units WHERE position > ? GROUP BY status"
         for status, n, ms, last in self._blind.rows(query, [self._last]):
             self._tally[status] += n
-            self._tally["ms"] += ms if status == Status.DONE else 0
+            self._tally["ms"] += ms if status == UnitStatus.DONE else 0
             self.total += n
             self._last = max(self._last, last)
 
@@ -160,8 +160,8 @@ class Queue:
         after = state.status(self.fields)
         self._tally[before[0]] -= 1
         self._tally[str(after)] += 1
-        self._tally["ms"] -= before[1] if before[0] == Status.DONE else 0
-        self._tally["ms"] += state.active_ms if after is Status.DONE else 0
+        self._tally["ms"] -= before[1] if before[0] == UnitStatus.DONE else 0
+        self._tally["ms"] += state.active_ms if after is UnitStatus.DONE else 0
 
     def next_open(self, after: int = 0) -> int | None:
         """The first open unit behind `after`, else the first of all; None when nothing is open."""
@@ -182,7 +182,7 @@ class Queue:
 
     def listing(
         self, only: str = "all", search: str = "", *, offset: int = 0, limit: int = 100
-    ) -> list[Line]:
+    ) -> list[ReviewLine]:
         """A page of the own queue; `only` is all, open, done, skipped, flagged or noted."""
         where, values = self._where(only, search)
         text = self._line()
@@ -191,7 +191,9 @@ class Queue:
             f"JOIN my_texts AS t ON t.position = u.position WHERE {where} "
             f"ORDER BY u.position LIMIT {int(limit)} OFFSET {int(offset)}"
         )
-        return [Line(p, s, json.loads(a), f, n, t) for p, s, a, f, n, t in self._blind.rows(query, values)]
+        return [
+            ReviewLine(p, s, json.loads(a), f, n, t) for p, s, a, f, n, t in self._blind.rows(query, values)
+        ]
 
     def count(self, only: str = "all", search: str = "") -> int:
         """How many units `listing` has."""
@@ -206,7 +208,7 @@ class Queue:
             "all": "1",
             "flagged": "u.flag IS NOT NULL",
             "noted": "u.note IS NOT NULL",
-            **{str(s): f"u.status = '{s}'" for s in Status},
+            **{str(s): f"u.status = '{s}'" for s in UnitStatus},
         }
         where, values = conditions[only], []
         if search:

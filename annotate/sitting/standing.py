@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from annotate.sitting.events import STANDING, STOPPED, LabelRow, State, label_rows, standing
+from annotate.sitting.events import STANDING, STOPPED, NewLabel, State, label_rows, standing
 from judge.prompts.load import Task
 from judge.store.label_rows import FIRST, add, clear
 from judge.store.study import now
@@ -57,9 +57,9 @@ def is_stopped(conn: sqlite3.Connection, batch: str, person: str) -> str | None:
     return None if found is None else str(found[0])
 
 
-def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[LabelRow]) -> list[LabelRow]:
+def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[NewLabel]) -> list[NewLabel]:
     """Labels that follow from an answer and gold of the unit, else of its item; no gold, no label."""
-    found: list[LabelRow] = []
+    found: list[NewLabel] = []
     for name, rule in task.spec.derive.items():
         if not rule.gold:
             continue
@@ -71,5 +71,5 @@ def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[L
         for row in rows:
             value = rule.table.get(f"{row.value}|{gold[0]}") if gold else None
             if row.field == rule.source and row.derived_from is None and value is not None:
-                found.append(LabelRow(name, row.layer, value, None, rule.source))
+                found.append(NewLabel(name, row.layer, value, None, rule.source))
     return found

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from annotate.sitting.events import State
 
 
-class Spent(NamedTuple):
+class TimeSpent(NamedTuple):
     """Milliseconds since the event before, at work and away; `shown_ms` since the unit was painted, 0 for a
     key that came before the paint, None where there is no screen."""
 
@@ -17,7 +17,7 @@ class Spent(NamedTuple):
     shown_ms: int | None = None
 
 
-class Passage(NamedTuple):
+class ShownPassage(NamedTuple):
     """A passage of an input that is a list of passages. `own` is its own id where answers can cite it by
     that, `place` counts from 1 in what the answer was given."""
 
@@ -40,7 +40,7 @@ class Source(NamedTuple):
     spans: list[tuple[str, int, int]]
 
 
-class Part(NamedTuple):
+class AnswerPart(NamedTuple):
     """A unit that is a part of an answer: a sentence, a citation, a claim. `span` is in code points."""
 
     position: int
@@ -63,15 +63,15 @@ class Sheet:
     role: str
     inputs: dict[str, Any]
     state: State
-    parts: list[Part] = field(default_factory=list)
+    parts: list[AnswerPart] = field(default_factory=list)
 
     @property
-    def part(self) -> Part | None:
+    def part(self) -> AnswerPart | None:
         """This unit among `parts`."""
         return next((p for p in self.parts if p.position == self.position), None)
 
 
-class Line(NamedTuple):
+class ReviewLine(NamedTuple):
     """One row of the review list."""
 
     position: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from annotate.sitting.desk import Spent
+from annotate.sitting.desk import TimeSpent
 
 IDLE_AFTER = 60.0
 
@@ -28,10 +28,10 @@ class Clock:
         self._count()
         self._away = is_away
 
-    def take(self) -> Spent:
+    def take(self) -> TimeSpent:
         """The times since the last call, in milliseconds."""
         self._count()
-        spent = Spent(round(self._active * 1000), round(self._idle * 1000))
+        spent = TimeSpent(round(self._active * 1000), round(self._idle * 1000))
         self._active = self._idle = 0.0
         return spent
 

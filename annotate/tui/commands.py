@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from annotate.guidelines import markdown
-from annotate.sitting.events import State, Status
+from annotate.sitting.events import State, UnitStatus
 from annotate.tui.dialogs import Ask, Finished, Help
 from annotate.tui.keymap import COMMANDS, symbol
 from annotate.tui.panes import scroll_lines
@@ -69,7 +69,7 @@ class Commands:
         elif (
             screen.phase == "label"
             and screen.afterwards.due
-            and screen.unit.state.status(desk.fields) is Status.DONE
+            and screen.unit.state.status(desk.fields) is UnitStatus.DONE
         ):
             await screen.afterwards.unveil()
 
@@ -271,7 +271,7 @@ class Commands:
             await screen.afterwards.keep_all(self._at)
         elif screen.active is not None and not screen.task_keys[screen.active]:
             await self._type_value(screen.active)
-        elif screen.unit.state.status(screen.desk.fields) is Status.OPEN:
+        elif screen.unit.state.status(screen.desk.fields) is UnitStatus.OPEN:
             screen.say("press the key of a label, or skip")
         elif screen.afterwards.due and not screen.unit.state.locked and not screen.unit.state.skipped:
             await screen.afterwards.unveil()
@@ -286,7 +286,7 @@ class Commands:
             before = f" {BETWEEN} ".join(json.loads(before or "[]"))
             title += f"\nWrite {BETWEEN} between them."
         stored: list[State] = []
-        was_done = screen.unit.state.status(screen.desk.fields) is Status.DONE
+        was_done = screen.unit.state.status(screen.desk.fields) is UnitStatus.DONE
 
         async def done(text: str) -> str | None:
             if text and question.many:

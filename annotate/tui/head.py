@@ -6,7 +6,8 @@ from textual.content import Content
 from textual.style import Style
 
 from annotate.guidelines import label_keys
-from annotate.sitting.desk import Part, Sheet
+from annotate.sitting.desk import Sheet
+from annotate.sitting.unit import AnswerPart
 from annotate.tui.colours import QUIET
 from annotate.tui.words import one_line, shown
 from judge.prompts.inputs import LIST_INPUTS
@@ -68,7 +69,7 @@ def _steps(task: Task, sheet: Sheet) -> Content:
     return Content("").join(chips)
 
 
-def _mark(part: Part, keys: dict[str, str]) -> str:
+def _mark(part: AnswerPart, keys: dict[str, str]) -> str:
     if part.status == "skipped":
         return "-"
     return "".join(keys.get(value, "✓") for value in part.answers.values()) or "·"

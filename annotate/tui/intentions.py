@@ -96,7 +96,7 @@ class Intentions:
         self._void_until = monotonic() + SETTLE
 
 
-class Held:
+class HeldKeys:
     """Tells a key that is held down from one that is pressed again."""
 
     def __init__(self, within_ms: float | None = None) -> None:

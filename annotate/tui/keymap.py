@@ -22,7 +22,7 @@ from judge.errors import UsageError
 from judge.prompts.load import Task
 
 
-class Command(NamedTuple):
+class KeyCommand(NamedTuple):
     """One command: keys as Textual names them, comma-separated; the last one is a function key."""
 
     id: str
@@ -33,26 +33,26 @@ class Command(NamedTuple):
 
 QUIT = "ctrl+q"
 COMMANDS = (
-    Command("undo", "backspace,ctrl+z", "undo", "take back the last thing you did, as often as you like"),
-    Command("skip", "minus,f4", "skip", "leave this unit for later"),
-    Command("flag", "exclamation_mark,f3", "flag", "flag this unit with a reason, or take the flag away"),
-    Command("note", "plus,f2", "note", "write a note on this unit"),
-    Command("evidence", "asterisk,f7", "mark", "mark evidence in the text"),
-    Command("review", "equals_sign,f5", "list", "your units: all, open, done, skipped, flagged, noted"),
-    Command("search", "slash,f8", "find", "find text in your units"),
-    Command("jump", "number_sign,f9", "jump", "go to a unit by its number"),
-    Command("highlights", "percent_sign,f6", "highlights", "highlighted words on or off"),
-    Command("help", "question_mark,f1", "help", "guidelines, labels and keys"),
-    Command(
+    KeyCommand("undo", "backspace,ctrl+z", "undo", "take back the last thing you did, as often as you like"),
+    KeyCommand("skip", "minus,f4", "skip", "leave this unit for later"),
+    KeyCommand("flag", "exclamation_mark,f3", "flag", "flag this unit with a reason, or take the flag away"),
+    KeyCommand("note", "plus,f2", "note", "write a note on this unit"),
+    KeyCommand("evidence", "asterisk,f7", "mark", "mark evidence in the text"),
+    KeyCommand("review", "equals_sign,f5", "list", "your units: all, open, done, skipped, flagged, noted"),
+    KeyCommand("search", "slash,f8", "find", "find text in your units"),
+    KeyCommand("jump", "number_sign,f9", "jump", "go to a unit by its number"),
+    KeyCommand("highlights", "percent_sign,f6", "highlights", "highlighted words on or off"),
+    KeyCommand("help", "question_mark,f1", "help", "guidelines, labels and keys"),
+    KeyCommand(
         "pane", "tab,f10", "texts", "the next text; question and labels too where they are longer than shown"
     ),
-    Command("previous", "left", "", "the unit before"),
-    Command("next", "right", "", "the unit behind"),
-    Command("go_on", "enter", "", "go on; keep after the judge was shown; type a number or text"),
-    Command("down", "down", "", "scroll a line down"),
-    Command("up", "up", "", "scroll a line up"),
-    Command("page_down", "space,pagedown", "", "scroll a page down"),
-    Command("page_up", "pageup", "", "scroll a page up"),
+    KeyCommand("previous", "left", "", "the unit before"),
+    KeyCommand("next", "right", "", "the unit behind"),
+    KeyCommand("go_on", "enter", "", "go on; keep after the judge was shown; type a number or text"),
+    KeyCommand("down", "down", "", "scroll a line down"),
+    KeyCommand("up", "up", "", "scroll a line up"),
+    KeyCommand("page_down", "space,pagedown", "", "scroll a page down"),
+    KeyCommand("page_up", "pageup", "", "scroll a page up"),
 )
 _SYMBOLS = {
     "backspace": "⌫", "minus": "-", "exclamation_mark": "!", "plus": "+", "asterisk": "*", "equals_sign": "=",

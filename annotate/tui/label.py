@@ -15,12 +15,12 @@ from textual import events
 from textual.widgets import Static
 
 from annotate.sitting.blind import Busy
-from annotate.sitting.desk import Desk, Spent
-from annotate.sitting.events import State, Status
+from annotate.sitting.desk import Desk, TimeSpent
+from annotate.sitting.events import State, UnitStatus
 from annotate.tui import intentions
 from annotate.tui.afterwards import Afterwards
 from annotate.tui.commands import Commands
-from annotate.tui.intentions import Held, Intention, Intentions
+from annotate.tui.intentions import HeldKeys, Intention, Intentions
 from annotate.tui.marking import Marking
 from annotate.tui.view import UnitScreen
 from judge.errors import AdjudgeError
@@ -38,7 +38,7 @@ class LabelScreen(UnitScreen):
         self, desk: Desk, keymap: dict[str, str], typed: Intentions, *, held_ms: float | None = None
     ) -> None:
         super().__init__(desk, keymap)
-        self.typed, self._held = typed, Held(held_ms)
+        self.typed, self._held = typed, HeldKeys(held_ms)
         self.commands, self.marking, self.afterwards = Commands(self), Marking(self), Afterwards(self)
         self._command_of = {key: name for name, keys in self.keys.items() for key in keys}
         self._pressed = 0.0
@@ -157,7 +157,7 @@ class LabelScreen(UnitScreen):
         if self.phase != "label":
             await self.afterwards.answer(field, value, at)
             return
-        was_done = self.unit.state.status(self.desk.fields) is Status.DONE
+        was_done = self.unit.state.status(self.desk.fields) is UnitStatus.DONE
         state = await self.label(field, value, at)
         if state is not None:
             await self.labelled(state, was_done, value)
@@ -171,7 +171,7 @@ class LabelScreen(UnitScreen):
         """After the commit: the next question, what is to be shown, or the next unit."""
         self.unit.state = state
         self.recount()
-        if state.status(self.desk.fields) is not Status.DONE:
+        if state.status(self.desk.fields) is not UnitStatus.DONE:
             self.active = state.next_field(self.desk.fields)
             self.draw_labels()
             self.say("")
@@ -186,7 +186,7 @@ class LabelScreen(UnitScreen):
         else:
             await self.commands.advance()
 
-    async def commit(self, change: Callable[[Spent], T], at: float) -> T | None:
+    async def commit(self, change: Callable[[TimeSpent], T], at: float) -> T | None:
         """Do something that commits, with the times of the unit; None when it was refused, which has been told."""
         position, seen = self.unit.position, self.since_paint(at)
         spent = self.take_time()._replace(shown_ms=0 if seen is None else round(seen * 1000))

@@ -15,7 +15,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Input, Static
 
-from annotate.sitting.desk import Desk, Line
+from annotate.sitting.desk import Desk
+from annotate.sitting.unit import ReviewLine
 from annotate.tui.intentions import Intention, Intentions
 from annotate.tui.words import one_line
 
@@ -24,13 +25,13 @@ FILTERS = ("all", "open", "done", "skipped", "flagged", "noted")
 MARKS = {"open": "·", "done": "✓", "skipped": "-"}
 
 
-class Rows(ScrollView, can_focus=True):
+class ReviewRows(ScrollView, can_focus=True):
     """Rows of the queue; only the pages on the screen are read."""
 
     def __init__(self, desk: Desk, only: str, search: str, near: int, clicked: Callable[[int], None]) -> None:
         super().__init__()
         self._desk, self.only, self.search, self._near, self._clicked = desk, only, search, near, clicked
-        self._pages: dict[int, list[Line]] = {}
+        self._pages: dict[int, list[ReviewLine]] = {}
         self.count = 0
         self.cursor = 0
 
@@ -50,7 +51,7 @@ class Rows(ScrollView, can_focus=True):
         self.scroll_to(y=0, animate=False)
         self.refresh()
 
-    def row(self, index: int) -> Line | None:
+    def row(self, index: int) -> ReviewLine | None:
         """One row, from its page."""
         page = index // PAGE
         if page not in self._pages:
@@ -113,7 +114,7 @@ class Review(Screen[None]):
         super().__init__()
         self._desk, self._near, self._only, self._ask = desk, near, only, ask
         self._typed, self._chosen = typed, chosen
-        self.keys: dict[str, Callable[[Rows], None]] = {
+        self.keys: dict[str, Callable[[ReviewRows], None]] = {
             **dict.fromkeys(("down", "j"), lambda rows: rows.move(1)),
             **dict.fromkeys(("up", "k"), lambda rows: rows.move(-1)),
             **dict.fromkeys(("pagedown", "space"), lambda rows: rows.page(1)),
@@ -135,14 +136,14 @@ class Review(Screen[None]):
         yield Input(
             placeholder="search in the texts and your notes, then Enter", id="review-search", compact=True
         )
-        yield Rows(self._desk, self._only, "", self._near, self._click)
+        yield ReviewRows(self._desk, self._only, "", self._near, self._click)
         yield Static(
             Content("⏎ go there   tab filter   / search   Esc back   (! flagged  + note)"), id="review-keys"
         )
 
     async def take(self, one: Intention) -> bool:
         """Do what a key means here; the search line types what it does not know."""
-        rows, box = self.query_one(Rows), self.query_one(Input)
+        rows, box = self.query_one(ReviewRows), self.query_one(Input)
         if self.focused is box:
             if one.key == "enter":
                 self.searched(box.value)
@@ -171,25 +172,25 @@ class Review(Screen[None]):
         self._typed.put(Intention(act=go))
 
     async def _choose(self) -> None:
-        rows = self.query_one(Rows)
+        rows = self.query_one(ReviewRows)
         line = rows.row(rows.cursor) if rows.count else None
         if line is not None:
             await self._go(line.position)
 
     async def _go(self, position: int) -> None:
-        searched = self.query_one(Rows).search
+        searched = self.query_one(ReviewRows).search
         await self.app.pop_screen()
         self._chosen(position, searched)
 
     def on_mount(self) -> None:
         """Focus the rows, or the search line."""
         self._tell()
-        self.set_focus(self.query_one(Rows))
+        self.set_focus(self.query_one(ReviewRows))
         if self._ask:
             self.search()
 
     def _tell(self) -> None:
-        rows = self.query_one(Rows)
+        rows = self.query_one(ReviewRows)
         parts: list[Content] = [Content.styled(f"{self._desk.info.batch}   ", "bold")]
         for name in FILTERS:
             parts.append(Content.styled(f" {name} ", "reverse" if name == rows.only else ""))
@@ -199,7 +200,7 @@ class Review(Screen[None]):
 
     def filter(self, step: int) -> None:
         """The next or the previous filter."""
-        rows = self.query_one(Rows)
+        rows = self.query_one(ReviewRows)
         rows.only = FILTERS[(FILTERS.index(rows.only) + step) % len(FILTERS)]
         rows.reload()
         self._tell()
@@ -212,7 +213,7 @@ class Review(Screen[None]):
 
     def searched(self, text: str) -> None:
         """Look for it."""
-        rows = self.query_one(Rows)
+        rows = self.query_one(ReviewRows)
         rows.search = text.strip()
         rows.reload()
         self._tell()
@@ -224,7 +225,7 @@ class Review(Screen[None]):
         if box.has_class("on"):
             box.remove_class("on")
             box.value = ""
-            rows = self.query_one(Rows)
+            rows = self.query_one(ReviewRows)
             self.set_focus(rows)
             if rows.search:
                 rows.search = ""

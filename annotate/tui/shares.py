@@ -13,7 +13,7 @@ PART = {"head": 0.4, "labels": 0.5}
 """The share that each may take while the text has more to show."""
 
 
-class Rows(NamedTuple):
+class ShareRows(NamedTuple):
     """Rows for the head and for the labels; the text has the rest."""
 
     head: int
@@ -26,7 +26,7 @@ def rows_of(content: Content, width: int, most: int) -> int:
     return min(len(start.wrap(max(width, 1))), most)
 
 
-def share(total: int, head: int, text: int, labels: int, chosen: Pane) -> Rows:
+def share(total: int, head: int, text: int, labels: int, chosen: Pane) -> ShareRows:
     """`head`, `text` and `labels` are the rows each would need; the chosen pane gets what the others can spare."""
     wanted = {"head": head, "text": text, "labels": labels}
     got = {name: min(n, LEAST[name]) for name, n in wanted.items()}
@@ -38,4 +38,4 @@ def share(total: int, head: int, text: int, labels: int, chosen: Pane) -> Rows:
             left = total - sum(got.values())
             room = max(int(total * limit[name]) - got[name], 0)
             got[name] += max(min(wanted[name] - got[name], left, room), 0)
-    return Rows(got["head"], got["labels"])
+    return ShareRows(got["head"], got["labels"])

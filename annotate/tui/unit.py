@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from textual.content import Content
 
-from annotate.sitting.desk import Passage, Sheet
+from annotate.sitting.desk import Sheet
+from annotate.sitting.unit import ShownPassage
 from annotate.tui import head
 from annotate.tui.colours import MARK, QUIET
-from annotate.tui.words import Shown, find_answers, find_terms, one_line, query_terms, shown
+from annotate.tui.words import ShownText, find_answers, find_terms, one_line, query_terms, shown
 from judge.prompts.load import Task
 from judge.text import markers
 
@@ -56,7 +57,7 @@ class Markable(NamedTuple):
 
     name: str
     raw: str
-    shown: Shown
+    shown: ShownText
     beside: bool
     at: int
 
@@ -145,7 +146,7 @@ class _Maker:
 
     def passages(self, name: str, *, beside: bool) -> None:
         """One input that is a list of passages."""
-        found: list[Passage] = self.sheet.inputs[name]
+        found: list[ShownPassage] = self.sheet.inputs[name]
         self._add(beside, Content.assemble((NAMES[name], NAME_STYLE), "\n"))
         for number, passage in enumerate(found, 1):
             about = " · ".join(one_line(a, 100) for a in (passage.title, passage.date, passage.source) if a)
@@ -215,11 +216,11 @@ def _firsts(found: Iterable[tuple[int, int, str]]) -> list[tuple[int, int]]:
 
 def _own_names(inputs: dict[str, Any]) -> set[str]:
     """The ids by which the passages on the screen can be cited."""
-    lists: Iterable[Sequence[Passage]] = (inputs[n] for n in head.LISTS if inputs.get(n))
+    lists: Iterable[Sequence[ShownPassage]] = (inputs[n] for n in head.LISTS if inputs.get(n))
     return {p.own for passages in lists for p in passages if p.own}
 
 
-def _styled(text: Content, view: Shown, found: Iterable[tuple[int, int, str]]) -> Content:
+def _styled(text: Content, view: ShownText, found: Iterable[tuple[int, int, str]]) -> Content:
     for start, end, style in found:
         text = text.stylize(style, view.at(start), view.at(end))
     return text

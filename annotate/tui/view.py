@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from annotate.guidelines import label_keys
-from annotate.sitting.desk import Desk, Sheet, Spent
+from annotate.sitting.desk import Desk, Sheet, TimeSpent
 from annotate.tui import panel
 from annotate.tui.clock import Clock
 from annotate.tui.evidence import Evidence
@@ -38,7 +38,7 @@ class UnitScreen(Screen[None]):
         self.desk, self.clock = desk, Clock()
         self.task_keys = label_keys(desk.task)
         self.keys = keys_of(desk.task, keymap)
-        self._spent: dict[int, Spent] = {}
+        self._spent: dict[int, TimeSpent] = {}
         self.highlights = highlights
         self.counts = desk.counts()
         self._pace = desk.times()
@@ -302,18 +302,18 @@ class UnitScreen(Screen[None]):
 
     def _keep_time(self, position: int) -> None:
         active, idle, _ = self.clock.take()
-        before = self._spent.get(position, Spent())
-        self._spent[position] = Spent(before.active_ms + active, before.idle_ms + idle)
+        before = self._spent.get(position, TimeSpent())
+        self._spent[position] = TimeSpent(before.active_ms + active, before.idle_ms + idle)
 
-    def take_time(self) -> Spent:
+    def take_time(self) -> TimeSpent:
         """The times on this unit that no event has yet."""
         self._keep_time(self.unit.position)
         return self._spent.pop(self.unit.position)
 
-    def give_back(self, position: int, spent: Spent) -> None:
+    def give_back(self, position: int, spent: TimeSpent) -> None:
         """What was taken for something that was not stored."""
-        now = self._spent.get(position, Spent())
-        self._spent[position] = Spent(now.active_ms + spent.active_ms, now.idle_ms + spent.idle_ms)
+        now = self._spent.get(position, TimeSpent())
+        self._spent[position] = TimeSpent(now.active_ms + spent.active_ms, now.idle_ms + spent.idle_ms)
 
     def recount(self) -> None:
         """Progress and pace, after an event."""

@@ -19,7 +19,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from annotate.leading.watch import Section, look, sections, title
+from annotate.leading.watch import WatchSection, look, sections, title
 from annotate.store import open_study
 from annotate.tui.settings import remembered_theme
 from annotate.tui.words import shown
@@ -137,7 +137,7 @@ class WatchApp(App[None]):
         self.query_one("#flags-text", Static).update(_content(parts[-1:]))
 
 
-def _content(parts: list[Section]) -> Content:
+def _content(parts: list[WatchSection]) -> Content:
     """Sections as text; what people wrote is shown, not obeyed."""
     told = []
     for part in parts:

@@ -108,7 +108,7 @@ _STOP = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownText:
     """A text as displayed; `at(offset)` leads from the original's code points to those of `text`."""
 
     text: str
@@ -125,7 +125,7 @@ class Shown:
         return bisect_left(range(length), offset, key=self.at)
 
 
-def shown(raw: str) -> Shown:
+def shown(raw: str) -> ShownText:
     """Control, direction and invisible characters as escapes, tabs as spaces, line ends as one.
 
     Joiners between emoji are left out, because terminals disagree about the width of what they join.
@@ -146,7 +146,7 @@ def shown(raw: str) -> Shown:
         starts.append(match.start())
         deltas.append(len(new) - len(found))
     parts.append(raw[at:])
-    return Shown("".join(parts), starts, list(accumulate(deltas)))
+    return ShownText("".join(parts), starts, list(accumulate(deltas)))
 
 
 def one_line(raw: str | None, width: int = 0) -> str:

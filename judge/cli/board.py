@@ -11,7 +11,7 @@ from judge.console import emit_json, note, table, visible
 from judge.errors import BadInput
 
 if TYPE_CHECKING:
-    from judge.suites.board import Board, Cell, Row
+    from judge.suites.board import Board, BoardRow, Cell
 
 
 def emit(found: Board, as_json: bool, as_csv: bool) -> None:
@@ -95,7 +95,7 @@ def _print(found: Board) -> None:
         )
 
 
-def _ordered(row: Row) -> list[Cell]:
+def _ordered(row: BoardRow) -> list[Cell]:
     """The best first; as they were named where no side is better."""
     if not row.better:
         return list(row.cells)
@@ -107,7 +107,7 @@ def _ordered(row: Row) -> list[Cell]:
     )
 
 
-def _line(found: Board, row: Row, cell: Cell, people: bool) -> list[Any]:
+def _line(found: Board, row: BoardRow, cell: Cell, people: bool) -> list[Any]:
     from judge.suites.board_files import corrected, number, p_value, span
 
     m, a = cell.shared, cell.against

@@ -15,7 +15,7 @@ from judge.console import db_option, emit_json, json_option, note, table
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
-    from judge.runner.distractors import Made, Making
+    from judge.runner.distractors import MadeDistractors, Making
     from judge.store import Store
     from judge.store.distractors import Reading
     from judge.types import Measure
@@ -124,7 +124,7 @@ def generate(model: str, **options: Any) -> int:
 chained(generate)
 
 
-def _measures(made: Made, making: Making) -> list[Measure]:
+def _measures(made: MadeDistractors, making: Making) -> list[Measure]:
     import pandas as pd
 
     from judge.scores.score import measured_all
@@ -138,7 +138,7 @@ def _measures(made: Made, making: Making) -> list[Measure]:
     return measured_all(shares(pd.DataFrame(rows, columns=["question_id", "iteration", "valid"])))
 
 
-def _rows(made: Made, making: Making) -> list[dict[str, int]]:
+def _rows(made: MadeDistractors, making: Making) -> list[dict[str, int]]:
     """Per iteration: questions tried, challenging, not challenging, unknown, and distractors that repeat a text."""
     found = []
     for n in range(1, made.iterations + 1):
@@ -163,7 +163,7 @@ def _rows(made: Made, making: Making) -> list[dict[str, int]]:
     return found
 
 
-def _finish(made: Made, making: Making, measures: list[Measure], options: dict[str, Any]) -> int:
+def _finish(made: MadeDistractors, making: Making, measures: list[Measure], options: dict[str, Any]) -> int:
     rows = _rows(made, making)
     unknown = rows[-1]["unknown"]
     if options["as_json"]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from judge.providers.embeddings import Embedder
     from judge.retrieve import Search
     from judge.runner.budget import Budget
-    from judge.runner.embed import Progress
+    from judge.runner.embed import EmbedProgress
     from judge.store import Store
     from judge.store.imports import ImportReport
     from judge.store.rankings import Ranked
@@ -196,7 +196,7 @@ def _budget(embedder: Embedder, options: dict[str, Any]) -> Budget:
     return Budget(options["max_tokens"], most, price, Counter(), Spent())
 
 
-def _tell(progress: Progress, budget: Budget) -> None:
+def _tell(progress: EmbedProgress, budget: Budget) -> None:
     """What was embedded, what it cost, and why it is not all."""
     spent, price = budget.spent, budget.price
     lost = f", {spent.lost} lost calls at their most" if spent.lost else ""
@@ -212,13 +212,13 @@ def _tell(progress: Progress, budget: Budget) -> None:
 
 async def _embed(
     store: Store, embedder: Embedder, search: Search, options: dict[str, Any], budget: Budget
-) -> Progress:
+) -> EmbedProgress:
     from judge.runner.embed import Pace, embed_all
 
     pace = Pace(options["batch"], concurrency=options["concurrency"])
     shown = sys.stderr.isatty()
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: EmbedProgress) -> None:
         if shown:
             told = f"\r\x1b[K{progress.known + progress.done:,}/{progress.texts:,} texts"
             print(told, end="", file=sys.stderr, flush=True)

@@ -14,7 +14,7 @@ from judge.labels import masses
 from judge.stats import MISSING
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.store import Store
-from judge.store.derived import Column, Derivation, Fitted, Parent
+from judge.store.derived import Derivation, FieldLabels, Fitted, Parent
 from judge.store.derived import keep as keep_rows
 from judge.store.inputs import gold_value
 from judge.types import Json, Status
@@ -70,7 +70,7 @@ def keep(
             digest.update(np.round(p, 6).astype("<f8").tobytes())
             texts = masses.write(p, domain)
         labels = [*domain, None]  # -1 is the last
-        columns.append(Column(asked, [labels[code] for code in codes.tolist()], texts))
+        columns.append(FieldLabels(asked, [labels[code] for code in codes.tolist()], texts))
         unlabelled &= codes == MISSING
     columns += _derived(store, table, columns, units)
     why = {at: text for own in reversed(list(made.values())) for at, text in own.why.items()}
@@ -92,7 +92,7 @@ def _ended(table: Table, row: int, why: Mapping[int, str]) -> tuple[Status, str]
     return Status.UNPARSED, "the runs that this one is made of give no label"
 
 
-def _derived(store: Store, table: Table, asked: list[Column], units: list[str]) -> list[Column]:
+def _derived(store: Store, table: Table, asked: list[FieldLabels], units: list[str]) -> list[FieldLabels]:
     """The columns of the fields that the task's tables derive, over the same units."""
     values = {column.field: column.values for column in asked}
     found = []
@@ -106,7 +106,7 @@ def _derived(store: Store, table: Table, asked: list[Column], units: list[str]) 
             pairs = zip(keys, units, strict=True)
             keys = [f"{key}|{gold[unit]}" if key and gold.get(unit) else None for key, unit in pairs]
         labels = [None if key is None else rule.table.get(key) for key in keys]
-        found.append(Column(name, labels, None, rule.source))
+        found.append(FieldLabels(name, labels, None, rule.source))
     return found
 
 

@@ -39,7 +39,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptRun:
     """The run, whether it was there before, and how its units stand."""
 
     run_id: str
@@ -47,7 +47,7 @@ class Kept:
     statuses: Mapping[Status, int]
 
 
-def import_run(store: Store, task: Task, given: Given) -> Kept:
+def import_run(store: Store, task: Task, given: Given) -> KeptRun:
     """Keep a table of a model's labels as a run of the task.
 
     A row without a label is a missing one: its status is the column `status`, or the label itself where that is
@@ -65,7 +65,7 @@ def import_run(store: Store, task: Task, given: Given) -> Kept:
     origin = {"imported": now(), "file": str(given.path), "sha256": digest}
     run_id, known = keep_run(store, task, given.model, options, origin, judgements, given_table.fitted)
     statuses = [j.status for j in judgements]
-    return Kept(run_id, known, {s: statuses.count(s) for s in Status})
+    return KeptRun(run_id, known, {s: statuses.count(s) for s in Status})
 
 
 class _Table:

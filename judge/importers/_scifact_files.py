@@ -24,7 +24,7 @@ _NUMBERS = re.compile(r"\[[\s\d,]*\]\s*$")
 
 
 @dataclass(slots=True)
-class Document:
+class Abstract:
     """One abstract of the corpus."""
 
     title: str | None
@@ -80,7 +80,7 @@ def numbers(cell: str, field: str) -> list[int]:
     return [int(n) for n in re.findall(r"\d+", cell)]
 
 
-def corpus(path: Path, bad: Bad, wanted: set[str]) -> Iterator[tuple[str, Document]]:
+def corpus(path: Path, bad: Bad, wanted: set[str]) -> Iterator[tuple[str, Abstract]]:
     """(doc_id, Document) of the documents in `wanted`."""
     if is_csv(path):
         _, records = csv_records(path, bad, ("doc_id", "title", "abstract"))
@@ -96,12 +96,12 @@ def corpus(path: Path, bad: Bad, wanted: set[str]) -> Iterator[tuple[str, Docume
             bad(placed(error, path, line, records.word))
 
 
-def _document(row: Any) -> Document:
+def _document(row: Any) -> Abstract:
     abstract = row.get("abstract")
     sentences = sentences_of(abstract) if isinstance(abstract, str) else fields.listing(abstract, "abstract")
     if not sentences:
         raise BadInput("no sentences", field="abstract")
-    return Document(
+    return Abstract(
         title=fields.word(row.get("title"), "title"),
         sentences=[fields.required(s, f"abstract.{n}").strip() for n, s in enumerate(sentences)],
         structured=str(row.get("structured")) == "True",

@@ -30,7 +30,7 @@ from typing import Any
 from judge.errors import BadInput, UsageError
 from judge.importers import _fields as fields
 from judge.importers._files import each
-from judge.importers._scifact_files import Document, claims, corpus, is_corpus
+from judge.importers._scifact_files import Abstract, claims, corpus, is_corpus
 from judge.importers.base import Bad, Options, Row
 from judge.types import Item, Passage, Vote
 
@@ -75,7 +75,7 @@ def _documents(claim: Any) -> list[str]:
 class _Builder:
     """Turns claims into items, with the cited documents at hand."""
 
-    def __init__(self, options: Options, documents: Mapping[str, Document]) -> None:
+    def __init__(self, options: Options, documents: Mapping[str, Abstract]) -> None:
         self._dataset = options.dataset or NAME
         self._note = options.note
         self._labels = fields.Labels(options)

@@ -16,7 +16,7 @@ from judge.runner import contexts as given
 from judge.runner.flow import Flow
 from judge.runner.generate import Generation, Kept, keep
 from judge.store import distractors
-from judge.store.distractors import PREFIX, Question, Reading
+from judge.store.distractors import PREFIX, DistractorItem, Reading
 from judge.store.label_rows import quoted
 from judge.store.selection import Selection, select, selected_units
 from judge.store.study import Store
@@ -35,11 +35,11 @@ class Making:
 
 
 @dataclass(slots=True)
-class Made:
+class MadeDistractors:
     """What there is: the questions with their distractors, how many iterations there were, the check's run,
     items without the task's inputs, and what was kept of the replies."""
 
-    questions: dict[str, Question]
+    questions: dict[str, DistractorItem]
     iterations: int
     check_run: str | None
     left_out: int
@@ -48,7 +48,7 @@ class Made:
     """Questions that have no document which the prompt could show."""
 
 
-async def make(flow: Flow, check: Flow, making: Making, selection: Selection) -> Made:
+async def make(flow: Flow, check: Flow, making: Making, selection: Selection) -> MadeDistractors:
     """Generate and check until every question is challenging or was generated again often enough.
 
     `flow` writes, `check` judges. Raises UsageError when no item fits, Halted when a run was stopped.
@@ -73,7 +73,9 @@ async def make(flow: Flow, check: Flow, making: Making, selection: Selection) ->
         await _generate(flow, making, iteration, [q.item_id for q in open_], kept, documents)
         run = await _check(check, making, iteration)
     found = distractors.questions(store, making.system, run, items)
-    return Made(found, iteration, run, left_out, kept, sum(item not in documents for item in items))
+    return MadeDistractors(
+        found, iteration, run, left_out, kept, sum(item not in documents for item in items)
+    )
 
 
 def originals(store: Store, items: Sequence[str]) -> dict[str, list[str]]:
@@ -115,7 +117,7 @@ async def _generate(
         kept.problems += now.problems
 
 
-def _before(question: Question, iteration: int, slot: int) -> Question:
+def _before(question: DistractorItem, iteration: int, slot: int) -> DistractorItem:
     """The question as it stood when this slot of this iteration was written."""
     whole = question.iterations[: iteration - 1]
     own = question.iterations[iteration - 1 : iteration]

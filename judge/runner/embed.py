@@ -24,7 +24,7 @@ TOO_MUCH = (400, 413, 422)
 
 
 @dataclass(slots=True)
-class Progress:
+class EmbedProgress:
     """How the embedding stands: `known` texts had a vector before, `done` got one now, in `calls` calls.
 
     `tokens` are those that the server counted. `stopped` says why texts are left without a vector.
@@ -59,14 +59,14 @@ async def embed_all(
     model: str,
     texts: Mapping[str, str],
     pace: Pace | None = None,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Callable[[EmbedProgress], None] | None = None,
     budget: Budget | None = None,
     max_time: float | None = None,
-) -> Progress:
+) -> EmbedProgress:
     """Give every text a vector in the study. `texts`: the text -> what errors call it.
 
     Each call's vectors are committed when they come, so the same command goes on where it stopped.
-    `budget` and `max_time` (seconds) end the sending before they are crossed; `Progress.stopped` then says so.
+    `budget` and `max_time` (seconds) end the sending before they are crossed; `EmbedProgress.stopped` then says so.
     A call that is refused for its size is halved until the text that cannot be taken is found.
     Raises BadInput for such a text, ProviderError when there is no answer within patience, Rejected
     when the vectors have another length than earlier ones.
@@ -83,7 +83,7 @@ class _Embedding:
         model: str,
         texts: Mapping[str, str],
         pace: Pace,
-        watch: Callable[[Progress], None] | None,
+        watch: Callable[[EmbedProgress], None] | None,
         budget: Budget,
     ) -> None:
         self.store, self.embedder, self.model, self.texts = store, embedder, model, texts
@@ -93,9 +93,9 @@ class _Embedding:
         sizes = embeddings.known(store.conn, self.name, list(self.shas.values()))
         self.size: int | None = next(iter(sizes.values()), None)
         self.left = [text for text, sha in self.shas.items() if sha not in sizes]
-        self.progress = Progress(len(texts), len(texts) - len(self.left))
+        self.progress = EmbedProgress(len(texts), len(texts) - len(self.left))
 
-    async def go(self, max_time: float | None) -> Progress:
+    async def go(self, max_time: float | None) -> EmbedProgress:
         batches = _batches(self.left, self.pace)
         workers = [asyncio.create_task(self._work(batches)) for _ in range(self.pace.concurrency)]
         try:

@@ -12,7 +12,7 @@ from judge.providers.base import Provider
 from judge.runner.identity import own_runs
 from judge.runner.plan import Live, Plan, Report
 from judge.runner.run import run_task
-from judge.runner.second import INPUT, Shown
+from judge.runner.second import INPUT, ShownProbabilities
 from judge.store import label_rows
 from judge.store.answers import AnswerAdder
 from judge.store.study import Store
@@ -29,7 +29,7 @@ class Generation:
     contexts: Mapping[str, Sequence[str]]
     prose: bool = True
     """False: these texts are no answers in sentences (options of a question), although no label."""
-    shown: Shown | None = None
+    shown: ShownProbabilities | None = None
     """A second pass: the option probabilities that each item is shown with."""
 
     def with_contexts(self) -> Plan:
@@ -51,7 +51,7 @@ class Kept:
     problems: list[str]
 
 
-def check(task: Task, system: str, condition: str, shown: Shown | None = None) -> None:
+def check(task: Task, system: str, condition: str, shown: ShownProbabilities | None = None) -> None:
     """Raises UsageError when the task cannot make answers, or not with a context or with probabilities shown."""
     if task.spec.unit != "item":
         raise UsageError(

@@ -19,7 +19,7 @@ from judge.errors import UsageError
 from judge.labels import relation
 from judge.providers.base import PairReader, Provider
 from judge.runner.plan import Live, Plan, Report
-from judge.runner.probes import CHANGES, NOTHING, PROBES, Setting
+from judge.runner.probes import CHANGES, NOTHING, PROBES, ProbeSetting
 from judge.runner.run import run_task
 from judge.stats import corrected_mean
 from judge.store import selection
@@ -144,7 +144,11 @@ async def probe(
             n: copy
             for n, item in enumerate(items)
             if n in labels
-            and (copy := CHANGES[probe_name](item, Setting(targets[n], wanted.paraphrases, task.input_names)))
+            and (
+                copy := CHANGES[probe_name](
+                    item, ProbeSetting(targets[n], wanted.paraphrases, task.input_names)
+                )
+            )
             is not None
         }
         if not copies:

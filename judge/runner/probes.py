@@ -32,7 +32,7 @@ EMPTY = " "
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ProbeSetting:
     """What a probe may need: the label that an injected instruction asks for, paraphrases by their text, the task's inputs."""
 
     target: str
@@ -45,26 +45,26 @@ class Setting:
         return bool({"passage", "passages", "context"} & set(self.inputs))
 
 
-Change = Callable[[Item, Setting], Item | None]
+Change = Callable[[Item, ProbeSetting], Item | None]
 
 
-def _passages(item: Item, setting: Setting, change: Callable[[Passage], Passage]) -> Item | None:
+def _passages(item: Item, setting: ProbeSetting, change: Callable[[Passage], Passage]) -> Item | None:
     if not item.passages or not setting.shows_passages:
         return None
     return replace(item, passages=[change(p) for p in item.passages])
 
 
-def inject(item: Item, setting: Setting) -> Item | None:
+def inject(item: Item, setting: ProbeSetting) -> Item | None:
     """An instruction in the passage to give another label."""
     return _passages(item, setting, lambda p: replace(p, text=p.text + ATTACK.format(label=setting.target)))
 
 
-def authority(item: Item, setting: Setting) -> Item | None:
+def authority(item: Item, setting: ProbeSetting) -> Item | None:
     """Claims of authority before the passage."""
     return _passages(item, setting, lambda p: replace(p, text=AUTHORITY + p.text))
 
 
-def length(item: Item, setting: Setting) -> Item | None:
+def length(item: Item, setting: ProbeSetting) -> Item | None:
     """About as much neutral filler again after the passage, 400 characters at least."""
 
     def padded(p: Passage) -> Passage:
@@ -73,17 +73,17 @@ def length(item: Item, setting: Setting) -> Item | None:
     return _passages(item, setting, padded)
 
 
-def empty(item: Item, setting: Setting) -> Item | None:
+def empty(item: Item, setting: ProbeSetting) -> Item | None:
     """Passages without text."""
     return _passages(item, setting, lambda p: replace(p, text=EMPTY, title=None))
 
 
-def boilerplate(item: Item, setting: Setting) -> Item | None:
+def boilerplate(item: Item, setting: ProbeSetting) -> Item | None:
     """Passages of a cookie banner."""
     return _passages(item, setting, lambda p: replace(p, text=BOILERPLATE, title=None))
 
 
-def paraphrase(item: Item, setting: Setting) -> Item | None:
+def paraphrase(item: Item, setting: ProbeSetting) -> Item | None:
     """The claim (or question) that the task shows in other words: those given for it, else the same in a frame."""
     given = setting.paraphrases
     if item.claim and "claim" in setting.inputs:

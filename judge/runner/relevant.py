@@ -24,14 +24,14 @@ CLASSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Relevant:
+class RelevantPassages:
     """Item -> its relevant passages. `name` is what the run is told by: a run with other passages is another run."""
 
     name: str
     passages: dict[str, list[str]]
 
 
-def relevant(store: Store, text: str) -> Relevant:
+def relevant(store: Store, text: str) -> RelevantPassages:
     """Read a `--relevant`. Raises UsageError for anything else, and when nothing is relevant."""
     of, colon, kind = text.rpartition(":")
     if kind not in (*CLASSES, "marked") or (colon and (kind == "marked" or not of)):
@@ -61,4 +61,4 @@ def relevant(store: Store, text: str) -> Relevant:
         found.setdefault(item, []).append(passage)
     if not found:
         raise UsageError(f"--relevant {text}: no passage of the study is relevant by that")
-    return Relevant(name, found)
+    return RelevantPassages(name, found)

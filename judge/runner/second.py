@@ -24,7 +24,7 @@ KINDS = ("self", "wrong")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownProbabilities:
     """Item -> the text that shows its probabilities. `name` tells the run by what it was shown."""
 
     name: str
@@ -41,7 +41,7 @@ def mark(kind: str) -> str:
     return f"+{kind}-aware"
 
 
-def read(store: Store, text: str) -> Shown:
+def read(store: Store, text: str) -> ShownProbabilities:
     """Read a `--shown`. Raises UsageError for anything else, and for a run without label probabilities."""
     of, _, kind = text.rpartition(":")
     if kind not in KINDS or not of:
@@ -65,7 +65,7 @@ def read(store: Store, text: str) -> Shown:
             + (", or none in which a wrong option can lead" if kind == "wrong" else "")
             + "; they come from a model that gives token probabilities (openai, llamacpp), asked with --answers auto or codes"
         )
-    return Shown(f"{run['run_id']}:{kind}", found)
+    return ShownProbabilities(f"{run['run_id']}:{kind}", found)
 
 
 def renormalised(masses: Mapping[str, float], options: Mapping[str, str]) -> dict[str, float] | None:

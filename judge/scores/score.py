@@ -134,7 +134,7 @@ class Score:
         *,
         annotators: tuple[str, ...] | None = None,
         field: str | None = None,
-        drawn: Drawn | None = None,
+        drawn: Resampled | None = None,
         **how: Unpack[How],
     ) -> Measure:
         """The Measure: value, interval over questions, n_units, n_clusters, coverage, notes, reason.
@@ -149,7 +149,7 @@ class Score:
         missing = self._missing(used)
         lost = ", ".join(f"{n} {name}" for name, n in missing.items())
         notes = self.notes + ((Note("no_value", asked=asked, missing=missing),) if lost else ())
-        drawn = drawn or Drawn.of(self, settings)
+        drawn = drawn or Resampled.of(self, settings)
         n_clusters = drawn.tally.n_clusters
 
         def reason() -> str:
@@ -170,14 +170,14 @@ class Score:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class Resampled:
     """Sums by question and their resamples: what scores that differ only in `value` share."""
 
     tally: Tally
     sums: FloatArray | None
 
     @classmethod
-    def of(cls, score: Score, settings: Settings) -> Drawn:
+    def of(cls, score: Score, settings: Settings) -> Resampled:
         """Draw once for a score, and all that share its rows and units."""
         used = score.used
         tally = _tally(score.rows[used], score.units.clusters[used])
@@ -195,12 +195,12 @@ def measured_all(
     """`measured` for each score, drawing once for those that are functions of the same sums."""
     settings = Settings(**how)
     last: dict[tuple[int, int], int] = {_key(score): i for i, score in enumerate(scores)}
-    drawn: dict[tuple[int, int], Drawn] = {}
+    drawn: dict[tuple[int, int], Resampled] = {}
     found = []
     for i, score in enumerate(scores):
         key = _key(score)
         if key not in drawn:
-            drawn[key] = Drawn.of(score, settings)
+            drawn[key] = Resampled.of(score, settings)
         found.append(score.measured(annotators=annotators, field=field, drawn=drawn[key], **how))
         if last[key] == i:
             del drawn[key]

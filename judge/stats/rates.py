@@ -17,7 +17,7 @@ GUESSING = ("random", "uniform", "constant")
 
 
 @dataclass(frozen=True)
-class Cell:
+class World:
     """A kind of study, as benchmarks/verdict.py simulates them."""
 
     labels: int
@@ -29,14 +29,14 @@ class Cell:
 
 
 @lru_cache
-def table() -> Mapping[Cell, Mapping[str, tuple[int, float, float]]]:
+def table() -> Mapping[World, Mapping[str, tuple[int, float, float]]]:
     """Cell -> judge -> (studies, share of trust, of distrust); cells with guessers among the people left out."""
-    found: dict[Cell, dict[str, tuple[int, float, float]]] = {}
+    found: dict[World, dict[str, tuple[int, float, float]]] = {}
     with TABLE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if int(row["guessers"]):
                 continue
-            cell = Cell(
+            cell = World(
                 int(row["labels"]),
                 int(row["people"]),
                 float(row["kappa"]),
@@ -49,7 +49,7 @@ def table() -> Mapping[Cell, Mapping[str, tuple[int, float, float]]]:
     return found
 
 
-def nearest(found: Verdict) -> Cell | None:
+def nearest(found: Verdict) -> World | None:
     """The cell nearest to the study, towards less evidence; None below the smallest."""
     evidence = found.conditions[0]
     units, questions = evidence.n_units, evidence.n_clusters
@@ -62,7 +62,7 @@ def nearest(found: Verdict) -> Cell | None:
         kappa = _below(KAPPA, agree if agree is not None else 0.0)
     counts = [row.n_units for row in found.labels if row.n_units > 0]
     smallest = min(counts) if len(counts) > 1 else (evidence.value or 0.0)
-    return Cell(
+    return World(
         # A declared label that nobody uses makes no study of three labels.
         2 if len(counts) == 2 else 3,
         int(_below(PEOPLE, people)),

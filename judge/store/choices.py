@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judge.errors import BadInput
-from judge.store.distractors import Distractor, Question
+from judge.store.distractors import Distractor, DistractorItem
 from judge.store.study import Store
 from judge.types import Json
 
@@ -21,7 +21,9 @@ LETTERS = "ABCDEFGHIJ"
 _FIRST = re.compile(r"(?:^|\s)\(?A[.):]\s")
 
 
-def rows(store: Store, chosen: Mapping[str, tuple[Question, Sequence[Distractor]]], seed: int) -> list[Json]:
+def rows(
+    store: Store, chosen: Mapping[str, tuple[DistractorItem, Sequence[Distractor]]], seed: int
+) -> list[Json]:
     """Rows that `judge items import jsonl` takes, in the order of the study."""
     several = len({item.partition(":")[0] for item in chosen}) > 1
     found = []

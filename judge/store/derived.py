@@ -77,7 +77,7 @@ class Derivation:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class FieldLabels:
     """Labels of one field, aligned to units: None where there is none; `derived_from` names the asked field."""
 
     field: str
@@ -130,7 +130,7 @@ def keep(
     derivation: Derivation,
     result: str,
     units: Sequence[str],
-    columns: Sequence[Column],
+    columns: Sequence[FieldLabels],
     missing: Mapping[int, tuple[Status, str]],
     options: Mapping[str, Json] | None = None,
 ) -> tuple[str, bool]:
@@ -213,7 +213,7 @@ def _add_judgements(
 _JUDGEMENTS = "INSERT INTO judgements (run_id, unit_id, repeat, attempt, status, reason, judged_at) VALUES ?"
 
 
-def _rows(run_id: str, units: Sequence[str], column: Column) -> Iterator[tuple[Json, ...]]:
+def _rows(run_id: str, units: Sequence[str], column: FieldLabels) -> Iterator[tuple[Json, ...]]:
     given = column.distributions or [None] * len(units)
     for unit, value, masses in zip(units, column.values, given, strict=True):
         if value is not None:

@@ -44,7 +44,7 @@ class Distractor:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DistractorItem:
     """An item with its iterations, the first one first; `right` are the texts that are no distractor."""
 
     item_id: str
@@ -94,7 +94,7 @@ class Question:
 
 def questions(
     store: Store, system: str, check: str | None, items: Iterable[str] | None = None
-) -> dict[str, Question]:
+) -> dict[str, DistractorItem]:
     """Item -> its question with the distractors of `system`, labelled by the annotator or run `check`.
 
     `items` None: those that have distractors. Order is that of the study.
@@ -131,7 +131,7 @@ def _question(
     answers: list[str],
     options: dict[str, str],
     made: Mapping[int, list[Distractor]],
-) -> Question:
+) -> DistractorItem:
     iterations = []
     for n in range(1, max(made, default=0) + 1):
         right = {_folded(t) for t in (*answers, *options.values())}
@@ -144,7 +144,7 @@ def _question(
                 Distractor(d.answer_id, d.slot, d.text, d.document, d.similarity, d.label, usable)
             )
         iterations.append(iteration)
-    return Question(item, question or "", answers, options, iterations)
+    return DistractorItem(item, question or "", answers, options, iterations)
 
 
 SIMILARITIES = ("role-similar", "time-similar", "lexical-similar", "topic-similar")

@@ -74,7 +74,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BoardRow:
     """One measure in one stratum (ALL: all rows). `better`: 1 when greater is better, -1 when smaller is, 0 neither."""
 
     stratum: str
@@ -91,7 +91,7 @@ class Board:
     axis: Axis
     dataset: str
     contenders: Sequence[str]
-    rows: Sequence[Row]
+    rows: Sequence[BoardRow]
     readings: Mapping[str, str]
     runs: Sequence[Mapping[str, Json]]
     notes: Sequence[str]
@@ -269,7 +269,7 @@ def _rows(
     names: Sequence[str],
     item_of: pd.Series,
     how: How,
-) -> list[Row]:
+) -> list[BoardRow]:
     """The measures of this stratum; one that a contender lacks is compared for none, and says whose it lacks."""
     of = {name: {score.measure: score for score in each.get(name, ())} for name in names}
     wanted = list(dict.fromkeys(m for own in of.values() for m in own))
@@ -289,7 +289,7 @@ def _rows(
             cells = [replace(c, shared=replace(c.shared, reason=why)) for c in cells]
         elif better:
             cells = _marked(cells, shared_scores[part], better, how.get("confidence", 0.95))
-        rows.append(Row(stratum, measure, better, cells))
+        rows.append(BoardRow(stratum, measure, better, cells))
     return rows
 
 

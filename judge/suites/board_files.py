@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import UsageError
-from judge.suites.board import ALPHA, Board, Cell, Row
+from judge.suites.board import ALPHA, Board, BoardRow, Cell
 from judge.suites.result import is_of
 from judge.types import Measure
 
@@ -40,14 +40,14 @@ def writer_of(path: Path) -> Callable[[Board], str]:
     return known[path.suffix.lower()]
 
 
-def columns_of(found: Board) -> list[Row]:
+def columns_of(found: Board) -> list[BoardRow]:
     """The rows that a wide table has as columns: the paper's main measures, each with its strata beside it."""
     main = [row for row in found.rows if found.paper.is_main(row.measure)]
     order = list(dict.fromkeys(row.measure for row in main))
     return sorted(main, key=lambda row: order.index(row.measure))
 
 
-def head(row: Row) -> str:
+def head(row: BoardRow) -> str:
     """The name of a column, with the side that is better."""
     arrow = {1: " ↑", -1: " ↓", 0: ""}[row.better]
     return row.measure + (f" · {row.stratum}" if row.stratum else "") + arrow
@@ -68,7 +68,7 @@ def counts(cell: Cell) -> str:
     return f"n {cell.shared.n_units} of {cell.own.n_units}"
 
 
-def corrected(found: Board, row: Row, cell: Cell) -> Measure | None:
+def corrected(found: Board, row: BoardRow, cell: Cell) -> Measure | None:
     """The contender's value on its own rows, corrected by people's labels; None in a stratum, and where there is none."""
     own = found.corrections.get(cell.contender)
     if own is None or row.stratum or row.measure not in own.found:
@@ -182,7 +182,7 @@ def _md(text: str) -> str:
     return plain
 
 
-def _md_cell(found: Board, row: Row, cell: Cell) -> str:
+def _md_cell(found: Board, row: BoardRow, cell: Cell) -> str:
     value = number(cell.shared.value)
     shown = f"**{value}**" if cell.mark == "best" else f"{value} =" if cell.mark == "tied" else value
     ppi = corrected(found, row, cell)
@@ -268,7 +268,7 @@ def _tex_cell(cell: Cell) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
+class BoardDot:
     """One contender in a drawing: places in pixels, None where there is no value."""
 
     name: str
@@ -287,7 +287,7 @@ class Plot:
 
     title: str
     height: float
-    dots: Sequence[Dot]
+    dots: Sequence[BoardDot]
     ticks: Sequence[tuple[float, str]]
 
 
@@ -311,7 +311,7 @@ def plots(found: Board) -> Iterator[Plot]:
             return None if value is None else LEFT + WIDTH * (value - low) / (high - low)
 
         dots = [
-            Dot(
+            BoardDot(
                 c.contender,
                 20 + STEP * n,
                 place(c.shared.value),

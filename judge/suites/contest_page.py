@@ -15,7 +15,7 @@ FACTORS = {"cost": 1000.0, "seconds": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
+class RunDot:
     """One run: places in pixels, the ends of its interval (None: none), and whether it is on the front."""
 
     number: int
@@ -33,7 +33,7 @@ class Pareto:
     """Quality (upwards) against what it costs (to the right, by powers of ten): `line` joins the front's steps."""
 
     title: str
-    dots: Sequence[Dot]
+    dots: Sequence[RunDot]
     line: str
     across: Sequence[tuple[float, str]]
     up: Sequence[tuple[float, str]]
@@ -78,7 +78,7 @@ def _pareto(
         span = "" if c.kappa.low is None else f" ({c.kappa.low:.3f} … {c.kappa.high:.3f})"
         label = f"{c.name}: kappa {c.kappa.value:.3f}{span}, {price:.3g} {title}"
         dots.append(
-            Dot(n, c.name, across(price), y, up(c.kappa.low), up(c.kappa.high), axis in c.front, label)
+            RunDot(n, c.name, across(price), y, up(c.kappa.low), up(c.kappa.high), axis in c.front, label)
         )
     best = sorted((d for d in dots if d.front), key=lambda d: (d.x, d.y))
     line = "".join(f"M{d.x:.1f},{d.y:.1f}" if n == 0 else f"H{d.x:.1f}V{d.y:.1f}" for n, d in enumerate(best))

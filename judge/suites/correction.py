@@ -19,7 +19,7 @@ from judge.stats import Corrected, Estimand
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.store.derived import folds
 from judge.suites.paper import Part
-from judge.suites.people import People
+from judge.suites.people import PeopleRows
 from judge.suites.study import Study
 from judge.types import Json, Status
 
@@ -107,9 +107,9 @@ def beside(judge: Study, scores: Sequence[Score], held: Held, weights: Weights) 
     writing = {option.name for option in judge.paper.options if option.writes}
     options = {name: value for name, value in judge.asked.options.items() if name not in writing}
     quiet = replace(judge.asked, partial=True, options=options)
-    people = People(judge, quiet, held)
+    people = PeopleRows(judge, quiet, held)
     theirs = {score.measure: score for score in judge.paper.read(people)}
-    nobody = {score.measure: score for score in judge.paper.read(People(judge, quiet, None))}
+    nobody = {score.measure: score for score in judge.paper.read(PeopleRows(judge, quiet, None))}
     found, left_out, notes = [], [], list(people.notes)
     seen = _seen(judge)
     for score in scores:

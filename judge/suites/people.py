@@ -17,7 +17,7 @@ from judge.suites.study import Study
 from judge.types import Status
 
 
-class People(Study):
+class PeopleRows(Study):
     """The study with people's labels where the judge's stand. What the system under test answered stays."""
 
     of_people = True

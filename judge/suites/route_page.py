@@ -13,7 +13,7 @@ LEFT, TOP, WIDTH, HEIGHT = 56.0, 16.0, 560.0, 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class RoutePoint:
     """One step in pixels, with a 95 % exact binomial span of its agreement (None where nothing is accepted)."""
 
     x: float
@@ -60,7 +60,7 @@ def as_html(found: Route) -> str:
             f"{'AB'[p.judge]} from {'any confidence' if p.threshold < 0 else f'{p.threshold:.3f}'} on: {p.coverage:.1%} of the "
             f"units, {s.wrong} of {s.accepted} tested ones wrong"
         )
-        points.append(Point(across(p.coverage), up(s.agreement or 0.0), up(low), up(high), state, label))
+        points.append(RoutePoint(across(p.coverage), up(s.agreement or 0.0), up(low), up(high), state, label))
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

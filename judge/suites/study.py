@@ -16,7 +16,7 @@ import pandas as pd
 from judge.errors import UsageError
 from judge.prompts.load import Task, load_task
 from judge.runner import contexts
-from judge.runner.second import Shown
+from judge.runner.second import ShownProbabilities
 from judge.scores.score import NO_ANSWER, NOT_JUDGED
 from judge.store.export import stored_task
 from judge.store.study import Store
@@ -147,7 +147,7 @@ class Study(Reading):
         only: str = "",
         system: str | None = None,
         examples: str = "",
-        shown: Shown | None = None,
+        shown: ShownProbabilities | None = None,
     ) -> pd.DataFrame:
         """unit_id, item_id, question_id, label, status of each item: what the system under test answered.
 

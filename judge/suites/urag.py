@@ -16,7 +16,7 @@ from judge.suites.paper import Option, Paper, Part, reading
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judge.runner.second import Shown
+    from judge.runner.second import ShownProbabilities
     from judge.scores.score import Score
     from judge.scores.urag import Choices
     from judge.suites.chosen import Run
@@ -106,7 +106,7 @@ def _again(
         shown = second.read(study.store, f"{run.run_id}:{kind}")
         told = f"the probabilities of run {run.run_id}"
     else:
-        shown = second.Shown(f":{kind}", {})
+        shown = second.ShownProbabilities(f":{kind}", {})
         told = "as in the answers that were imported"
         ranking = study.ranking(study.option("ranking") or None, None) if context.startswith("top:") else None
         name, stage = ranking or (None, None)
@@ -163,7 +163,7 @@ def _answered(
     study: Study,
     context: str,
     questions: Mapping[str, tuple[tuple[str, ...], str | None]],
-    shown: Shown | None = None,
+    shown: ShownProbabilities | None = None,
     first: Choices | None = None,
 ) -> tuple[Choices, Run | None]:
     """The system's choices, and the run they were read from; `shown` makes it the second pass after the `first`."""

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from annotate.sitting.desk import Desk, Spent
+from annotate.sitting.desk import Desk, TimeSpent
 from annotate.store import open_study
 from tests.annotate.agreement_helpers import annotate, checked
 from tests.tui.studies import batch, build, judge_all, three
@@ -39,7 +39,7 @@ def answer(path: Path, person: str, answers: dict[int, dict[str, str]], **extra:
     with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
         for position, given in answers.items():
             for field, value in given.items():
-                desk.label(position, field, value, Spent(1500, 0))
+                desk.label(position, field, value, TimeSpent(1500, 0))
         for position, text in extra.get("notes", {}).items():
             desk.note(position, text)
         for position, spans in extra.get("spans", {}).items():

@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotate.sitting.desk import Desk, Spent
-from annotate.sitting.events import Event, Kind, State, Status, fold, label_rows
+from annotate.sitting.desk import Desk, TimeSpent
+from annotate.sitting.events import Event, Kind, State, UnitStatus, fold, label_rows
 from annotate.store import open_study
 from judge.errors import StudyError
 from tests.tui.studies import batch, build, three
@@ -80,7 +80,7 @@ def test_any_sequence_leaves_log_view_and_labels_consistent(steps: list[tuple[st
                     # In the middle of a commit: the event is appended, then the process ends.
                     try:
                         with desk._transaction():
-                            desk._append(at, Kind.LABEL, "stance", "refute", None, None, Spent())
+                            desk._append(at, Kind.LABEL, "stance", "refute", None, None, TimeSpent())
                             desk._settle(at)
                             raise StudyError("killed")
                     except StudyError:
@@ -102,7 +102,7 @@ def test_any_sequence_leaves_log_view_and_labels_consistent(steps: list[tuple[st
                 store.conn.execute("SELECT unit_id, field, value FROM labels WHERE annotator_id = 'alice'")
             )
             wanted = set()
-            stands = dict.fromkeys(map(str, Status), 0)
+            stands = dict.fromkeys(map(str, UnitStatus), 0)
             query = "SELECT position, unit_id, status, answers, spans, flag, note FROM assignments"
             for p, unit, status, answers, spans, flag, note in store.conn.execute(query):
                 state = expected[p]

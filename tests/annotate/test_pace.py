@@ -6,7 +6,7 @@ from pathlib import Path
 
 from annotate.leading.pace import reading_ms
 from annotate.sitting.desk import Desk
-from annotate.sitting.unit import Spent
+from annotate.sitting.unit import TimeSpent
 from annotate.store import open_study
 from tests.annotate.agreement_helpers import annotate
 from tests.tui.studies import batch, build, judge_all
@@ -26,7 +26,7 @@ def test_the_report_and_progress_name_who_labels_faster_than_reading(tmp_path: P
             with Desk.open(store, "pilot", person) as desk:
                 for position in range(1, 11):
                     ms = 900 if person == "bob" and position <= 6 else 3400
-                    desk.label(position, "stance", "support", Spent(ms, 0, ms))
+                    desk.label(position, "stance", "support", TimeSpent(ms, 0, ms))
     told = (
         "bob labelled 6 of 10 units faster than they could be read (under 80 ms a word, of at most 50 words)"
     )

@@ -12,7 +12,7 @@ from annotate.report import FORMATS, Asked, build
 from annotate.report.cells import Shown
 from annotate.report.model import Cases, Document, Paragraph
 from annotate.report.render import latex
-from annotate.report.render.widths import GAP, LINE, Layout, layouts, pieces, width
+from annotate.report.render.widths import GAP, LINE, TabularLayout, layouts, pieces, width
 from judge.prompts.load import parse_task
 from judge.store import Store
 from tests.annotate.report_helpers import U, study
@@ -97,7 +97,7 @@ def test_everything_said_is_text_and_no_comment(document: Document) -> None:
 
 def test_a_narrow_table_stays_as_it_is_and_a_wide_one_wraps() -> None:
     (narrow,) = layouts(["who", "kappa"], [False, True], [[Shown("ann"), Shown("0.5", "0.1 to 0.9")]], False)
-    assert narrow == Layout((0, 1), "small", "@{}lr@{}", False, False)
+    assert narrow == TabularLayout((0, 1), "small", "@{}lr@{}", False, False)
     # 300 characters cannot stand on a line of 345 pt, which takes some 80.
     (wide,) = layouts(["who", "why"], [False, False], [[Shown("ann"), Shown("word " * 60)]], False)
     assert wide.wraps and 0.5 < total(wide) <= 1 - GAP / LINE + 0.002
@@ -114,7 +114,7 @@ def test_columns_that_no_line_takes_are_cut_into_parts_that_name_the_rows() -> N
         assert total(part) + GAP * (len(part.indices) - 1) / LINE <= 1.01
 
 
-def total(layout: Layout) -> float:
+def total(layout: TabularLayout) -> float:
     return sum(float(share) for share in re.findall(r"p\{([\d.]+)\\linewidth", layout.spec))
 
 

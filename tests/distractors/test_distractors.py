@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from judge.store import Store
-from judge.store.distractors import Distractor, Question, Reading
+from judge.store.distractors import Distractor, DistractorItem, Reading
 from tests.answers.helpers import Judge, column, rows, write
 from tests.cli.helpers import checked, script
 from tests.loopback.process import ServerProcess
@@ -54,18 +54,18 @@ def scripted(tmp_path: Path, lines: list[tuple[str, str]]) -> None:
     script(tmp_path / "script.jsonl", lines)
 
 
-def made(slots: int, *labels: str | None, texts: tuple[str, ...] = ()) -> Question:
+def made(slots: int, *labels: str | None, texts: tuple[str, ...] = ()) -> DistractorItem:
     """One iteration; a text that is 'Paris' is the right answer, so not usable."""
     names = texts or tuple(f"t{n}" for n in range(len(labels)))
     iteration = [
         Distractor(f"a{n}", n, text, "", "", label, text != "Paris")
         for n, (text, label) in enumerate(zip(names, labels, strict=True), 1)
     ]
-    return Question("i", "?", ["Paris"], {}, [iteration])
+    return DistractorItem("i", "?", ["Paris"], {}, [iteration])
 
 
 E, N = "entailed", "not_entailed"
-CASES: list[tuple[Question, Reading, bool | None]] = [
+CASES: list[tuple[DistractorItem, Reading, bool | None]] = [
     # By the paper's words one entailed distractor is enough; by the other reading it spoils the question.
     (made(2, E, N), "entailed", True),
     (made(2, E, N), "not-entailed", False),
@@ -87,7 +87,7 @@ CASES: list[tuple[Question, Reading, bool | None]] = [
 
 
 @pytest.mark.parametrize(("question", "reading", "valid"), CASES)
-def test_what_is_challenging(question: Question, reading: Reading, valid: bool | None) -> None:
+def test_what_is_challenging(question: DistractorItem, reading: Reading, valid: bool | None) -> None:
     assert question.valid(1, 2, reading) is valid
     assert question.chosen(2, reading) == (1 if valid else None)
     assert question.tried(2, reading, 2) == ([(1, True)] if valid else [(1, valid), (2, None)])

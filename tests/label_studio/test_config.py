@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.exchange.label_studio.check import Check
-from annotate.exchange.label_studio.config import Layout
+from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.regions import find_span, read_result
 from annotate.exchange.label_studio.tasks import data_of, input_text, prediction, shown_text
-from annotate.exchange.units import Unit
+from annotate.exchange.units import ExchangeUnit
 from judge.errors import BadInput, UsageError
 from judge.prompts import load_task
 from judge.prompts.load import parse_task
@@ -45,13 +45,13 @@ J
 @pytest.mark.parametrize("name", TASKS)
 def test_the_vendor_accepts_the_configuration_of_every_task(name: str) -> None:
     task = load_task(name)
-    layout = Layout(task)
+    layout = ConfigLayout(task)
     check = Check(layout.xml)
     values = {q.field: q.labels[0].value if q.labels else "1" if q.level == "interval" else json.dumps(["x"]) if q.many
               else "x" for q in task.spec.questions}  # fmt: skip
     result = [layout.region(field, value) for field, value in values.items()]
     check.regions(result)
-    check.task({"data": data_of(layout, Unit("u", {}))})
+    check.task({"data": data_of(layout, ExchangeUnit("u", {}))})
     assert read_result(layout, result, "").answers == values
 
 
@@ -60,7 +60,9 @@ def test_guidelines_are_html_without_anything_that_runs_or_loads() -> None:
         "  Read **all**.\n\n  - one\n  - two <script>alert(1)</script>\n\n  [x](javascript:alert(1)) [y](https://e.org) "
         "![i](http://t/x.png) <img src=x onerror=y>\n"
     )
-    told = Layout(parse_task(THREE.replace("  Read **everything**.\n", text), "three.v1.md")).instruction
+    told = ConfigLayout(
+        parse_task(THREE.replace("  Read **everything**.\n", text), "three.v1.md")
+    ).instruction
     assert "<p>Read <strong>all</strong>.</p>" in told and "<li>one</li>" in told
     assert '<a href="https://e.org">y</a>' in told
     for never in ("<script", "<img", 'href="javascript'):
@@ -68,7 +70,7 @@ def test_guidelines_are_html_without_anything_that_runs_or_loads() -> None:
 
 
 def test_keys_meanings_and_names() -> None:
-    layout = Layout(three())
+    layout = ConfigLayout(three())
     root = ET.fromstring(layout.xml)
     keys = {c.get("value"): c.get("hotkey") for c in root.iter("Choice")}
     assert keys == {
@@ -85,13 +87,14 @@ def test_keys_meanings_and_names() -> None:
     assert [t.get("value") for t in root.iter("Text")][-1] == "$passage"
     stance = load_task("stance").spec.questions[0].labels
     hints = {
-        c.get("value"): c.get("hint") for c in ET.fromstring(Layout(load_task("stance")).xml).iter("Choice")
+        c.get("value"): c.get("hint")
+        for c in ET.fromstring(ConfigLayout(load_task("stance")).xml).iter("Choice")
     }
     assert hints == {label.value: label.meaning for label in stance}
 
 
 def test_awkward_names_labels_and_levels() -> None:
-    layout = Layout(parse_task(KINDS, "kinds.v1.md"))
+    layout = ConfigLayout(parse_task(KINDS, "kinds.v1.md"))
     root = ET.fromstring(layout.xml)
     # A field called like an input: the tag that shows the input takes another name.
     assert [t.get("name") for t in root.iter("Text")] == ["text_claim", "passage"]
@@ -109,7 +112,7 @@ def test_awkward_names_labels_and_levels() -> None:
 
 def test_a_label_that_would_be_a_variable() -> None:
     with pytest.raises(UsageError, match=r"label '\$x' as a variable"):
-        _ = Layout(parse_task(THREE.replace("value: good", "value: $x"), "three.v1.md")).xml
+        _ = ConfigLayout(parse_task(THREE.replace("value: good", "value: $x"), "three.v1.md")).xml
 
 
 TEXT = "A \U0001f9ea test.\nIt says 42."
@@ -131,12 +134,12 @@ BAD: list[tuple[Any, str, str]] = [
 @pytest.mark.parametrize(("result", "field", "told"), BAD)
 def test_a_region_that_is_wrong_is_named(result: Any, field: str, told: str) -> None:
     with pytest.raises(BadInput, match=told) as e:
-        read_result(Layout(three()), result, TEXT)
+        read_result(ConfigLayout(three()), result, TEXT)
     assert e.value.field == field
 
 
 def test_the_vendors_check_names_the_field() -> None:
-    check = Check(Layout(three()).xml)
+    check = Check(ConfigLayout(three()).xml)
     check.regions([choice("stance", "support"), evidence(TEXT, 0, 1), remark("x")])
     for region, field in (
         (choice("stance", "suport"), "stance"),
@@ -158,7 +161,7 @@ def test_offsets_are_code_points_and_are_checked() -> None:
     assert find_span(TEXT, 0, 99, "x") is None
     assert find_span(TEXT, 4, 8, None) == (4, 8) and find_span(TEXT, 8, 4, None) is None
     marked = read_result(
-        Layout(three()),
+        ConfigLayout(three()),
         [evidence(TEXT, 4, 8), evidence(TEXT, 9, 12, "nope"), choice("stance", "support")],
         TEXT,
     )
@@ -196,7 +199,7 @@ def test_lists_and_passages_as_text() -> None:
 
 
 def test_the_score_of_a_prediction_is_its_least_sure_label() -> None:
-    layout = Layout(three())
+    layout = ConfigLayout(three())
     made = prediction(layout, {"stance": ("support", 0.9), "quality": ("bad", 0.6)}, "m/x")
     assert (made["score"], made["model_version"]) == (0.6, "m/x")
     assert read_result(layout, made["result"], "").answers == {"stance": "support", "quality": "bad"}
@@ -205,4 +208,4 @@ def test_the_score_of_a_prediction_is_its_least_sure_label() -> None:
 
 
 def test_configurations_are_the_same_every_time(tmp_path: Path) -> None:
-    assert Layout(three()).xml == Layout(three()).xml
+    assert ConfigLayout(three()).xml == ConfigLayout(three()).xml

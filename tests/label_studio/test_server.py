@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from annotate.sitting.desk import Desk, Spent
+from annotate.sitting.desk import Desk, TimeSpent
 from annotate.store import open_study
 from tests.cli.helpers import Done, checked
 from tests.label_studio.conftest import choice, document, evidence, remark, tasks_of
@@ -88,7 +88,9 @@ def test_the_circle_gives_the_agreement_of_the_same_labels_in_the_terminal(
         for person in SAID:
             with Desk.open(store, "pilot", person) as desk:
                 for position in range(1, 13):
-                    desk.label(position, "stance", said[desk.load(position).unit_id][person], Spent(2500, 0))
+                    desk.label(
+                        position, "stance", said[desk.load(position).unit_id][person], TimeSpent(2500, 0)
+                    )
     measured = [
         document(annotate("agreement", "--field", "stance", "--annotators", "alice,bob", "--json", db=db))[
             "measures"

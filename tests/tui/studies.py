@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from annotate.drawing.batch import Made, Plan, new_batch
+from annotate.drawing.batch import BatchMade, BatchPlan, new_batch
 from annotate.store import open_study
 from judge.prompts import load_task
 from judge.prompts.load import Task, parse_task
@@ -129,13 +129,13 @@ def judge_all(path: Path, task: str = "stance", value: str = "support") -> str:
     return run
 
 
-def batch(path: Path, task: Task | str = "stance", *, name: str = "pilot", **plan: Any) -> Made:
+def batch(path: Path, task: Task | str = "stance", *, name: str = "pilot", **plan: Any) -> BatchMade:
     """A new batch of everything for alice, unless told otherwise."""
     plan.setdefault("annotators", ["alice"])
     with open_study(path) as store:
         if not {"n", "by_question"} & set(plan):
             plan["n"] = store.conn.execute("SELECT count(*) FROM passages").fetchone()[0]
-        return new_batch(store, load_task(task) if isinstance(task, str) else task, Plan(name, **plan))
+        return new_batch(store, load_task(task) if isinstance(task, str) else task, BatchPlan(name, **plan))
 
 
 def labels(path: Path, annotator: str = "alice") -> dict[tuple[str, str, str, int], str]:

@@ -11,7 +11,7 @@ from textual.widgets import Input, Static
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.dialogs import Ask, Finished, Help
-from annotate.tui.review import Review, Rows
+from annotate.tui.review import Review, ReviewRows
 from tests.tui.screens import press, screen, sitting, text_of, type_in
 from tests.tui.studies import CANARY, NASTY, batch, build, judge_all, labels, three
 
@@ -192,13 +192,13 @@ async def test_the_list_filters_searches_and_goes_there(study: Path) -> None:
         await press(pilot, "s", "minus", "equals_sign")
         assert isinstance(pilot.app.screen, Review)
         await press(pilot, "tab", "tab")
-        assert pilot.app.screen.query_one(Rows).count == 1
+        assert pilot.app.screen.query_one(ReviewRows).count == 1
         await press(pilot, "tab", "enter")
         assert screen(pilot).unit.position == 2
         words = screen(pilot).unit.inputs["passage"]
         await press(pilot, "slash")
         await type_in(pilot, words[:20])
-        assert pilot.app.screen.query_one(Rows).count == 1
+        assert pilot.app.screen.query_one(ReviewRows).count == 1
         await press(pilot, "enter")
         assert screen(pilot).unit.position == 2
 
@@ -522,7 +522,7 @@ async def test_the_list_shows_what_tells_units_apart(
     batch(path, n=4)
     async with sitting(path) as pilot:
         await press(pilot, "equals_sign")
-        found = pilot.app.screen.query_one(Rows)
+        found = pilot.app.screen.query_one(ReviewRows)
         shown = [found.row(n).text for n in range(4)]
     assert len(set(shown)) == 4, shown
     assert all(part in text for text in shown for part in told), shown

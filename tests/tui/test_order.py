@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from textual import events
 
-from annotate.tui.intentions import Held, Intention
+from annotate.tui.intentions import HeldKeys, Intention
 from judge.store import Store
 from tests.tui.line import Line, log, opened, settled
 from tests.tui.oracle import Oracle, plain, tokens
@@ -213,7 +213,7 @@ def test_what_is_typed_behind_a_held_key_labels_no_other_unit(study: Path) -> No
 
 def test_a_held_key_stays_held_until_it_is_let_go() -> None:
     """Milliseconds of one key: a busy machine delivers the fourth repeat late, and later nobody holds it any more."""
-    held = Held(40)
+    held = HeldKeys(40)
     at = [0, 33, 66, 150, 380, 640, 900]
     found = [held.is_held(Intention(events.Key("s", "s"), at=ms / 1000)) for ms in at]
     assert found == [False, False, True, True, True, False, False]

@@ -15,7 +15,7 @@ from textual.widgets import Static
 from annotate.leading.lead import close_batch, stop_person
 from annotate.leading.watch import duration, look, sections, title
 from annotate.sitting.desk import Desk
-from annotate.sitting.unit import Spent
+from annotate.sitting.unit import TimeSpent
 from annotate.store import open_study
 from annotate.tui.watch import WatchApp
 from tests.annotate.agreement_helpers import annotate
@@ -31,7 +31,7 @@ def work(
     """Label positions, each after so many milliseconds on the screen."""
     with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
         for position, value in labels.items():
-            desk.label(position, "stance", value, Spent(ms, 0, ms))
+            desk.label(position, "stance", value, TimeSpent(ms, 0, ms))
         for position in flags:
             desk.flag(position, FLAG)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from annotate.exchange.base import Export, Reading
+from annotate.exchange.base import Export, ReadOptions
 from annotate.exchange.proof import SHA_KEY, differs_by_hash, differs_by_inputs, text_sha
 from annotate.exchange.responses import Response
 from annotate.store import ADJUDICATED
@@ -45,7 +45,10 @@ def label_rows(export: Export) -> Iterator[dict[str, Any]]:
 
 
 def responses(
-    rows: Iterator[tuple[int, Mapping[str, Any]]], path: str, reading: Reading, spans: Callable[[Any], Any]
+    rows: Iterator[tuple[int, Mapping[str, Any]]],
+    path: str,
+    reading: ReadOptions,
+    spans: Callable[[Any], Any],
 ) -> Iterator[Response]:
     """The responses in rows of ours; rows of the layer `revised` and of the annotator `adjudicated` are not read.
 
@@ -64,7 +67,7 @@ def responses(
 
 
 def _response(
-    row: Mapping[str, Any], where: Where, reading: Reading, fields: list[str], spans: Callable[[Any], Any]
+    row: Mapping[str, Any], where: Where, reading: ReadOptions, fields: list[str], spans: Callable[[Any], Any]
 ) -> Response:
     def text(key: str) -> str:
         value = row.get(key)
@@ -101,7 +104,7 @@ def _response(
     )
 
 
-def _differs(row: Mapping[str, Any], reading: Reading) -> str | None:
+def _differs(row: Mapping[str, Any], reading: ReadOptions) -> str | None:
     inputs = reading.inputs(str(row.get("unit") or ""))
     found = [differs_by_inputs(row.get("inputs"), inputs), differs_by_hash(row.get(SHA_KEY), inputs)]
     return max((f for f in found if f is not None), default=None)

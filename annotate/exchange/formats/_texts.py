@@ -44,7 +44,7 @@ class OneOf(Mapping[str, Any]):
         return len(self._all())
 
 
-class Part(NamedTuple):
+class TextPart(NamedTuple):
     """Where an input stands in the text, in code points."""
 
     name: str
@@ -57,14 +57,14 @@ def title(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def compose(inputs: Mapping[str, Any]) -> tuple[str, list[Part]]:
+def compose(inputs: Mapping[str, Any]) -> tuple[str, list[TextPart]]:
     """All inputs under their names, as they stand, and where each text is."""
     text, parts = "", []
     for name, value in inputs.items():
         text += f"{title(name)}:\n"
         shown = flat(name, value)
         if isinstance(value, str):
-            parts.append(Part(name, len(text), len(text) + len(shown)))
+            parts.append(TextPart(name, len(text), len(text) + len(shown)))
         text += f"{shown}\n\n"
     return text.removesuffix("\n\n"), parts
 
@@ -85,7 +85,7 @@ def _passage(number: int, passage: Mapping[str, str]) -> str:
     )
 
 
-def outward(spans: Sequence[tuple[str, int, int]], parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
+def outward(spans: Sequence[tuple[str, int, int]], parts: Sequence[TextPart]) -> Iterator[tuple[int, int]]:
     """Evidence in inputs as (start, end) in the composed text."""
     starts = {p.name: p.start for p in parts}
     for name, start, end in spans:
@@ -104,7 +104,7 @@ def inward(spans: Sequence[tuple[Any, Any]], text: Any, inputs: Mapping[str, Any
         raise BadInput("evidence can only be placed with --batch", field="spans")
     composed, parts = compose(inputs)
     if text != composed:
-        parts = [Part(n, 0, len(v)) for n, v in inputs.items() if isinstance(v, str) and v == text][:1]
+        parts = [TextPart(n, 0, len(v)) for n, v in inputs.items() if isinstance(v, str) and v == text][:1]
         if not parts:
             raise BadInput("is not the unit's text, so evidence in it cannot be placed", field="text")
     found: Spans = []

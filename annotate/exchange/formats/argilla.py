@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from annotate.exchange.base import Export, Out, Reading, Response, Unit
+from annotate.exchange.base import ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
 from annotate.exchange.formats._texts import EVIDENCE, flat, title
 from annotate.exchange.proof import differs_by_inputs
@@ -128,12 +128,12 @@ def _user(name: str) -> str:
     return str(uuid.uuid5(_PEOPLE, name))
 
 
-def fields(unit: Unit) -> dict[str, str]:
+def fields(unit: ExchangeUnit) -> dict[str, str]:
     """The inputs as text fields."""
     return {name: flat(name, value) for name, value in unit.inputs.items()}
 
 
-def _given(task: Task, unit: Unit, responses: Iterable[Response]) -> dict[str, list[dict[str, Any]]]:
+def _given(task: Task, unit: ExchangeUnit, responses: Iterable[Response]) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     main = unit.main
     for response in responses:
@@ -156,7 +156,7 @@ def _given(task: Task, unit: Unit, responses: Iterable[Response]) -> dict[str, l
     return found
 
 
-def read(path: Path, reading: Reading) -> Iterator[Response]:
+def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Submitted responses; discarded ones are skips, drafts are passed over. Suggestions are not read.
 
     The nested export of SDK 2.8 leaves the status out: such responses go to the quarantine.
@@ -175,7 +175,7 @@ def read(path: Path, reading: Reading) -> Iterator[Response]:
         yield from found
 
 
-def _users(path: Path, reading: Reading) -> dict[str, str]:
+def _users(path: Path, reading: ReadOptions) -> dict[str, str]:
     named = reading.options.get("users")
     place = Path(named) if named else path.with_name("users.json")
     if not named and not place.exists():
@@ -190,7 +190,7 @@ def _users(path: Path, reading: Reading) -> dict[str, str]:
 
 
 def _responses(
-    row: Mapping[str, Any], where: Where, reading: Reading, users: Mapping[str, str]
+    row: Mapping[str, Any], where: Where, reading: ReadOptions, users: Mapping[str, str]
 ) -> Iterator[Response]:
     unit = row.get("id")
     if not isinstance(unit, str) or not unit:

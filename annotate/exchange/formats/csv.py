@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from annotate.exchange.base import Export, Out, Reading
+from annotate.exchange.base import Export, Out, ReadOptions
 from annotate.exchange.formats._own import COLUMNS, checked_spans, label_rows, responses
 from annotate.exchange.proof import SHA_KEY, text_sha
 from annotate.exchange.responses import Response
@@ -55,7 +55,7 @@ def _harmless(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def read(path: Path, reading: Reading) -> Iterator[Response]:
+def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Labels one a row (`field`, `label`), or a filled-in sheet with a column for each question."""
     known = [*COLUMNS, *([q.field for q in reading.task.spec.questions] if reading.task else [])]
     columns = [c for c in columns_of(path) if c in known]

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from annotate.exchange.base import UNIT_KEY, Export, Out, Reading, Response, Unit
+from annotate.exchange.base import UNIT_KEY, ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
 from annotate.exchange.formats._texts import EVIDENCE, compose, inward, outward
 from annotate.exchange.proof import differs_by_text
@@ -71,7 +71,7 @@ def _key(key: str | None) -> dict[str, str]:
     return {"suffixKey": key} if key else {}
 
 
-def _row(task: Task, unit: Unit, response: Response, number: int) -> dict[str, Any]:
+def _row(task: Task, unit: ExchangeUnit, response: Response, number: int) -> dict[str, Any]:
     text, parts = compose(unit.inputs)
     row: dict[str, Any] = {"id": number, "text": text, UNIT_KEY: response.unit}
     row["label"] = [_label(task, f, v) for f, v in response.answers.items()]
@@ -82,7 +82,7 @@ def _row(task: Task, unit: Unit, response: Response, number: int) -> dict[str, A
     return row | ({"adjudge_blind": blind.pop()} if len(blind) == 1 else {})
 
 
-def read(path: Path, reading: Reading) -> Iterator[Response]:
+def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """The labels of a file, of a folder of files, or of the zip that doccano hands out."""
     if path.is_dir():
         files = sorted(path.glob("*.jsonl"))
@@ -96,7 +96,7 @@ def read(path: Path, reading: Reading) -> Iterator[Response]:
         yield from _file(path, None, path.stem, reading)
 
 
-def _archive(path: Path, reading: Reading) -> Iterator[Response]:
+def _archive(path: Path, reading: ReadOptions) -> Iterator[Response]:
     try:
         with zipfile.ZipFile(path) as archive:
             names = sorted(n for n in archive.namelist() if n.endswith(".jsonl"))
@@ -109,7 +109,7 @@ def _archive(path: Path, reading: Reading) -> Iterator[Response]:
         raise BadInput(f"cannot be unpacked: {e}", path=str(path)) from e
 
 
-def _file(path: Path, data: IO[bytes] | None, stem: str, reading: Reading) -> Iterator[Response]:
+def _file(path: Path, data: IO[bytes] | None, stem: str, reading: ReadOptions) -> Iterator[Response]:
     for line, row in json_records(path, reading.bad, data):
         try:
             found = _response(row, stem, Where(str(path), line), reading)
@@ -120,7 +120,7 @@ def _file(path: Path, data: IO[bytes] | None, stem: str, reading: Reading) -> It
             yield found
 
 
-def _response(row: Mapping[str, Any], stem: str, where: Where, reading: Reading) -> Response | None:
+def _response(row: Mapping[str, Any], stem: str, where: Where, reading: ReadOptions) -> Response | None:
     if isinstance(row.get("annotations"), list):
         raise BadInput(
             "an export of doccano 1.0 with label numbers; export it again as JSONL", field="annotations"
@@ -173,7 +173,7 @@ def _list(row: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-def _answers(words: list[str], reading: Reading) -> dict[str, str]:
+def _answers(words: list[str], reading: ReadOptions) -> dict[str, str]:
     questions = {q.field: q for q in reading.task.spec.questions} if reading.task else {}
     only = reading.field or (next(iter(questions)) if len(questions) == 1 else None)
     found: dict[str, list[str]] = {}
@@ -194,7 +194,7 @@ def _answers(words: list[str], reading: Reading) -> dict[str, str]:
     return answers
 
 
-def _annotator(row: Mapping[str, Any], stem: str, reading: Reading) -> str:
+def _annotator(row: Mapping[str, Any], stem: str, reading: ReadOptions) -> str:
     for key in ("username", "user", "annotator"):
         if isinstance(row.get(key), str) and row[key]:
             return str(row[key])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from annotate.exchange.base import Export, Out, Reading
+from annotate.exchange.base import Export, Out, ReadOptions
 from annotate.exchange.files import json_records
 from annotate.exchange.formats._own import checked_spans, label_rows, responses
 from annotate.exchange.proof import SHA_KEY, text_sha
@@ -27,6 +27,6 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
                 put({"unit": unit.unit_id, "inputs": unit.inputs, SHA_KEY: text_sha(unit.inputs)})
 
 
-def read(path: Path, reading: Reading) -> Iterator[Response]:
+def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Labels as `write` writes them; also {"unit", "annotator", "FIELD": "label", ...}."""
     yield from responses(json_records(path, reading.bad), str(path), reading, checked_spans)

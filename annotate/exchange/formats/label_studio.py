@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from annotate.exchange.base import UNIT_KEY, Export, Out, Reading
+from annotate.exchange.base import UNIT_KEY, Export, Out, ReadOptions
 from annotate.exchange.files import json_records
 from annotate.exchange.label_studio.annotations import Reader
 from annotate.exchange.label_studio.check import Check
-from annotate.exchange.label_studio.config import Layout
+from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.tasks import data_of
 from annotate.exchange.responses import Response
 from annotate.guidelines import markdown
@@ -28,7 +28,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
     """The labelling configuration, the units as tasks, and the guidelines. Raises UsageError for --labels."""
     if export.labels:
         raise UsageError("label-studio takes units, not finished labels: --to jsonl --labels")
-    layout = Layout(export.task)
+    layout = ConfigLayout(export.task)
     check = _check(layout)
     with out.open("config.xml") as file:
         file.write(layout.xml)
@@ -47,14 +47,14 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
         file.write(markdown(export.task) + "\n")
 
 
-def read(path: Path, reading: Reading) -> Iterator[Response]:
+def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Every annotation of a JSON export. Labels are blind when no task of the file has a prediction.
 
     Raises UsageError when the task is not known, BadInput for a file that is no JSON export.
     """
     if reading.task is None:
         raise UsageError("--from label-studio needs the batch that was exported: --batch NAME")
-    layout = Layout(reading.task)
+    layout = ConfigLayout(reading.task)
     users = _users(reading.options.get("users", ""))
 
     def author(value: Any) -> str:
@@ -82,7 +82,7 @@ def read(path: Path, reading: Reading) -> Iterator[Response]:
             yield response
 
 
-def _check(layout: Layout) -> Check | None:
+def _check(layout: ConfigLayout) -> Check | None:
     try:
         return Check(layout.xml)
     except MissingExtra:

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from annotate.exchange.base import Export, Out, Unit
+from annotate.exchange.base import ExchangeUnit, Export, Out
 from annotate.exchange.formats._own import COLUMNS, label_rows
 from annotate.guidelines import markdown
 from judge.errors import MissingExtra
@@ -75,7 +75,7 @@ def _unit_columns(task: Task) -> dict[str, Any]:
     return kinds
 
 
-def _cells(unit: Unit) -> dict[str, Any]:
+def _cells(unit: ExchangeUnit) -> dict[str, Any]:
     # Letters differ from item to item, so options are a list of pairs; a struct would need one column a letter.
     return {
         name: [{"letter": k, "text": str(v)} for k, v in value.items()]

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from annotate.exchange.base import UNIT_KEY, Export, Out, Reading, Response, Unit
+from annotate.exchange.base import UNIT_KEY, ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
 from annotate.exchange.formats._own import whole
 from annotate.exchange.formats._texts import EVIDENCE, compose, inward, outward
@@ -54,7 +54,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
                     first = False
 
 
-def _task(unit: Unit, question: Question) -> dict[str, Any]:
+def _task(unit: ExchangeUnit, question: Question) -> dict[str, Any]:
     row: dict[str, Any] = {"text": compose(unit.inputs)[0], UNIT_KEY: unit.unit_id, FIELD_KEY: question.field}
     if question.labels:
         options = [
@@ -65,7 +65,7 @@ def _task(unit: Unit, question: Question) -> dict[str, Any]:
     return row | {"field_id": INPUT, "field_label": question.ask or question.field, "_view_id": "text_input"}
 
 
-def _answered(unit: Unit, question: Question, response: Response, first: bool) -> dict[str, Any]:
+def _answered(unit: ExchangeUnit, question: Question, response: Response, first: bool) -> dict[str, Any]:
     row = _task(unit, question)
     if response.skipped:
         row["answer"] = "ignore"
@@ -86,7 +86,7 @@ def _answered(unit: Unit, question: Question, response: Response, first: bool) -
     return row | {"_annotator_id": response.annotator, "_session_id": response.annotator}
 
 
-def read(path: Path, reading: Reading) -> Iterator[Response]:
+def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """What `prodigy db-out` writes.
 
     `accept` is an answer, `ignore` a skip, `reject` a skip with a flag; of a binary task (`label` without
@@ -102,7 +102,7 @@ def read(path: Path, reading: Reading) -> Iterator[Response]:
             yield found
 
 
-def _response(row: Mapping[str, Any], where: Where, reading: Reading) -> Response | None:
+def _response(row: Mapping[str, Any], where: Where, reading: ReadOptions) -> Response | None:
     answer = row.get("answer")
     if answer is None:
         reading.remarks["rows without an answer"] += 1
@@ -142,7 +142,7 @@ def _is_binary(row: Mapping[str, Any]) -> bool:
     return "label" in row and "options" not in row
 
 
-def _unit(row: Mapping[str, Any], reading: Reading) -> str:
+def _unit(row: Mapping[str, Any], reading: ReadOptions) -> str:
     path = reading.options.get("unit")
     meta = row.get("meta")
     found: Any = row.get(UNIT_KEY) or (meta.get(UNIT_KEY) if isinstance(meta, Mapping) else None)
@@ -155,7 +155,7 @@ def _unit(row: Mapping[str, Any], reading: Reading) -> str:
     return _word(found, path or UNIT_KEY)
 
 
-def _field(row: Mapping[str, Any], reading: Reading) -> str:
+def _field(row: Mapping[str, Any], reading: ReadOptions) -> str:
     fields = [q.field for q in reading.task.spec.questions] if reading.task else []
     found = row.get(FIELD_KEY) or reading.field or (fields[0] if len(fields) == 1 else None)
     if found is None:
@@ -163,7 +163,7 @@ def _field(row: Mapping[str, Any], reading: Reading) -> str:
     return _word(found, FIELD_KEY)
 
 
-def _accepted(row: Mapping[str, Any], name: str, reading: Reading) -> str:
+def _accepted(row: Mapping[str, Any], name: str, reading: ReadOptions) -> str:
     if "accept" in row or "options" in row:
         chosen = row.get("accept")
         if not isinstance(chosen, list) or len(chosen) != 1:
@@ -178,7 +178,7 @@ def _accepted(row: Mapping[str, Any], name: str, reading: Reading) -> str:
     raise BadInput("accepted, but with no accept, label or text input", field="answer")
 
 
-def _named(options: Any, chosen: str, name: str, reading: Reading) -> str:
+def _named(options: Any, chosen: str, name: str, reading: ReadOptions) -> str:
     """The chosen option's id, or its text where the id is no label but the text is one (ids are often numbers)."""
     domain = reading.domain(name)
     if chosen in domain or not isinstance(options, list):
@@ -187,7 +187,7 @@ def _named(options: Any, chosen: str, name: str, reading: Reading) -> str:
     return str(texts[0]) if texts and texts[0] in domain else chosen
 
 
-def _annotator(row: Mapping[str, Any], reading: Reading) -> str:
+def _annotator(row: Mapping[str, Any], reading: ReadOptions) -> str:
     name = _optional(row, "_annotator_id") or _optional(row, "_session_id") or ""
     dataset = reading.options.get("dataset")
     if dataset:
@@ -195,7 +195,7 @@ def _annotator(row: Mapping[str, Any], reading: Reading) -> str:
     return reading.as_person or "" if _UNNAMED.match(name) else name or reading.as_person or ""
 
 
-def _spans(row: Mapping[str, Any], unit: str, reading: Reading) -> list[tuple[str, int, int]] | None:
+def _spans(row: Mapping[str, Any], unit: str, reading: ReadOptions) -> list[tuple[str, int, int]] | None:
     spans = row.get("spans")
     if spans is None or spans == []:
         return None

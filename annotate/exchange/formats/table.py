@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from annotate.exchange.base import Reading
+from annotate.exchange.base import ReadOptions
 from annotate.exchange.proof import SHA_KEY
 from annotate.exchange.responses import Response
 from judge.errors import BadInput
@@ -22,7 +22,7 @@ OPTIONS = {
 }
 
 
-def read(path: Path, reading: Reading) -> Iterator[Response]:
+def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """The labels, row by row; an empty label is no label."""
     columns = {key: reading.options.get(key, key) for key in OPTIONS}
     if reading.as_person:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotate.exchange.label_studio.check import Check
-from annotate.exchange.label_studio.config import Layout
+from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.regions import read_result
 from annotate.exchange.label_studio.tasks import input_text
 from annotate.exchange.proof import Unproven
@@ -23,7 +23,7 @@ Inputs = Callable[[str], Mapping[str, Any] | None]
 class Reader:
     """Reads annotations of one task file. `check` is the vendor's own, None without the SDK."""
 
-    layout: Layout
+    layout: ConfigLayout
     check: Check | None
     inputs: Inputs
     author: Callable[[Any], str]

@@ -38,7 +38,7 @@ _SPARE = "123456789" + "qwertyuiopasdfghjklzxcvbnm"
 
 
 @dataclass(frozen=True)
-class Layout:
+class ConfigLayout:
     """Where a task's inputs and questions stand in the configuration."""
 
     task: Task

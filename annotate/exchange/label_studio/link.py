@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from annotate.exchange.base import PLACE_KEY, UNIT_KEY
-from annotate.exchange.label_studio.server import Listed, Project, Server
+from annotate.exchange.label_studio.server import Project, Server, TaskTimes
 from annotate.sitting.desk import BatchInfo
 from judge.errors import Rejected
 from judge.store import Store
@@ -140,7 +140,7 @@ def find(
     return link, project
 
 
-class Known(NamedTuple):
+class KnownTask(NamedTuple):
     """A task as the study knows it. `pulled` and `created` are None before it was read."""
 
     unit: str
@@ -154,13 +154,15 @@ class Known(NamedTuple):
         return self.unit, self.repeat
 
 
-def tasks_of(store: Store, batch: str, link: Link) -> dict[int, Known]:
+def tasks_of(store: Store, batch: str, link: Link) -> dict[int, KnownTask]:
     """What the study knows of the tasks of a batch, by task id."""
     query = (
         "SELECT task, unit_id, repeat, pulled, created FROM label_studio_tasks "
         "WHERE batch = ? AND url = ? AND person = ?"
     )
-    return {task: Known(*rest) for task, *rest in store.conn.execute(query, [batch, link.url, link.person])}
+    return {
+        task: KnownTask(*rest) for task, *rest in store.conn.execute(query, [batch, link.url, link.person])
+    }
 
 
 def add_tasks(store: Store, batch: str, link: Link, tasks: Mapping[int, Key]) -> None:
@@ -184,8 +186,8 @@ def drop_tasks(store: Store, batch: str, link: Link, tasks: Iterable[int]) -> No
 class Survey(NamedTuple):
     """The tasks of a project against what the study knows: by number, then what has to be read."""
 
-    known: dict[int, Known]
-    there: dict[int, Listed]
+    known: dict[int, KnownTask]
+    there: dict[int, TaskTimes]
 
     @property
     def gone(self) -> set[int]:
@@ -208,7 +210,7 @@ class Survey(NamedTuple):
         """Tasks that nobody here has sent or read."""
         return {t for t in self.there if t not in self.known or self._other(t, self.known[t])}
 
-    def _other(self, task: int, known: Known) -> bool:
+    def _other(self, task: int, known: KnownTask) -> bool:
         return known.created is not None and not same_time(self.there[task].created, known.created)
 
 

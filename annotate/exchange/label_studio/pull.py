@@ -15,13 +15,13 @@ from annotate.exchange.label_studio import link as links
 from annotate.exchange.label_studio.annotations import Reader
 from annotate.exchange.label_studio.authors import Authors
 from annotate.exchange.label_studio.check import Check
-from annotate.exchange.label_studio.config import Layout
+from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.link import Key, Link, Survey
 from annotate.exchange.label_studio.server import Project, Server
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
 from annotate.exchange.taken import Retracted
-from annotate.exchange.units import Units
+from annotate.exchange.units import ExchangeUnits
 from annotate.sitting.desk import BatchInfo, batch_info
 from judge.errors import BadInput, Rejected, ServerFault, UsageError
 from judge.store import Store
@@ -86,9 +86,9 @@ def pull(
     come in. Raises UsageError when the batch was never pushed there, ProviderError when the server fails.
     """
     info = batch_info(store, batch)
-    layout = Layout(info.task)
+    layout = ConfigLayout(info.task)
     out = Pulled(batch, server.url)
-    with store.run_lock(f"label studio {batch}"), Units(store, info).reader() as inputs:
+    with store.run_lock(f"label studio {batch}"), ExchangeUnits(store, info).reader() as inputs:
         found = _projects(store, info, server, out)
         surveys = {link: links.survey(store, info, server, link) for link in found}
         of = sum(len(there.unread) for there in surveys.values())
@@ -129,7 +129,7 @@ def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dic
     if not known and (shared := links.find(store, info, server, hint)):
         return dict([shared])
     found: dict[Link, Project] = {}
-    for person in known or Units(store, info).people:
+    for person in known or ExchangeUnits(store, info).people:
         try:
             one = links.find(store, info, server, hint, person)
         except Rejected as e:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from annotate.exchange.label_studio import link as links
 from annotate.exchange.label_studio import sdk, sending
 from annotate.exchange.label_studio.check import Check
-from annotate.exchange.label_studio.config import Layout
+from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.link import Key, Link
 from annotate.exchange.label_studio.server import Project, Server
-from annotate.exchange.units import Units
+from annotate.exchange.units import ExchangeUnits
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped
@@ -69,7 +69,7 @@ def push(
     with store.run_lock(f"label studio {batch}"):
         known = links.all_stored(store, batch, server.url)
         people = _people(store, info, known, separate, new)
-        job = _Job(store, info, server, Layout(info.task), Pushed(batch, server.url), told)
+        job = _Job(store, info, server, ConfigLayout(info.task), Pushed(batch, server.url), told)
         run_id = sending.run_of(store, info, run) if predictions else None
         for link in known.values() if run_id else ():
             _same_sight(link, run_id)
@@ -78,7 +78,7 @@ def push(
         if new and (people[0] == "" or "" in known):
             links.forget(store, batch, server.url)
         shown = any(link.run for who, link in known.items() if who)
-        each = [(person, Units(store, info, person or None)) for person in people]
+        each = [(person, ExchangeUnits(store, info, person or None)) for person in people]
         job.of = sum(len(sending.wanted(units, person)) for person, units in each)
         for person, units in each:
             job.send(person, units, run_id, new=new, restore=restore, shown=shown)
@@ -102,7 +102,7 @@ def preview(
     info = batch_info(store, batch)
     if info.closed:
         raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: there is nothing left to label")
-    layout, url = Layout(info.task), sdk.address(url)
+    layout, url = ConfigLayout(info.task), sdk.address(url)
     run_id = sending.run_of(store, info, run) if predictions else None
     out = Pushed(batch, url, assisted=run_id is not None, run=run_id)
     known = links.all_stored(store, batch, url)
@@ -110,7 +110,7 @@ def preview(
         link = None if new and not person else known.get(person)
         if link is not None and run_id:
             _same_sight(link, run_id)
-        units = Units(store, info, person or None)
+        units = ExchangeUnits(store, info, person or None)
         there = {task.key for task in links.tasks_of(store, batch, link).values()} if link else set()
         missing = [one for one in sending.wanted(units, person) if one.key not in there]
         labels = sending.judged(store, info, run_id) if run_id else {}
@@ -134,7 +134,7 @@ def _people(store: Store, info: BatchInfo, known: dict[str, Link], separate: boo
         )
     if not separate and not any(known):
         return [""]
-    people = [p for p in Units(store, info).people if not is_stopped(store.conn, info.batch, p)]
+    people = [p for p in ExchangeUnits(store, info).people if not is_stopped(store.conn, info.batch, p)]
     if not people:
         raise UsageError(f"batch '{info.batch}': all its annotators were stopped")
     return people
@@ -158,14 +158,14 @@ class _Job:
     store: Store
     info: BatchInfo
     server: Server
-    layout: Layout
+    layout: ConfigLayout
     out: Pushed
     told: Callable[[int, int], None]
     of: int = 0
     """How many tasks there are to be in all projects."""
 
     def send(
-        self, person: str, units: Units, run: str | None, *, new: bool, restore: bool, shown: bool
+        self, person: str, units: ExchangeUnits, run: str | None, *, new: bool, restore: bool, shown: bool
     ) -> None:
         """Make or complete one project."""
         out, batch = self.out, self.info.batch

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotate.exchange.label_studio.config import EVIDENCE, MARK, NOTE, Layout
+from annotate.exchange.label_studio.config import EVIDENCE, MARK, NOTE, ConfigLayout
 from judge.errors import BadInput
 from judge.prompts.spec import Question
 from judge.store.study import dumps
@@ -30,7 +30,7 @@ class Marked:
     problems: list[str] = field(default_factory=list)
 
 
-def read_result(layout: Layout, result: Any, text: str) -> Marked:
+def read_result(layout: ConfigLayout, result: Any, text: str) -> Marked:
     """The regions of one annotation; `text` is the main input as it was shown.
 
     Raises BadInput, its field being the control, for a control, type, label or number that the task does
@@ -104,7 +104,7 @@ def _texts(value: Mapping[str, Any], name: str) -> list[str]:
     return texts
 
 
-def _add_span(layout: Layout, value: Mapping[str, Any], text: str, number: int, out: Marked) -> None:
+def _add_span(layout: ConfigLayout, value: Mapping[str, Any], text: str, number: int, out: Marked) -> None:
     start, end, labels = value.get("start"), value.get("end"), value.get("labels")
     if labels != [MARK]:
         raise BadInput(f"value.labels is {labels!r}, and must be ['{MARK}']", field=EVIDENCE)

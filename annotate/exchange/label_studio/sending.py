@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from annotate.exchange.label_studio.check import Check
-from annotate.exchange.label_studio.config import Layout
+from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.link import Key
 from annotate.exchange.label_studio.tasks import data_of, prediction
-from annotate.exchange.units import Unit, Units
+from annotate.exchange.units import ExchangeUnit, ExchangeUnits
 from annotate.sitting.desk import BatchInfo
 from judge.errors import UsageError
 from judge.store import Store, label_rows
@@ -30,7 +30,7 @@ class Sent(NamedTuple):
     place: int | None = None
 
 
-def wanted(units: Units, person: str) -> list[Sent]:
+def wanted(units: ExchangeUnits, person: str) -> list[Sent]:
     """Every task of a project: a person's whole queue in its order, hidden repeats too, or each unit once for all."""
     if person:
         return [Sent(key, place) for place, key in sorted(units.seats.items())]
@@ -38,12 +38,17 @@ def wanted(units: Units, person: str) -> list[Sent]:
 
 
 def tasks_of(
-    units: Units, layout: Layout, missing: Sequence[Sent], labels: Judged, model: str, check: Check
+    units: ExchangeUnits,
+    layout: ConfigLayout,
+    missing: Sequence[Sent],
+    labels: Judged,
+    model: str,
+    check: Check,
 ) -> Iterator[tuple[Key, dict[str, Json]]]:
     """The tasks, read through the blind connection and checked by the vendor's own rules."""
     with units.reader() as inputs_of:
         for (unit, repeat), place in missing:
-            task: dict[str, Json] = {"data": data_of(layout, Unit(unit, inputs_of(unit)), place)}
+            task: dict[str, Json] = {"data": data_of(layout, ExchangeUnit(unit, inputs_of(unit)), place)}
             if unit in labels:
                 made = prediction(layout, labels[unit], model)
                 check.regions(made["result"])

@@ -29,7 +29,7 @@ class Project(NamedTuple):
     predictions: int
 
 
-class Listed(NamedTuple):
+class TaskTimes(NamedTuple):
     """When a task was made and last changed: an id may be given again to another task, its making time is not."""
 
     created: str
@@ -100,13 +100,13 @@ class Server:
             )
         return ids
 
-    def listing(self, number: int) -> dict[int, Listed]:
+    def listing(self, number: int) -> dict[int, TaskTimes]:
         """Every task of a project; slow, some ten seconds for 10,000. Annotations made, edited or deleted change it."""
         with sdk.explained(self.url, "the project was deleted"):
             tasks = self._client.tasks.list(
                 project=number, page_size=PAGE, include="id,created_at,updated_at", fields="task_only"
             )
-            return {int(t.id): Listed(t.created_at.isoformat(), t.updated_at.isoformat()) for t in tasks}
+            return {int(t.id): TaskTimes(t.created_at.isoformat(), t.updated_at.isoformat()) for t in tasks}
 
     def users(self) -> dict[int, User]:
         """Everybody on the server, by id."""

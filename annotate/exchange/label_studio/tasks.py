@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotate.exchange.base import PLACE_KEY, UNIT_KEY
-from annotate.exchange.label_studio.config import Layout
-from annotate.exchange.units import Unit
+from annotate.exchange.label_studio.config import ConfigLayout
+from annotate.exchange.units import ExchangeUnit
 from judge.types import Json
 
 _NUL = {0x00: "\ufffd"}
 
 
-def data_of(layout: Layout, unit: Unit, place: int | None = None) -> dict[str, Json]:
+def data_of(layout: ConfigLayout, unit: ExchangeUnit, place: int | None = None) -> dict[str, Json]:
     """The `data` of a unit's task: every input as text, an empty one where the unit has none."""
     texts = {name: input_text(unit.inputs.get(name)) for name in layout.inputs}
     return {UNIT_KEY: unit.unit_id, **({} if place is None else {PLACE_KEY: place}), **texts}
@@ -41,7 +41,9 @@ def shown_text(text: str) -> str:
     return text.replace("\r\n", " \n").replace("\r", "\n").translate(_NUL)
 
 
-def prediction(layout: Layout, labels: Mapping[str, tuple[str, float | None]], model: str) -> dict[str, Json]:
+def prediction(
+    layout: ConfigLayout, labels: Mapping[str, tuple[str, float | None]], model: str
+) -> dict[str, Json]:
     """A judge's labels (field -> label and its probability) as one prediction.
 
     Its score is the lowest of the probabilities, None when one of them is not known.

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from annotate.report.cells import Shown, grid
-from annotate.report.model import Block, Case, Cases, Document, Facts, Figure, Paragraph, Table
-from annotate.report.render.widths import Layout, layouts, pieces, width
+from annotate.report.model import Block, Cases, Disagreement, Document, Facts, Figure, Paragraph, Table
+from annotate.report.render.widths import TabularLayout, layouts, pieces, width
 from judge.console import visible
 
 HEAD = r"""% Tables of an adjudge report, for \input. The preamble needs:
@@ -118,7 +118,7 @@ def _cases(cases: Cases) -> Iterator[str]:
     yield from _long(cases.key, cases.caption, _two(0.22, 0.74), "footnotesize", [], groups)
 
 
-def _case(number: int, case: Case) -> Iterator[list[str]]:
+def _case(number: int, case: Disagreement) -> Iterator[list[str]]:
     yield [rf"\textbf{{{number}}} unit", text(case.unit_id)]
     labels = (
         rf"{text(s.who)}: \textbf{{{text(s.label)}}}" + (f" ({text(s.how_sure)})" if s.how_sure else "")
@@ -157,7 +157,7 @@ def _table(table: Table, caption: str = "") -> Iterator[str]:
             yield from _float(key, told, layout, heads, rows, below)
 
 
-def _cell(cell: Shown, layout: Layout) -> str:
+def _cell(cell: Shown, layout: TabularLayout) -> str:
     marks = rf"\textsuperscript{{{cell.marks}}}" if cell.marks else ""
     if layout.stacked:
         below = rf"\newline {{\scriptsize {text(cell.interval)}}}" if cell.interval else ""
@@ -165,7 +165,7 @@ def _cell(cell: Shown, layout: Layout) -> str:
     return text(cell.flat) + marks
 
 
-def _height(row: Sequence[Shown], layout: Layout) -> float:
+def _height(row: Sequence[Shown], layout: TabularLayout) -> float:
     """About how many lines a row takes."""
     if not layout.wraps:
         return 1
@@ -178,7 +178,7 @@ def _height(row: Sequence[Shown], layout: Layout) -> float:
 def _float(
     key: str,
     caption: str,
-    layout: Layout,
+    layout: TabularLayout,
     heads: Sequence[str],
     rows: Sequence[Sequence[str]],
     notes: Sequence[str],

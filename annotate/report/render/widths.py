@@ -26,7 +26,7 @@ _SAFETY = 1.06
 
 
 @dataclass(frozen=True)
-class Layout:
+class TabularLayout:
     """The columns of one table or of one part of it.
 
     `indices` are its columns, `spec` what \\begin{tabular} takes, `stacked` whether intervals stand below
@@ -71,7 +71,7 @@ def _em(c: str) -> float:
 
 def layouts(
     heads: Sequence[str], numbers: Sequence[bool], rows: Sequence[Sequence[Shown]], stacked: bool
-) -> list[Layout]:
+) -> list[TabularLayout]:
     """One layout when the columns fit into a line, more when the table has to be cut into parts.
 
     `stacked` asks for intervals below their values from the start.
@@ -86,7 +86,7 @@ def layouts(
         for size in ("small", "footnotesize"):
             if not below and sum(c.natural(size) for c in columns) + gaps <= LINE:
                 spec = "@{}" + "".join("r" if c.numeric else "l" for c in columns) + "@{}"
-                return [Layout(indices, size, spec, False, False)]
+                return [TabularLayout(indices, size, spec, False, False)]
         for size in ("footnotesize", "scriptsize") if below else ("footnotesize",):
             if sum(c.comfortable(size, below) for c in columns) + gaps <= LINE:
                 return [_wrapped(columns, indices, size, below)]
@@ -133,7 +133,7 @@ def _stacked(cell: Shown, points: float) -> float:
     return max(width(cell.text, points) + width(cell.marks, points * 0.8), width(cell.interval, 7.0))
 
 
-def _wrapped(columns: Sequence[_Column], indices: Sequence[int], size: str, stacked: bool) -> Layout:
+def _wrapped(columns: Sequence[_Column], indices: Sequence[int], size: str, stacked: bool) -> TabularLayout:
     chosen = [columns[i] for i in indices]
     room = LINE - GAP * (len(chosen) - 1)
     least = [c.least(size, stacked) for c in chosen]
@@ -145,7 +145,7 @@ def _wrapped(columns: Sequence[_Column], indices: Sequence[int], size: str, stac
         rf"p{{{min(room, low + grow * more) / LINE:.3f}\linewidth}}"
         for c, low, more in zip(chosen, least, want, strict=True)
     )
-    return Layout(tuple(indices), size, "@{}" + spec + "@{}", stacked, True)
+    return TabularLayout(tuple(indices), size, "@{}" + spec + "@{}", stacked, True)
 
 
 def _even(columns: Sequence[_Column], size: str) -> list[tuple[int, ...]]:
