@@ -31,7 +31,7 @@ from judge.stats.ratings import FloatArray, IntArray
 from judge.stats.sums import sums
 
 TABLE = Path(__file__).parent.parent / "judge" / "stats" / "verdict_rates.csv"
-JUDGES = ("good", "margin", "worse", "random", "uniform", "constant", "blind")
+JUDGES = ("good", "inside", "margin", "worse", "random", "uniform", "constant", "blind")
 CORRELATION = 0.3
 BLOCK = 150_000  # units of one block of studies: it stays in the cache, more or less
 
@@ -83,10 +83,10 @@ def skill(cell: Cell, judge: str) -> float | None:
         return person
     if judge == "random":
         return 0.0
-    if judge in ("margin", "worse"):
-        # One person: against the threshold .667; more: the margin .1 below people's kappa.
+    if judge in ("inside", "margin", "worse"):
+        # One person: against the threshold .667; more: the margin .1 below people's kappa. Inside: half of that below it.
         target = 0.667 if cell.people == 1 else cell.kappa - 0.1
-        target -= 0.15 if judge == "worse" else 0.0
+        target += {"inside": 0.05, "margin": 0.0, "worse": -0.15}[judge]
         return min(1.0, max(0.0, target / person))
     return None
 
@@ -222,7 +222,8 @@ def targets(row: dict[str, Any]) -> list[tuple[str, float, float]]:
         found.append(("false trust", float(row["trust"]), 0.05))
     if any(missed):
         found.append(("missed label called shown", float(row["false_shown"]), 0.05))
-    if judge == "good" and (cell.people > 1 or value >= 0.667):
+    # At the margin itself either verdict is false, as is distrust of a judge that is a little worse than people.
+    if judge in ("good", "inside", "margin") and value >= (0.667 if cell.people == 1 else -0.1) - 1e-9:
         found.append(("false distrust", float(row["distrust"]), 0.05))
     return found
 
