@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,11 +22,3 @@ def whole_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     if "" in found:
         raise ValueError(NAMELESS)
     return found
-
-
-def finite(text: str) -> float:
-    """The `parse_float` of a strict reader. Raises ValueError for what would become infinite."""
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"the number {text[:20]} is too large to compute with")
-    return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
 import secrets
@@ -11,10 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
+from judge import files
 from judge.errors import BadInput, UsageError, WriteFailed
-from judge.strict import finite, whole_object
 from judge.types import Json
 
 MARK = ".adjudge-export"
@@ -143,84 +142,29 @@ def json_records(
     Calls `bad` for a line that is no JSON object. Raises BadInput for a file that cannot be read, is
     empty, or is an array that does not end.
     """
-    try:
-        with data or path.open("rb") as file:
-            start = file.read(4096).removeprefix(codecs.BOM_UTF8).lstrip()
-            if not start:
-                raise BadInput("the file is empty", path=str(path))
-            file.seek(0)
-            if start.startswith(b"["):
-                yield from _array(file.read(), path, bad)
+    with _handle(path, data) as file:
+        at = file.tell()
+        if not file.read(4096).strip():
+            raise BadInput("the file is empty", path=str(path))
+        file.seek(at)
+        listed = files.is_list(file)
+        found = files.json_list(file, path) if listed else files.json_lines(file, path, bad)
+        for line, row in found:
+            if isinstance(row, dict):
+                yield line, row
             else:
-                yield from _lines(file, path, bad)
-    except OSError as e:
-        raise BadInput(e.strerror or str(e), path=str(path)) from e
+                bad(BadInput("a row must be an object", path=str(path), line=line))
 
 
-def _lines(
-    file: IO[bytes], path: Path, bad: Callable[[BadInput], None]
-) -> Iterator[tuple[int, dict[str, Json]]]:
-    for line, data in enumerate(file, 1):
-        try:
-            text = data.decode("utf-8-sig" if line == 1 else "utf-8")
-        except UnicodeDecodeError:
-            bad(BadInput("not UTF-8", path=str(path), line=line))
-            continue
-        if not text.strip():
-            continue
-        try:
-            row = _DECODER.decode(text)
-        except (ValueError, RecursionError) as e:
-            told = "nested too deeply" if isinstance(e, RecursionError) else e
-            bad(BadInput(f"not JSON: {told}", path=str(path), line=line))
-            continue
-        if isinstance(row, dict):
-            yield line, row
-        else:
-            bad(BadInput("a row must be an object", path=str(path), line=line))
-
-
-def _array(data: bytes, path: Path, bad: Callable[[BadInput], None]) -> Iterator[tuple[int, dict[str, Json]]]:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as e:
-        line = data.count(b"\n", 0, e.start) + 1
-        raise BadInput("not UTF-8", path=str(path), line=line) from e
-    at, line, counted = text.index("[") + 1, 1, 0
-    while True:
-        at = _skip(text, at)
-        line, counted = line + text.count("\n", counted, at), at
-        if text[at : at + 1] == "]":
-            if text[at + 1 :].strip():
-                raise BadInput("there is more behind the end of the array", path=str(path), line=line)
-            return
-        try:
-            row, end = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError) as e:
-            told = "nested too deeply" if isinstance(e, RecursionError) else e
-            raise BadInput(f"not JSON: {told}", path=str(path), line=line) from e
-        if isinstance(row, dict):
-            yield line, row
-        else:
-            bad(BadInput("a row must be an object", path=str(path), line=line))
-        at = _skip(text, end)
-        if text[at : at + 1] == ",":
-            at += 1
-        elif text[at : at + 1] != "]":
-            raise BadInput("not JSON: the array does not end", path=str(path), line=line)
-
-
-def _skip(text: str, at: int) -> int:
-    while text[at : at + 1] in (" ", "\t", "\r", "\n") and at < len(text):
-        at += 1
-    return at
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=finite, object_pairs_hook=whole_object)
+@contextmanager
+def _handle(path: Path, data: IO[bytes] | None) -> Iterator[IO[bytes]]:
+    if data is None:
+        with files.opened(path) as file:
+            yield file
+        return
+    with data:
+        files.unmarked(data)
+        yield data
 
 
 def text_of(row: dict[str, Any], key: str, *, where: tuple[str, int]) -> str | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from judge import files
 from judge.errors import BadInput, UsageError
 from judge.importers._fields import identifier
 from judge.importers._paths import MISSING, follow
@@ -86,7 +87,8 @@ def _lines(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names
 
 
 def _table(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names: list[str]) -> Iterator[str]:
-    delimiter = "\t" if join.path.suffix == ".tsv" else ","
+    with files.opened(join.path) as handle:
+        delimiter = files.delimiter(join.path, handle)
     read: list[str] = []
 
     def tee(lines: Iterator[str]) -> Iterator[str]:

@@ -1,108 +1,88 @@
-"""Users' files as records: one at a time, each with its line, and errors that say where.
+"""Users' files as the records of a data set: one at a time, each with its line or number, and errors that say where.
 
-Every function streams; at most one record is in memory. A file that cannot be read on (broken
-gzip, broken JSON array, gone) raises BadInput, because what follows is unknown; a bad line goes to
-`bad` and reading continues when `bad` returns.
+`judge.files` reads; here is what data sets need beyond it. Every function streams, but for Parquet: at most one record
+is in memory. A file that cannot be read on raises BadInput; a bad record goes to `bad` and reading continues when `bad`
+returns.
 """
 
 from __future__ import annotations
 
-import codecs
-import csv
-import gzip
-import io
-import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
 import ijson
 
+from judge import files
 from judge.errors import BadInput
-from judge.importers._json import Noting, Shallow, loads, refuse_noted
+from judge.files import LONGEST, opened
+from judge.importers._json import Noting, Shallow, refuse_noted
 from judge.importers.base import Bad, Row
 from judge.types import Item, Where
 
-LONGEST = 64 * 2**20
-"""Bytes of the longest line (and characters of the longest CSV cell) that is read."""
+__all__ = [
+    "LONGEST",
+    "Records",
+    "csv_records",
+    "each",
+    "is_array",
+    "json_elements",
+    "json_pairs",
+    "json_records",
+    "opened",
+    "placed",
+]
 
 
 @dataclass(slots=True)
 class Records:
-    """The records of one file; `word` says what their numbers count: line or element."""
+    """The records of one file; `word` says what their numbers count: line, element or row."""
 
     path: Path
     word: str
     rows: Iterator[tuple[int, Any]]
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of `path`, unpacked when it is gzip, after the byte order mark if there is one."""
-    try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == b"\x1f\x8b"
-            raw.seek(0)
-            handle = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if packed else raw
-            if handle.read(3) != codecs.BOM_UTF8:
-                handle.seek(0)
-            yield handle
-    except (OSError, EOFError, zlib.error) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise BadInput(f"cannot be read: {why}", path=str(path)) from error
-
-
 def is_array(path: Path) -> bool:
     """True when the file is one JSON array rather than lines of JSON objects."""
     with opened(path) as handle:
-        return handle.read(4096).lstrip()[:1] == b"["
+        return files.is_list(handle)
 
 
 def json_records(path: Path, bad: Bad) -> Records:
-    """JSON Lines or one JSON array, whichever the file is."""
+    """JSON Lines, one JSON array, or Parquet, whichever the file is."""
+    if _is_parquet(path):
+        return Records(path, "row", _some(path, _parquet(path), bad, "the table is empty"))
     if is_array(path):
-        return Records(path, "element", _some(path, json_elements(path), bad))
-    return Records(path, "line", json_lines(path, bad))
+        return Records(path, "element", _some(path, json_elements(path), bad, "the list is empty"))
+    return Records(path, "line", _json_lines(path, bad))
 
 
-def _some(path: Path, rows: Iterator[tuple[int, Any]], bad: Bad) -> Iterator[tuple[int, Any]]:
+def _some(path: Path, rows: Iterator[tuple[int, Any]], bad: Bad, empty: str) -> Iterator[tuple[int, Any]]:
+    """The rows; a file without any is bad."""
     number = 0
     for number, value in rows:
         yield number, value
     if not number:
-        bad(BadInput("the list is empty", path=str(path)))
+        bad(BadInput(empty, path=str(path)))
 
 
-def json_lines(path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
-    """(line, value) of a JSON Lines file; blank lines are skipped, an empty file is bad."""
-    found = False
-    for number, line in _lines(path, bad):
-        if line.isspace():
-            continue
-        found = True
-        try:
-            value = loads(line)
-        except (ValueError, RecursionError) as error:
-            bad(BadInput(f"not UTF-8 JSON: {error}", path=str(path), line=number))
-        else:
-            yield number, value
-    if not found:
-        bad(BadInput("the file is empty", path=str(path)))
+def _json_lines(path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
+    """The lines; a file without any is bad, one whose lines are all bad has been told of."""
+    told = 0
 
+    def counted(error: BadInput) -> None:
+        nonlocal told
+        told += 1
+        bad(error)
 
-def _lines(path: Path, bad: Bad) -> Iterator[tuple[int, bytes]]:
     with opened(path) as handle:
-        number = 0
-        while line := handle.readline(LONGEST):
-            number += 1
-            if len(line) == LONGEST and not line.endswith(b"\n"):
-                while line and not line.endswith(b"\n"):
-                    line = handle.readline(LONGEST)
-                bad(BadInput(f"a line of over {LONGEST >> 20} MB", path=str(path), line=number))
-                continue
-            yield number, line
+        for number, value in files.json_lines(handle, path, counted):
+            told += 1
+            yield number, value
+    if not told:
+        bad(BadInput("the file is empty", path=str(path)))
 
 
 def json_elements(path: Path, prefix: str = "item") -> Iterator[tuple[int, Any]]:
@@ -140,14 +120,30 @@ def _parsed(path: Path, parse: Callable[[IO[bytes]], Iterable[Any]]) -> Iterator
             raise BadInput(reason, path=str(path), line=number + 1) from error
 
 
-def csv_records(path: Path, bad: Bad, need: Iterable[str] = ()) -> tuple[list[str], Records]:
-    """(columns, rows as dicts) of a CSV file with a header (`.tsv`: tab-separated).
+def csv_records(
+    path: Path, bad: Bad, need: Iterable[str] = (), hint: Iterable[str] = ()
+) -> tuple[list[str], Records]:
+    """(columns, rows as dicts) of a delimited table with a header, or of Parquet.
 
-    Cells are text; a record's line is the one it starts on. Raises BadInput (line 1) when a
-    column of `need` is missing or a name stands twice.
+    Cells are text (of Parquet: what they are); a record's line is the one it starts on. `hint` are columns that
+    may be there, by which the delimiter is found. Raises BadInput (line 1) when a column of `need` is missing or a
+    name stands twice.
     """
-    rows = _csv_rows(path, bad)
-    _, header = next(rows, (0, []))
+    need = list(need)
+    if _is_parquet(path):
+        with opened(path) as handle:
+            header, rows = files.parquet(handle, path)
+        records = Records(path, "row", _some(path, rows, bad, "no rows in the table"))
+    else:
+        cells = _cells(path, [*need, *hint], bad)
+        _, found = next(cells, (0, []))
+        header = found or []
+        records = Records(path, "line", _dicts(path, header, cells, bad))
+    _check(path, header, need)
+    return header, records
+
+
+def _check(path: Path, header: list[str], need: list[str]) -> None:
     if not header:
         raise BadInput("the file is empty", path=str(path))
     for place, name in enumerate(header, 1):
@@ -159,31 +155,24 @@ def csv_records(path: Path, bad: Bad, need: Iterable[str] = ()) -> tuple[list[st
         if name not in header:
             there = ", ".join(header)
             raise BadInput(f"no such column; there are: {there}", path=str(path), line=1, field=name)
-    return header, Records(path, "line", _csv_dicts(path, header, rows, bad))
 
 
-def _csv_rows(path: Path, bad: Bad) -> Iterator[tuple[int, list[str] | None]]:
-    """(line, cells); None for a record that is no CSV and has been reported."""
-    csv.field_size_limit(LONGEST)
-    delimiter = "\t" if ".tsv" in path.suffixes else ","
+def _is_parquet(path: Path) -> bool:
     with opened(path) as handle:
-        # Undecodable bytes pass as lone surrogates, so that they can be reported with their row.
-        text = io.TextIOWrapper(handle, encoding="utf-8", errors="surrogateescape", newline="")
-        reader = csv.reader(text, delimiter=delimiter, strict=True)
-        while True:
-            start = reader.line_num + 1
-            cells: list[str] | None
-            try:
-                cells = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                bad(BadInput(f"not CSV: {error}", path=str(path), line=start))
-                cells = None
-            yield start, cells
+        return files.is_parquet(handle)
 
 
-def _csv_dicts(
+def _parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    with opened(path) as handle:
+        yield from files.parquet(handle, path)[1]
+
+
+def _cells(path: Path, hint: list[str], bad: Bad) -> Iterator[tuple[int, list[str] | None]]:
+    with opened(path) as handle:
+        yield from files.rows(handle, path, files.delimiter(path, handle, hint), bad)
+
+
+def _dicts(
     path: Path, header: list[str], rows: Iterator[tuple[int, list[str] | None]], bad: Bad
 ) -> Iterator[tuple[int, Any]]:
     found = False
@@ -191,26 +180,16 @@ def _csv_dicts(
         found = found or cells != []
         if not cells:
             continue
-        wrong = next((n for n, c in zip(header, cells, strict=False) if not _is_utf8(c)), None)
+        wrong = next((n for n, c in zip(header, cells, strict=False) if not files.is_text(c)), None)
         if wrong is not None:
             bad(BadInput("not UTF-8", path=str(path), line=number, field=wrong))
         elif len(cells) != len(header):
-            reason = f"{len(cells)} cells under {len(header)} columns"
+            reason = f"this row has {len(cells)} cells, the header {len(header)}"
             bad(BadInput(reason, path=str(path), line=number))
         else:
             yield number, dict(zip(header, cells, strict=True))
     if not found:
         bad(BadInput("no rows under the header", path=str(path)))
-
-
-def _is_utf8(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def placed(error: BadInput, path: Path, number: int, word: str = "line") -> BadInput:

@@ -1,31 +1,18 @@
-"""JSON as data sets have it: no key twice, no nameless field, no number beyond any float, no abyss of brackets."""
+"""JSON lists and objects of data sets as they stream: no key twice, no nameless field, no abyss of brackets."""
 
 from __future__ import annotations
 
-import json
 import re
 from typing import IO, Any
 
 from judge.errors import BadInput
-from judge.strict import NAMELESS, twice, whole_object
+from judge.strict import NAMELESS, twice
 
 DEEPEST = 200
 """Lists and objects within each other; ijson keeps the whole path of each, which grows with its square."""
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _REST = re.compile(rb'(?:[^"\\]+|\\.)*', re.DOTALL)
 _PLAIN = bytes(set(range(256)) - set(b"[]{}"))
-_HUGE = re.compile(rb"[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
-
-
-def loads(line: bytes) -> Any:
-    """One JSON text. Raises ValueError (UnicodeDecodeError too) or RecursionError."""
-    value = json.loads(line.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=whole_object)
-    if _HUGE.search(line):
-        json.dumps(value, allow_nan=False)
-    if b"\\u" in line:
-        # Half a surrogate pair is legal JSON but no text: SQLite and every provider refuse it.
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    return value
 
 
 class Noting(dict[str, Any]):
@@ -52,10 +39,6 @@ def refuse_noted(value: Any) -> None:
         if isinstance(one, dict | list | tuple):
             parts = one.values() if isinstance(one, dict) else one
             left += [part for part in parts if isinstance(part, dict | list)]
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 class Shallow:

@@ -3,7 +3,8 @@
 Columns are named like the keys of `jsonl`: `id`, `claim`, `gold.FIELD`, `passages.text`,
 `passages.gold.FIELD`, `passages.votes.FIELD` ...; `passages`, `reference_answers`, `options`,
 `gold`, `votes` and `meta` may hold JSON. An empty cell is no value. Other columns go to `meta`
-(of the passage when the row makes one). `.tsv` is tab-separated, `.gz` is unpacked.
+(of the passage when the row makes one). Commas, semicolons, tabs or bars between cells (`.tsv`: tabs); `.gz` is unpacked,
+and Parquet is read too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from judge.errors import BadInput
 from judge.importers._files import csv_records, each, placed
+from judge.importers._paths import ITEM_FIELDS
 from judge.importers._rows import RowReader
 from judge.importers.base import Bad, Options, Row
 from judge.types import Item
@@ -26,7 +28,7 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Rows of each file. Raises UsageError for a --map that fits no field or no column."""
     for path in paths:
         reader = RowReader(path, options, cells=True)
-        header, records = csv_records(path, bad)
+        header, records = csv_records(path, bad, hint=[*ITEM_FIELDS, "passages", *options.maps.values()])
         try:
             reader.check_columns(header, all_rows=True)
         except BadInput as problem:

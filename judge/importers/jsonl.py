@@ -11,7 +11,7 @@
      "votes": {"FIELD": {"ANNOTATOR": "label"}},       people's labels
      "dataset": "...", "meta": {...}}                  all other keys are kept in `meta`
 
-`.gz` is unpacked. `--map` reads any of these from another path; see `judge.importers._rows`.
+`.gz` is unpacked, and Parquet is read too. `--map` reads any of these from another path; see `judge.importers._rows`.
 Rows with the same id and the same item fields are one item with the passages of all of them.
 """
 

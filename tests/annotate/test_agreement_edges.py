@@ -78,8 +78,8 @@ def test_old_line_ends_are_read_as_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("label", "complaint"),
     [
-        ("1e400", "t.jsonl:2: the number 1e400 is too large to compute with"),
-        ("9" * 5000, "t.jsonl:2: the number 99999999999999999999... has 5,000 digits: quote it if it is a name"),
+        ("1e400", "t.jsonl:2: not JSON: the number 1e400 is too large to compute with"),
+        ("9" * 5000, "t.jsonl:2: not JSON: the number 99999999999999999999... has 5,000 digits: quote it if it is a name"),
         ("NaN", "t.jsonl:2: not JSON: NaN is no JSON"),
         ("[" * 100_000, "t.jsonl:2: not JSON: nested too deeply"),
         ('1, "y": 2', "t.jsonl:2: not JSON: the key 'y' stands twice in one object"),

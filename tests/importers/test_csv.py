@@ -73,8 +73,8 @@ def test_tabs_gzip_and_byte_order_mark(tmp_path: Path) -> None:
     [
         (b'9,"c', (2, ""), "not CSV"),
         (b'9,"c"x\n', (2, ""), "not CSV"),
-        (b"9,c,d\n1,c\n", (2, ""), "3 cells under 2 columns"),
-        (b"9\n1,c\n", (2, ""), "1 cells under 2 columns"),
+        (b"9,c,d\n1,c\n", (2, ""), "this row has 3 cells, the header 2"),
+        (b"9\n1,c\n", (2, ""), "this row has 1 cells, the header 2"),
         (b"9,\xff\n1,c\n", (2, "claim"), "not UTF-8"),
         (b'1,"two\nlines"\n9, \n', (4, "claim"), "empty text"),
         (b",c\n1,c\n", (2, "id"), "missing"),

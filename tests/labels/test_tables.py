@@ -314,7 +314,7 @@ def test_one_table_in_every_format(tmp_path: Path, name: str, packed: bool) -> N
         ("t.json", b'[\n{"unit": 1, "who": "a", "label": "x"},\n7]', r"t.json:3: a row must be an object"),
         ("t.json", b'[{"unit": 1}\n{"unit": 2}]', r"t.json:1: not JSON: a list goes on"),
         ("t.json", b'[{"unit": 1},]', r"t.json:1: not JSON: a comma before"),
-        ("t.json", b'[{"unit": 1}]\nx', r"t.json:1: there is more after the list"),
+        ("t.json", b'[{"unit": 1}]\nx', r"t.json:1: there is more behind the end of the list"),
         ("t.json", b"[]", r"t.json: the list is empty"),
         ("t.json", b'[{"unit": 1},\n', r"t.json:\d: not JSON"),
         ("t.parquet", b"PAR1 and no more", r"t.parquet: not Parquet"),

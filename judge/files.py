@@ -1,0 +1,275 @@
+"""Users' files, record by record, each with the line it begins on: the one reader under importers, tables of labels and
+the exchange with other programs.
+
+Delimited tables (any of DELIMITERS), JSON Lines, one JSON list, Parquet; each may be packed with gzip and begin with a byte
+order mark. What cannot be read on (broken gzip, a list that does not end) raises BadInput, because what follows is unknown;
+a bad record goes to `bad` and reading goes on when `bad` returns.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import math
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NoReturn, cast
+
+from judge.errors import BadInput, MissingExtra
+from judge.strict import whole_object
+
+Bad = Callable[[BadInput], None]
+
+LONGEST = 64 * 2**20
+"""Bytes of the longest line (and characters of the longest cell of a table) that is read."""
+DELIMITERS = ",;\t|"
+TABS = (".tsv", ".tab")
+MOST_DIGITS = 300  # the largest float has 309
+# A number that may be beyond any float: only such a text is read with hooks for numbers, which are slow.
+_HUGE = re.compile(r"[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
+
+
+def stop(error: BadInput) -> NoReturn:
+    """The `bad` of who reads all or nothing."""
+    raise error
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of `path`, unpacked when it is gzip, after the byte order mark if there is one. Raises BadInput."""
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            handle = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if packed else raw
+            unmarked(handle)
+            yield handle
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise BadInput(f"cannot be read: {why}", path=str(path)) from error
+
+
+def unmarked(handle: IO[bytes]) -> None:
+    """Put the handle behind the byte order mark, if there is one."""
+    if handle.read(3) != codecs.BOM_UTF8:
+        handle.seek(0)
+
+
+def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
+    """What the header of a table is split at: tabs by the file's name, else the one that finds more columns of `hint`, then
+    more columns. The handle is put back."""
+    if Path(path.name.removesuffix(".gz")).suffix.lower() in TABS:
+        return "\t"
+    start = handle.tell()
+    line = b""
+    while not line.strip() and (part := handle.readline(LONGEST)):
+        line = part
+    handle.seek(start)
+    header = line.decode("utf-8", "surrogateescape").replace("\r", "\n").partition("\n")[0]
+
+    def found(mark: str) -> tuple[int, int]:
+        names = next(csv.reader([header], delimiter=mark), [])
+        return len(set(hint) & set(names)), len(names)
+
+    return max(DELIMITERS, key=found)
+
+
+def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[int, list[str] | None]]:
+    """(line, cells) of a delimited table; None for a record that is no CSV and has been reported.
+
+    Bytes that are no UTF-8 pass as lone surrogates (`is_text`), so that they can be reported with their cell.
+    """
+    csv.field_size_limit(LONGEST)
+    text = io.TextIOWrapper(handle, encoding="utf-8", errors="surrogateescape", newline="")
+    reader = csv.reader(text, delimiter=mark, strict=True)
+    try:
+        while True:
+            start = reader.line_num + 1
+            cells: list[str] | None
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                bad(BadInput(f"not CSV: {error} (a quote that is not closed?)", path=str(path), line=start))
+                cells = None
+            yield start, cells
+    finally:
+        # The handle is its opener's to close.
+        text.detach()
+
+
+def is_text(cell: str) -> bool:
+    """Whether a cell was UTF-8."""
+    if cell.isascii():
+        return True
+    try:
+        cell.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_list(handle: IO[bytes]) -> bool:
+    """Whether the JSON is one list rather than lines of objects. The handle is put back."""
+    at = handle.tell()
+    start = handle.read(4096).lstrip()[:1]
+    handle.seek(at)
+    return start == b"["
+
+
+def is_parquet(handle: IO[bytes]) -> bool:
+    """Whether it is Parquet. The handle is put back."""
+    start = handle.read(4)
+    handle.seek(0)
+    return start == b"PAR1"
+
+
+def json_lines(handle: IO[bytes], path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
+    """(line, value) of JSON Lines; blank lines are passed over."""
+    number = 0
+    while line := handle.readline(LONGEST):
+        number += 1
+        if len(line) == LONGEST and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = handle.readline(LONGEST)
+            bad(BadInput(f"a line of over {LONGEST >> 20} MB", path=str(path), line=number))
+            continue
+        if line.isspace():
+            continue
+        try:
+            value = loads(line.decode("utf-8"))
+        except UnicodeDecodeError:
+            bad(BadInput("not UTF-8: save the file as UTF-8", path=str(path), line=number))
+        except (ValueError, RecursionError) as error:
+            bad(BadInput(not_json(error), path=str(path), line=number))
+        else:
+            yield number, value
+
+
+def json_list(handle: IO[bytes], path: Path) -> Iterator[tuple[int, Any]]:
+    """(line it begins on, value) of the elements of one JSON list, which is read whole. Raises BadInput."""
+    data = handle.read()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as e:
+        line = data.count(b"\n", 0, e.start) + 1
+        raise BadInput("not UTF-8: save the file as UTF-8", path=str(path), line=line) from e
+    at, line, counted = _skip(text, text.index("[") + 1), 1, 0
+    while text[at : at + 1] != "]":
+        line, counted = line + text.count("\n", counted, at), at
+        try:
+            value, end = _whole(text, at)
+            at = _skip(text, end)
+            if text[at : at + 1] not in (",", "]"):
+                raise ValueError("a list goes on with a comma or ends with ]")
+            if text[at] == ",":
+                at = _skip(text, at + 1)
+                if text[at : at + 1] == "]":
+                    raise ValueError("a comma before the ]")
+        except (ValueError, RecursionError) as error:
+            raise BadInput(not_json(error), path=str(path), line=line) from error
+        yield line, value
+    if text[at + 1 :].strip():
+        line += text.count("\n", counted, at)
+        raise BadInput("there is more behind the end of the list", path=str(path), line=line)
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, Any]]]]:
+    """The columns of a Parquet file, and (number, row) of each row. Raises BadInput, MissingExtra."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as e:
+        raise MissingExtra(f"{path}: Parquet needs pyarrow: pip install 'adjudge[parquet]'") from e
+
+    def refused(error: Exception) -> BadInput:
+        return BadInput(f"not Parquet: {str(error).split(chr(10))[0]}", path=str(path))
+
+    try:
+        file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(handle.read()))
+    except (pyarrow.ArrowException, OSError) as e:
+        raise refused(e) from e
+
+    def read() -> Iterator[tuple[int, dict[str, Any]]]:
+        number = 0
+        try:
+            for batch in file.iter_batches():
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+        except (pyarrow.ArrowException, OSError) as e:
+            raise refused(e) from e
+
+    return list(file.schema_arrow.names), read()
+
+
+def loads(text: str) -> Any:
+    """One JSON text: no key twice, no nameless field, no number beyond any float, no half a surrogate pair.
+
+    Raises ValueError, or RecursionError for what is nested too deeply.
+    """
+    value = (_CAREFUL if _HUGE.search(text) else _PLAIN).decode(text)
+    if "\\u" in text:
+        _refuse_halves(value)
+    return value
+
+
+def _refuse_halves(value: Any) -> None:
+    # Half a surrogate pair is legal JSON but no text: SQLite and every provider refuse it.
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as e:
+        half = f"\\u{ord(e.object[e.start]):04x}"
+        raise ValueError(f"{half} is half a character (surrogates not allowed)") from e
+
+
+def not_json(error: Exception) -> str:
+    """What is wrong with a text that `loads` refused."""
+    return f"not JSON: {'nested too deeply' if isinstance(error, RecursionError) else error}"
+
+
+def _whole(text: str, at: int) -> tuple[Any, int]:
+    value, end = _CAREFUL.raw_decode(text, at)
+    if text.find("\\u", at, end) >= 0:
+        _refuse_halves(value)
+    return value, end
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {_short(text)} is too large to compute with")
+    return value
+
+
+def _int(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise ValueError(f"the number {_short(text)} has {len(text):,} digits: quote it if it is a name")
+    return int(text)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 20 else f"{text[:20]}..."
+
+
+_PLAIN = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=whole_object)
+_CAREFUL = json.JSONDecoder(
+    parse_constant=_no_constant, parse_float=_float, parse_int=_int, object_pairs_hook=whole_object
+)
