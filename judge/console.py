@@ -219,13 +219,12 @@ def short(text: str | None, width: int) -> str:
 
 
 def pairs(values: Sequence[str], option: str) -> dict[str, str]:
-    """`key=value` options as a dictionary. Raises UsageError naming the option."""
-    out = {}
-    for value in values:
-        key, found, rest = value.partition("=")
-        if not found or not key:
-            # The name only: what follows it may be a secret.
-            shown = re.split(r"[\s:]", value)[0] if value.startswith(("header.", "query.", "key")) else value
-            raise UsageError(f"{option} {shown}: write it as key=value")
-        out[key.strip()] = rest
-    return out
+    """`key=value` options as a dictionary. Raises UsageError naming every one that is none."""
+    if wrong := [value for value in values if value.find("=") < 1]:
+        # The name only: what follows it may be a secret.
+        secret = ("header.", "query.", "key")
+        shown = [re.split(r"[\s:]", value)[0] if value.startswith(secret) else value for value in wrong]
+        told = ", ".join(f"{option} {value}" for value in shown)
+        raise UsageError(f"{told}: write {'it' if len(wrong) == 1 else 'them'} as key=value")
+    found = (value.partition("=") for value in values)
+    return {key.strip(): rest for key, _, rest in found}

@@ -94,9 +94,29 @@ def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
             want = ", ".join(sorted(domains[label_field]))
             out.append(
                 f"note: labels of '{label_field}' that its task does not have: {told}; the task has {want}. "
-                f"They stay as they are; --map-label {label_field}:OLD=NEW on a new import maps them."
+                f"They stay as they are; --map-label {label_field}:OLD=NEW in an import into a new study (-d) maps them."
+            )
+        if label_field not in domains and (same := _tasks_with(counts)):
+            out.append(
+                f"note: no task has a field '{label_field}', so no judge is held against these labels; tasks with such labels: "
+                f"{', '.join(same)} (--map ...gold.FIELD=... names the field, in an import into a new study)"
             )
     return out
+
+
+def _tasks_with(labels: Iterable[str]) -> list[str]:
+    """`task (field FIELD)` of the shipped tasks that have all these labels."""
+    from judge.prompts import find_tasks, load_task
+
+    wanted = set(labels)
+    tasks = [load_task(name) for name in find_tasks()]
+    found = [
+        f"{task.task_id} (field {name})"
+        for task in tasks
+        for name in task.fields
+        if wanted <= set(task.domain(name))
+    ]
+    return list(dict.fromkeys(found))[:3]
 
 
 def suited(store: Store) -> list[str]:

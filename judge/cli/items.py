@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -26,7 +27,7 @@ def items() -> None:
 
 
 @items.command("import")
-@click.argument("format_name", metavar="FORMAT")
+@click.argument("format_name", metavar="[FORMAT]")
 @click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--dataset", help="Name of the data set; ids start with it. Default: the file's or format's name."
@@ -60,10 +61,10 @@ def import_(
     db: Path,
     as_json: bool,
 ) -> int:
-    """Import PATHs written in FORMAT: jsonl, csv, or a benchmark's own files.
+    """Import PATHs written in FORMAT: jsonl, csv, or a benchmark's own files. Without it, it is found from the file.
 
     \b
-    judge items import jsonl mine.jsonl
+    judge items import mine.jsonl
     judge items import csv pairs.csv --map passages.text=evidence --map passages.gold.stance=label
     judge items import scifact claims_dev.jsonl corpus.jsonl
 
@@ -72,12 +73,33 @@ def import_(
     """
     from judge.asking.items import MOST_SUGGESTED, from_files
     from judge.importers import base
+    from judge.importers._guess import MissingFields
 
+    if format_name not in base.names() and (paths or Path(format_name).suffix):
+        given = Path(format_name)
+        if given.exists() or not paths:
+            paths = (given, *paths)
+            format_name = base.found_format(paths)
+            note(f"format: {format_name}, found from the file")
     importer = base.get(format_name)
     if not paths:
         raise UsageError(f"judge items import {format_name} needs a PATH ({importer.HELP})")
     options = base.Options(dataset, pairs(maps, "--map"), read_label_maps(label_maps), note)
-    done = from_files(db, format_name, paths, options, skip_bad)
+    try:
+        done = from_files(db, format_name, paths, options, skip_bad)
+    except MissingFields as lacking:
+        words = ["judge", "items", "import", format_name, *map(str, paths)]
+        words += [word for name, path in lacking.maps.items() for word in ("--map", f"{name}={path}")]
+        words += [word for value in label_maps for word in ("--map-label", value)]
+        words += ["--dataset", dataset] if dataset else []
+        words += ["--skip-bad"] if skip_bad else []
+        words += ["-d", str(db)] if str(db) != "study.db" else []
+        raise BadInput(
+            f"{lacking.reason}; try: {shlex.join(words)}",
+            path=lacking.path,
+            line=lacking.line,
+            field=lacking.field,
+        ) from None
     rows = done.rows()
     for problem in done.skipped:
         note(f"skipped: {problem}")

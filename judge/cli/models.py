@@ -32,6 +32,20 @@ _EXAMPLES = {
 }
 
 
+class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """vendor/model; where it is missing, what there is."""
+
+    name = "vendor/model"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Text as it is: which model there is, its vendor knows."""
+        return str(value)
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        """Where models are shown, and one that is always there."""
+        return "judge models list shows the vendors; -m scripted/hash tries things out without a model."
+
+
 def provider_options(function: Any) -> Any:
     """The options that say how to reach a model."""
     for option in (

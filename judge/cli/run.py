@@ -11,7 +11,7 @@ import click
 
 from judge.asking.run import STATUSES, ending, remarks, summary
 from judge.cli.duration import Duration
-from judge.cli.models import provider_options
+from judge.cli.models import ModelName, provider_options
 from judge.cli.tasks import prompts_option
 from judge.console import db_option, emit_json, json_option, note, visible
 from judge.errors import Exit, UsageError
@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("task_name", metavar="TASK")
 @click.option(
-    "-m", "--model", required=True, help="vendor/model, for example openai/gpt-5-mini or llamacpp/smollm2."
+    "-m",
+    "--model",
+    required=True,
+    type=ModelName(),
+    metavar="TEXT",
+    help="vendor/model, for example openai/gpt-5-mini or llamacpp/smollm2.",
 )
 @click.option("-n", "limit", type=click.IntRange(1), help="The first N units only.")
 @click.option(

@@ -17,6 +17,7 @@ import ijson
 from judge import files
 from judge.errors import BadInput
 from judge.files import LONGEST, opened
+from judge.importers._guess import MissingFields
 from judge.importers._json import Noting, Shallow, refuse_noted
 from judge.importers.base import Bad, Row
 from judge.types import Item, Where
@@ -197,7 +198,10 @@ def placed(error: BadInput, path: Path, number: int, word: str = "line") -> BadI
     if error.path:
         return error
     reason = error.reason if word == "line" else f"{word} {number}: {error.reason}"
-    return BadInput(reason, path=str(path), line=number, field=error.field)
+    where: dict[str, Any] = {"path": str(path), "line": number, "field": error.field}
+    if isinstance(error, MissingFields):
+        return MissingFields(reason, error.maps, **where)
+    return BadInput(reason, **where)
 
 
 def each(records: Records, build: Callable[[Any], Iterable[Item]], bad: Bad) -> Iterator[Row]:

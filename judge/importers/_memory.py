@@ -53,7 +53,7 @@ def _items(
     try:
         _check_names(columns or ())
         if columns is not None:
-            reader.check_columns(columns, all_rows=True)
+            reader.check_columns(dict.fromkeys(columns), all_rows=True)
     except BadInput as problem:
         raise placed(problem, path, 0) from None
     if not rows:

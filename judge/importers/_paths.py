@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 
 from judge.errors import UsageError
@@ -39,12 +40,19 @@ def is_field(name: str) -> bool:
 
 
 def check(maps: Mapping[str, str], extra: Iterable[str] = ()) -> None:
-    """Raises UsageError for a map from something that is not a field, or to an empty path."""
-    for field, path in maps.items():
-        if not is_field(field) and field not in extra:
-            raise UsageError(f"--map {field}={path}: '{field}' is not a field; there are: {GRAMMAR}")
-        if not path:
-            raise UsageError(f"--map {field}=: the path is empty")
+    """Raises UsageError that names every map from something that is not a field, or to an empty path."""
+    strange = [field for field in maps if not is_field(field) and field not in extra]
+    wrong = [f"--map {field}={maps[field]}: '{field}' is not a field{_meant(field)}" for field in strange]
+    wrong += [f"--map {field}=: the path is empty" for field, path in maps.items() if not path]
+    if wrong:
+        raise UsageError("; ".join(wrong) + (f"; there are: {GRAMMAR}" if strange else ""))
+
+
+def _meant(name: str) -> str:
+    from judge.importers._guess import nearest
+
+    found = nearest(name, [*ITEM_FIELDS, "passages", *(f"passages.{field}" for field in PASSAGE_FIELDS)])
+    return f" ({found}?)" if found else ""
 
 
 def follow(value: Any, path: str) -> Any:
@@ -82,8 +90,14 @@ def follow(value: Any, path: str) -> Any:
 def no_such_path(unmet: Mapping[str, str], columns: Iterable[str]) -> str:
     """All the maps whose path no row has, at once."""
     maps = " ".join(f"--map {field}={path}" for field, path in unmet.items())
-    named = ", ".join(f"'{path}'" for path in unmet.values())
-    return f"{maps}: no row has {named}; the first has: {', '.join(columns)}"
+    listed = list(columns)
+    named = ", ".join(f"'{path}'{_like(path, listed)}" for path in unmet.values())
+    return f"{maps}: no row has {named}; the first has: {', '.join(listed)}"
+
+
+def _like(path: str, columns: Iterable[str]) -> str:
+    found = get_close_matches(path, columns, n=1)
+    return f" ({found[0]}?)" if found else ""
 
 
 def without(value: Any, paths: Iterable[str]) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 from judge.errors import BadInput, UsageError
 from judge.importers import _fields as fields
+from judge.importers._guess import MissingFields, guess
 from judge.importers._paths import ITEM_FIELDS, MISSING, PASSAGE_FIELDS, check, follow, no_such_path, without
 from judge.importers.base import Options
 from judge.types import Item, Passage, Vote
@@ -49,7 +50,10 @@ class RowReader:
         self._maps = options.maps
         self._dataset = options.dataset
         self._labels = fields.Labels(options)
+        self._note = options.note
         self._first: Sequence[str] | None = None
+        self._offered: Mapping[str, str] = {}
+        self._passages = 0
 
     def items(self, raw: Any) -> list[Item]:
         """`item`, as what `_files.each` asks for."""
@@ -60,7 +64,8 @@ class RowReader:
         row = fields.record(raw)
         if self._first is None:
             self._first = list(row)
-            self.check_columns(self._first)
+            self._offered = guess(row, self._maps)
+            self.check_columns(row)
         passages = self._nested.value(row, "passages")
         flat = not isinstance(passages, list | dict)
         level = self._row if flat else self._nested
@@ -77,33 +82,47 @@ class RowReader:
             elements = passages if isinstance(passages, list) else [passages]
             item.passages = [self._inside(e, f"passages.{n}.") for n, e in enumerate(elements)]
         _keep(item.meta, rest)
+        self._passages += len(item.passages)
         return fields.checked(item)
 
-    def check_columns(self, columns: Sequence[str], *, all_rows: bool = False) -> None:
-        """Raises BadInput that names all that is missing at once, when it is more than one thing.
+    def check_columns(self, row: Mapping[str, Any], *, all_rows: bool = False) -> None:
+        """Raises MissingFields that names all that the first row lacks at once, with the maps that would help.
 
-        `all_rows`: no row has other columns than these, so that a --map to another one is among it.
+        `all_rows`: the row is a table's header (its values unknown), so that a --map to another column is wrong
+        whatever follows; when nothing else is, that raises UsageError.
         """
-        there = {*columns, *self._maps}
+        there = {*row, *self._maps}
         missing = [] if "id" in there else ["id"]
         if not there & {"question", "claim", "passages", "passages.text"}:
             missing.append("question")
-        unmet = [
-            path
+        passages = None if all_rows else self._nested.value(row, "passages")
+        first = passages[0] if isinstance(passages, list) and passages else passages
+        if isinstance(first, dict) and follow(first, self._maps.get("passages.text", "text")) is MISSING:
+            missing.append("passages.text")
+        inside = first if isinstance(first, dict) else row
+        unmet = {
+            field: path
             for field, path in self._maps.items()
-            if all_rows
-            and not any(path == name or path.startswith(f"{name}.") for name in columns)
-            and not (field.startswith("passages.") and "passages" in there)
-        ]
-        if all_rows and missing == ["id"] and not unmet:
-            raise BadInput(f"no such column; there are: {', '.join(columns)}", field="id")
-        if not missing or len(missing) + len(unmet) < 2:
+            if follow(inside if field.startswith("passages.") else row, path) is MISSING
+            and not (all_rows and any(path.startswith(f"{name}.") for name in row))
+            and not (all_rows and field.startswith("passages.") and "passages" in there)
+        }
+        if all_rows and unmet and not missing:
+            raise UsageError(f"{self._path}: {no_such_path(unmet, row)}")
+        held = {field: path for field, path in self._maps.items() if field not in unmet}
+        offered = guess(row, held)
+        if all_rows and missing == ["id"] and not unmet and not offered:
+            raise BadInput(f"no such column; there are: {', '.join(row)}", field="id")
+        if not missing or not (len(missing) + len(unmet) > 1 or offered.keys() & set(missing)):
             return
-        told = f"no {', '.join(missing)}: {' '.join(f'--map {name}=COLUMN' for name in missing)}"
-        if "question" in missing:
-            told += " (or claim, or passages.text)"
-        told += "".join(f"; --map {f}={p}: no '{p}'" for f, p in self._maps.items() if p in unmet)
-        raise BadInput(f"{told}; there are: {', '.join(columns)}", field=missing[0])
+        told = f"no {', '.join(missing)}"
+        told += " (or claim, or passages.text)" if "question" in missing else ""
+        told += "".join(f"; --map {f}={p}: no '{p}'" for f, p in unmet.items())
+        told += f"; there are: {', '.join(row)}"
+        told += f"; in its passages: {', '.join(first)}" if isinstance(first, dict) else ""
+        either = {"claim", "passages.text", "passages"} & offered.keys()
+        own = {name: "COLUMN" for name in missing if not (name == "question" and either)}
+        raise MissingFields(told, held | own | offered, field=missing[0])
 
     def finish(self) -> None:
         """Raises UsageError for a --map whose path stood in no row; notes unmet label maps."""
@@ -111,6 +130,11 @@ class RowReader:
         unmet = {field: path for field, path in self._maps.items() if path not in met}
         if self._first is not None and unmet:
             raise UsageError(f"{self._path}: {no_such_path(unmet, self._first)}")
+        if self._first is not None and not self._passages:
+            inner = {f: p for f, p in self._offered.items() if f.startswith("passages")}
+            if {"passages", "passages.text"} & inner.keys():
+                maps = " ".join(f"--map {field}={path}" for field, path in inner.items())
+                self._note(f"note: {self._path}: no row has passages; with {maps} they would")
         self._labels.finish()
 
     def _head(self, row: Mapping[str, Any], level: _Level) -> Item:

@@ -87,6 +87,7 @@ def found_format(paths: Sequence[Path]) -> str:
 def get(name: str) -> Importer:
     """The importer called `name`. Raises UsageError naming the ones there are."""
     if name not in names():
-        raise UsageError(f"no format '{name}'; there are: {', '.join(names())}")
+        told = "with the path of a file alone the format is found from it"
+        raise UsageError(f"no format '{name}'; there are: {', '.join(names())} ({told})")
     module: Importer = importlib.import_module(f"judge.importers.{name.replace('-', '_')}")
     return module

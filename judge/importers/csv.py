@@ -30,7 +30,7 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
         reader = RowReader(path, options, cells=True)
         header, records = csv_records(path, bad, hint=[*ITEM_FIELDS, "passages", *options.maps.values()])
         try:
-            reader.check_columns(header, all_rows=True)
+            reader.check_columns(dict.fromkeys(header), all_rows=True)
         except BadInput as problem:
             raise placed(problem, path, 1) from None
 

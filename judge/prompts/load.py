@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -260,7 +261,9 @@ def load_task(name: str, folder: Path | None = None) -> Task:
         found = find_tasks(folder)
         versions = [n for n in found if n == name or n.rpartition(".v")[0] == name]
         if not versions:
-            raise UsageError(f"no task '{name}'; there are: {', '.join(found)}")
+            close = get_close_matches(name, [n.rpartition(".v")[0] for n in found], n=1)
+            meant = f" (did you mean {close[0]}?)" if close else ""
+            raise UsageError(f"no task '{name}'{meant}; there are: {', '.join(found)}")
         path = found[max(versions, key=lambda n: _order(found[n]))]
     try:
         text = path.read_bytes().decode("utf-8-sig")

@@ -40,7 +40,9 @@ def test_show(judge: Judge) -> None:
     assert document["answer_schema"]["properties"]["stance"]["enum"] == ["support", "refute", "neutral"]
     derived = checked(judge("tasks", "show", "raguard_exam", "--json").out, "task")
     assert derived["front_matter"]["derive"]["raguard.role"]["from"] == "verdict", "as in the file"
-    assert "no task 'stanze'; there are: " in judge("tasks", "show", "stanze", code=2).err
+    assert (
+        "no task 'stanze' (did you mean stance?); there are: " in judge("tasks", "show", "stanze", code=2).err
+    )
 
 
 def test_check(judge: Judge, tmp_path: Path) -> None:

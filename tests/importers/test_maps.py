@@ -112,10 +112,10 @@ def test_label_maps_and_the_note_about_idle_ones(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("maps", "message"),
     [
-        ({"claim": "clam"}, "no row has 'clam'; the first has: id, claim, passages"),
+        ({"claim": "clam"}, "no row has 'clam' (claim?); the first has: id, claim, passages"),
         ({"passages.text": "body"}, "no row has 'body'"),
         ({"gold.x": "a.b.c"}, "no row has 'a.b.c'"),
-        ({"clam": "claim"}, "'clam' is not a field; there are: id,"),
+        ({"clam": "claim"}, "'clam' is not a field (claim?); there are: id,"),
         ({"passages.words": "x"}, "is not a field"),
         ({"gold.": "x"}, "is not a field"),
         ({"claim": ""}, "the path is empty"),
@@ -205,14 +205,19 @@ def test_all_that_is_missing_is_named_at_once(judge: Judge, tmp_path: Path) -> N
     table = tmp_path / "t.csv"
     table.write_text("key,body,who\n1,hello,x\n", "utf-8")
     told = judge("items", "import", "csv", table, "--map", "gold.stance=label", code=1).err
+    command = f"judge items import csv {table} --map id=key --map passages.text=body"
     assert told.strip() == (
-        f"judge: {table}:1: field 'id': no id, question: --map id=COLUMN --map question=COLUMN (or claim, or "
-        "passages.text); --map gold.stance=label: no 'label'; there are: key, body, who"
+        f"judge: {table}:1: field 'id': no id, question (or claim, or passages.text); --map gold.stance=label: no 'label'; "
+        f"there are: key, body, who; try: {command}"
     )
     rows = tmp_path / "t.jsonl"
-    rows.write_text('{"key": 1, "body": "hello"}\n', "utf-8")
+    rows.write_text('{"number": 1, "stuff": "hello"}\n', "utf-8")
     told = judge("items", "import", "jsonl", rows, code=1).err
-    assert "t.jsonl:1: field 'id': no id, question: --map id=COLUMN --map question=COLUMN" in told
-    assert "there are: key, body" in told
+    assert (
+        "t.jsonl:1: field 'id': no id, question (or claim, or passages.text); there are: number, stuff"
+        in told
+    )
+    # What nothing is known to be is left to be filled in.
+    assert "--map question=COLUMN --map id=number" in told or "--map id=number --map question=COLUMN" in told
     # With the maps that it names the same file goes in.
-    judge("items", "import", "csv", table, "--map", "id=key", "--map", "question=body")
+    judge(*command.split()[1:])

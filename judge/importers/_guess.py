@@ -1,0 +1,122 @@
+"""Which column of somebody's file is which of our fields, by the names that people use: offered, never taken unasked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from judge.errors import BadInput
+
+NAMES = {
+    "id": ("qid", "query_id", "question_id", "sample_id", "example_id", "item_id", "claim_id", "uid", "_id", "idx", "index", "key", "number", "no", "nr"),
+    "question": ("query", "prompt", "user_query", "user_input", "input", "q", "topic"),
+    "claim": ("statement", "hypothesis", "assertion", "sentence"),
+    "reference_answers": ("answers", "answer", "gold_answer", "reference", "reference_answer", "ground_truth", "expected", "expected_answer", "gold_answers"),
+    "passages": ("passage", "documents", "docs", "contexts", "retrieved_contexts", "chunks", "results", "search_results", "evidence", "hits", "retrieved", "ctxs"),
+    "passages.text": ("passage", "document", "doc", "text", "context", "evidence", "body", "content", "contents", "chunk", "snippet", "abstract", "paragraph", "passage_text", "doc_text"),
+    "passages.id": ("doc_id", "docid", "docno", "document_id", "passage_id", "pid", "chunk_id", "id", "_id"),
+    "passages.title": ("title", "doc_title", "heading"),
+}  # fmt: skip
+"""Our field -> what others call it, the likeliest first."""
+
+LABELS = ("label", "labels", "relevance", "relevant", "rel", "relevance_grade", "grade", "score", "stance", "verdict", "support", "judgement", "judgment", "rating", "gold", "gold_label")  # fmt: skip
+"""What columns of labels are called."""
+
+
+class MissingFields(BadInput):
+    """Fields that no column gives; `maps` are all that would help, those of the user that fit among them."""
+
+    def __init__(self, reason: str, maps: Mapping[str, str], **where: Any) -> None:
+        super().__init__(reason, **where)
+        self.maps = dict(maps)
+
+
+def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
+    """Our field -> column, for fields that neither a key nor a map gives. Values are looked at where they are known.
+
+    A list of objects or texts is `passages`, and what its objects hold is looked for inside them.
+    """
+    columns = {_plain(name): name for name in row}
+    taken = set(maps.values())
+    found: dict[str, str] = {}
+    lists = {name for name, value in row.items() if isinstance(value, list | dict)}
+    inside = _inside(row, maps)
+    inner: Mapping[str, str] = {}
+
+    def take(field: str, names: Mapping[str, str], *, only: Iterable[str] | None = None) -> None:
+        if field in maps or field in found:
+            return
+        for word in (field.rpartition(".")[2] if field != "passages.text" else "", *NAMES[field]):
+            name = names.get(word)
+            if name is not None and name not in taken and (only is None or name in only):
+                found[field] = name
+                if names is not inner:
+                    taken.add(name)
+                return
+
+    flat = {key: name for key, name in columns.items() if name not in lists}
+    for field in ("id", "question", "claim"):
+        if field not in row:
+            take(field, flat)
+    if "passages" not in row and "passages.text" not in row:
+        take("passages", columns, only=[name for name in lists if _holds_passages(row[name])])
+    if inside is None and "passages" in found:
+        inside = _element(row[found["passages"]])
+    if inside is not None:
+        inner = keys = {_plain(name): name for name in inside}
+        for field in ("passages.text", "passages.id"):
+            if field.rpartition(".")[2] not in inside:
+                take(field, keys)
+        label = next((keys[word] for word in LABELS if word in keys), None)
+    else:
+        if "passages" not in row and "passages" not in found:
+            for field in ("passages.text", "passages.id"):
+                if field not in row:
+                    # The row's own id is the item's.
+                    take(field, {key: name for key, name in flat.items() if key not in ("id", "_id")})
+        label = next((flat[word] for word in LABELS if word in flat and flat[word] not in taken), None)
+    has_gold = any("gold." in name for name in (*row, *maps))
+    if label is not None and not has_gold and ("passages.text" in found or "passages" in found):
+        is_claim = bool({"claim"} & {*row, *found, *maps})
+        found[f"passages.gold.{_field(_plain(label), is_claim)}"] = label
+    return found
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The one that was most likely meant."""
+    listed = list(known)
+    for field, words in NAMES.items():
+        if _plain(name) in words and field in listed and field != "passages":
+            return field
+    close = get_close_matches(name, listed, n=1, cutoff=0.6)
+    return close[0] if close else None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s.-]+", "_", name.strip().lower())
+
+
+def _field(label: str, is_claim: bool) -> str:
+    """The label field of a shipped task that a column of labels most likely is for."""
+    if label in ("grade", "score", "rating", "relevance_grade"):
+        return "relevance_grade"
+    if label in ("stance", "support", "verdict") or is_claim:
+        return "stance"
+    return "relevant"
+
+
+def _inside(row: Mapping[str, Any], maps: Mapping[str, str]) -> Mapping[str, Any] | None:
+    """The first object of the row's passages, where they are a list of objects."""
+    name = maps.get("passages", "passages")
+    return _element(row.get(name))
+
+
+def _element(value: Any) -> Mapping[str, Any] | None:
+    first = value[0] if isinstance(value, list) and value else value
+    return first if isinstance(first, dict) else None
+
+
+def _holds_passages(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict | str)
