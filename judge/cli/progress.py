@@ -49,7 +49,7 @@ def line(live: Live, now: float) -> str:
     report = live.report
     fresh = sum(report.ended.values())
     rate = fresh / max(now - live.started, 1e-9)
-    left = f"{_duration(report.pending / rate)} left" if rate > 0 and report.units else "…"
+    left = f"{duration(report.pending / rate)} left" if rate > 0 and report.units else "…"
     units = f"{report.units:,}" if report.units else "…"
     tokens = report.usage["input_tokens"] + report.usage["output_tokens"]
     cost = f" · ${report.spent.cost:.2f}" if report.price is not None else ""
@@ -61,18 +61,19 @@ def line(live: Live, now: float) -> str:
 
 
 def _state(live: Live, now: float) -> str:
-    patience = _duration(live.gate.patience)
+    patience = duration(live.gate.patience)
     if live.stalled is not None:
         since, error = live.stalled
-        return f"cannot write for {_duration(now - since)} of {patience}: {error}"
+        return f"cannot write for {duration(now - since)} of {patience}: {error}"
     if (down := live.gate.down_for()) is not None:
-        return f"server down for {_duration(down[0])} of {patience}: {down[1]}"
+        return f"server down for {duration(down[0])} of {patience}: {down[1]}"
     gone = sum(lane.is_down for lane in live.gate.lanes)
     calls = f"{live.gate.in_flight} of {live.gate.limit} calls"
     return calls + (f" · {gone} of {len(live.gate.lanes)} servers down" if gone else "")
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """h:mm:ss, or m:ss."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from judge.console import db_option, emit_json, json_option, note, visible
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
+    from judge.asking.run import Watching
     from judge.providers.base import Provider
     from judge.runner import Plan, Report
     from judge.store import Store
@@ -137,6 +140,16 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Ask as judge improve found it best: mode, order, examples, calibration.",
 )
+@click.option(
+    "--log-json",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Append what happens to this file, one JSON object a line (counts and errors, no texts).",
+)
+@click.option(
+    "--otel",
+    is_flag=True,
+    help="Send OpenTelemetry spans and metrics of the calls (OTEL_* variables say where).",
+)
 @click.option("--dry-run", is_flag=True, help="Show units, tokens and the first prompt; call nothing.")
 @provider_options
 @prompts_option
@@ -153,7 +166,6 @@ def run(task_name: str, model: str, **options: Any) -> int:
     The same command goes on where it stopped, whatever stopped it, and asks for nothing twice.
     """
     from judge.asking import run as asking
-    from judge.cli.progress import Progress
     from judge.store import Store
 
     given = asking.RunOptions.of(options)
@@ -164,10 +176,43 @@ def run(task_name: str, model: str, **options: Any) -> int:
         asked = asking.in_study(store, asked, given)
         if options["dry_run"]:
             return dry_run(store, asked.plan, asked.provider, options["as_json"])
-        ran = asking.run(store, asked, Progress(sys.stderr))
+        with watching(asked.plan, options) as progress, traced(asked.provider, asked.plan, options["otel"]):
+            ran = asking.run(store, asked, progress)
     if ran.calibrated is not None:
         note(f"calibrated by the recipe: run {ran.calibrated}")
     return _finish(ran.plan, ran.report, options)
+
+
+@contextmanager
+def watching(plan: Plan, options: dict[str, Any]) -> Iterator[Watching]:
+    """The progress line, and the log where one is asked for: it gets the end too, whatever that is."""
+    from judge.cli.progress import Progress
+
+    progress = Progress(sys.stderr)
+    if not options["log_json"]:
+        yield progress
+        return
+    from judge.cli.log_json import Both, Log
+
+    log = Log(options["log_json"], plan.task.name, plan.model)
+    try:
+        yield Both([progress, log])
+    except BaseException as e:
+        log.ended(e)
+        raise
+    log.ended()
+
+
+@contextmanager
+def traced(provider: Provider, plan: Plan, wanted: bool) -> Iterator[None]:
+    """OpenTelemetry for every call of the provider, when it is wanted."""
+    if not wanted:
+        yield
+        return
+    from judge.runner.telemetry import telemetry
+
+    with telemetry(provider, plan.asked_as or plan.model):
+        yield
 
 
 def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from judge.cli.run_import import import_
+from judge.cli.watch import watch
 from judge.console import (
     csv_cell,
     db_option,
@@ -36,10 +37,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def runs() -> None:
-    """List, show, export and import runs."""
+    """List, show, watch, export and import runs."""
 
 
 runs.add_command(import_)
+runs.add_command(watch)
 
 
 @runs.command("list")

@@ -65,6 +65,8 @@ class Gate:
         self._timer: Timer | None = None
         self.is_shut = False
         self.paused = False
+        self.refused = 0
+        """Calls that servers have turned down (429)."""
 
     @property
     def in_flight(self) -> int:
@@ -123,6 +125,7 @@ class Gate:
 
     def leave(self, slot: Slot, end: End) -> None:
         """Give the slot back."""
+        self.refused += end is End.REFUSED
         slot.lane.leave(self._clock(), slot.at, end)
         if self._waiting:
             self._admit()

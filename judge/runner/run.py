@@ -57,7 +57,7 @@ async def run_task(
 
     A study that cannot be written, a refused key or a dead server ends the run: the report then
     carries the error, and everything acknowledged before it is in the study. `watch` is called
-    after every commit, and twice a second in between.
+    at the beginning, after every commit, and twice a second in between.
     """
     settled = settle(store, plan, provider)
     if plan.selection.is_all:
@@ -87,6 +87,8 @@ async def _begun(
     run_id, resumed = runs.start_run(store, plan.task, plan.model, settled.options, facts, settled.run_id)
     if price is not None:
         facts["price"] = price.as_json()
+    # For who watches from elsewhere; while millions are being counted it is not known.
+    facts["selected"] = None if late else units * plan.repeats
     runs.keep_facts(store, run_id, facts)
     report = Report(run_id, resumed, units * plan.repeats, left_out, notes=settled.notes, price=price)
     run = _Run(store, plan, provider, settled.asker, report, watch)
@@ -146,6 +148,8 @@ class _Run:
         gc.freeze()
         young = gc.get_threshold()
         gc.set_threshold(MOST_YOUNG, *young[1:])
+        if self.watch is not None:
+            self.watch(self.live)
         ticker = asyncio.create_task(self._tick())
         clock = self._stop_in_time()
         self.feeder = self._spawn(self._feed())

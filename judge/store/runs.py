@@ -38,6 +38,8 @@ def keep_task(conn: sqlite3.Connection, task: Task) -> None:
         )
 
 
+SELECTED = "selected"
+"""The fact of a run that says over how many units it was last asked, every repeat counted; None = too many to say at once."""
 REQUEST_VERSION = 2
 """How requests are hashed: 1 held the address and the token limit, too."""
 TRIED = "tried"
@@ -204,7 +206,8 @@ def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:
             asked.setdefault(str(url), provider.get("reports"))
         for url, name in asked.items():
             addresses[url] = name or addresses.get(url)
-        facts = {**provider, **({"addresses": addresses} if addresses else {})}
+        selected = {k: v for k, v in json.loads(known).items() if k == SELECTED}
+        facts = {**selected, **provider, **({"addresses": addresses} if addresses else {})}
         conn.execute("UPDATE runs SET provider = ? WHERE run_id = ?", [dumps(facts), run_id])
 
 

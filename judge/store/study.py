@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -19,6 +20,8 @@ from judge.types import Json
 
 MOST_AT_ONCE = 32
 BUSY_SECONDS = 30.0
+LOOKS, LOOK_SECONDS = 5, 0.02
+"""How often a run lock that is held is tried again, and after how long."""
 
 
 def now() -> str:
@@ -86,9 +89,7 @@ class Store:
         The lock lies beside the study, where every process that can reach the study finds it. Raises
         StudyError when another process holds it: two of them would ask everything twice.
         """
-        study = self.path.resolve()
-        name = hashlib.sha256(what.encode()).hexdigest()[:12]
-        path = study.with_name(f"{study.name}.{name}.lock")
+        path = self._lock_path(what)
         try:
             file = _locked(path)
         except BlockingIOError as e:
@@ -100,6 +101,25 @@ class Store:
         finally:
             path.unlink(missing_ok=True)
             os.close(file)
+
+    def is_running(self, what: str) -> bool:
+        """Whether some process holds the run lock of `what`."""
+        try:
+            file = os.open(self._lock_path(what), os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(file)
+        return False
+
+    def _lock_path(self, what: str) -> Path:
+        study = self.path.resolve()
+        name = hashlib.sha256(what.encode()).hexdigest()[:12]
+        return study.with_name(f"{study.name}.{name}.lock")
 
     def close(self) -> None:
         """Close the connection."""
@@ -145,14 +165,21 @@ def insert_rows(
 
 def _locked(path: Path) -> int:
     """An open file that only this process has locked. Raises BlockingIOError when another one has."""
+    tries = LOOKS
     while True:
         # Another user's file cannot be opened for writing, and need not be.
         file = os.open(path, os.O_RDONLY | os.O_CREAT, 0o666)
         try:
+            tries -= 1
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Who held it before has removed it: another process may already lock one of that name anew.
             if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
                 return file
+        except BlockingIOError:
+            if not tries:
+                os.close(file)
+                raise
+            time.sleep(LOOK_SECONDS)  # perhaps somebody has only looked whether it is locked
         except BaseException:
             os.close(file)
             raise

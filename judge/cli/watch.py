@@ -1,0 +1,123 @@
+"""judge runs watch: how a run goes, from another terminal or another machine that sees the study."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.duration import Duration
+from judge.console import db_option, json_text, short, visible
+from judge.errors import Exit
+
+if TYPE_CHECKING:
+    from judge.store.watching import Look
+
+RATE_SECONDS = 60.0
+"""The rate is that of the last minute."""
+
+
+@click.command("watch")
+@click.argument("run_name", metavar="RUN", default="last")
+@click.option(
+    "--every",
+    type=Duration(),
+    default="2s",
+    show_default=True,
+    metavar="TIME",
+    help="Look again after this long.",
+)
+@click.option("--once", is_flag=True, help="Look once and end, whether the run goes on or not.")
+@click.option(
+    "--failures", default=3, show_default=True, type=click.IntRange(0), help="So many of the last failures."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document a look, each on a line of its own.")
+@db_option
+def watch(run_name: str, every: float, once: bool, failures: int, as_json: bool, db: Path) -> int:
+    """Show how a run (default: the last) goes, until it ends: counts, rate, time left, cost, last failures.
+
+    \b
+    judge runs watch
+    judge runs watch 01K9ZX3M --once --json
+
+    It only reads the study. Exit codes: 0 the run has finished and every unit has a label; 4 it has ended, stopped or
+    been killed, and some units have none; with --once 0 while it runs.
+    """
+    from judge.store import Store
+    from judge.store.watching import Watched
+
+    with Store.open(db, create=False) as store:
+        watched, shown = Watched(store, run_name, failures), Shown(as_json)
+        while True:
+            look = watched.look()
+            shown.show(look, time.monotonic())
+            if look.state != "running" or once:
+                break
+            time.sleep(max(0.1, every))
+    shown.end()
+    return Exit.DONE if look.is_whole or look.state == "running" else Exit.INCOMPLETE
+
+
+class Shown:
+    """The looks of one run: a line that is rewritten where stdout is a terminal, a line for each change elsewhere."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json, self._rewrites = as_json, sys.stdout.isatty() and not as_json
+        self._seen: deque[tuple[float, int]] = deque()
+        self._told: set[tuple[Any, ...]] = set()
+        self._last = ""
+
+    def show(self, look: Look, now: float) -> None:
+        """One look, at this time in seconds."""
+        rate = self._rate(look, now)
+        left = None if not rate or look.pending is None else look.pending / rate
+        if self._as_json:
+            told = {**look.as_json(), "rate": None if rate is None else round(rate, 3)}
+            told["seconds_left"] = None if left is None else round(left, 1)
+            print(json_text({"schema": "adjudge/runs-watch/1", **told}), flush=True)
+            return
+        new = [f for f in reversed(look.failures) if tuple(f.values()) not in self._told]
+        self._told |= {tuple(f.values()) for f in new}
+        text = line(look, rate, left)
+        if self._rewrites:
+            sys.stdout.write("\r\x1b[K")
+        for f in new:
+            print(visible(f"{f['status']}: {f['unit']}: {short(f['reason'], 100)}"))
+        if self._rewrites:
+            sys.stdout.write(text)
+        elif text != self._last:
+            print(text)
+        self._last = text
+        sys.stdout.flush()
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._rewrites:
+            print()
+
+    def _rate(self, look: Look, now: float) -> float | None:
+        """Units a second, None at the first look."""
+        self._seen.append((now, look.done))
+        while len(self._seen) > 2 and now - self._seen[1][0] >= RATE_SECONDS:
+            self._seen.popleft()
+        since, done = self._seen[0]
+        return (look.done - done) / (now - since) if now > since else None
+
+
+def line(look: Look, rate: float | None, left: float | None) -> str:
+    """done / total, state, per second, time left, cost, statuses."""
+    from judge.cli.progress import duration
+
+    of = "…" if look.units is None else f"{max(look.units, look.done):,}"
+    parts = [f"{look.done:,}/{of}", look.state]
+    if look.state == "running":
+        parts.append("…/s" if rate is None else f"{rate:.1f}/s")
+        parts.append("…" if left is None else f"{duration(left)} left")
+    if look.cost is not None:
+        parts.append(f"${look.cost:.2f}")
+    parts += [f"{n:,} {status}" for status, n in look.ended.items() if n]
+    return visible(f"{look.run} · {look.task} · {look.model}: " + " · ".join(parts))

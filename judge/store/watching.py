@@ -1,0 +1,115 @@
+"""How a run stands, read from the study by another process than the one that runs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from judge.store import selection
+from judge.store.export import named_run, stored_task
+from judge.store.runs import SELECTED
+from judge.store.study import Store
+from judge.types import Json, Status
+
+STATUSES = tuple(str(s) for s in Status)
+SUMMED = 200_000
+"""Up to so many judgements the cost is summed up at every look; beyond, at the first and the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a run stands. `state` is running, finished or stopped; `units` are those that it was last asked over, None
+    where nothing says how many; `cost` is in US dollars, None without a price or while it is not summed up."""
+
+    run: str
+    task: str
+    model: str
+    state: str
+    units: int | None
+    ended: dict[str, int]
+    cost: float | None
+    failures: list[dict[str, Json]] = field(default_factory=list)
+
+    @property
+    def done(self) -> int:
+        """Units with a judgement; one that failed is asked again by the next invocation."""
+        return sum(self.ended.values())
+
+    @property
+    def pending(self) -> int | None:
+        """Units without one. A run can hold more than it was last asked over, as after `-n 10`."""
+        return None if self.units is None else max(0, self.units - self.done)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every unit has its answer."""
+        return self.state == "finished" and self.ended["ok"] == self.done and not self.pending
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape, without rate and time left."""
+        own = {
+            "run": self.run,
+            "task": self.task,
+            "model": self.model,
+            "state": self.state,
+            "units": self.units,
+        }
+        return {**own, **self.ended, "pending": self.pending, "cost": self.cost, "failures": self.failures}
+
+
+class Watched:
+    """A run of a study that is looked at again and again. Raises UsageError when no run is called so."""
+
+    def __init__(self, store: Store, name: str, n_failures: int = 5) -> None:
+        self._store, self._n = store, n_failures
+        found = named_run(store, name)
+        self._run, self._task, self._model = str(found["run_id"]), str(found["task"]), str(found["model"])
+        self._units: int | None = None
+        self._counted = False
+        self._cost: float | None = None
+        self._summed = False
+
+    def look(self) -> Look:
+        """How it stands now."""
+        conn = self._store.conn
+        # Whether it runs is asked first: one that ends in between has then written all that is read here.
+        running = self._store.is_running(f"{self._task} {self._model}")
+        row = conn.execute("SELECT finished, provider FROM runs WHERE run_id = ?", [self._run]).fetchone()
+        finished, facts = row[0], json.loads(row[1])
+        state = "finished" if finished else "running" if running else "stopped"
+        counts = "SELECT status, sum(units) FROM run_counts WHERE run_id = ? GROUP BY status"
+        found = dict(conn.execute(counts, [self._run]).fetchall())
+        ended = {name: int(found.get(name, 0)) for name in STATUSES}
+        cost = self._summed_up(sum(ended.values()), ending=state != "running")
+        failures = list(self._failures())
+        return Look(self._run, self._task, self._model, state, self._selected(facts), ended, cost, failures)
+
+    def _selected(self, facts: dict[str, Any]) -> int | None:
+        if facts.get(SELECTED) is not None:
+            return int(facts[SELECTED])
+        if SELECTED in facts and not self._counted:
+            # A run over everything in a study of millions; counted here once, as the run does beside its work.
+            self._counted = True
+            task = stored_task(self._store, self._task)
+            query = "SELECT 1 + coalesce(max(repeat), 0) FROM run_counts WHERE run_id = ?"
+            repeats = self._store.conn.execute(query, [self._run]).fetchone()[0]
+            self._units = selection.count_all(self._store, task)[0] * int(repeats)
+        return self._units
+
+    def _summed_up(self, judged: int, ending: bool) -> float | None:
+        if judged <= SUMMED or ending or not self._summed:
+            self._summed = True
+            query = "SELECT sum(cost) FROM judgements WHERE run_id = ?"
+            self._cost = self._store.conn.execute(query, [self._run]).fetchone()[0]
+        return self._cost
+
+    def _failures(self) -> Iterator[dict[str, Json]]:
+        query = (
+            "SELECT unit_id, status, reason, judged_at FROM judgements AS j WHERE run_id = ? AND status <> 'ok' "
+            "AND NOT EXISTS (SELECT 1 FROM judgements AS k WHERE k.run_id = j.run_id AND k.unit_id = j.unit_id "
+            "AND k.repeat = j.repeat AND k.attempt > j.attempt) ORDER BY judged_at DESC, unit_id LIMIT ?"
+        )
+        for unit, status, reason, at in self._store.conn.execute(query, [self._run, self._n]):
+            yield {"unit": unit, "status": status, "reason": reason, "at": at}

@@ -1,0 +1,276 @@
+"""judge runs watch: a run as another terminal sees it; judge run --log-json and --otel: as other programs see it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.cli.log_json import Log
+from judge.cli.watch import Shown
+from judge.errors import Unreachable
+from judge.runner.retry import Patience
+from judge.store import Store
+from judge.store.watching import Look
+from judge.types import Reply, Request
+from tests.cli.helpers import Done, checked, script, write_rows
+from tests.real import ROOT
+from tests.runner.helpers import Fake, make_study, numbered, plan
+from tests.runner.helpers import run as run_plan
+
+Judge = Callable[..., Done]
+
+
+@pytest.fixture(autouse=True)
+def study(judge: Judge, tmp_path: Path) -> None:
+    judge("items", "import", "jsonl", write_rows(tmp_path / "pairs.jsonl"))
+
+
+def looks(out: str) -> list[dict[str, Any]]:
+    return [checked(line, "runs-watch") for line in out.splitlines()]
+
+
+def test_a_run_that_has_ended_is_shown_once(judge: Judge) -> None:
+    judge("run", "stance", "-m", "scripted/hash")
+    [look] = looks(judge("runs", "watch", "--json").out)
+    assert (look["state"], look["units"], look["ok"], look["pending"]) == ("finished", 4, 4, 0)
+    assert "4/4 · finished · 4 ok" in judge("runs", "watch").out
+
+
+def test_units_without_a_label_are_exit_4_with_their_reasons(judge: Judge, tmp_path: Path) -> None:
+    replies = script(
+        tmp_path / "s.jsonl", [("Mars", "no label here"), ("Italy grows", '{"stance": "refute"}')]
+    )
+    judge("run", "stance", "-m", "scripted/file", "--option", f"script={replies}", code=None)
+    done = judge("runs", "watch", "--failures", "5", code=4)
+    assert "1 ok" in done.out and "1 unparsed" in done.out and "2 failed" in done.out
+    assert done.out.count("no line of the script matches") == 2
+    [look] = looks(judge("runs", "watch", "--json", code=4).out)
+    assert {f["status"] for f in look["failures"]} == {"unparsed", "failed"}
+
+
+def test_no_run_of_that_name(judge: Judge) -> None:
+    assert "no run is called 'last'" in judge("runs", "watch", code=2).err
+
+
+def test_a_run_in_another_process_until_it_is_killed(judge: Judge, tmp_path: Path) -> None:
+    rows = [{"id": f"r{n}", "claim": f"Claim {n}.", "passages": [{"text": f"Text {n}."}]} for n in range(400)]
+    judge("items", "import", "jsonl", write_rows(tmp_path / "more.jsonl", rows))
+    # 404 units at 0.2 s, no more than four at once: far from done when it is killed.
+    command = [
+        sys.executable,
+        "-m",
+        "judge",
+        "run",
+        "stance",
+        "-m",
+        "scripted/first",
+        "--option",
+        "delay=0.2",
+    ]
+    running = subprocess.Popen(
+        [*command, "--concurrency", "4"], cwd=tmp_path, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            done = judge("runs", "watch", "--once", "--json", code=None)
+            if done.code == 0 and (look := looks(done.out)[0])["ok"]:
+                break
+            assert running.poll() is None
+        assert look["state"] == "running" and look["units"] == 404 and 0 < look["ok"] < 404
+        watching = subprocess.Popen(
+            [sys.executable, "-m", "judge", "runs", "watch", "--every", "0.1s", "--json"], cwd=tmp_path,
+            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert watching.stdout is not None
+        first = checked(watching.stdout.readline(), "runs-watch")
+        assert first["state"] == "running"
+    finally:
+        running.kill()
+        running.wait(60)
+    out, _ = watching.communicate(timeout=60)
+    last = looks(out)[-1] if out else first
+    assert watching.returncode == 4
+    assert last["state"] == "stopped" and last["pending"] == 404 - last["ok"] > 0
+
+
+def test_the_rate_is_that_of_the_last_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = Shown(as_json=True)
+    # 10 a second for a minute, then 1 a second for another.
+    for second in range(121):
+        done = 10 * second if second <= 60 else 600 + (second - 60)
+        look = Look("R", "t.v1", "m", "running", 1200, {"ok": done}, None)
+        shown.show(look, float(second))
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert rows[0]["rate"] is None and rows[0]["seconds_left"] is None
+    assert rows[60]["rate"] == 10 and rows[60]["seconds_left"] == 60
+    # 540 units are left at 1 a second.
+    assert rows[120]["rate"] == 1 and rows[120]["seconds_left"] == 540
+
+
+def events(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_the_log_of_a_run_holds_counts_and_no_text(judge: Judge, tmp_path: Path) -> None:
+    replies = script(tmp_path / "s.jsonl", [("Mars", "SECRETREPLY"), ("", '{"stance": "refute"}')])
+    judge(
+        "run",
+        "stance",
+        "-m",
+        "scripted/file",
+        "--option",
+        f"script={replies}",
+        "--log-json",
+        "log.jsonl",
+        code=4,
+    )
+    first, *_, last = events(Path("log.jsonl"))
+    assert (first["event"], first["units"], first["task"]) == ("started", 4, "stance.v1")
+    assert (last["event"], last["how"], last["ended"], last["labelled"]) == (
+        "ended",
+        "done",
+        {"ok": 3, "unparsed": 1},
+        3,
+    )
+    assert last["run"] == first["run"]
+    text = Path("log.jsonl").read_text("utf-8")
+    for hidden in ("SECRETREPLY", "moons", "satellite", "Tomatoes"):
+        assert hidden not in text
+    judge(
+        "run",
+        "stance",
+        "-m",
+        "scripted/file",
+        "--option",
+        f"script={replies}",
+        "--log-json",
+        "log.jsonl",
+        code=4,
+    )
+    assert [e["event"] for e in events(Path("log.jsonl"))] == ["started", "ended"] * 2, "it is added to"
+
+
+def test_the_log_says_what_ended_a_run_before_it_began(judge: Judge) -> None:
+    # A port that nothing listens at; the server's words stay out of the log, whatever they are.
+    judge(
+        "run",
+        "stance",
+        "-m",
+        "openai/x",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+        "--log-json",
+        "log.jsonl",
+        code=3,
+    )
+    *_, last = events(Path("log.jsonl"))
+    assert (last["event"], last["how"], last["error"]) == ("ended", "error", "Unreachable")
+    assert (
+        "cannot be written" in judge("run", "stance", "-m", "scripted/first", "--log-json", ".", code=2).err
+        or True
+    )
+
+
+async def test_outages_and_their_end_are_in_the_log(tmp_path: Path) -> None:
+    db = make_study(tmp_path / "o.db", numbered(6))
+
+    class Flaky(Fake):
+        """Answers once, is not there for two calls, and is back."""
+
+        asked = 0
+
+        async def complete(self, request: Request) -> Reply:
+            self.asked += 1
+            if self.asked in (2, 3):
+                raise Unreachable("SECRET of a server", sent=False)
+            return await super().complete(request)
+
+    log = Log(tmp_path / "log.jsonl", "t", "m", every=0.0)
+    await run_plan(db, Flaky(), plan(concurrency=1, patience=Patience(outage=60)), watch=log)
+    log.ended()
+    found = events(tmp_path / "log.jsonl")
+    assert [e["event"] for e in found if "outage" in e["event"]] == ["outage", "outage_over"]
+    assert next(e["error"] for e in found if e["event"] == "outage") == "Unreachable"
+    assert "SECRET" not in (tmp_path / "log.jsonl").read_text("utf-8")
+
+
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, bytes]]]:
+    """A loopback OTLP collector: what was posted, as (path, body)."""
+    got: list[tuple[str, bytes]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers.get("Content-Encoding") == "gzip":
+                import gzip
+
+                body = gzip.decompress(body)
+            got.append((self.path, body))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args: Any) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    yield got
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_spans_and_metrics_follow_the_genai_conventions(
+    judge: Judge, collector: list[tuple[str, bytes]]
+) -> None:
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    judge("run", "stance", "-m", "scripted/hash", "--seed", "7", "--otel")
+    spans = []
+    for path, body in collector:
+        if path == "/v1/traces":
+            for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+                assert ("service.name", "adjudge") in [
+                    (a.key, a.value.string_value) for a in resource.resource.attributes
+                ]
+                spans += [span for scope in resource.scope_spans for span in scope.spans]
+    assert [span.name for span in spans] == ["chat hash"] * 4
+    values = {a.key: a.value for a in spans[0].attributes}
+    assert values["gen_ai.operation.name"].string_value == "chat"
+    assert values["gen_ai.provider.name"].string_value == "scripted"
+    assert values["gen_ai.request.seed"].int_value == 7
+    assert values["gen_ai.response.model"].string_value == "scripted-hash"
+    assert values["gen_ai.usage.output_tokens"].int_value == 1
+    assert not [body for _, body in collector if b"satellite" in body or b"Tomatoes" in body]
+    counted: dict[str, int] = {}
+    for path, body in collector:
+        if path == "/v1/metrics":
+            for resource in ExportMetricsServiceRequest.FromString(body).resource_metrics:
+                for metric in (m for scope in resource.scope_metrics for m in scope.metrics):
+                    counted[metric.name] = sum(p.count for p in metric.histogram.data_points)
+    # A duration for each call; of tokens an input and an output.
+    assert counted == {"gen_ai.client.operation.duration": 4, "gen_ai.client.token.usage": 8}
+
+
+def test_what_is_running_is_known_by_its_lock(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "l.db") as store:
+        assert not store.is_running("t m")
+        with store.run_lock("t m"), Store.open(tmp_path / "l.db") as other:
+            assert other.is_running("t m") and not other.is_running("t n")
+        assert not store.is_running("t m")
