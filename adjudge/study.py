@@ -214,13 +214,14 @@ class Study:
         field: str | None = None,
         reference: str | None = None,
         anyway: bool = False,
+        rewriter: str | None = None,
         recipe: str | Path | None = None,
         progress: bool | Watching = True,
         **options: Any,
     ) -> Outcome:
         """Look for a better way to ask, and prove it on the sealed test (`judge improve`); the task must be split.
 
-        A proved recipe is written to `recipe` (default: TASK.recipe.yaml), for `run(..., recipe=...)`. Raises Halted when a
+        `rewriter` names a model that rewrites the instructions. A proved recipe is written to `recipe` (default: TASK.recipe.yaml), for `run(..., recipe=...)`. Raises Halted when a
         run ended before its last unit: the same call goes on.
         """
         from judge.asking import judges
@@ -235,6 +236,7 @@ class Study:
 
         def work() -> Outcome:
             asked = asking.prepare(task, model, given)
+            writer = None if rewriter is None else judges.rewriter_of(rewriter, asked, given)
             with self._open() as store:
                 found = judges.improve(
                     store,
@@ -242,6 +244,7 @@ class Study:
                     field=field,
                     reference=reference,
                     anyway=anyway,
+                    rewriter=writer,
                     progress=watching(progress),
                     stop=stop,
                 )

@@ -112,6 +112,15 @@ def _objects(text: str) -> list[_Object]:
     return found
 
 
+def the_object(text: str) -> Mapping[str, Json]:
+    """The one JSON object of a reply. Raises ValueError where there is none, or several."""
+    answer = after_reasoning(text)
+    found = _objects(answer) if answer is not None else []
+    if len(found) != 1:
+        raise ValueError(f"{len(found) or 'no'} JSON object{'s' if len(found) > 1 else ''} in the reply")
+    return found[0]
+
+
 def _inside(value: Json) -> Iterator[_Object]:
     """Every object within an object or a list, however deep."""
     left = [value]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
-    from judge.asking.run import Asking, Stop, Watching
+    from judge.asking.run import Asking, RunOptions, Stop, Watching
     from judge.derive.calibrate import Calibrated, Prior
     from judge.improve.improve import Improved
+    from judge.improve.rewrite import Rewriter
     from judge.labels.panel import Panel
     from judge.labels.split import Split
     from judge.prompts.load import Task
@@ -252,15 +254,16 @@ def improve(
     reference: str | None = None,
     anyway: bool = False,
     progress: Watching | None = None,
+    rewriter: Rewriter | None = None,
     stop: Stop | None = None,
 ) -> Improved:
-    """A better way to ask, proved on the sealed test (`judge improve`).
+    """A better way to ask, proved on the sealed test (`judge improve`). A `rewriter` is opened and closed here.
 
     Raises UsageError where the task is not split or labels are too few, Halted when a run ended before its last unit.
     """
     name = field_of(asking.plan.task, field)
     with store.run_lock(f"{asking.plan.task.name} {asking.plan.model}"):
-        return asyncio.run(_improve(store, asking, name, reference, anyway, progress, stop))
+        return asyncio.run(_improve(store, asking, name, reference, anyway, progress, stop, rewriter))
 
 
 async def _improve(
@@ -271,6 +274,7 @@ async def _improve(
     anyway: bool,
     progress: Watching | None,
     stop: Stop | None,
+    rewriter: Rewriter | None,
 ) -> Improved:
     from judge.improve.improve import Improve
     from judge.runner import open_patiently
@@ -281,9 +285,33 @@ async def _improve(
         stop.bind()
     try:
         await open_patiently(asking.provider, plan.patience)
+        if rewriter is not None:
+            await open_patiently(rewriter.provider, plan.patience)
         flow = Flow(store, asking.provider, plan, progress)
-        return await Improve(store, flow, plan.task, field, reference).go(anyway)
+        return await Improve(store, flow, plan.task, field, reference, rewriter).go(anyway)
     finally:
+        if rewriter is not None:
+            await rewriter.provider.close()
         if progress is not None:
             progress.end()
         await asking.provider.close()
+
+
+def rewriter_of(model: str, asking: Asking, options: RunOptions) -> Rewriter:
+    """The model that rewrites instructions. The judge's own --base-url and options hold for it where its vendor is the same.
+
+    Raises UsageError for a model that no vendor has, one that reads no prompt, and a limit of money without its price.
+    """
+    from judge.asking.run import provider_of
+    from judge.improve.rewrite import Rewriter
+    from judge.providers.base import PairReader
+    from judge.runner.prices import find, wanted
+
+    plan = asking.plan
+    same = model.partition("/")[0] == plan.model.partition("/")[0]
+    reached = options if same else dataclasses.replace(options, base_url=None, settings={}, replicas=())
+    provider = provider_of(model, reached)
+    if isinstance(provider, PairReader):
+        raise UsageError(f"--rewriter {model}: it reads two texts and writes none")
+    price = find(model, provider.describe(), plan.prices)
+    return Rewriter(model, provider, price if plan.max_cost is None else wanted(model, price))

@@ -45,6 +45,11 @@ UNSET = {
     "--anyway", is_flag=True, help="Search although the judge agrees with people as well as they do."
 )
 @click.option(
+    "--rewriter",
+    metavar="MODEL",
+    help="Let this model rewrite the instructions, from what the judge gets wrong on learn.",
+)
+@click.option(
     "--recipe",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Where a proved recipe is written.  [default: TASK.recipe.yaml]",
@@ -87,10 +92,11 @@ def improve(task_name: str, model: str, **options: Any) -> int:
     judge improve stance -m llamacpp/smollm2 -o improved.html
 
     The task must be split (judge split). A ladder, cheapest first: calibration, answer mode and label order, guidelines
-    shown, examples from learn. Candidates are halved on tune; the best and today's task meet once on the sealed test,
-    which is a logged look. Where the lower bound of the difference is above 0, a recipe is written, and judge run
-    --recipe FILE makes it a judge. Where the judge agrees with people as well as they agree with each other, nothing is
-    tried (--anyway): then the guidelines come first. The same command goes on where it was stopped.
+    shown, examples from learn, and with --rewriter MODEL instructions that it rewrites. Candidates are halved on tune;
+    the best and today's task meet once on the sealed test, which is a logged look. Where the lower bound of the
+    difference is above 0, a recipe is written, and judge run --recipe FILE makes it a judge; where the instructions
+    changed, a new version of the task beside it. Where the judge agrees with people as well as they agree with each
+    other, nothing is tried (--anyway): then the guidelines come first. The same command goes on where it was stopped.
     """
     from judge.asking import judges
     from judge.asking.run import Asking, RunOptions, provider_of
@@ -102,9 +108,9 @@ def improve(task_name: str, model: str, **options: Any) -> int:
     for path in (options["recipe"], options["output"]):
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"{path}: no such folder to write to")
-    asked = Asking(
-        make_plan(task_name, model, {**UNSET, **options}), provider_of(model, RunOptions.of(options))
-    )
+    given = RunOptions.of(options)
+    asked = Asking(make_plan(task_name, model, {**UNSET, **options}), provider_of(model, given))
+    rewriter = judges.rewriter_of(options["rewriter"], asked, given) if options["rewriter"] else None
     with Store.open(options["db"], create=False) as store:
         try:
             found = judges.improve(
@@ -114,6 +120,7 @@ def improve(task_name: str, model: str, **options: Any) -> int:
                 reference=options["reference"],
                 anyway=options["anyway"],
                 progress=Progress(sys.stderr),
+                rewriter=rewriter,
             )
         except Halted as halted:
             return exit_code(halted.report)

@@ -14,11 +14,12 @@ from judge import derive
 from judge.derive import Made, Table, Truth
 from judge.errors import UsageError
 from judge.improve import ladder
+from judge.improve.people import People, people_of
 from judge.improve.recipe import Recipe, today
+from judge.improve.rewrite import MOST_SHOWN, Rewriter, Wrong, sha_of
 from judge.improve.search import halve
 from judge.labels import relation, split
 from judge.labels.held import Held
-from judge.labels.panel import Panel
 from judge.labels.split import Split
 from judge.labels.study import Scope, read
 from judge.prompts.load import Task
@@ -34,12 +35,14 @@ from judge.store.splits import level_of
 from judge.store.study import Store
 from judge.suites import contest
 from judge.suites.contest import Contest
-from judge.types import AnnotatorKind, Json
+from judge.types import AnnotatorKind, Json, Request, Usage
 
 FOLDS = 5
 FEWEST = 20
 """Labelled tune units below which no calibration is tried."""
 PURPOSE = "improve"
+MOST_LEARN = 100
+"""Units of learn on which the best judge so far is asked what it gets wrong."""
 
 
 @dataclass(frozen=True)
@@ -57,21 +60,6 @@ class Tried:
     n_units: int
     n_questions: int
     tokens: float | None
-
-
-@dataclass(frozen=True)
-class People:
-    """People against each other and the judge against them, on the open questions, and what people differ on."""
-
-    judge: float
-    people: float
-    pairs: Sequence[tuple[str, str, int]]
-    notes: Sequence[str]
-
-    @property
-    def as_well(self) -> bool:
-        """The judge agrees with people as well as they agree with each other."""
-        return self.judge >= self.people
 
 
 @dataclass
@@ -106,9 +94,17 @@ class Improved:
 class Improve:
     """One search. Everything asked for is in the study, so a search that was killed goes on with the same command."""
 
-    def __init__(self, store: Store, flow: Flow, task: Task, field: str, word: str | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        flow: Flow,
+        task: Task,
+        field: str,
+        word: str | None,
+        rewriter: Rewriter | None = None,
+    ) -> None:
         """Raises UsageError when the task is not split, or nobody's labels are there to hold judges against."""
-        self.store, self.flow, self.task, self.field = store, flow, task, field
+        self.store, self.flow, self.task, self.field, self.rewriter = store, flow, task, field, rewriter
         self.split: Split = split.required(store, task)
         held = Held(store, word or self.split.drawn.reference)
         self.word = held.word
@@ -134,6 +130,10 @@ class Improve:
         self._runs: dict[str, str] = {}
         self._kept_back = (0, 0.0)
         """Tokens and dollars of the limit that the last run left to the sealed test."""
+        self._rewrites: dict[str | None, str] = {}
+        """Rewritten instructions -> the request that they answer."""
+        self._paid = 0.0
+        """Dollars that the rewriter took."""
 
     async def go(self, anyway: bool = False) -> Improved:
         """Search and prove. Raises Halted where a run ends before its last unit for another reason than a limit."""
@@ -141,7 +141,7 @@ class Improve:
         first = today(self.task, self.field, self.base.sampling)
         try:
             best = await self._score("today", first, len(self.order))
-            found.people = self._people(self._runs[first.text()])
+            found.people = people_of(self.store, self.split, self.task, self.field, self._runs[first.text()])
             if found.people is not None and found.people.as_well and not anyway:
                 found.refused = True
                 return self._ended()
@@ -161,8 +161,8 @@ class Improve:
         reports = [report for _, report in self.flow.reports]
         for report in reports:
             self.found.spent.update(report.usage)
-        if any(report.price for report in reports):
-            self.found.cost = sum(report.spent.cost for report in reports)
+        if any(report.price for report in reports) or self._paid:
+            self.found.cost = sum(report.spent.cost for report in reports) + self._paid
         return self.found
 
     def _halted(self, halted: Halted, first: Recipe) -> Tried:
@@ -205,7 +205,85 @@ class Improve:
                 step = steps.send(replace(best.recipe, calibration=None))
             except StopIteration:
                 step = None
-        return best
+        return best if self.rewriter is None else await self._rewritten(best, self.rewriter)
+
+    async def _rewritten(self, best: Tried, rewriter: Rewriter) -> Tried:
+        """The best so far with instructions that a model has rewritten from what it got wrong on learn."""
+        if "{" in self.task.constant:
+            self.found.notes.append("the instructions are a template: no model rewrites them")
+            return best
+        # Examples are units of learn, which would not be asked about.
+        plain = replace(best.recipe, examples=(), nearest=None, rule="", calibration=None)
+        units = sorted(self.units["learn"], key=lambda u: hashlib.sha256(u.encode()).digest())[:MOST_LEARN]
+        wrong = self._wrong(await self._ask(plain, units, reserve=True), units)
+        if not wrong:
+            self.found.notes.append("nothing to rewrite for: the judge is right on every unit of learn")
+            return best
+        request = rewriter.request(self.task, self.field, wrong)
+        sha = sha_of(request, rewriter.model)
+        text = self._known(sha)
+        if text is None:
+            if not self._affords(rewriter, request):
+                self.found.notes.append(
+                    "the rewriter was not asked: what is left of the limit is for the sealed test"
+                )
+                return best
+            text, usage, why = await rewriter.ask(self.task, request)
+            self._pay(rewriter, usage)
+            if text is None:
+                self.found.notes.append(why)
+                return best
+        self._rewrites[text] = sha
+        recipe = replace(best.recipe, calibration=None, instructions=text)
+        own = await self._score("instructions rewritten", recipe, len(self.order))
+        return max([best, own, *self._calibrated(own.rung, own)], key=lambda t: t.score)
+
+    def _wrong(self, run: str, units: Sequence[str]) -> list[Wrong]:
+        """Units of learn on which the run and the reference differ, one of a question, with what a lead wrote there."""
+        given = relation.values(self.store.conn, run, self.field)
+        differ = [u for u in units if u in given and given[u] != self.labels[u]]
+        first = list({self.question[unit]: unit for unit in reversed(differ)}.values())[::-1][:MOST_SHOWN]
+        inputs = ladder.inputs_of(self.store, self.task, first)
+        leads = [
+            n
+            for n, kind in relation.labellers(self.store.conn, self.field).items()
+            if kind == AnnotatorKind.ADJUDICATED
+        ]
+        told = {
+            u: " ".join(relation.rationale(self.store.conn, n, self.field, u) for n in leads) for u in first
+        }
+        return [Wrong(inputs[u], given[u], self.labels[u], told[u].strip()) for u in first if u in inputs]
+
+    def _known(self, sha: str) -> str | None:
+        """What the rewriter answered to this very request before."""
+        query = "SELECT json_extract(options, '$.instructions') FROM runs WHERE json_extract(options, '$.rewritten') = ?"
+        row = self.store.conn.execute(query, [sha]).fetchone()
+        return None if row is None else row[0]
+
+    def _affords(self, rewriter: Rewriter, request: Request) -> bool:
+        """Whether a call of the rewriter leaves what the sealed test takes."""
+        tokens, cost = self.limit
+        kept_tokens, kept_cost = self._reserve()
+        used = sum(sum(r.usage[k] for k in ("input_tokens", "output_tokens")) for _, r in self.flow.reports)
+        spent = sum(r.spent.cost for _, r in self.flow.reports)
+        # A token is three characters or more of most texts.
+        into = sum(len(m.content) for m in request.messages) // 3
+        enough = tokens is None or used + into + request.max_tokens + kept_tokens <= tokens
+        if cost is None or rewriter.price is None:
+            return enough
+        return enough and spent + rewriter.price.most(into, request.max_tokens) + kept_cost <= cost
+
+    def _pay(self, rewriter: Rewriter, usage: Usage) -> None:
+        """Take a call of the rewriter off the limits."""
+        used = {"input_tokens": usage.input_tokens or 0, "output_tokens": usage.output_tokens or 0}
+        self.found.spent.update(used)
+        cost = None if rewriter.price is None else rewriter.price.cost(usage)
+        self._paid += cost or 0.0
+        tokens, most = self.limit
+        self.limit = (
+            None if tokens is None else max(0, tokens - sum(used.values())),
+            None if most is None else max(0.0, most - (cost or 0.0)),
+        )
 
     async def _ask(self, recipe: Recipe, units: Sequence[str], reserve: bool) -> str:
         """Ask about these units by a recipe; the run's id. A reserve is kept for the sealed test."""
@@ -220,6 +298,8 @@ class Improve:
         # What is only tried stands in no report; today's task is a run like any other.
         first = replace(recipe, calibration=None) == today(self.task, self.field, self.base.sampling)
         extra = plan.extra if first else {**plan.extra, TRIED: PURPOSE}
+        if recipe.instructions in self._rewrites:
+            extra = {**extra, "rewritten": self._rewrites[recipe.instructions]}
         report = await self.flow.run(plan.task, ladder.select(self.store, units), extra)
         if report.interrupted:
             raise Halted(plan, report)
@@ -413,48 +493,3 @@ class Improve:
         spread = error * proof.n_clusters**0.5
         least = detectable(spread, proof.n_clusters, level_of(len(self.split.looks) + 1))
         return int(np.ceil(proof.n_shared * (least / found[0]) ** 2))
-
-    def _people(self, run: str) -> People | None:
-        """Two people or more, with each other and with the judge, on the open questions; None for fewer."""
-        panel = read(self.store, Scope(self.field, self.task.name, runs=(run,)), distributions=False)
-        panel = panel.only(self.split.mask(panel, "learn", "tune"), panel.ratings.annotators)
-        people = [name for name in panel.people if (panel.labels_of(name) != MISSING).any()]
-        if len(people) < 2 or panel.numeric:
-            return None
-        [judge] = panel.judges
-        # On the units that the judge was asked about: people on others would be another comparison.
-        panel = panel.only(panel.asked_units[judge], panel.ratings.annotators)
-        between = self._mean_kappa(panel, [(a, b) for i, a in enumerate(people) for b in people[i + 1 :]])
-        own = self._mean_kappa(panel, [(judge, person) for person in people])
-        if between is None or own is None:
-            return None
-        return People(own, between, _pairs(panel, people), self._lead_notes(panel))
-
-    @staticmethod
-    def _mean_kappa(panel: Panel, pairs: Sequence[tuple[str, str]]) -> float | None:
-        """The mean kappa of pairs, weighed by the units that both labelled; a pair without a kappa agrees by chance."""
-        found = [panel.measure(pair, [panel.coefficient], interval=None)[0] for pair in pairs]
-        n = sum(m.n_units for m in found)
-        return sum((m.value or 0.0) * m.n_units for m in found) / n if n else None
-
-    def _lead_notes(self, panel: Panel) -> list[str]:
-        """What a lead wrote beside decisions on units of the open questions, five at most."""
-        told: list[str] = []
-        for name in panel.of_kind(AnnotatorKind.ADJUDICATED):
-            for at in np.flatnonzero(panel.labels_of(name) != MISSING).tolist():
-                unit = panel.table.units[at]
-                if len(told) < 5 and (
-                    text := relation.rationale(self.store.conn, name, self.field, unit).strip()
-                ):
-                    told.append(f"{unit}: {' '.join(text.split())}")
-        return told
-
-
-def _pairs(panel: Panel, people: Sequence[str]) -> list[tuple[str, str, int]]:
-    """Unordered pairs of labels that two people gave one unit, with how many units, the most frequent first."""
-    codes = panel.ratings.select(people).codes
-    counts: Counter[tuple[int, int]] = Counter()
-    for row in codes.tolist():
-        given = sorted({code for code in row if code != MISSING})
-        counts.update((a, b) for i, a in enumerate(given) for b in given[i + 1 :])
-    return [(panel.domain[a], panel.domain[b], n) for (a, b), n in counts.most_common()]

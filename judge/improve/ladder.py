@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judge.improve.recipe import MOST_EXAMPLES, Recipe
@@ -13,6 +13,7 @@ from judge.prompts.spec import Example
 from judge.store import selection
 from judge.store.selection import Selection
 from judge.store.study import Store
+from judge.types import Json
 
 UNITS = "improve_units"
 LONGEST = 4_000
@@ -86,13 +87,18 @@ def _pool(store: Store, task: Task, labels: dict[str, str]) -> list[Example]:
     return []
 
 
+def inputs_of(store: Store, task: Task, units: Sequence[str]) -> dict[str, Mapping[str, Json]]:
+    """Unit -> what is shown of it."""
+    selection.select(store, task, select(store, units))
+    return {unit.unit_id: unit.inputs for unit in selection.pending(store, task, run_id="")}
+
+
 def balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> list[Example]:
     """`each` units of every label, each of a question of its own, in turns; empty where learn has too few.
 
     Which ones follows from the hashes of their ids.
     """
-    selection.select(store, task, select(store, sorted(labels)))
-    found = {unit.unit_id: unit.inputs for unit in selection.pending(store, task, run_id="")}
+    found = inputs_of(store, task, sorted(labels))
     of = dict(
         store.conn.execute(
             f"SELECT u.unit_id, u.question_id || char(0) || u.item_id FROM units AS u JOIN temp.{UNITS} USING (unit_id)"

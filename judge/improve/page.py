@@ -9,6 +9,7 @@ from pathlib import Path
 
 from judge.improve.improve import Improved
 from judge.improve.recipe import Recipe
+from judge.prompts.load import Task, find_tasks, with_constant
 from judge.store.study import now
 from judge.types import Json
 
@@ -35,10 +36,31 @@ def proved(found: Improved) -> Recipe:
 
 
 def written(found: Improved, path: Path | None = None) -> Path:
-    """Write the proved recipe (default: TASK.recipe.yaml); where it is."""
+    """Write the proved recipe (default: TASK.recipe.yaml) and, where the text of the task has changed, its next version
+    beside it; where the recipe is.
+    """
     target = path or Path(f"{found.task.task_id}.recipe.yaml")
     target.write_text(proved(found).text(), encoding="utf-8")
+    task = next_version(found, target.parent)
+    if task is not None:
+        file = target.parent / f"{task.name}.md"
+        file.write_text(task.text, encoding="utf-8")
+        found.notes.append(f"the task with the new instructions, for people and other models: {file}")
     return target
+
+
+def next_version(found: Improved, folder: Path) -> Task | None:
+    """The task with the winner's instructions as its next version, whose file is not there yet; None where the text of the
+    task stays as it is.
+    """
+    assert found.winner is not None
+    text = found.winner.instructions
+    if text is None:
+        return None
+    known, version = find_tasks(), found.task.version + 1
+    while (name := f"{found.task.task_id}.v{version}") in known or (folder / f"{name}.md").exists():
+        version += 1
+    return with_constant(found.task, text, version)
 
 
 def sentences(found: Improved, path: Path | None = None) -> list[str]:
@@ -108,6 +130,9 @@ def _people(found: Improved) -> Iterator[str]:
         yield "the judge agrees with people as well as they agree with each other; people differ on:"
     for one, other, n in people.pairs[:MOST_PAIRS]:
         yield f"  {one} / {other}: {n:,} unit{'s' if n != 1 else ''}"
+    if people.clauses:
+        yield "what the guidelines say of these labels:"
+        yield from (f"  {text}" for text in people.clauses)
     if people.notes:
         yield "what the lead wrote:"
         yield from (f"  {text}" for text in people.notes)
@@ -147,6 +172,7 @@ def as_json(found: Improved, path: Path | None = None) -> dict[str, Json]:
             "judge": found.people.judge,
             "people": found.people.people,
             "differ_on": [{"labels": [a, b], "units": n} for a, b, n in found.people.pairs],
+            "clauses": list(found.people.clauses),
             "notes": list(found.people.notes),
         },
         "refused": found.refused,

@@ -24,13 +24,15 @@ VERSION = 1
 MOST_BYTES = 16_000_000
 """Of a file; the questions that a calibration was fitted on are the longest part of one."""
 MOST_EXAMPLES = 100
+MOST_INSTRUCTIONS = 8_000
+"""Characters of rewritten instructions."""
 
 
 @dataclass(frozen=True)
 class Recipe:
     """How a judge is asked beside its task's file. `calibration`: method, temperature, bias and what they were fitted
     on; `rule` says how `examples` were chosen, and with `nearest` only so many of each label are shown, the nearest to a
-    unit by BM25. `temperature` and `seed` are those of sampling.
+    unit by BM25; `instructions` stand in place of the task's own. `temperature` and `seed` are those of sampling.
     """
 
     task: str
@@ -43,6 +45,7 @@ class Recipe:
     rule: str = ""
     examples: tuple[Example, ...] = ()
     nearest: int | None = None
+    instructions: str | None = None
     calibration: Mapping[str, Json] | None = None
     made: Mapping[str, Json] = default(default_factory=dict)
     temperature: float | None = 0.0
@@ -60,6 +63,8 @@ class Recipe:
             told.append(f"{self.orders} label orders averaged")
         if self.guidelines:
             told.append("guidelines shown")
+        if self.instructions is not None:
+            told.append("instructions rewritten")
         if self.examples:
             told.append(f"{len(self.examples)} examples ({self.rule})" if self.nearest is None else self.rule)
         if self.calibration:
@@ -75,6 +80,8 @@ class Recipe:
         extra = dict(plan.extra)
         if self.guidelines:
             task = task.with_guidelines()
+        if self.instructions is not None:
+            task = task.with_instructions(self.instructions)
         if self.examples:
             task = task.showing(list(self.examples), self.nearest)
             # The items alone do not say which of their passages were shown.
@@ -118,6 +125,7 @@ class Recipe:
             "label_order": self.label_order,
             "orders": self.orders,
             "guidelines": self.guidelines,
+            **({} if self.instructions is None else {"instructions": self.instructions}),
             "temperature": self.temperature,
             "seed": self.seed,
             "examples": None
@@ -172,6 +180,7 @@ def read(path: Path) -> Recipe:
         shown.rule if shown else "",
         tuple(shown.shown) if shown else (),
         shown.nearest if shown else None,
+        given.instructions,
         calibration.model_dump() if calibration else None,
         given.made,
         given.temperature,
@@ -220,6 +229,7 @@ class _File(_Part):
     label_order: str = Field(pattern=r"^(declared|reversed|shuffled:[0-9]{1,18})$")
     orders: int = Field(ge=1)
     guidelines: bool
+    instructions: str | None = Field(None, min_length=1, max_length=MOST_INSTRUCTIONS)
     temperature: float | None = Field(0.0, ge=0)
     seed: int | None = None
     examples: _Shown | None = None

@@ -39,6 +39,8 @@ class Task:
     """The file's own front matter, where a run asks for another rationale or other examples."""
     tells_guidelines: bool = False
     """Whether the model is told the guidelines that people are given."""
+    instructions: str | None = None
+    """Plain text in place of the constant half, where a run asks with other instructions than the file's."""
     nearest: int | None = None
     """Of the examples of each label only so many are shown, those nearest to the unit by BM25; None: all, always."""
 
@@ -46,6 +48,8 @@ class Task:
     def asked(self) -> dict[str, Json]:
         """What a run asks for otherwise than the file: part of the run's identity."""
         found: dict[str, Json] = {"guidelines": "shown"} if self.tells_guidelines else {}
+        if self.instructions is not None:
+            found["instructions"] = self.instructions
         if self.declared is None:
             return found
         if self.spec.rationale != self.declared.rationale:
@@ -85,6 +89,10 @@ class Task:
         if not self.spec.guidelines.strip():
             raise UsageError(f"{self.name} has no guidelines to show")
         return replace(self, tells_guidelines=True)
+
+    def with_instructions(self, text: str) -> Task:
+        """The task asked with other instructions: plain text, whatever it holds, and no template."""
+        return replace(self, instructions=text)
 
     def _changed(self, **keys: Any) -> Task:
         return replace(self, spec=self.spec.model_copy(update=keys), declared=self.declared or self.spec)
@@ -203,6 +211,14 @@ def parse_task(text: str, file_name: str, path: str = "") -> Task:
 
     check_template(task, where)
     return task
+
+
+def with_constant(task: Task, constant: str, version: int) -> Task:
+    """The task as a file of another version with other instructions. Raises TaskError where they make no task file."""
+    head, body = _split(task.text, task.name)
+    _, _, unit = body.partition(UNIT_MARK)
+    name = f"{task.task_id}.v{version}.md"
+    return parse_task(f"---\n{head}\n---\n{constant.strip()}\n{UNIT_MARK}{unit}", name)
 
 
 def _split(text: str, where: str) -> tuple[str, str]:

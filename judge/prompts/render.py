@@ -114,7 +114,8 @@ class Renderer:
             self._unit = env.from_string(task.unit)
             # With its globals put in once, not for every unit.
             self._globals = dict(self._unit.globals)
-            system = env.from_string(task.constant).render(self._constants())
+            # Other instructions come from a model: text, and never a template.
+            system = task.instructions or env.from_string(task.constant).render(self._constants())
         except TemplateError as e:
             raise TaskError(f"{task.path or task.name}: template: {e}") from e
         told = f"\n\nGuidelines:\n{task.spec.guidelines.strip()}" if task.tells_guidelines else ""

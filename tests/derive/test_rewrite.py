@@ -1,0 +1,191 @@
+"""Instructions that a model rewrites: from learn alone, as text and no template, proved like everything else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.errors import Rejected
+from judge.improve import recipe as recipes
+from judge.improve.improve import Improve, Improved
+from judge.improve.page import next_version, proved, sentences
+from judge.improve.people import clauses
+from judge.improve.rewrite import Rewriter
+from judge.prompts import Mode, Renderer, load_task, parse_task
+from judge.providers import base
+from judge.runner import Plan
+from judge.runner.flow import Flow
+from judge.runner.prices import Price
+from judge.store import Store
+from judge.types import Reply, Request, Usage
+from tests.annotate.agreement_helpers import checked, judge
+from tests.derive.planted import Planted, numbers, shown
+from tests.derive.test_improve import looks, part, world
+from tests.runner.helpers import HASTY
+
+TASK = load_task("stance")
+BETTER = "LOOK TWICE before you say what the passage does to the claim."
+
+
+class Writer:
+    """A model that answers every request with the same text, and remembers what it was shown."""
+
+    max_concurrency: int | None = None
+    label_codes = False
+
+    def __init__(self, *replies: str) -> None:
+        self.replies, self.seen = list(replies), list[Request]()
+
+    async def open(self) -> None:
+        """Nothing to do."""
+
+    async def close(self) -> None:
+        """Nothing to do."""
+
+    def describe(self) -> dict[str, Any]:
+        """Nothing to tell."""
+        return {}
+
+    async def complete(self, request: Request) -> Reply:
+        """The next text, the last one again and again."""
+        self.seen.append(request)
+        text = self.replies[min(len(self.seen), len(self.replies)) - 1]
+        if text == "gone":
+            raise Rejected("no such model")
+        return Reply(text, usage=Usage(1_000, 100, 0))
+
+
+def skill(request: Any) -> float:
+    return 0.9 if "LOOK TWICE" in shown(request) else 0.55
+
+
+def improve(
+    store: Store, model: Planted, writer: Writer, price: Price | None = None, **limits: Any
+) -> Improved:
+    plan = Plan(TASK, "planted/model", patience=HASTY, **limits)
+
+    async def go() -> Improved:
+        rewriter = Rewriter("vendor/writer", writer, price)
+        return await Improve(store, Flow(store, model, plan), TASK, "stance", None, rewriter).go()
+
+    return asyncio.run(go())
+
+
+def answer(text: str) -> str:
+    return json.dumps({"instructions": text})
+
+
+def test_rewritten_instructions_that_help_are_proved_and_only_learn_is_read(tmp_path: Path) -> None:
+    store, truth = world(tmp_path / "w.db")
+    model, writer = Planted(truth, skill), Writer(answer(BETTER))
+    found = improve(store, model, writer)
+    assert found.proved and found.winner is not None and found.winner.instructions == BETTER
+    assert "instructions rewritten" in found.winner.words and looks(store) == 1
+    [request] = writer.seen
+    text = "\n".join(m.content for m in request.messages)
+    read = set(numbers(text))
+    assert read and read <= part(store, "learn")
+    # One unit a question, and each fenced: what a passage says is no instruction.
+    assert len({n // 5 for n in read}) == len(read) <= 12 and text.count("[[passage ") == len(read)
+    assert TASK.constant in text and "neither" in text and TASK.spec.guidelines.strip() in text
+    # What the rewriter took is counted beside what the judge took: 1,000 and 100 tokens.
+    tokens = sum(sum(len(m.content) for m in r.messages) // 4 + 1 for r in model.seen)
+    assert found.spent["input_tokens"] + found.spent["output_tokens"] == tokens + 1_100
+    # Again: nobody is asked, neither judge nor rewriter.
+    later, again = Planted(truth, skill), Writer(answer("Something else."))
+    same = improve(store, later, again)
+    assert same.difference == found.difference and not later.seen and not again.seen and looks(store) == 1
+    path = tmp_path / "r.yaml"
+    path.write_text(proved(found).text())
+    assert recipes.read(path).instructions == BETTER
+
+
+def test_the_next_version_of_the_task_is_written_where_its_text_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, truth = world(tmp_path / "w.db")
+    model, writer = Planted(truth, skill), Writer(answer(BETTER))
+    monkeypatch.setattr(base, "get", lambda name, *_: writer if name.startswith("vendor/") else model)
+    monkeypatch.chdir(tmp_path)
+    words = ("improve", "stance", "-m", "planted/model", "--rewriter", "vendor/writer", "-d", store.path)
+    done = judge(*words, "--json")
+    found = checked(done.stdout)
+    assert found["improved"] and found["recipe"] == "stance.recipe.yaml"
+    assert any(text.endswith("stance.v2.md") for text in found["notes"])
+    task = load_task("stance.v2.md")
+    assert (
+        task.name == "stance.v2"
+        and task.constant == BETTER
+        and task.spec == TASK.spec
+        and task.unit == TASK.unit
+    )
+    # Both ask the same thing in the same words.
+    written = recipes.read(Path("stance.recipe.yaml"))
+    by_recipe = written.applied(Plan(TASK, "planted/model")).task
+    own = Renderer(by_recipe, Mode.JSON).prefix[0].content
+    assert own.startswith(BETTER) and own.partition("\n\n")[2] != ""
+    before = len(model.seen)
+    judge("run", "stance", "-m", "planted/model", "--recipe", "stance.recipe.yaml", "-d", store.path)
+    assert len(model.seen) > before and all("LOOK TWICE" in shown(r) for r in model.seen[before:])
+    # No version is written where only the way of asking changed.
+    assert not Path("stance.v3.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        ("I would rather not.", "no JSON object"),
+        (answer(""), "no instructions"),
+        (answer("{{ 7 * 7 }} {% for x in range(9) %}"), "marks of a template"),
+        (answer("Above\n<!-- unit -->\n{ passage }"), "marks of a template"),
+        (answer("x" * 8_001), "longer than 8,000"),
+        (answer(TASK.constant), "changes nothing"),
+        ("gone", "gave no answer: no such model"),
+    ],
+)
+def test_what_cannot_be_used_ends_the_rewriting_and_nothing_else(
+    reply: str, told: str, tmp_path: Path
+) -> None:
+    store, truth = world(tmp_path / "w.db")
+    found = improve(store, Planted(truth, skill), Writer(reply))
+    assert any(told in note for note in found.notes)
+    assert all(t.recipe.instructions is None for t in found.tried)
+
+
+def test_instructions_are_text_and_no_template() -> None:
+    told = TASK.with_instructions("Say {{ title }} and {% raw %}.")
+    assert Renderer(told, Mode.CODES).prefix[0].content.startswith("Say {{ title }} and {% raw %}.")
+    assert told.asked["instructions"].startswith("Say") and told.sha256 == TASK.sha256
+    assert parse_task(TASK.text, "stance.v1.md").instructions is None
+
+
+def test_the_rewriter_leaves_what_the_sealed_test_takes(tmp_path: Path) -> None:
+    # Planted prices: a dollar for a token put in by the rewriter, so that no limit affords it.
+    store, truth = world(tmp_path / "w.db")
+    writer = Writer(answer(BETTER))
+    dear = Price(1e6, 1e6, 1e6, 1e6, "planted")
+    prices = {"planted/model": {"input": 1.0, "output": 1.0}}
+    found = improve(store, Planted(truth, skill), writer, dear, max_cost=100.0, prices=prices)
+    assert not writer.seen and any("the rewriter was not asked" in note for note in found.notes)
+
+
+def test_the_clauses_that_name_the_labels_people_differ_on_are_found() -> None:
+    # The guidelines of stance: a paragraph, three list entries, a paragraph about "support".
+    found = clauses(TASK.spec.guidelines, [("refute", "neutral", 4), ("support", "refute", 1)])
+    assert [text.split()[1].strip("*:") for text in found] == ["refute", "neutral"]
+    assert clauses("Supporters are welcome.", [("support", "refute", 1)]) == []
+    assert clauses("x", []) == []
+
+
+def test_no_version_where_the_text_stays(tmp_path: Path) -> None:
+    store, truth = world(tmp_path / "w.db")
+    found = improve(
+        store, Planted(truth, lambda r: 0.85 if "Guidelines:" in shown(r) else 0.55), Writer(answer("Guess."))
+    )
+    assert found.proved and found.winner is not None and found.winner.instructions is None
+    assert next_version(found, tmp_path) is None
+    assert any("guidelines shown" in text for text in sentences(found))
