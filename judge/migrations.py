@@ -1,6 +1,6 @@
 """The schema of a study, as sqlite-utils migrations (set `judge`). Never edit one that has shipped.
 
-The tables and their columns are described in the README ("The study"); the order of a study's
+The tables and their columns are described by docs/reference.py (the page "The study's schema"); the order of a study's
 units is the rowid order of `units`, which is the order of import.
 """
 
