@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from annotate.exchange.formats._texts import OneOf, compose, flat
+from annotate.exchange.texts import OneOf, compose, flat
 from judge.errors import BadInput
 
 SHA_KEY = "text_sha256"

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from annotate.drawing.sample import shuffled
-from annotate.exchange.formats._texts import OneOf
+from annotate.exchange.texts import OneOf
 from annotate.sitting.blind import Blind
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.queue import LISTS, Queue

@@ -74,9 +74,10 @@ def import_(
     A row has id, text and, where the command does not say, system and condition; also cited,
     context, claims, gold, votes. Answers are split into sentences, which can be labelled one by one.
     """
-    from judge.importers import _answers, base
-    from judge.importers._needs import lacking
-    from judge.importers._run import import_with
+    from judge.importers import answers as importer
+    from judge.importers import base
+    from judge.importers.needs import lacking
+    from judge.importers.run import import_with
     from judge.store import Store
     from judge.store.answers import add_answers
     from judge.store.imports import ImportInfo
@@ -93,7 +94,7 @@ def import_(
                 path,
                 info,
                 skip_bad,
-                partial(_answers.read, path, options, system, condition),
+                partial(importer.read, path, options, system, condition),
                 add_answers,
             )
             problems += [str(s) for s in report.skipped]

@@ -13,10 +13,10 @@ from typing import Any
 
 from judge import files
 from judge.errors import BadInput, UsageError
-from judge.importers._fields import identifier
-from judge.importers._paths import MISSING, follow
-from judge.importers._rows import RowReader, dataset_name
 from judge.importers.base import Options
+from judge.importers.fields import identifier
+from judge.importers.paths import MISSING, follow
+from judge.importers.rows import RowReader, dataset_name
 from judge.prompts.load import Task
 from judge.store import Store, export, listing
 from judge.store.items import passage_id

@@ -48,8 +48,8 @@ def import_(
 
     Ids are the study's or the source's. A file is one transaction; importing it again changes nothing.
     """
-    from judge.importers import _rankings
-    from judge.importers._run import import_with
+    from judge.importers import rankings as importer
+    from judge.importers.run import import_with
     from judge.store import Store
     from judge.store.imports import ImportInfo
     from judge.store.rankings import Ids, add_rankings
@@ -64,7 +64,7 @@ def import_(
                 path,
                 info,
                 skip_bad,
-                partial(_rankings.read, path, stage, name, ids),
+                partial(importer.read, path, stage, name, ids),
                 add_rankings,
             )
             problems += [str(s) for s in report.skipped]

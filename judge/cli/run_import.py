@@ -61,7 +61,7 @@ def import_(
     half imported, and the same table again adds nothing.
     """
     from judge.cli.items import read_label_maps
-    from judge.importers._judged import Given, import_run
+    from judge.importers.judged import Given, import_run
     from judge.store import Store
 
     if not model.strip():

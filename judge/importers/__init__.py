@@ -1,1 +1,1 @@
-"""Foreign formats in, items out. A new format is one new file here with NAME, HELP and `read`."""
+"""Foreign formats in, items out. A new format is one new file in `formats` with NAME, HELP and `read`."""

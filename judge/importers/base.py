@@ -62,10 +62,10 @@ class Importer(Protocol):
 
 
 def names() -> list[str]:
-    """Every format: the modules of this package, but for this one and those with a leading `_`."""
-    package = importlib.import_module("judge.importers")
+    """Every format: the modules of `judge.importers.formats`, but for those with a leading `_`."""
+    package = importlib.import_module("judge.importers.formats")
     found = [m.name for m in pkgutil.iter_modules(package.__path__)]
-    return sorted(n.replace("_", "-") for n in found if n != "base" and not n.startswith("_"))
+    return sorted(n.replace("_", "-") for n in found if not n.startswith("_"))
 
 
 def found_format(paths: Sequence[Path]) -> str:
@@ -73,7 +73,7 @@ def found_format(paths: Sequence[Path]) -> str:
 
     Raises UsageError for a path that is no file, and where the files have different formats.
     """
-    from judge.importers._signs import format_of
+    from judge.importers.signs import format_of
 
     found = {format_of(path): path for path in paths}
     if len(found) > 1:
@@ -89,5 +89,5 @@ def get(name: str) -> Importer:
     if name not in names():
         told = "with the path of a file alone the format is found from it"
         raise UsageError(f"no format '{name}'; there are: {', '.join(names())} ({told})")
-    module: Importer = importlib.import_module(f"judge.importers.{name.replace('-', '_')}")
+    module: Importer = importlib.import_module(f"judge.importers.formats.{name.replace('-', '_')}")
     return module

@@ -84,7 +84,6 @@ def vendors() -> list[str]:
         "messages",
         "options",
         "replicas",
-        "sdk",
         "sessions",
         "tokens",
     }

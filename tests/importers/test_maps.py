@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judge.errors import UsageError
-from judge.importers._paths import MISSING, follow, without
+from judge.importers.paths import MISSING, follow, without
 from judge.types import AnnotatorKind, Passage, Vote
 from tests.formats import write_jsonl
 from tests.importers.helpers import load

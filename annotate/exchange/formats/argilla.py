@@ -21,8 +21,8 @@ from typing import Any
 
 from annotate.exchange.base import ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
-from annotate.exchange.formats._texts import EVIDENCE, flat, title
 from annotate.exchange.proof import differs_by_inputs
+from annotate.exchange.texts import EVIDENCE, flat, title
 from annotate.guidelines import markdown
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task

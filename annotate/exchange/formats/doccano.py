@@ -21,8 +21,8 @@ from typing import IO, Any
 
 from annotate.exchange.base import UNIT_KEY, ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
-from annotate.exchange.formats._texts import EVIDENCE, compose, inward, outward
 from annotate.exchange.proof import differs_by_text
+from annotate.exchange.texts import EVIDENCE, compose, inward, outward
 from annotate.guidelines import markdown
 from judge.errors import BadInput
 from judge.prompts.load import Task

@@ -20,8 +20,8 @@ from typing import Any
 from annotate.exchange.base import UNIT_KEY, ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
 from annotate.exchange.formats._own import whole
-from annotate.exchange.formats._texts import EVIDENCE, compose, inward, outward
 from annotate.exchange.proof import differs_by_text
+from annotate.exchange.texts import EVIDENCE, compose, inward, outward
 from judge.errors import BadInput
 from judge.prompts.spec import Question
 from judge.types import Where

@@ -1,0 +1,241 @@
+"""Answers of systems, as JSON Lines, one JSON array or CSV. Not a format of items: `judge answers import` reads it.
+
+    {"id": "q1",                                the item's id, with or without its data set
+     "system": "gpt-4", "condition": "top5",    or given once for the file (--system, --condition)
+     "text": "Paris [1].",                      may be empty: a system that said nothing
+     "cited": ["p2", "cite_3"],                 default: the markers in the text
+     "context": ["p1", "p2"],                   what the system was given, in order; default: not known
+     "claims": ["text" or {"text", "gold", "votes"}],
+     "probabilities": {"A": 0.7, "B": 0.3},     of the options of a multiple-choice question (URAG); `text` may be
+                                                left out then, and is the most probable letter
+     "gold": {"FIELD": "label"}, "votes": {"FIELD": {"ANNOTATOR": "label"}},
+     "meta": {...}}                             other plain values are kept in `meta`, other lists are not
+
+or several answers in a row, under "answers": {SYSTEM: "text" or an object as above without id}, or a
+list of such objects with "system". `--map` reads any key from another path (`answers=model_outputs`;
+`answers.text=output` within the elements). A CSV cell holds lists as JSON or separated by `;`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from judge.errors import BadInput, UsageError
+from judge.importers import fields
+from judge.importers.base import Bad, Options
+from judge.importers.files import Records, csv_records, json_records, placed
+from judge.importers.paths import MISSING, follow, no_such_path, without
+from judge.types import Answer, AnswerRow, Claim, Vote, Where
+
+KEYS = (
+    "id",
+    "system",
+    "condition",
+    "text",
+    "cited",
+    "context",
+    "claims",
+    "meta",
+    "gold",
+    "votes",
+    "probabilities",
+)
+DEFAULT_CONDITION = "default"
+_BRACKETS = re.compile(r"\[([^\[\]]+)\]")
+
+
+def read(
+    path: Path, options: Options, system: str | None, condition: str | None, bad: Bad
+) -> Iterator[AnswerRow]:
+    """The answers of one file. Raises UsageError for a --map that fits no key or no row."""
+    cells = any(ending in path.suffixes for ending in (".csv", ".tsv"))
+    reader = _Reader(options, system, condition, cells)
+    records: Records = csv_records(path, bad)[1] if cells else json_records(path, bad)
+    for number, record in records.rows:
+        try:
+            found = reader.answers(record)
+        except BadInput as error:
+            bad(placed(error, path, number, records.word))
+            continue
+        for answer in found:
+            yield AnswerRow(answer, Where(str(path), number))
+    reader.finish(path)
+
+
+class _Reader:
+    def __init__(self, options: Options, system: str | None, condition: str | None, cells: bool) -> None:
+        allowed = {*KEYS, "answers", *(f"answers.{key}" for key in KEYS if key != "id")}
+        for name, where in options.maps.items():
+            group = name.removeprefix("answers.").partition(".")
+            if name not in allowed and not (group[0] in ("gold", "votes") and group[2]):
+                raise UsageError(
+                    f"--map {name}={where}: '{name}' is not a key; there are: {', '.join([*KEYS, 'answers'])}, "
+                    "answers.KEY, gold.FIELD, votes.FIELD"
+                )
+            if not where:
+                raise UsageError(f"--map {name}=: the path is empty")
+        self._maps = options.maps
+        self._system, self._condition, self._cells = system, condition, cells
+        self._labels = fields.Labels(options)
+        self._met: set[str] = set()
+        self._first: list[str] | None = None
+
+    def answers(self, raw: Any) -> list[Answer]:
+        """The answers of one row. Raises BadInput naming the field."""
+        row = fields.record(raw)
+        if self._first is None:
+            self._first = list(row)
+            self._check_columns(row)
+        item = fields.identifier(self._value(row, "id"), "id")
+        several = self._value(row, "answers")
+        if self._cells and isinstance(several, str):
+            several = _loaded(several, "answers")
+        if several is None:
+            return [self._answer(row, item, "", None)]
+        if isinstance(several, Mapping):
+            named = [(str(name), value) for name, value in several.items()]
+        elif isinstance(several, list):
+            named = [("", value) for value in several]
+        else:
+            raise BadInput(f"must be an object or a list, is {fields.kind(several)}", field="answers")
+        out = []
+        for place, (name, value) in enumerate(named):
+            if not isinstance(value, str | Mapping):
+                told = f"must be text or an object, is {fields.kind(value)}"
+                raise BadInput(told, field=f"answers.{name or place}")
+            out.append(self._answer(value, item, "answers.", name or None))
+        return out
+
+    def finish(self, path: Path) -> None:
+        """Raises UsageError for a --map whose path stood in no row; notes unmet label maps."""
+        unmet = {name: where for name, where in self._maps.items() if where not in self._met}
+        if self._first is not None and unmet:
+            raise UsageError(f"{path}: {no_such_path(unmet, self._first)}")
+        self._labels.finish()
+
+    def _check_columns(self, row: Mapping[str, Any]) -> None:
+        """Raises BadInput that names all the columns which are missing, when it is more than one."""
+        several = "answers" in row or any(name.startswith("answers") for name in self._maps)
+        several = several or "probabilities" in row or "probabilities" in self._maps
+        wanted = ["id", *([] if several else ["text", *([] if self._system else ["system"])])]
+        missing = [name for name in wanted if name not in row and name not in self._maps]
+        if len(missing) > 1:
+            names = " ".join(f"--map {name}=COLUMN" for name in missing)
+            raise BadInput(
+                f"no {', '.join(missing)}: {names}; the row has: {', '.join(row)}", field=missing[0]
+            )
+
+    def _answer(self, value: str | Mapping[str, Any], item: str, prefix: str, system: str | None) -> Answer:
+        source = {} if isinstance(value, str) else value
+
+        def get(name: str) -> Any:
+            return self._value(source, name, prefix)
+
+        body = value if isinstance(value, str) else get("text")
+        masses = self._masses(get("probabilities"), f"{prefix}probabilities")
+        if body is None and masses:
+            body = max(masses, key=lambda letter: masses[letter])
+        if not isinstance(body, str):
+            raise BadInput(
+                "missing" if body is None else f"must be text, is {fields.kind(body)}", field=f"{prefix}text"
+            )
+        return Answer(
+            item=item,
+            system=system or fields.identifier(get("system") or self._system, f"{prefix}system"),
+            condition=fields.word(get("condition") or self._condition, f"{prefix}condition")
+            or DEFAULT_CONDITION,
+            text=body,
+            cited=_names(get("cited"), f"{prefix}cited"),
+            context=_names(get("context"), f"{prefix}context"),
+            claims=self._claims(get("claims"), f"{prefix}claims"),
+            prose=not masses,
+            meta=self._meta(source, prefix, get("meta")) | ({"probabilities": masses} if masses else {}),
+            votes=self._votes(source, prefix),
+        )
+
+    def _value(self, source: Mapping[str, Any], name: str, prefix: str = "") -> Any:
+        where = self._maps.get(f"{prefix}{name}")
+        if where is None:
+            found = source.get(name)
+        else:
+            found = follow(source, where)
+            if found is MISSING:
+                return None
+            self._met.add(where)
+        return None if self._cells and found == "" and name != "text" else found
+
+    def _votes(self, source: Mapping[str, Any], prefix: str) -> list[Vote]:
+        votes: list[Vote] = []
+        for group, read_votes in (("gold", self._labels.gold), ("votes", self._labels.people)):
+            value = self._value(source, group, prefix)
+            found = dict(fields.mapping(_loaded(value, group) if isinstance(value, str) else value, group))
+            found |= {k.removeprefix(f"{group}."): v for k, v in source.items() if k.startswith(f"{group}.")}
+            for name in self._maps:
+                if name.startswith(f"{prefix}{group}."):
+                    key = name.removeprefix(prefix)
+                    found[key.removeprefix(f"{group}.")] = self._value(source, key, prefix)
+            for name, value in found.items():
+                if group == "votes" and isinstance(value, str):
+                    value = _loaded(value, f"votes.{name}") if value else None
+                votes += read_votes(name, value, f"{prefix}{group}.{name}")
+        return votes
+
+    def _claims(self, value: Any, place: str) -> list[Claim]:
+        claims = []
+        if self._cells and isinstance(value, str):
+            value = _loaded(value, place)
+        for number, entry in enumerate(fields.listing(value, place)):
+            entry = {"text": entry} if isinstance(entry, str) else fields.mapping(entry, f"{place}.{number}")
+            text = fields.required(entry.get("text"), f"{place}.{number}.text")
+            votes: list[Vote] = []
+            for name, label in fields.mapping(entry.get("gold"), f"{place}.{number}.gold").items():
+                votes += self._labels.gold(name, label, f"{place}.{number}.gold.{name}")
+            for name, labels in fields.mapping(entry.get("votes"), f"{place}.{number}.votes").items():
+                votes += self._labels.people(name, labels, f"{place}.{number}.votes.{name}")
+            claims.append(Claim(text, tuple(votes)))
+        return claims
+
+    def _masses(self, value: Any, place: str) -> dict[str, float]:
+        """Probabilities of options by letter: numbers from 0, not all of them 0; at most 1 together."""
+        if self._cells and isinstance(value, str):
+            value = _loaded(value, place)
+        found = {}
+        for letter, mass in fields.mapping(value, place).items():
+            if isinstance(mass, bool) or not isinstance(mass, int | float) or not 0 <= mass <= 1:
+                raise BadInput("must be a number from 0 to 1", field=f"{place}.{letter}")
+            found[letter] = float(mass)
+        if found and not 0 < sum(found.values()) <= 1 + 1e-6:
+            raise BadInput(f"the sum is {sum(found.values()):g}, not above 0 and at most 1", field=place)
+        return found
+
+    def _meta(self, source: Mapping[str, Any], prefix: str, own: Any) -> dict[str, Any]:
+        """Plain values that no key and no map has used, over the row's own `meta`."""
+        used = {*KEYS, "answers"} - {k.removeprefix(prefix) for k in self._maps if k.startswith(prefix)}
+        left = {k: v for k, v in source.items() if k not in used and not k.startswith(("gold.", "votes."))}
+        paths = [where for name, where in self._maps.items() if name.startswith(prefix)]
+        rest = {k: v for k, v in without(left, paths).items() if v != "" and not isinstance(v, dict | list)}
+        named = _loaded(own, "meta") if isinstance(own, str) else own
+        return {**rest, **(named if isinstance(named, dict) else {} if named is None else {"meta": named})}
+
+
+def _names(value: Any, place: str) -> list[str] | None:
+    """Ids of passages: a list, or text as `["a"]`, `[1][2]` or `a; b`; None when there are none given."""
+    if not isinstance(value, str):
+        return None if value is None else fields.texts(value, place)
+    if value.lstrip().startswith("["):
+        try:
+            return fields.texts(json.loads(value), place)
+        except ValueError:
+            return [n.strip() for inside in _BRACKETS.findall(value) for n in inside.split(",") if n.strip()]
+    return [n.strip() for n in value.split(";") if n.strip()]
+
+
+def _loaded(cell: str, place: str) -> Any:
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"not JSON: {error}", field=place) from error

@@ -1,0 +1,216 @@
+"""Users' files as the records of a data set: one at a time, each with its line or number, and errors that say where.
+
+`judge.files` reads; here is what data sets need beyond it. Every function streams, but for Parquet: at most one record
+is in memory. A file that cannot be read on raises BadInput; a bad record goes to `bad` and reading continues when `bad`
+returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+import ijson
+
+from judge import files
+from judge.errors import BadInput
+from judge.files import LONGEST, opened
+from judge.importers.base import Bad, Row
+from judge.importers.guess import MissingFields
+from judge.importers.streams import Noting, Shallow, refuse_noted
+from judge.types import Item, Where
+
+__all__ = [
+    "LONGEST",
+    "Records",
+    "csv_records",
+    "each",
+    "is_array",
+    "json_elements",
+    "json_pairs",
+    "json_records",
+    "opened",
+    "placed",
+]
+
+
+@dataclass(slots=True)
+class Records:
+    """The records of one file; `word` says what their numbers count: line, element or row."""
+
+    path: Path
+    word: str
+    rows: Iterator[tuple[int, Any]]
+
+
+def is_array(path: Path) -> bool:
+    """True when the file is one JSON array rather than lines of JSON objects."""
+    with opened(path) as handle:
+        return files.is_list(handle)
+
+
+def json_records(path: Path, bad: Bad) -> Records:
+    """JSON Lines, one JSON array, or Parquet, whichever the file is."""
+    if _is_parquet(path):
+        return Records(path, "row", _some(path, _parquet(path), bad, "the table is empty"))
+    if is_array(path):
+        return Records(path, "element", _some(path, json_elements(path), bad, "the list is empty"))
+    return Records(path, "line", _json_lines(path, bad))
+
+
+def _some(path: Path, rows: Iterator[tuple[int, Any]], bad: Bad, empty: str) -> Iterator[tuple[int, Any]]:
+    """The rows; a file without any is bad."""
+    number = 0
+    for number, value in rows:
+        yield number, value
+    if not number:
+        bad(BadInput(empty, path=str(path)))
+
+
+def _json_lines(path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
+    """The lines; a file without any is bad, one whose lines are all bad has been told of."""
+    told = 0
+
+    def counted(error: BadInput) -> None:
+        nonlocal told
+        told += 1
+        bad(error)
+
+    with opened(path) as handle:
+        for number, value in files.json_lines(handle, path, counted):
+            told += 1
+            yield number, value
+    if not told:
+        bad(BadInput("the file is empty", path=str(path)))
+
+
+def json_elements(path: Path, prefix: str = "item") -> Iterator[tuple[int, Any]]:
+    """(1-based position, value) of the elements of the array at `prefix` of a JSON file.
+
+    Raises BadInput, with the element, where the JSON ends or breaks.
+    """
+    return _parsed(path, lambda handle: ijson.items(handle, prefix, use_float=True, map_type=Noting))
+
+
+def json_pairs(path: Path, prefix: str = "") -> Iterator[tuple[int, tuple[str, Any]]]:
+    """(1-based position, (key, value)) of the object at `prefix` of a JSON file; raises the same."""
+
+    def parse(handle: IO[bytes]) -> Iterator[tuple[str, Any]]:
+        names = Noting()
+        for name, value in ijson.kvitems(handle, prefix, use_float=True, map_type=Noting):
+            names[name] = None
+            refuse_noted(names)
+            yield name, value
+
+    return _parsed(path, parse)
+
+
+def _parsed(path: Path, parse: Callable[[IO[bytes]], Iterable[Any]]) -> Iterator[tuple[int, Any]]:
+    number = 0
+    with opened(path) as handle:
+        try:
+            for value in parse(cast("IO[bytes]", Shallow(handle, str(path)))):
+                refuse_noted(value)
+                number += 1
+                yield number, value
+        except (ijson.JSONError, ValueError) as error:
+            first = str(error).split("\n")[0]
+            reason = f"element {number + 1}: not UTF-8 JSON: {first}"
+            raise BadInput(reason, path=str(path), line=number + 1) from error
+
+
+def csv_records(
+    path: Path, bad: Bad, need: Iterable[str] = (), hint: Iterable[str] = ()
+) -> tuple[list[str], Records]:
+    """(columns, rows as dicts) of a delimited table with a header, or of Parquet.
+
+    Cells are text (of Parquet: what they are); a record's line is the one it starts on. `hint` are columns that
+    may be there, by which the delimiter is found. Raises BadInput (line 1) when a column of `need` is missing or a
+    name stands twice.
+    """
+    need = list(need)
+    if _is_parquet(path):
+        with opened(path) as handle:
+            header, rows = files.parquet(handle, path)
+        records = Records(path, "row", _some(path, rows, bad, "no rows in the table"))
+    else:
+        cells = _cells(path, [*need, *hint], bad)
+        _, found = next(cells, (0, []))
+        header = found or []
+        records = Records(path, "line", _dicts(path, header, cells, bad))
+    _check(path, header, need)
+    return header, records
+
+
+def _check(path: Path, header: list[str], need: list[str]) -> None:
+    if not header:
+        raise BadInput("the file is empty", path=str(path))
+    for place, name in enumerate(header, 1):
+        if not name.strip():
+            raise BadInput(f"column {place} has no name", path=str(path), line=1)
+        if header.count(name) > 1:
+            raise BadInput("two columns have this name", path=str(path), line=1, field=name)
+    for name in need:
+        if name not in header:
+            there = ", ".join(header)
+            raise BadInput(f"no such column; there are: {there}", path=str(path), line=1, field=name)
+
+
+def _is_parquet(path: Path) -> bool:
+    with opened(path) as handle:
+        return files.is_parquet(handle)
+
+
+def _parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    with opened(path) as handle:
+        yield from files.parquet(handle, path)[1]
+
+
+def _cells(path: Path, hint: list[str], bad: Bad) -> Iterator[tuple[int, list[str] | None]]:
+    with opened(path) as handle:
+        yield from files.rows(handle, path, files.delimiter(path, handle, hint), bad)
+
+
+def _dicts(
+    path: Path, header: list[str], rows: Iterator[tuple[int, list[str] | None]], bad: Bad
+) -> Iterator[tuple[int, Any]]:
+    found = False
+    for number, cells in rows:
+        found = found or cells != []
+        if not cells:
+            continue
+        wrong = next((n for n, c in zip(header, cells, strict=False) if not files.is_text(c)), None)
+        if wrong is not None:
+            bad(BadInput("not UTF-8", path=str(path), line=number, field=wrong))
+        elif len(cells) != len(header):
+            reason = f"this row has {len(cells)} cells, the header {len(header)}"
+            bad(BadInput(reason, path=str(path), line=number))
+        else:
+            yield number, dict(zip(header, cells, strict=True))
+    if not found:
+        bad(BadInput("no rows under the header", path=str(path)))
+
+
+def placed(error: BadInput, path: Path, number: int, word: str = "line") -> BadInput:
+    """The same error with the file and the number of its record, unless it says where already."""
+    if error.path:
+        return error
+    reason = error.reason if word == "line" else f"{word} {number}: {error.reason}"
+    where: dict[str, Any] = {"path": str(path), "line": number, "field": error.field}
+    if isinstance(error, MissingFields):
+        return MissingFields(reason, error.maps, **where)
+    return BadInput(reason, **where)
+
+
+def each(records: Records, build: Callable[[Any], Iterable[Item]], bad: Bad) -> Iterator[Row]:
+    """Rows of the items that `build` makes of each record; its BadInput goes to `bad`, placed."""
+    for number, record in records.rows:
+        try:
+            items = list(build(record))
+        except BadInput as error:
+            bad(placed(error, records.path, number, records.word))
+            continue
+        for item in items:
+            yield Row(item, Where(str(records.path), number))

@@ -1,0 +1,231 @@
+"""A test collection as items: topics, qrels and runs say which documents of the corpus are read.
+
+What `beir` and `trec` share. Only documents that qrels or a run name are taken from the corpus, which streams
+past; ids stay as they are (item `dataset:query`, passage `item/document`), so that a judge's labels can go back as
+qrels. The gold field of a passage follows from the grades, or from --map-label:
+    relevant         grades 0 and 1 only: not_relevant | relevant
+    relevance_grade  grades up to 2: 0 | 1 | 2
+    relevance_0_3    grades up to 3: 0 | 1 | 2 | 3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from judge.errors import BadInput
+from judge.importers import fields
+from judge.importers.base import Bad, Options, Row
+from judge.importers.files import LONGEST, Records, opened, placed
+from judge.types import Item, Passage, Vote, Where
+
+GRADES = {
+    "relevant": {"0": "not_relevant", "1": "relevant"},
+    "relevance_grade": {str(n): str(n) for n in range(3)},
+    "relevance_0_3": {str(n): str(n) for n in range(4)},
+}
+"""Gold field -> grade in the file -> our label; a file's field is the first whose grades hold all of its from 0 on."""
+LONGEST_ENTRY = 4096
+"""Characters of the longest line of qrels or a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A document that a line of qrels (with its grade) or of a run (without) names for a query."""
+
+    query: str
+    document: str
+    grade: str | None
+    where: Where
+
+
+@dataclass(slots=True)
+class Topic:
+    """A query: its text, the rest of its record, and where it stands."""
+
+    text: str
+    meta: dict[str, Any]
+    where: Where
+
+
+@dataclass(slots=True)
+class Collection:
+    """What the files of one import hold, but for the documents."""
+
+    topics: dict[str, Topic] = field(default_factory=dict)
+    named: dict[str, dict[str, Named]] = field(default_factory=dict)
+
+    def add_topic(self, name: str, topic: Topic) -> None:
+        """Raises BadInput when the query is there already."""
+        if name in self.topics:
+            raise BadInput(
+                f"query '{name}' stands twice (line {self.topics[name].where.line})", field="query"
+            )
+        self.topics[name] = topic
+
+    def add(self, named: Named) -> None:
+        """A grade wins over a place in a run. Raises BadInput for two different grades of one document."""
+        known = self.named.setdefault(named.query, {})
+        before = known.get(named.document)
+        if before is None or before.grade is None:
+            known[named.document] = named
+        elif named.grade not in (None, before.grade):
+            raise BadInput(
+                f"'{named.document}' has grade {named.grade} for query '{named.query}', and {before.grade} before "
+                f"(line {before.where.line})",
+                field="grade",
+            )
+
+    def documents(self) -> set[str]:
+        """Every document that is to be read."""
+        return {document for known in self.named.values() for document in known}
+
+    def gold_field(self, label_maps: Iterable[str]) -> str:
+        """The field that the grades are labels of."""
+        for name in label_maps:
+            if name in GRADES:
+                return name
+        grades = {n.grade for known in self.named.values() for n in known.values()}
+        # A grade below 0 (spam, broken) is on no scale: it does not choose one.
+        grades = {g for g in grades if g and not g.startswith("-")}
+        return next((name for name, labels in GRADES.items() if grades <= labels.keys()), "relevance_0_3")
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of a file of columns; blank lines are passed over.
+
+    Raises BadInput for what is no UTF-8, and for a line of over LONGEST bytes.
+    """
+    with opened(path) as handle:
+        number = 0
+        while raw := handle.readline(LONGEST):
+            number += 1
+            if len(raw) == LONGEST and not raw.endswith(b"\n"):
+                raise BadInput(f"a line of over {LONGEST >> 20} MB", path=str(path), line=number)
+            try:
+                text = raw.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise BadInput("not UTF-8", path=str(path), line=number) from error
+            if text.strip():
+                yield number, text
+
+
+def first_line(path: Path) -> str:
+    """The first line that is not blank. Raises BadInput for an empty file."""
+    for _, text in lines(path):
+        return text
+    raise BadInput("the file is empty", path=str(path))
+
+
+def entries(path: Path, parse: Callable[[str], Any], add: Callable[[Any, Where], None], bad: Bad) -> None:
+    """`parse` each line and `add` what comes of it (None: nothing); what cannot be used goes to `bad`, placed."""
+    some = False
+    for number, text in lines(path):
+        try:
+            if len(text) > LONGEST_ENTRY:
+                raise BadInput(f"a line of {len(text):,} characters, where two ids and a number should be")
+            found = parse(text)
+            if found is not None:
+                some = True
+                add(found, Where(str(path), number))
+        except BadInput as error:
+            some = True
+            bad(placed(error, path, number))
+    if not some:
+        bad(BadInput("no lines under the header", path=str(path)))
+
+
+def keep(documents: dict[str, Passage], lines_of: dict[str, int], found: Passage, number: int) -> None:
+    """Put a document among those that were read. Raises BadInput when it stands there with another text."""
+    name = str(found.source_id)
+    before = documents.setdefault(name, found)
+    if (before.text, before.title) != (found.text, found.title):
+        raise BadInput(f"document '{name}' has another text here than in line {lines_of[name]}", field="text")
+    lines_of.setdefault(name, number)
+
+
+def graded(cells: Sequence[str]) -> tuple[str, str, str]:
+    """(query, document, grade) of qrels in TREC's form: query 0 document grade."""
+    if len(cells) != 4:
+        raise BadInput(f"{len(cells)} columns; a line of qrels has four: query 0 document grade")
+    return cells[0], cells[2], whole(cells[3])
+
+
+def whole(cell: str) -> str:
+    """A grade as a whole number in its shortest form."""
+    try:
+        number = float(cell)
+    except ValueError:
+        number = 0.5
+    if not number.is_integer():
+        raise BadInput(f"'{cell}' is no whole number", field="grade")
+    return str(int(number))
+
+
+def ranked(cells: Sequence[str]) -> tuple[str, str, None]:
+    """(query, document, None) of a run in TREC's form: query Q0 document rank score tag."""
+    if len(cells) != 6:
+        raise BadInput(f"{len(cells)} columns; a line of a run has six: query Q0 document rank score tag")
+    return cells[0], cells[2], None
+
+
+def texts(records: Records, names: Sequence[str], bad: Bad) -> Iterator[tuple[str, Mapping[str, Any], Where]]:
+    """(id, record, where) of JSON records whose id has one of these names."""
+    for number, raw in records.rows:
+        try:
+            row = fields.record(raw)
+            name = next((n for n in names if n in row), names[0])
+            yield fields.identifier(row.get(name), name), row, Where(str(records.path), number)
+        except BadInput as error:
+            bad(placed(error, records.path, number, records.word))
+
+
+def passage(name: str, text: str | None, title: str | None, meta: Mapping[str, Any]) -> Passage:
+    """A document as a passage. One without a text is its title (a page that is a name only); without both it is bad."""
+    body = next((t for t in (text, title) if t and t.strip()), None)
+    if body is None:
+        raise BadInput(f"document '{name}' has neither text nor title", field="text")
+    return Passage(body, source_id=name, title=title or None, meta=dict(meta))
+
+
+def rows(
+    found: Collection, documents: Mapping[str, Passage], dataset: str, options: Options, bad: Bad
+) -> Iterator[Row]:
+    """One row a query that has documents, in the order of the topics. Notes how many queries have none."""
+    labels = fields.Labels(options)
+    gold = found.gold_field(options.label_maps)
+    for query, known in found.named.items():
+        if query not in found.topics:
+            where = next(iter(known.values())).where
+            bad(BadInput(f"query '{query}' is in no topics", path=where.path, line=where.line, field="query"))
+    idle = 0
+    for query, topic in found.topics.items():
+        item = Item(query, dataset, question=topic.text, meta=topic.meta)
+        for named in found.named.get(query, {}).values():
+            try:
+                item.passages.append(_labelled(named, documents, gold, labels))
+            except BadInput as error:
+                bad(placed(error, Path(named.where.path), named.where.line))
+        if item.passages:
+            yield Row(fields.checked(item), topic.where)
+        else:
+            idle += 1
+    if idle:
+        options.note(f"{idle} queries are left out: neither qrels nor a run names a document for them")
+    labels.finish()
+
+
+def _labelled(named: Named, documents: Mapping[str, Passage], gold: str, labels: fields.Labels) -> Passage:
+    if named.document not in documents:
+        raise BadInput(f"document '{named.document}' is not in the corpus", field="document")
+    known = documents[named.document]
+    votes: list[Vote] = []
+    if named.grade is not None:
+        try:
+            votes = list(labels.fixed(gold, named.grade, "grade", GRADES[gold]))
+        except BadInput as error:
+            hint = f"{error.reason}; --map-label {gold}:{named.grade}=LABEL says what it is"
+            raise BadInput(hint, field="grade") from error
+    return Passage(known.text, known.source_id, known.title, meta=dict(known.meta), votes=votes)

@@ -1,0 +1,104 @@
+"""Claim pairs: a claim and its counter claim, for support ratios and confirmation bias.
+
+The seed "Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG): a counter claim changes one
+critical relation of its original.
+
+JSON Lines (or a JSON array) or CSV, rows of one of two kinds:
+    {pair_id, original, counter}            a pair a row: items PAIR-original and PAIR-counter
+    {pair_id, polarity, claim[, id, ...]}   a claim a row; `id` defaults to PAIR-POLARITY
+Other keys are as in `jsonl`: in a pair a row they belong to both claims. `--map` takes pair_id,
+original and counter beside the fields of `jsonl`. Pairs of which one claim is missing are noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from judge.errors import BadInput, UsageError
+from judge.importers import fields
+from judge.importers.base import Bad, Options, Row
+from judge.importers.files import csv_records, each, json_records
+from judge.importers.paths import MISSING, check, follow, without
+from judge.importers.rows import RowReader
+from judge.types import Item
+
+NAME = "claim-pairs"
+HELP = "claims with their counter claims: a pair a row, or a claim a row"
+SIGNS = (("pair_id", "original", "counter"),)
+
+
+def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+    """Two rows a pair. Raises UsageError for a --map that fits no field or no row."""
+    check(options.maps, fields.POLARITIES)
+    for path in paths:
+        cells = path.name.removesuffix(".gz").endswith((".csv", ".tsv"))
+        records = csv_records(path, bad)[1] if cells else json_records(path, bad)
+        splitter = _Splitter(path, options, cells)
+        yield from each(records, splitter.items, bad)
+        splitter.finish()
+
+
+class _Splitter:
+    """Makes one or two items of each row and remembers which pairs are whole."""
+
+    def __init__(self, path: Path, options: Options, cells: bool) -> None:
+        self._path = path
+        self._note = options.note
+        self._paths = {p: options.maps.get(p, p) for p in fields.POLARITIES}
+        self._mapped = {p for p in fields.POLARITIES if p in options.maps}
+        others = {f: p for f, p in options.maps.items() if f not in fields.POLARITIES}
+        self._pair = others.get("pair_id", "pair_id")
+        self._polarity = others.get("polarity", "polarity")
+        self._no_id = "id" not in others
+        self._cells = cells
+        self._met: set[str] = set()
+        self._rows = 0
+        self._single = RowReader(path, replace(options, maps=others), cells=cells)
+        self._whole: dict[str, set[str]] = {}
+
+    def items(self, raw: Any) -> list[Item]:
+        """The items of one row. Raises BadInput when pair_id, a claim or its polarity is missing."""
+        row = dict(fields.record(raw))
+        self._rows += 1
+        if self._cells:
+            row = {name: cell if cell != "" else None for name, cell in row.items()}
+        pair = fields.identifier(_at(row, self._pair), "pair_id")
+        claims = {p: _at(row, path) for p, path in self._paths.items()}
+        self._met |= {p for p, path in self._paths.items() if follow(row, path) is not MISSING}
+        if any(claim is not None for claim in claims.values()):
+            rest = without(row, self._paths.values())
+            made = [
+                {**rest, "claim": fields.required(c, p), "polarity": p, "id": f"{pair}-{p}"}
+                for p, c in claims.items()
+            ]
+        else:
+            polarity = fields.identifier(_at(row, self._polarity), "polarity")
+            made = [{**row, "id": row.get("id") or f"{pair}-{polarity}"} if self._no_id else row]
+        items = [self._single.item(m) for m in made]
+        for item in items:
+            fields.required(item.claim, "claim")
+            seen = self._whole.setdefault(pair, set())
+            if item.polarity in seen:
+                raise BadInput(f"pair {pair} has two {item.polarity} claims", field="polarity")
+            seen.add(str(item.polarity))
+        return items
+
+    def finish(self) -> None:
+        """Raises UsageError for a --map that met nothing; notes halves of pairs."""
+        for name in self._mapped - self._met:
+            if self._rows:
+                wanted = self._paths[name]
+                raise UsageError(f"{self._path}: --map {name}={wanted}: no row has '{wanted}'")
+        self._single.finish()
+        halves = [pair for pair, seen in self._whole.items() if len(seen) == 1]
+        if halves:
+            first = ", ".join(halves[:5])
+            self._note(f"{len(halves)} pairs have only one of their two claims ({first})")
+
+
+def _at(row: dict[str, Any], path: str) -> Any:
+    found = follow(row, path)
+    return None if found is MISSING else found

@@ -1,0 +1,41 @@
+"""CSV with a header, one item (or one item and passage) a row.
+
+Columns are named like the keys of `jsonl`: `id`, `claim`, `gold.FIELD`, `passages.text`,
+`passages.gold.FIELD`, `passages.votes.FIELD` ...; `passages`, `reference_answers`, `options`,
+`gold`, `votes` and `meta` may hold JSON. An empty cell is no value. Other columns go to `meta`
+(of the passage when the row makes one). Commas, semicolons, tabs or bars between cells (`.tsv`: tabs); `.gz` is unpacked,
+and Parquet is read too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from judge.errors import BadInput
+from judge.importers.base import Bad, Options, Row
+from judge.importers.files import csv_records, each, placed
+from judge.importers.paths import ITEM_FIELDS
+from judge.importers.rows import RowReader
+from judge.types import Item
+
+NAME = "csv"
+HELP = "a table with a header: one item, or one item with one passage, a row"
+
+
+def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+    """Rows of each file. Raises UsageError for a --map that fits no field or no column."""
+    for path in paths:
+        reader = RowReader(path, options, cells=True)
+        header, records = csv_records(path, bad, hint=[*ITEM_FIELDS, "passages", *options.maps.values()])
+        try:
+            reader.check_columns(dict.fromkeys(header), all_rows=True)
+        except BadInput as problem:
+            raise placed(problem, path, 1) from None
+
+        def build(cells: dict[str, Any], reader: RowReader = reader) -> list[Item]:
+            return reader.items({name: cell if cell != "" else None for name, cell in cells.items()})
+
+        yield from each(records, build, bad)
+        reader.finish()

@@ -1,0 +1,116 @@
+"""GaRAGe: questions with 15 or so annotated passages each and a human answer.
+
+Sorodoc et al., "GaRAGe: A Benchmark with Grounding Annotations for RAG Evaluation", ACL Findings
+2025 (arXiv 2506.07671); columns as in the data set's README. CC BY-NC: never shipped.
+
+Files: `GaRAGe_benchmark.jsonl` (or a JSON array). A row:
+    {sample_id, question, question_date, question_*: tags, topic_tag, comments,
+     grounding: [{"cite_1": text, age, date, provider}],
+     evidence_relevant: [YES|NO], evidence_correct: [class or ""], evidence_cited: [YES|NO],
+     answer_generate, answer_related_info (or related_info), answer_validate}
+The three evidence lists are as long as `grounding`.
+
+One item a row; a passage's id is its citation marker, its source the provider (web or ent), its
+`meta` has age, evidence_relevant, evidence_correct and evidence_cited. Tags, comments and the human
+answers go to the item's `meta` under their own names. Gold:
+    relevance     (passage) ANSWER-THE-QUESTION | RELATED-INFORMATION | OUTDATED | UNKNOWN as in
+                  evidence_correct; IRRELEVANT where that is empty and evidence_relevant is NO;
+                  none where it is empty otherwise
+    insufficient  (item) true when answer_validate is empty and every evidence_cited is NO (427 of
+                  the 2,366 rows), else false; none when the row lacks either
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from judge.errors import BadInput
+from judge.importers import fields
+from judge.importers.base import Bad, Options, Row
+from judge.importers.files import each, json_records
+from judge.types import Item, Passage
+
+NAME = "garage"
+HELP = "GaRAGe rows: questions with annotated passages and human answers"
+SIGNS = (("sample_id", "question", "grounding"),)
+
+CLASSES = ("ANSWER-THE-QUESTION", "RELATED-INFORMATION", "OUTDATED", "UNKNOWN", "IRRELEVANT")
+LISTS = ("evidence_relevant", "evidence_correct", "evidence_cited")
+_MARKER = re.compile(r"\[?(cite_\d+)\]?")
+_OWN = ("sample_id", "question", "question_date", "grounding", *LISTS)
+
+
+def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+    """One row a question."""
+    fields.no_maps(NAME, options)
+    for path in paths:
+        labels = fields.Labels(options)
+        build = partial(_items, dataset=options.dataset or NAME, labels=labels)
+        yield from each(json_records(path, bad), build, bad)
+        labels.finish()
+
+
+def _items(raw: Any, dataset: str, labels: fields.Labels) -> list[Item]:
+    row = fields.record(raw)
+    grounding = fields.listing(row.get("grounding"), "grounding")
+    marks = {name: _aligned(row, name, len(grounding)) for name in LISTS}
+    item = Item(
+        source_id=fields.identifier(row.get("sample_id"), "sample_id"),
+        dataset=dataset,
+        question=fields.required(row.get("question"), "question"),
+        question_date=fields.word(row.get("question_date"), "question_date"),
+        meta={k: v for k, v in row.items() if k not in _OWN},
+    )
+    for number, raw in enumerate(grounding):
+        passage = _passage(raw, f"grounding.{number}")
+        given = {name: values[number] for name, values in marks.items() if values is not None}
+        passage.meta.update(given)
+        value = _class(given, number)
+        known = {c: c for c in CLASSES}
+        passage.votes += labels.fixed("relevance", value, f"evidence_correct.{number}", known)
+        item.passages.append(passage)
+    if "answer_validate" in row and marks["evidence_cited"] is not None:
+        cited = "YES" in marks["evidence_cited"]
+        insufficient = row["answer_validate"] in ("", None) and not cited
+        item.votes += labels.gold("insufficient", insufficient, "answer_validate")
+    return [fields.checked(item)]
+
+
+def _aligned(row: Mapping[str, Any], name: str, length: int) -> list[Any] | None:
+    """An evidence list, None when the row has none; it must fit the grounding."""
+    if row.get(name) is None:
+        return None
+    values = fields.listing(row[name], name)
+    if len(values) != length:
+        raise BadInput(f"{len(values)} entries for {length} passages", field=name)
+    for number, value in enumerate(values):
+        if name != "evidence_correct" and value not in ("YES", "NO", "", None):
+            raise BadInput(f"'{value}' is neither YES nor NO", field=f"{name}.{number}")
+    return values
+
+
+def _class(given: Mapping[str, Any], number: int) -> str | None:
+    value = fields.word(given.get("evidence_correct"), f"evidence_correct.{number}")
+    if value is None and given.get("evidence_relevant") == "NO":
+        return "IRRELEVANT"
+    return value
+
+
+def _passage(raw: Any, place: str) -> Passage:
+    """One entry of `grounding`; the key that looks like a citation marker holds its text."""
+    row = fields.mapping(raw, place)
+    markers = [key for key in row if _MARKER.fullmatch(key)]
+    if len(markers) != 1:
+        raise BadInput(f"must have one key cite_N, has {len(markers)}", field=place)
+    key = markers[0]
+    return Passage(
+        text=fields.required(row[key], f"{place}.{key}"),
+        source_id=key.strip("[]"),
+        date=fields.word(row.get("date"), f"{place}.date"),
+        source=fields.word(row.get("provider"), f"{place}.provider"),
+        meta={k: v for k, v in row.items() if k not in (key, "date", "provider")},
+    )

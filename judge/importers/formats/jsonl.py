@@ -1,0 +1,36 @@
+"""JSON Lines (or one JSON array), one item a row; the format every other tool can write.
+
+    {"id": "q1",                                       required; text or a number
+     "question": "...", "claim": "...",                any of them, with
+     "question_id": "...", "question_date": "...",     the cluster of the question; its date
+     "reference_answers": ["..."],                     one text or a list
+     "options": {"A": "...", "B": "..."}, "correct": "A",
+     "pair_id": "p1", "polarity": "original"|"counter",
+     "passages": ["text" or {"id", "text", "title", "date", "source", "gold", "votes", "meta"}],
+     "gold": {"FIELD": "label"},                       labels may be numbers or true/false: 0 -> "0"
+     "votes": {"FIELD": {"ANNOTATOR": "label"}},       people's labels
+     "dataset": "...", "meta": {...}}                  all other keys are kept in `meta`
+
+`.gz` is unpacked, and Parquet is read too. `--map` reads any of these from another path; see `judge.importers.rows`.
+Rows with the same id and the same item fields are one item with the passages of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from judge.importers.base import Bad, Options, Row
+from judge.importers.files import each, json_records
+from judge.importers.rows import RowReader
+
+NAME = "jsonl"
+HELP = "one JSON object a line: items with passages, gold labels and people's votes"
+
+
+def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+    """Rows of each file. Raises UsageError for a --map that fits no field or no row."""
+    for path in paths:
+        reader = RowReader(path, options)
+        yield from each(json_records(path, bad), reader.items, bad)
+        reader.finish()

@@ -1,0 +1,195 @@
+"""RAGuard: political claims with supporting, misleading and irrelevant Reddit documents.
+
+Zeng et al., "Worse than Zero-shot? A Fact-Checking Dataset for Evaluating the Robustness of RAG
+Against Misleading Retrievals", 2025 (arXiv 2502.16101). Verdicts are PolitiFact's (half
+true and above is true); document labels are guided by a language model.
+
+Files, together in one import:
+    claims.csv     Claim ID, Claim, Verdict (or Label), Document IDs and Document Labels (lists as
+                   Python prints them), Original Verdict
+    documents.csv  Document ID, Title, Full Text, Claim ID, Document Label[, Link]; may be missing:
+                   then the claims come without passages. Kept in memory until its claim is read
+    JSON samples   [{claim_id, claim, verdict, original_verdict, document_ids, document_labels,
+                   documents: [a row of documents.csv]}], or the preprocessed kind [{question,
+                   gold_answers, documents: [{text, type: correct|misinfo|noise}]}], whose claims
+                   have no id: 16 hex digits of the claim's sha256 stand in
+
+One item a claim. Gold: `claim_verdict` (item) true | false; `raguard.role` (passage) supporting |
+misleading | irrelevant (`unrelated` in the files). Item meta: original_verdict, document_ids and
+document_labels (our words), so that labels can be counted without texts.
+
+A Full Text that is empty or a bracketed placeholder ("[Link Post]", "[deleted]") is no text. Such a
+document stands with its title as text (a link post's title is all there is to judge) and meta
+text_from = "title"; without a title it is left out and named in the item's meta
+documents_without_text. Both are counted in a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from judge.errors import BadInput, UsageError
+from judge.importers import fields
+from judge.importers.base import Bad, Options, Row
+from judge.importers.files import Records, csv_records, each, json_records, placed
+from judge.importers.formats._raguard_files import PLACEHOLDER, from_sample, kind_of, listed
+from judge.types import Item, Passage
+
+NAME = "raguard"
+HELP = "RAGuard: claims.csv with or without documents.csv, or JSON samples"
+TOGETHER = True
+SIGNS = (("Claim ID", "Verdict"), ("Document ID", "Full Text"), ("claim_id", "verdict", "documents"))
+
+VERDICTS = {"True": "true", "False": "false", "TRUE": "true", "FALSE": "false"}
+ROLES = {
+    "supporting": "supporting",
+    "misleading": "misleading",
+    "unrelated": "irrelevant",
+    "irrelevant": "irrelevant",
+}
+Shelf = dict[str, list[tuple[Path, int, Passage | None, str]]]
+"""Claim ID -> (file, line, passage or None when it has neither text nor title, Document ID)."""
+
+
+def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+    """One row a claim. Raises UsageError for documents without their claims."""
+    fields.no_maps(NAME, options)
+    kinds = {path: kind_of(path) for path in paths}
+    claims = [p for p in paths if kinds[p] == "claims"]
+    documents = [p for p in paths if kinds[p] == "documents"]
+    if documents and not claims:
+        raise UsageError("raguard needs the claims too: judge items import raguard claims.csv documents.csv")
+    builder = _Builder(options, bad)
+    for path in documents:
+        builder.shelve(csv_records(path, bad, ("Document ID", "Title", "Full Text", "Claim ID"))[1])
+    for path in claims:
+        _, records = csv_records(path, bad, ("Claim ID", "Claim"))
+        yield from each(records, builder.claim, bad)
+    builder.left_over()
+    for path in paths:
+        if kinds[path] == "sample":
+            yield from each(json_records(path, bad), builder.sample, bad)
+    builder.finish(complete=bool(documents))
+
+
+class _Builder:
+    """Turns rows into items and counts what the user should hear about."""
+
+    def __init__(self, options: Options, bad: Bad) -> None:
+        self._dataset = options.dataset or NAME
+        self._note = options.note
+        self._bad = bad
+        self._labels = fields.Labels(options)
+        self._shelf: Shelf = {}
+        self._ids: set[str] = set()
+        self._documents = self._titles = self._nothing = self._absent = 0
+
+    def shelve(self, records: Records) -> None:
+        """Read documents.csv, for the claims to come."""
+        for line, row in records.rows:
+            try:
+                name = fields.identifier(row["Document ID"], "Document ID")
+                if name in self._ids:
+                    raise BadInput(f"document {name} stands twice", field="Document ID")
+                self._ids.add(name)
+                claim = fields.identifier(row["Claim ID"], "Claim ID")
+                entry = (records.path, line, self._passage(row, ""), name)
+            except BadInput as error:
+                self._bad(placed(error, records.path, line))
+            else:
+                self._shelf.setdefault(claim, []).append(entry)
+
+    def claim(self, row: Mapping[str, Any]) -> list[Item]:
+        """The item of one row of claims.csv, with the documents that were shelved for it."""
+        shelved = self._shelf.pop(row["Claim ID"], [])
+        item = self._item(row)
+        ids, roles = item.meta.get("document_ids", []), item.meta.get("document_labels", [])
+        listed_roles = dict(zip(ids, roles, strict=True))
+        self._absent += len(set(listed_roles) - {name for *_, name in shelved})
+        order = {name: n for n, name in enumerate(listed_roles)}
+        for path, line, passage, name in sorted(shelved, key=lambda e: order.get(e[3], len(order))):
+            role = next((v.value for v in passage.votes), None) if passage else None
+            if role is not None and listed_roles.get(name, role) != role:
+                reason = f"'{role}' here, '{listed_roles[name]}' in the claims file"
+                self._bad(BadInput(reason, path=str(path), line=line, field="Document Label"))
+            else:
+                self._add(item, passage, name)
+        return [fields.checked(item)]
+
+    def left_over(self) -> None:
+        """Documents whose claim never came are bad rows."""
+        for claim, entries in self._shelf.items():
+            for path, line, *_ in entries:
+                self._bad(BadInput(f"there is no claim {claim}", path=str(path), line=line, field="Claim ID"))
+
+    def sample(self, raw: Any) -> list[Item]:
+        """The item of one element of a JSON sample."""
+        row, names = from_sample(fields.record(raw))
+        try:
+            return self._sample(row)
+        except BadInput as error:
+            start, dot, last = error.field.rpartition(".")
+            raise BadInput(error.reason, field=start + dot + names.get(last, last)) from error
+
+    def _sample(self, row: Mapping[str, Any]) -> list[Item]:
+        item = self._item(row)
+        for number, document in enumerate(fields.listing(row["documents"], "documents")):
+            place = f"documents.{number}."
+            passage = self._passage(fields.mapping(document, place[:-1]), place)
+            self._add(item, passage, str(document.get("Document ID") or number))
+        return [fields.checked(item)]
+
+    def finish(self, *, complete: bool) -> None:
+        """Say how many documents had no text, and how many were not there."""
+        if self._titles or self._nothing:
+            self._note(
+                f"{self._titles + self._nothing} of {self._documents} documents have no text of their own "
+                f"(empty or a placeholder): {self._titles} stand with their title as text, "
+                f"{self._nothing} have no title either and were left out"
+            )
+        if complete and self._absent:
+            self._note(f"{self._absent} documents that the claims list are not in the documents file")
+        self._labels.finish()
+
+    def _item(self, row: Mapping[str, Any]) -> Item:
+        verdict = "Verdict" if "Verdict" in row else "Label"
+        ids = [str(i) for i in listed(row.get("Document IDs"), "Document IDs")]
+        words = listed(row.get("Document Labels"), "Document Labels")
+        if len(ids) != len(words):
+            raise BadInput(f"{len(words)} labels for {len(ids)} documents", field="Document Labels")
+        roles = [self._labels.one_of("raguard.role", w, "Document Labels", ROLES) for w in words]
+        item = Item(
+            source_id=fields.identifier(row["Claim ID"], "Claim ID"),
+            dataset=self._dataset,
+            claim=fields.required(row["Claim"], "Claim"),
+            meta={"document_ids": ids, "document_labels": roles} if ids else {},
+            votes=list(self._labels.fixed("claim_verdict", row.get(verdict), verdict, VERDICTS)),
+        )
+        original = fields.word(row.get("Original Verdict"), "Original Verdict")
+        if original is not None:
+            item.meta["original_verdict"] = original
+        return item
+
+    def _passage(self, row: Mapping[str, Any], place: str) -> Passage | None:
+        """A document; None when it has neither text nor title."""
+        title = fields.word(row.get("Title"), f"{place}Title")
+        body = fields.word(row.get("Full Text"), f"{place}Full Text") or ""
+        meta = {k.lower(): row[k] for k in ("Link",) if row.get(k)}
+        if PLACEHOLDER.fullmatch(body):
+            if title is None or PLACEHOLDER.fullmatch(title):
+                return None
+            body, title, meta = title, None, {**meta, "text_from": "title", "full_text": body}
+        votes = self._labels.fixed("raguard.role", row.get("Document Label"), f"{place}Document Label", ROLES)
+        name = fields.word(row.get("Document ID"), f"{place}Document ID")
+        return Passage(body, source_id=name or "", title=title, meta=meta, votes=list(votes))
+
+    def _add(self, item: Item, passage: Passage | None, name: str) -> None:
+        self._documents += 1
+        if passage is None:
+            self._nothing += 1
+            item.meta.setdefault("documents_without_text", []).append(name)
+            return
+        self._titles += passage.meta.get("text_from") == "title"
+        item.passages.append(passage)

@@ -1,0 +1,205 @@
+"""TREC: topics, qrels, runs and documents, in the forms that trec_eval and the tracks use.
+
+Files, together in one import, told apart by their content, and topics from documents by their names:
+    qrels    four columns: query 0 document grade
+    run      six columns: query Q0 document rank score tag
+    topics   <top> blocks with <num> and <title> (<desc> and <narr> are kept), <topic number=...> with <query>, lines
+             `query TAB text`, or JSON lines {qid | query_id | _id | id, query | text | title}
+    corpus   lines `document TAB text`; with a header (id, text, title in any order) those columns; MS MARCO's
+             `document TAB url TAB title TAB text`; or JSON lines {docid | docno | _id | id, title, text | contents | body}
+
+One item a query, its passages the documents that qrels or a run name for it; ids stay as they are, so that
+`judge runs export --to qrels` gives a file that trec_eval takes. Gold of a passage: see
+`judge.importers.formats._collection`. A run's lists themselves come in by `judge rankings import`.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from judge.errors import BadInput, UsageError
+from judge.importers import fields
+from judge.importers.base import Bad, Options, Row
+from judge.importers.files import json_records, opened, placed
+from judge.importers.formats import _collection as collection
+from judge.types import Passage, Where
+
+NAME = "trec"
+HELP = "TREC: topics, documents, and qrels or runs together"
+TOGETHER = True
+
+TOPIC_IDS = ("qid", "query_id", "_id", "id")
+DOCUMENT_IDS = ("docid", "docno", "_id", "id", "doc_id")
+_TOPIC = re.compile(
+    r"<top>(?P<top>.*?)</top>|<topic\s+number=\"(?P<number>[^\"]+)\"[^>]*>(?P<topic>.*?)</topic>", re.S | re.I
+)
+_PART = r"<{0}>\s*(?:{1}\s*:)?\s*(.*?)\s*(?=<|\Z)"
+_MOST_TOPICS = 64 * 2**20
+
+
+def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+    """One row a query with documents. Raises UsageError when a kind of file is missing."""
+    fields.no_maps(NAME, options)
+    kinds = {path: _kind_of(path) for path in paths}
+    missing = {"topics", "corpus"} - set(kinds.values())
+    if missing or not {"qrels", "run"} & set(kinds.values()):
+        lacks = ", ".join(sorted(missing)) or "qrels or a run"
+        raise UsageError(f"trec lacks {lacks}: judge items import trec topics.tsv corpus.tsv qrels.txt")
+    found = collection.Collection()
+    for path, kind in kinds.items():
+        if kind in ("qrels", "run"):
+            parse = _graded if kind == "qrels" else _ranked
+            collection.entries(path, parse, lambda got, where: _name(found, got, where), bad)
+        elif kind == "topics":
+            _topics(path, found, bad)
+    wanted = found.documents()
+    documents: dict[str, Passage] = {}
+    for path, kind in kinds.items():
+        if kind == "corpus":
+            documents |= _corpus(path, wanted, bad)
+    yield from collection.rows(found, documents, options.dataset or NAME, options, bad)
+
+
+def _kind_of(path: Path) -> str:
+    """qrels, run, topics or corpus. Raises UsageError where neither content nor name tells."""
+    first = collection.first_line(path)
+    cells = first.split()
+    # One tab between an id and a text of three words is no qrels: these have the same separator everywhere.
+    alike = first.count("\t") in (0, len(cells) - 1)
+    told = cells[1:2] in (["0"], ["Q0"]) or "qrel" in path.name.lower()
+    if told and len(cells) == 4 and alike and re.fullmatch(r"-?\d+", cells[3]):
+        return "qrels"
+    if len(cells) == 6 and cells[1].upper() == "Q0":
+        return "run"
+    if re.match(r"\s*<(\?xml|top|topics)\b", first, re.I):
+        return "topics"
+    name = path.name.lower()
+    topics = any(word in name for word in ("topic", "quer"))
+    corpus = any(word in name for word in ("corpus", "collection", "doc", "passage"))
+    if topics != corpus:
+        return "topics" if topics else "corpus"
+    raise UsageError(
+        f"{path}: topics or documents? Say so in its name (topics..., queries..., corpus..., docs...); qrels have four "
+        "columns (query 0 document grade), runs six (query Q0 document rank score tag)"
+    )
+
+
+def _graded(text: str) -> tuple[str, str, str]:
+    return collection.graded(text.split())
+
+
+def _ranked(text: str) -> tuple[str, str, None]:
+    return collection.ranked(text.split())
+
+
+def _name(found: collection.Collection, got: tuple[str, str, str | None], where: Where) -> None:
+    query, document, grade = got
+    found.add(collection.Named(query, document, grade, where))
+
+
+def _topics(path: Path, found: collection.Collection, bad: Bad) -> None:
+    first = next((text for _, text in collection.lines(path)), "").lstrip()
+    if first.startswith("<"):
+        given = _marked(path)
+    elif first[:1] in "[{":
+        given = (_of_json(*row) for row in collection.texts(json_records(path, bad), TOPIC_IDS, bad))
+    else:
+        given = ((*_two(text), {}, Where(str(path), number)) for number, text in collection.lines(path))
+    for name, text, meta, where in given:
+        try:
+            if not name.strip() or not text.strip():
+                raise BadInput("a topic has a query's id and its text", field="query")
+            found.add_topic(name.strip(), collection.Topic(text.strip(), meta, where))
+        except BadInput as error:
+            bad(placed(error, path, where.line))
+
+
+def _two(text: str) -> tuple[str, str]:
+    name, _, rest = text.partition("\t")
+    return name, rest
+
+
+def _of_json(name: str, row: Mapping[str, Any], where: Where) -> tuple[str, str, dict[str, Any], Where]:
+    key = next((k for k in ("query", "text", "title") if isinstance(row.get(k), str)), "query")
+    used = {key, *TOPIC_IDS}
+    return name, str(row.get(key) or ""), {k: v for k, v in row.items() if k not in used}, where
+
+
+def _marked(path: Path) -> Iterator[tuple[str, str, dict[str, Any], Where]]:
+    """Topics between <top> or <topic>: text between marks, whose characters are given back as they were."""
+    with opened(path) as handle:
+        raw = handle.read(_MOST_TOPICS)
+        if handle.read(1):
+            raise BadInput(f"topics of over {_MOST_TOPICS >> 20} MB", path=str(path))
+    text = raw.decode("utf-8", "replace")
+    for match in _TOPIC.finditer(text):
+        body = match["top"] if match["top"] is not None else match["topic"]
+        line = text.count("\n", 0, match.start()) + 1
+        name = match["number"] or _part(body, "num", "Number")
+        query = _part(body, "title", "Topic") or _part(body, "query", "Query")
+        meta = {
+            key: part
+            for key, tag, word in (
+                ("description", "desc", "Description"),
+                ("narrative", "narr", "Narrative"),
+                ("question", "question", "Question"),
+            )
+            if (part := _part(body, tag, word))
+        }
+        yield name, query, meta, Where(str(path), line)
+
+
+def _part(body: str, tag: str, word: str) -> str:
+    found = re.search(_PART.format(tag, word), body, re.S | re.I)
+    return " ".join(html.unescape(found[1]).split()) if found else ""
+
+
+def _corpus(path: Path, wanted: set[str], bad: Bad) -> dict[str, Passage]:
+    first = collection.first_line(path).lstrip()
+    documents: dict[str, Passage] = {}
+    at: dict[str, int] = {}
+    if first[:1] in "[{":
+        for name, row, where in collection.texts(json_records(path, bad), DOCUMENT_IDS, bad):
+            if name in wanted:
+                key = next((k for k in ("text", "contents", "body") if row.get(k)), "text")
+                try:
+                    text = fields.word(row.get(key), key)
+                    title = fields.word(row.get("title"), "title")
+                    meta = {k: v for k, v in row.items() if k not in (key, "title", *DOCUMENT_IDS)}
+                    collection.keep(documents, at, collection.passage(name, text, title, meta), where.line)
+                except BadInput as error:
+                    bad(placed(error, path, where.line))
+        return documents
+    columns = _columns(first)
+    for number, line in collection.lines(path):
+        name, _, rest = line.partition("\t")
+        if name not in wanted or (number == 1 and columns and "id" in columns):
+            continue
+        try:
+            if not columns:
+                # Without named columns the text may hold tabs of its own.
+                collection.keep(documents, at, collection.passage(name, rest, None, {}), number)
+                continue
+            cells = dict(zip(columns, line.split("\t", len(columns) - 1), strict=False))
+            meta = {
+                key: cells[key] for key in columns if key not in ("id", "text", "title") and cells.get(key)
+            }
+            made = collection.passage(name, cells.get("text"), cells.get("title"), meta)
+            collection.keep(documents, at, made, number)
+        except BadInput as error:
+            bad(placed(error, path, number))
+    return documents
+
+
+def _columns(first: str) -> tuple[str, ...]:
+    """The columns that a header names (`id TAB text TAB title`), those of MS MARCO's documents, or none."""
+    cells = tuple(cell.strip().lower() for cell in first.split("\t"))
+    if cells[0] == "id" and "text" in cells:
+        return cells
+    if len(cells) == 4 and re.match(r"https?://", cells[1]):
+        return ("", "url", "title", "text")
+    return ()

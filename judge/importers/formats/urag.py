@@ -1,0 +1,152 @@
+"""URAG: multiple-choice questions with search results, split into calibration and test.
+
+URAG (arXiv 2603.19281), the data files of its repository.
+
+A file is {name, version, calibration: [...], test: [...]} with rows {id, question, correct_answer,
+options: [letters], search_results: [...]}; the options' texts stand in the question ("A. ...").
+
+One item a row, named `SPLIT-id`, because ids may start anew in each split; data set = the file's
+`name`, else urag. `question` is the text before the first option, `options` {letter: text},
+`correct` the letter. A search result is a text, or an object with its text under text, content,
+snippet or body; its id is its own or r1, r2, ... Item meta: split, id, question (as in the file)
+and the row's other keys. Element numbers in errors count within the split.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import ijson
+
+from judge.errors import BadInput
+from judge.importers import fields
+from judge.importers.base import Bad, Options, Row
+from judge.importers.files import Records, each, json_elements, opened
+from judge.types import Item, Passage
+
+NAME = "urag"
+HELP = "URAG: multiple-choice questions with search results, calibration and test"
+SIGNS = (("calibration",), ("question", "correct_answer", "search_results"))
+
+SPLITS = ("calibration", "test")
+TEXT_KEYS = ("text", "content", "snippet", "body")
+SOURCE_KEYS = ("source", "url", "link")
+_OWN = ("correct_answer", "options", "search_results")
+_TAIL = re.compile(r"\n\s*answer\s*:?\s*$", re.IGNORECASE)
+
+
+def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+    """One row a question, calibration first. A file without either split is bad."""
+    fields.no_maps(NAME, options)
+    for path in paths:
+        labels = fields.Labels(options)
+        dataset = options.dataset or _name(path)
+        found = False
+        for split in SPLITS:
+            records = Records(path, f"{split} element", json_elements(path, f"{split}.item"))
+            build = partial(_items, dataset=dataset, split=split)
+            for row in each(records, build, bad):
+                found = True
+                yield row
+        if not found:
+            bad(BadInput("no question under 'calibration' or 'test'", path=str(path)))
+        labels.finish()
+
+
+def _name(path: Path) -> str:
+    """The file's `name`, which usually stands before the questions."""
+    with opened(path) as handle:
+        try:
+            for prefix, event, value in ijson.parse(handle):
+                if prefix == "name" and event == "string" and value.strip():
+                    return str(value).replace(":", "-")
+        except ijson.JSONError:
+            return NAME  # reading the questions will say where it breaks
+    return NAME
+
+
+def _items(raw: Any, dataset: str, split: str) -> list[Item]:
+    row = fields.record(raw)
+    asked = fields.required(row.get("question"), "question")
+    name = fields.identifier(row.get("id"), "id")
+    stem, options = _options(asked, row.get("options"))
+    rest = {k: v for k, v in row.items() if k not in _OWN}
+    correct = _correct(row.get("correct_answer"), options)
+    results = fields.listing(row.get("search_results"), "search_results")
+    item = Item(
+        source_id=f"{split}-{name}",
+        dataset=dataset,
+        question=stem,
+        options=fields.choices(options, correct),
+        correct=correct,
+        meta={**rest, "split": split},
+        passages=[_passage(r, n) for n, r in enumerate(results)],
+    )
+    return [fields.checked(item)]
+
+
+def _options(asked: str, given: Any) -> tuple[str, dict[str, str]]:
+    """(the question, {letter: text}) of a question that ends in its options."""
+    if isinstance(given, dict):
+        return asked, {k: fields.required(v, f"options.{k}") for k, v in given.items()}
+    letters = fields.texts(given, "options") or []
+    if not letters:
+        raise BadInput("missing", field="options")
+    for gap in (r"(?:^|\n)\s*", r"(?:^|\s)"):  # one a line, or all in one line
+        spans = _spans(asked, letters, gap)
+        if spans is not None:
+            break
+    else:
+        raise BadInput(f"does not hold the options {', '.join(letters)} as 'A. ...'", field="question")
+    ends = [start for start, _ in spans[1:]] + [len(_TAIL.sub("", asked))]
+    texts = [asked[begin:end].strip() for (_, begin), end in zip(spans, ends, strict=True)]
+    stem = asked[: spans[0][0]].strip()
+    return fields.required(stem, "question"), dict(zip(letters, texts, strict=True))
+
+
+def _spans(asked: str, letters: Sequence[str], gap: str) -> list[tuple[int, int]] | None:
+    """Where each option's mark begins and ends, in order; None when one is not there."""
+    spans: list[tuple[int, int]] = []
+    for letter in letters:
+        mark = re.compile(rf"{gap}\(?{re.escape(letter)}[.):]\s")
+        found = mark.search(asked, spans[-1][1] - 1 if spans else 0)
+        if found is None:
+            return None
+        spans.append(found.span())
+    return spans
+
+
+def _correct(raw: Any, options: Mapping[str, str]) -> str | None:
+    """The letter of the correct answer, which may be given as letter, "B. text" or text."""
+    got = fields.word(raw, "correct_answer")
+    if got is None or got in options:
+        return got
+    for letter, text in options.items():
+        if got.strip() == text or re.fullmatch(rf"{re.escape(letter)}[.):]\s*{re.escape(text)}", got.strip()):
+            return letter
+    raise BadInput(f"'{got}' is not among the options {list(options)}", field="correct_answer")
+
+
+def _passage(raw: Any, number: int) -> Passage:
+    place = f"search_results.{number}"
+    if isinstance(raw, str):
+        return Passage(fields.required(raw, place), source_id=f"r{number + 1}")
+    if not isinstance(raw, dict):
+        raise BadInput(f"must be text or an object, is {fields.kind(raw)}", field=place)
+    body = next((k for k in TEXT_KEYS if raw.get(k)), None)
+    if body is None:
+        raise BadInput(f"has no text under {', '.join(TEXT_KEYS)}", field=place)
+    source = next((k for k in SOURCE_KEYS if raw.get(k)), None)
+    used = ("id", "title", "date", body, source)
+    return Passage(
+        text=fields.required(raw[body], f"{place}.{body}"),
+        source_id=fields.word(raw.get("id"), f"{place}.id") or f"r{number + 1}",
+        title=fields.word(raw.get("title"), f"{place}.title"),
+        date=fields.word(raw.get("date"), f"{place}.date"),
+        source=fields.word(raw[source], f"{place}.{source}") if source else None,
+        meta={k: v for k, v in raw.items() if k not in used},
+    )

@@ -1,0 +1,128 @@
+"""`--map field=path`: which of our fields there are, and how a dotted path is followed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+from judge.errors import UsageError
+
+ITEM_FIELDS = (
+    "id", "question_id", "question", "question_date", "claim", "reference_answers", "options",
+    "correct", "pair_id", "polarity", "dataset",
+)  # fmt: skip
+PASSAGE_FIELDS = ("text", "id", "title", "date", "source")
+GRAMMAR = (
+    f"{', '.join(ITEM_FIELDS)}, gold.FIELD, votes.FIELD, passages, "
+    f"{', '.join('passages.' + f for f in PASSAGE_FIELDS)}, passages.gold.FIELD, passages.votes.FIELD"
+)
+
+
+class _Missing:
+    """The type of MISSING."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = _Missing()
+
+
+def is_field(name: str) -> bool:
+    """True when `name` is one of our fields, as in GRAMMAR."""
+    inner = name.removeprefix("passages.")
+    if name in ITEM_FIELDS or name == "passages" or (inner != name and inner in PASSAGE_FIELDS):
+        return True
+    group, _, field = inner.partition(".")
+    return group in ("gold", "votes") and field != ""
+
+
+def check(maps: Mapping[str, str], extra: Iterable[str] = ()) -> None:
+    """Raises UsageError that names every map from something that is not a field, or to an empty path."""
+    strange = [field for field in maps if not is_field(field) and field not in extra]
+    wrong = [f"--map {field}={maps[field]}: '{field}' is not a field{_meant(field)}" for field in strange]
+    wrong += [f"--map {field}=: the path is empty" for field, path in maps.items() if not path]
+    if wrong:
+        raise UsageError("; ".join(wrong) + (f"; there are: {GRAMMAR}" if strange else ""))
+
+
+def _meant(name: str) -> str:
+    from judge.importers.guess import nearest
+
+    found = nearest(name, [*ITEM_FIELDS, "passages", *(f"passages.{field}" for field in PASSAGE_FIELDS)])
+    return f" ({found}?)" if found else ""
+
+
+def follow(value: Any, path: str) -> Any:
+    """What stands at `path`, or MISSING.
+
+    A whole key wins over its parts, and the longest leading key over shorter ones, so keys that
+    hold dots or spaces need no quoting; in a list a part is an index from 0. Text that holds JSON
+    (a CSV cell) is looked into as that JSON.
+    """
+    if isinstance(value, dict):
+        if path in value:
+            return value[path]
+        end = path.rfind(".")
+        while end > 0:
+            if path[:end] in value:
+                found = follow(value[path[:end]], path[end + 1 :])
+                if found is not MISSING:
+                    return found
+            end = path.rfind(".", 0, end)
+        return MISSING
+    if isinstance(value, list):
+        head, _, rest = path.partition(".")
+        if not head.isdecimal() or int(head) >= len(value):
+            return MISSING
+        return follow(value[int(head)], rest) if rest else value[int(head)]
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        try:
+            inside = json.loads(value)
+        except ValueError:
+            return MISSING
+        return follow(inside, path)
+    return MISSING
+
+
+def no_such_path(unmet: Mapping[str, str], columns: Iterable[str]) -> str:
+    """All the maps whose path no row has, at once."""
+    maps = " ".join(f"--map {field}={path}" for field, path in unmet.items())
+    listed = list(columns)
+    named = ", ".join(f"'{path}'{_like(path, listed)}" for path in unmet.values())
+    return f"{maps}: no row has {named}; the first has: {', '.join(listed)}"
+
+
+def _like(path: str, columns: Iterable[str]) -> str:
+    found = get_close_matches(path, columns, n=1)
+    return f" ({found[0]}?)" if found else ""
+
+
+def without(value: Any, paths: Iterable[str]) -> Any:
+    """A copy of an object without what stands at `paths`; nothing is taken out of lists."""
+    if not isinstance(value, dict):
+        return value
+    left = dict(value)
+    for path in paths:
+        _drop(left, path)
+    return left
+
+
+def _drop(target: dict[str, Any], path: str) -> None:
+    if path in target:
+        del target[path]
+        return
+    end = path.rfind(".")
+    while end > 0:
+        inner = target.get(path[:end])
+        if isinstance(inner, dict) and follow(inner, path[end + 1 :]) is not MISSING:
+            copy = dict(inner)
+            _drop(copy, path[end + 1 :])
+            if copy:
+                target[path[:end]] = copy
+            else:
+                del target[path[:end]]
+            return
+        end = path.rfind(".", 0, end)

@@ -1,0 +1,55 @@
+"""Which format a file is in, by the keys of its first row: what each importer's `SIGNS` say, else csv or jsonl."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ijson
+
+from judge.errors import BadInput, UsageError
+from judge.importers import base
+from judge.importers.files import csv_records, opened
+
+MOST_EVENTS = 10_000
+"""Of a JSON parser, until the first row's keys are known: a first row with long lists shows its early ones."""
+
+
+def format_of(path: Path) -> str:
+    """The format of one file. Raises UsageError for a path that is no file, and for one that is no table and no JSON."""
+    if not path.is_file():
+        raise UsageError(f"{path}: {'a folder: name its files' if path.is_dir() else 'no such file'}")
+    is_json, keys = _keys(path)
+    for name in base.names():
+        signs = getattr(base.get(name), "SIGNS", ())
+        if any(set(sign) <= keys for sign in signs):
+            return name
+    return "jsonl" if is_json else "csv"
+
+
+def _keys(path: Path) -> tuple[bool, set[str]]:
+    with opened(path) as handle:
+        start = handle.read(4096).lstrip()[:1]
+    if start in (b"{", b"["):
+        return True, _keys_of_json(path)
+    try:
+        header, _ = csv_records(path, lambda problem: None)
+    except BadInput as problem:
+        raise UsageError(
+            f"{problem}; name its format, as in: judge items import FORMAT {path} (there are {', '.join(base.names())})"
+        ) from None
+    return False, set(header)
+
+
+def _keys_of_json(path: Path) -> set[str]:
+    """The keys of the first object, at the top or in a list; what is broken shows when the file is read."""
+    found: set[str] = set()
+    with opened(path) as handle:
+        try:
+            for number, (prefix, event, value) in enumerate(ijson.parse(handle, multiple_values=True)):
+                if prefix in ("", "item") and event == "map_key":
+                    found.add(value)
+                if (prefix in ("", "item") and event == "end_map") or number > MOST_EVENTS:
+                    break
+        except (ijson.JSONError, ValueError):
+            return found
+    return found
