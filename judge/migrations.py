@@ -1,6 +1,6 @@
 """The schema of a study, as sqlite-utils migrations (set `judge`). Never edit one that has shipped.
 
-The tables and their columns are described in the README ("The study"); the order of a study's
+The tables and their columns are described by docs/reference.py (the page "The study's schema"); the order of a study's
 units is the rowid order of `units`, which is the order of import.
 """
 
@@ -21,6 +21,7 @@ NAMES = (
     "m008_derived",
     "m009_frozen",
     "m010_jobs",
+    "m011_outside",
 )
 """The migrations of this version, in order; `_m001_study` is the function of the first."""
 SET = "judge"
@@ -109,6 +110,11 @@ def _m009_frozen(db: Any) -> None:
 
 def _m010_jobs(db: Any) -> None:
     _execute(db, _JOBS)
+
+
+def _m011_outside(db: Any) -> None:
+    # What the model put on no label, where the server held the answer to the labels (0 to 1).
+    db.execute("ALTER TABLE judgements ADD COLUMN outside_mass REAL")
 
 
 def _execute(db: Any, statements: str) -> None:

@@ -124,7 +124,7 @@ def _alt_tests(panel: Panel, given: Mapping[str, Any]) -> list[AltTest]:
             epsilon=given["epsilon"],
             level=level,
             least_others=given["least_others"],
-            clustered=given["cluster"] != "none",
+            clustered=given["cluster"].in_alt_test,
         )
         for judge in panel.judges
     ]

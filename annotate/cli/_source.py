@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -19,6 +19,20 @@ LEVELS = ("nominal", "ordinal", "interval", "ratio")
 STUDY = ("field", "task", "runs", "batch")
 NO_CLUSTER = "none"
 TABLE = ("unit", "annotator", "label", "cluster", "judges", "probabilities")
+
+
+class Clusters(NamedTuple):
+    """What --cluster says: the column with the question, and whether the alt-test heeds it."""
+
+    column: str | None
+    in_alt_test: bool
+
+
+def _clusters(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> Clusters:
+    columns = [name for name in given if name != NO_CLUSTER]
+    if len(columns) > 1:
+        raise UsageError(f"--cluster {' --cluster '.join(columns)}: one column names the question")
+    return Clusters(columns[0] if columns else None, NO_CLUSTER not in given)
 
 
 def source_options(function: F) -> F:
@@ -44,8 +58,11 @@ def source_options(function: F) -> F:
         ),
         click.option(
             "--cluster",
-            help="Table: the column with the question, which intervals resample. none: the alt-test takes units as "
-            "independent, as its authors' code does.",
+            multiple=True,
+            metavar="COLUMN|none",
+            callback=_clusters,
+            help="Table: the column with the question, which intervals resample. none (beside it, or in a study): the "
+            "alt-test alone takes units as independent, as its authors' code does.",
         ),
         click.option(
             "--judge", "judges", multiple=True, help="Table: this annotator is a judge; repeatable."
@@ -102,7 +119,8 @@ def panels(given: Mapping[str, Any]) -> list[Panel]:
 def check_source(given: Mapping[str, Any]) -> None:
     """Raises UsageError for options that do not go with where the labels are, and for a table that is no file."""
     table: Path | None = given["table"]
-    asked = {**given, "cluster": _cluster(given)}
+    # In a study the question is the cluster already.
+    asked = {**given, "cluster": given["cluster"].column not in (None, "question")}
     wrong = [name for name in (STUDY if table else TABLE) if asked.get(name)]
     if wrong:
         name = {"runs": "run", "judges": "judge"}.get(wrong[0], wrong[0])
@@ -124,15 +142,11 @@ def read_given(given: Mapping[str, Any]) -> Panel:
         given["annotator"],
         given["label"],
         tuple(names(given["annotators"]) or ()),
-        _cluster(given),
+        given["cluster"].column,
         given.get("probabilities"),
     )
     level, order = given["level"] or "nominal", names(given["order"])
     return read_table(given["table"], layout, level=level, order=order, judges=given["judges"])
-
-
-def _cluster(given: Mapping[str, Any]) -> str | None:
-    return None if given["cluster"] == NO_CLUSTER else given["cluster"]
 
 
 def names(value: str | None) -> list[str] | None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from annotate.cli._source import (
-    NO_CLUSTER,
     check_source,
     least_others_option,
     names,
@@ -151,15 +150,12 @@ def report(**given: Any) -> int:
         raise UsageError("--allow-part goes with --require-trust")
     limits = _limits(given["fail_under"])
     study = given["table"] is None
-    # In a study the question is the cluster already; a table names its column.
-    cluster = None if study and given["cluster"] == "question" else given["cluster"]
-    given["cluster"] = cluster
     check_source(given)
     asked = ReportOptions(
         **{name: given[name] for name in SAME},
         epsilon=_epsilon(given["epsilon"]),
         epsilon_name=given["epsilon"] if given["epsilon"] in EPSILON else "",
-        clustered=cluster != NO_CLUSTER,
+        clustered=given["cluster"].in_alt_test,
         annotators=names(given["annotators"]),
         order=names(given["order"]),
     )

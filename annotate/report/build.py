@@ -84,7 +84,7 @@ def _document(store: Store, subject: Subject) -> Document:
         about=_about(name, subject),
         rulings=ruled,
         no_ruling=none,
-        sections=_in_order(sections),
+        sections=[section.telling() for section in _in_order(sections)],
         facts={
             "study": name,
             "task": subject.panel.task.name if subject.panel.task else None,

@@ -6,7 +6,7 @@ Everything here is plain text as it came; each renderer escapes it for its own f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from judge.stats.curve import Point
@@ -45,6 +45,20 @@ class Table:
     notes: Sequence[str] = ()
     fold: int | None = None
 
+    def telling(self) -> Table:
+        """The same without the rows that have nothing to say, which a note names with the reason: rows of Measures on no
+        unit at all, and nothing else beside them."""
+        silent = [row for row in self.rows if _is_silent(row)]
+        if not silent:
+            return self
+        why: dict[str, list[str]] = {}
+        for row in silent:
+            reason = next(c.reason for c in row if isinstance(c, Measure)) or "no unit"
+            why.setdefault(reason, []).append(str(row[0]))
+        notes = [f"Left out ({reason}): {', '.join(names)}." for reason, names in why.items()]
+        rows = [row for row in self.rows if not _is_silent(row)]
+        return replace(self, rows=rows, notes=(*self.notes, *notes))
+
     def measures(self) -> Iterator[Measure]:
         """The Measures of the cells, row by row, each once."""
         seen: set[int] = set()
@@ -66,6 +80,12 @@ class Table:
             if rest
             else []
         )
+
+
+def _is_silent(row: Sequence[Cell]) -> bool:
+    found = [cell for cell in row if isinstance(cell, Measure)]
+    beside = [cell for cell in row[1:] if not isinstance(cell, Measure)]
+    return bool(found) and all(m.value is None and not m.n_units for m in found) and not any(beside)
 
 
 @dataclass(frozen=True)
@@ -144,6 +164,20 @@ class Section:
     cites: Sequence[str] = ()
     measures: Sequence[Measure] = ()
     absent: str = ""
+
+    def telling(self) -> Section:
+        """The same with tables of rows that say something; a table without any is a note that says why."""
+        blocks: list[Block] = []
+        for block in self.blocks:
+            if not isinstance(block, Table):
+                blocks.append(block)
+            elif (table := block.telling()).rows or not block.rows:
+                blocks.append(table)
+            else:
+                blocks.append(
+                    Paragraph(f"{table.caption}: {' '.join(table.notes[len(block.notes) :])}", "note")
+                )
+        return replace(self, blocks=blocks)
 
     def tables(self) -> Iterator[Table]:
         """Its tables, those behind figures included."""

@@ -10,6 +10,7 @@ from annotate.report.cells import counted
 from annotate.report.model import Ruling
 from annotate.report.subject import Subject
 from judge.labels.reference import voices
+from judge.notes import code_of
 from judge.stats import MISSING, AltTest, Verdict, curve, verdict
 from judge.stats.rates import like_this
 from judge.stats.told import UNKNOWN_CEILING, labels_text
@@ -181,10 +182,13 @@ def _sentence(subject: Subject, judge: str, found: Verdict) -> str:
     )
     left = _asked_and_given(subject, judge)[0] - used
     if found.more_units > left:
+        # What lies in a sealed test is not in the table, and nobody says here how many units that are.
+        sealed = any(code_of(told) == "closed" for told in subject.panel.notes)
+        apart = " outside the sealed test" if sealed else ""
         text += (
-            f" That is more than the {counted(left, 'other')} that this judge was asked about."
+            f" That is more than the {counted(left, 'other')} that this judge was asked about{apart}."
             if left
-            else (" This judge was asked about no others.")
+            else f" This judge was asked about no others{apart}."
         )
     return text
 

@@ -104,6 +104,58 @@ def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
     return out
 
 
+YES, NO = ("yes", "true", "1", "y", "pos", "positive"), ("no", "false", "0", "n", "neg", "negative")
+"""What people write for the first and the second of two labels."""
+MOST_LABELS = 10
+LOOKED_AT = 1000
+"""Rows of a file whose labels are looked at."""
+
+
+def label_maps(path: Path, maps: Mapping[str, str]) -> list[str]:
+    """`FIELD:OLD=NEW` for each label of a CSV file's mapped columns that the field's task has not.
+
+    Where it cannot be told which of the task's labels is meant, NEW names all of them.
+    """
+    from itertools import islice
+
+    from judge.importers.files import csv_records
+
+    columns = {name.rpartition("gold.")[2]: column for name, column in maps.items() if "gold." in name}
+    domains = _domains()
+    header, records = csv_records(path, lambda problem: None)
+    rows = [row for _, row in islice(records.rows, LOOKED_AT)]
+    out = []
+    for field_name, column in columns.items():
+        known = domains.get(field_name, [])
+        values = list(dict.fromkeys(row[column] for row in rows if column in header and row[column]))
+        if not known or set(values) <= set(known) or len(values) > MOST_LABELS:
+            continue
+        for value in values:
+            if value not in known:
+                out.append(f"{field_name}:{value}={_meant(value, known)}")
+    return out
+
+
+def _meant(value: str, known: Sequence[str]) -> str:
+    folded = value.strip().lower().replace(" ", "_").replace("-", "_")
+    same = [label for label in known if label.lower().replace("-", "_") == folded]
+    if len(known) == 2 and folded in (*YES, *NO):
+        same = [known[0 if folded in YES else 1]]
+    return same[0] if same else "|".join(known)
+
+
+def _domains() -> dict[str, list[str]]:
+    """Label field of a shipped task -> its labels in order, of the task that was first to have it."""
+    from judge.prompts import find_tasks, load_task
+
+    found: dict[str, list[str]] = {}
+    for name in find_tasks():
+        task = load_task(name)
+        for field_name in task.fields:
+            found.setdefault(field_name, list(task.domain(field_name)))
+    return found
+
+
 def _tasks_with(labels: Iterable[str]) -> list[str]:
     """`task (field FIELD)` of the shipped tasks that have all these labels."""
     from judge.prompts import find_tasks, load_task

@@ -333,3 +333,14 @@ def ending(report: Report) -> Exception | None:
 
     nothing = report.labelled == 0 and isinstance(report.last_failure, ProviderError)
     return report.error or (report.last_failure if nothing else None)
+
+
+def what_next(store: Store, ran: Ran) -> str:
+    """The command after a run: the report where somebody else labelled what it did, else labels by people."""
+    from judge.labels.relation import labellers
+
+    task = ran.plan.task
+    field = next((q.field for q in task.spec.questions if q.labels), None)
+    if field is not None and labellers(store.conn, field):
+        return f"annotate report --field {field} -o report.html"
+    return f"annotate batches new NAME {task.task_id} -n 50 --annotators A,B"

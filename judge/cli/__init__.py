@@ -10,6 +10,7 @@ from judge.cli.contest import compare as compare_runs
 from judge.cli.demo import demo
 from judge.cli.distractors import distractors
 from judge.cli.estimate import estimate
+from judge.cli.examples import examples
 from judge.cli.generate import generate
 from judge.cli.improve import improve
 from judge.cli.items import items
@@ -45,7 +46,7 @@ def main() -> None:
 
 answers.add_command(generate)
 for command in (
-    demo, items, tasks, models, estimate, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
+    demo, examples, items, tasks, models, estimate, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
     jobs, split, studies, compare_runs, calibrate, panel, route, improve, probe,
 ):  # fmt: skip
     main.add_command(command)

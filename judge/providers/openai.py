@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,6 @@ KEY = "OPENAI_API_KEY"
 _ASK = "Which letter comes first in the alphabet?"
 _LETTER = {"letter": {"type": "string", "enum": ["A", "B"]}}
 _PROBE = {"type": "object", "properties": _LETTER, "required": ["letter"], "additionalProperties": False}
-_OPTIONS = {"mask", "reasoning_effort"}
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
 
@@ -34,29 +33,40 @@ class Provider:
     call, option `reasoning_effort` and those of `judge.providers.options`. Raises UsageError for a base URL or option that cannot be used.
     """
 
+    vendor = "openai"
+    known: Collection[str] = ("mask", "reasoning_effort")
+    """Its own options; those of `facts` make no other run."""
+    facts: Collection[str] = ("mask",)
+    key = KEY
     label_codes: bool = False
     max_concurrency: int | None = None
 
     def __init__(self, name: str, settings: Settings) -> None:
-        self._at = http.server(settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_URL)
+        self._at = http.server(self._address(settings))
         self._own = self._at.host == "openai.com" or self._at.host.endswith(".openai.com")
-        self._options = options.read("openai", settings.options, _OPTIONS)
-        self._key = self._options.key or KEY
+        self._options = options.read(self.vendor, settings.options, self.known)
+        self._key = self._options.key or self.key
         self.chosen_mask = _chosen(self._options.own.get("mask", "auto"))
         self.mask: str | None = None
         self._is_held = False
-        own = {k: v for k, v in self._options.own.items() if k != "mask"}
+        own = {k: v for k, v in self._options.own.items() if k == "reasoning_effort"}
         self._name, self.timeout = name, settings.timeout
+        # Its models' own words are known, and not probed for.
+        self._is_openai = self._own
         self._who = "OpenAI" if self._own else self._at.url
         # OpenAI's own models all take the newer name; most other servers know only the older one.
         self._dialect = chat.Dialect(limit="max_completion_tokens" if self._own else "max_tokens")
         self._writer = chat.Writer(name, own, self._options.body)
-        self._wire: http.Wire | None = None
+        self._wire: http.Door | None = None
         self._sdk = ""
         self._reports: str | None = None
         self._probed: set[str] = set()
         self._tried: dict[tuple[str, ...], bool | None] = {}
         self._has_tokens = False
+
+    def _address(self, settings: Settings) -> str:
+        """The base URL."""
+        return settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_URL
 
     async def open(self) -> None:
         """Connect and probe: one short call for label codes; on other servers up to two for JSON, and some for a mask.
@@ -70,7 +80,7 @@ class Provider:
         if "codes" not in self._probed:
             await self._probe_codes(wire)
             self._probed.add("codes")
-        if not self._own and "json" not in self._probed:
+        if not self._is_openai and "json" not in self._probed:
             await self._probe_json(wire)
             self._probed.add("json")
         if not self._is_held:
@@ -101,7 +111,7 @@ class Provider:
 
     def read(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
         """The reply in the JSON of a good answer that came another way. Raises ValueError as `chat.reply`."""
-        return chat.reply(body, request, headers or {})
+        return chat.reply(body, request, headers or {}, next(iter(self._dialect.masks), None))
 
     def refusal(self, said: http.Complaint) -> Reply | None:
         """The reply that an error stands for, as `chat.ended`."""
@@ -142,7 +152,7 @@ class Provider:
     def describe(self) -> Mapping[str, Json]:
         """Base URL without credentials, and the dialect found so far."""
         return {
-            "vendor": "openai",
+            "vendor": self.vendor,
             "model": self._name,
             "base_url": self._at.url,
             "format": self._dialect.output,
@@ -150,14 +160,14 @@ class Provider:
             "mask": next(iter(self._dialect.masks), None),
             "token_limit": self._dialect.limit,
             "left_out": list(self._dialect.dropped),
-            "options": {k: v for k, v in self._options.identity().items() if k != "mask"},
+            "options": {k: v for k, v in self._options.identity().items() if k not in self.facts},
             "own_server": self._own,
             "reports": self._reports,
             "timeout": self.timeout,
             "sdk": self._sdk,
         }
 
-    def _connect(self) -> http.Wire:
+    def _connect(self) -> http.Door:
         if self._wire is not None:
             return self._wire
         key, asked = http.key_from(self._key), options.look_up(self._options)
@@ -172,7 +182,7 @@ class Provider:
         return self._wire
 
     async def _exchange(
-        self, wire: http.Wire, request: Request, probe: bool = False, tried: tuple[str, ...] = ()
+        self, wire: http.Door, request: Request, probe: bool = False, tried: tuple[str, ...] = ()
     ) -> Reply | None:
         """The reply; None when a probe for label codes or masks (`tried`) finds that there are no probabilities."""
         while True:
@@ -196,7 +206,7 @@ class Provider:
             if probe and not self._dialect.top_logprobs:
                 return None
 
-    def _read(self, wire: http.Wire, answer: http.Answer, request: Request, sent: tuple[str, ...]) -> Reply:
+    def _read(self, wire: http.Door, answer: http.Answer, request: Request, sent: tuple[str, ...]) -> Reply:
         body = http.decoded(answer.body)
         try:
             return chat.reply(body, request, answer.headers, next(iter(sent), None))
@@ -209,7 +219,7 @@ class Provider:
             return KeyProblem(f"{self._who}: the account of {self._key} has no quota left: {said.message}")
         return http.failure(answer, said, self._who, self._name, self._key)
 
-    async def _probe_codes(self, wire: http.Wire) -> None:
+    async def _probe_codes(self, wire: http.Door) -> None:
         ask = Message("user", f"{_ASK}\nAnswer with exactly one letter and nothing else.\nAnswer (A, B):")
         request = Request(self._name, (ask,), 0, codes="AB", max_tokens=chat.CODE_TOKENS)
         try:
@@ -225,9 +235,11 @@ class Provider:
         # A model that thinks aloud or chats first has no answer within the few tokens of a code.
         self.label_codes = bool(reply and reply.tokens and reply.text.strip()[:1] in ("A", "B"))
 
-    async def _probe_masks(self, wire: http.Wire) -> None:
+    async def _probe_masks(self, wire: http.Door) -> None:
         """Find what holds the answer to the codes: for OpenAI itself only where it was asked for by name."""
-        if self.chosen_mask == "none" or (self.chosen_mask == "auto" and (self._own or not self._has_tokens)):
+        if self.chosen_mask == "none" or (
+            self.chosen_mask == "auto" and (self._is_openai or not self._has_tokens)
+        ):
             return
         found = None
         if self.chosen_mask != "auto":
@@ -248,7 +260,7 @@ class Provider:
         self._dialect = replace(self._dialect, masks=(found,) if found else ())
         self.label_codes = self.label_codes or found is not None
 
-    async def _holds(self, wire: http.Wire, tried: tuple[str, ...]) -> bool | None:
+    async def _holds(self, wire: http.Door, tried: tuple[str, ...]) -> bool | None:
         """Whether a greeting comes back as a code, with probabilities; None when the server refuses to be asked so."""
         if tried not in self._tried:
             request = Request(self._name, (Message("user", masks.QUESTION),), 0, codes="".join(masks.CHOICES))
@@ -260,7 +272,7 @@ class Provider:
                 self._tried[tried] = None
         return self._tried[tried]
 
-    async def _learn_tokens(self, wire: http.Wire, choices: Sequence[str]) -> bool:
+    async def _learn_tokens(self, wire: http.Door, choices: Sequence[str]) -> bool:
         """Ask `/tokenize` of llama.cpp or vLLM for the choices' ids; False unless each is one token."""
         path = "/../tokenize" if self._at.url.endswith("/v1") else "/tokenize"
         for choice in choices:
@@ -276,7 +288,7 @@ class Provider:
             self._writer.ids[choice] = ids[0]
         return True
 
-    async def _probe_json(self, wire: http.Wire) -> None:
+    async def _probe_json(self, wire: http.Door) -> None:
         ask = f'{_ASK}\nAnswer with one JSON object and nothing else: {{"letter": "A" | "B"}}'
         request = Request(self._name, (Message("user", ask),), 0, schema=_PROBE, max_tokens=64)
         while self._dialect.output != "plain":
@@ -300,3 +312,10 @@ def _chosen(mask: str) -> str:
     if mask not in ("auto", "none", *masks.MASKS):
         raise UsageError(f"--option mask={mask}: auto, none, {', '.join(masks.MASKS)}")
     return mask
+
+
+def client_class(name: str) -> tuple[Any, Any]:
+    """The vendor's library, and its client class of this name."""
+    import openai
+
+    return openai, getattr(openai, name)

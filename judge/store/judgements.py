@@ -55,7 +55,7 @@ def find_known(
     row = conn.execute(
         """
         SELECT k.status, k.reason, k.reply, k.resolved_model, k.max_output_tokens,
-               k.run_id, k.unit_id, k.repeat
+               k.outside_mass, k.run_id, k.unit_id, k.repeat
         FROM requests AS r JOIN latest_judgements AS k USING (run_id, unit_id, repeat)
         WHERE r.request_sha = ? AND k.status <> 'failed'
         """,
@@ -63,20 +63,20 @@ def find_known(
     ).fetchone()
     if row is None or (labelled and row[0] != Status.OK):
         return None
-    status, reason, reply, resolved_model, cut_at, *of_unit = row
+    status, reason, reply, resolved_model, cut_at, outside, *of_unit = row
     if status == Status.TRUNCATED and limit > (cut_at or 0):
         return None
     found = label_rows.of_judgement(conn, *of_unit)
-    labels = tuple(Answered(field, value, _distribution(d), why) for field, value, d, why in found)
+    labels = tuple(Answered(field, value, _distribution(d, outside), why) for field, value, d, why in found)
     return Known(Status(status), reason, reply, resolved_model, labels if status == Status.OK else ())
 
 
-def _distribution(stored: str | None) -> LabelDistribution | None:
+def _distribution(stored: str | None, outside: float | None) -> LabelDistribution | None:
     if stored is None:
         return None
     masses = json.loads(stored)
     unassigned = masses.pop("unassigned")
-    return LabelDistribution(masses, unassigned)
+    return LabelDistribution(masses, unassigned, outside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +158,7 @@ def _judgement_row(entry: Entry, stamp: str) -> tuple[Json, ...]:
         j.max_output_tokens,
         j.timeout,
         j.cost,
+        next((a.distribution.outside for a in j.labels if a.distribution is not None), None),
     )
 
 

@@ -74,3 +74,18 @@ def test_what_differs_from_theirs_is_said(tmp_path: Path) -> None:
     (found,) = two["fields"][0]["alt_tests"]
     assert "as the paper's text suggests; the authors' code takes one" in found["notes"][0]
     assert all(row["n_units"] < 90 for row in found["compared"])
+
+
+def test_none_beside_the_question_changes_the_alt_test_alone(tmp_path: Path) -> None:
+    path, rows = votes(tmp_path)
+    who = ",".join((*PEOPLE, "judge"))
+    asked = ("agreement", path, "--unit", "u", "--annotators", who, "--judge", "judge", "--alt-test")
+    asked += ("--no-pairwise", "--replicates", "200", "--cluster", "q")
+    theirs, ours = document(*asked, "--cluster", "none"), document(*asked)
+    assert theirs["measures"] == ours["measures"] and ours["measures"][0]["n_clusters"] < len(rows)
+    (test,), (by_question,) = (found["fields"][0]["alt_tests"] for found in (theirs, ours))
+    assert test["winning_rate"] == pytest.approx(by_the_authors(rows, 0.2)[0], abs=1e-9)
+    # What a test by question changes: standard errors and p values; no gap and no advantage.
+    for one, other in zip(test["compared"], by_question["compared"], strict=True):
+        assert one["p_value"] != other["p_value"] and one["judge_wins"] == other["judge_wins"]
+    assert "one column names the question" in annotate(*asked, "--cluster", "u", code=2).stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.report import Asked, build
+from annotate.report import ReportOptions, build
 from annotate.report.model import Document, Facts, Paragraph
 from annotate.store import open_study
 from judge.errors import UsageError
@@ -55,7 +55,7 @@ def with_batch(
 
 def report(path: Path, **asked: str) -> Document:
     with Store.open(path, create=False) as store:
-        return build(store, Asked(**asked))  # type: ignore[arg-type]
+        return build(store, ReportOptions(**asked))  # type: ignore[arg-type]
 
 
 def facts(document: Document) -> dict[str, str]:

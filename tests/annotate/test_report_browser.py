@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotate.report import FORMATS, Asked, build
+from annotate.report import FORMATS, ReportOptions, build
 from judge.console import visible
 from judge.store import Store
 from tests.annotate.report_browser import Page, browser
@@ -58,7 +58,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     add_label(db, "study:1/p", "stance", "ann", "support", layer="revised")
     add_label(db, "study:1/p", "stance", "ann", LABELS[1], repeat=1)
     with Store.open(db, create=False) as store:
-        text = FORMATS["html"](build(store, Asked()))
+        text = FORMATS["html"](build(store, ReportOptions()))
     path = folder / "report.html"
     path.write_text(text, encoding="utf-8")
     return path

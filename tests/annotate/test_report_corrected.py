@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotate.report import Asked, build
+from annotate.report import ReportOptions, build
 from annotate.report.model import Document, Paragraph, Table
 from judge.store import Store
 from judge.types import Measure
@@ -24,7 +24,7 @@ GOOD, BAD = "No Issues", "Major Issue(s)"
 
 def report(db: str | Path = "study.db", **asked: Any) -> Document:
     with Store.open(db, create=False) as store:
-        return build(store, Asked(**asked))
+        return build(store, ReportOptions(**asked))
 
 
 def table(document: Document, key: str = "corrected_1") -> Table:
@@ -205,3 +205,56 @@ def test_a_judge_without_probabilities_has_the_accuracy_of_the_labelled_units(tm
     assert judge_only.value is None and judge_only.reason == "no unit has a value"
     assert human_only.value == both.value == 0.5
     assert "human only: every unit has a human label" in both.notes
+
+
+RESTS_ON = {
+    "eligibility": {"eligibility"},
+    "deflection true positive rate": {"deflection"},
+    "deflection false positive rate": {"deflection"},
+    "unadjusted factuality": {"grounding"},
+    "factuality": {"eligibility", "grounding"},
+    "unadjusted RAF": {"grounding", "grounding_relevant"},
+    "RAF": {"eligibility", "grounding", "grounding_relevant"},
+    "over summarisation gap": {"eligibility", "grounding", "grounding_relevant"},
+}
+"""The fields that each measure of the paper is made of."""
+
+
+@pytest.mark.parametrize("kinds", [("human",), ("judge",), ("human", "judge")], ids="-".join)
+def test_a_measure_does_not_disappear_with_the_labels_of_another_field(
+    judge: Judge, garage: None, kinds: tuple[str, ...]
+) -> None:
+    """All labels of one field after the other go, people's, the judge's or both: what does not rest on it stays as it is."""
+    both = {f"{unit(n)}#s{s}": "supported" for n in (0, 1, 6) for s in (0, 1)}
+    people("eligibility", {"ann": {unit(n): GOOD if n < 6 else BAD for n in (0, 1, 6)}})
+    said = {unit(n): "missing" for n in (8, 9, 11)} | {unit(n): "attempted" for n in (0, 1)}
+    people("deflection", {"ann": said})
+    people("grounding", {"ann": {**both, f"{unit(1)}#s0": "contradictory"}})
+    people("grounding_relevant", {"ann": both})
+    fields = ("eligibility", "deflection", "grounding", "grounding_relevant")
+    whole = {field: rows(report(task=field)) for field in fields}
+    assert {name for found in whole.values() for name in found} >= set(RESTS_ON)
+    marks, kept = ",".join("?" * len(kinds)), 0
+    for gone in fields:
+        with Store.open("study.db") as store:
+            store.conn.execute("BEGIN")
+            store.conn.execute(
+                f"DELETE FROM labels WHERE field = ? AND annotator_id IN "
+                f"(SELECT annotator_id FROM annotators WHERE kind IN ({marks}))",
+                [gone, *kinds],
+            )
+            for field in fields:
+                if field == gone:
+                    continue
+                left = {str(r[0]): r for r in table(build(store, ReportOptions(task=field))).rows}
+                for name, row in whole[field].items():
+                    if gone not in RESTS_ON.get(name, ()):
+                        assert name in left, (gone, field, name)
+                        assert values(left[name]) == values(row) and left[name][-2:] == row[-2:], (
+                            gone,
+                            field,
+                            name,
+                        )
+                        kept += 1
+            store.conn.execute("ROLLBACK")
+    assert kept >= 20

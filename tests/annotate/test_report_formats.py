@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.report import FORMATS, Asked, build
+from annotate.report import FORMATS, ReportOptions, build
 from annotate.report.cells import brief, grid, p_value, share
 from annotate.report.model import Column, Document, Paragraph, Section, Table
 from annotate.report.render import latex, markdown, table
@@ -48,7 +48,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def document(db: Path) -> Document:
     with Store.open(db, create=False) as store:
-        return build(store, Asked())
+        return build(store, ReportOptions())
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +221,7 @@ def test_csv_is_one_long_table(texts: dict[str, str], document: Document) -> Non
 def test_csv_cells_are_no_formulas(tmp_path: Path, cell: str) -> None:
     made = [U(S if i % 2 else R, {}, {"m/judge": S}, claim=cell) for i in range(4)]
     with Store.open(study(tmp_path / "study.db", made), create=False) as store:
-        text = FORMATS["csv"](build(store, Asked()))
+        text = FORMATS["csv"](build(store, ReportOptions()))
     claims = [r["text"] for r in csv.DictReader(io.StringIO(text)) if r["column"] == "claim"]
     assert claims and all(
         not c.startswith(("=", "@", "\t", "-x", "+1")) for c in claims if c.lstrip("'") != "+1"
@@ -405,7 +405,7 @@ def test_one_is_not_many(tmp_path: Path, wrong: int, limit: int) -> None:
         for i in range(8)
     ]
     with Store.open(study(tmp_path / "study.db", made), create=False) as store:
-        document = build(store, Asked(limit=limit))
+        document = build(store, ReportOptions(limit=limit))
     texts = {name: render(document) for name, render in FORMATS.items()}
     for name, text in texts.items():
         found = [text[m.start() - 60 : m.end() + 20] for m in MANY_OF_ONE.finditer(text)]

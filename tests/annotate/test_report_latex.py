@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.report import FORMATS, Asked, build
+from annotate.report import FORMATS, ReportOptions, build
 from annotate.report.cells import Shown
 from annotate.report.model import Cases, Document, Paragraph
 from annotate.report.render import latex
@@ -52,7 +52,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Document:
         )
     path = study(tmp_path_factory.mktemp("study") / "study.db", made, task)
     with Store.open(path, create=False) as store:
-        return build(store, Asked(task="how"))
+        return build(store, ReportOptions(task="how"))
 
 
 @pytest.mark.real

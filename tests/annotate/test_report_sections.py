@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotate.report import Asked, build
+from annotate.report import ReportOptions, build
 from annotate.report.model import Cases, Document, Facts, Paragraph, Section, Table
 from judge.errors import UsageError
 from judge.prompts import load_task, parse_task
@@ -43,7 +43,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made.append(U(gold, people, {"m/judge": judge}, f"Claim {i // 2}.", f"Passage {i}.", f"q{i // 2}"))
     path = study(tmp_path_factory.mktemp("study") / "study.db", made)
     with Store.open(path) as store:
-        # Asked again about five units, the judge changes its mind on unit 3.
+        # ReportOptions again about five units, the judge changes its mind on unit 3.
         again = {f"study:{i}/p": (S if i == 3 else ROWS[i][3][0]) for i in range(5)}
         add_run(store, load_task("stance"), "m/judge", again, repeat=1)
         store.conn.execute(
@@ -57,7 +57,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def document(db: Path) -> Document:
     with Store.open(db, create=False) as store:
-        return build(store, Asked())
+        return build(store, ReportOptions())
 
 
 def section(document: Document, key: str) -> Section:
@@ -154,7 +154,7 @@ def test_disagreements_come_with_text_and_all_labels_the_surest_error_first(docu
 
 def test_the_list_of_disagreements_has_a_limit(db: Path) -> None:
     with Store.open(db, create=False) as store:
-        document = build(store, Asked(limit=1))
+        document = build(store, ReportOptions(limit=1))
     (cases,) = [b for b in section(document, "disagreements").blocks if isinstance(b, Cases)]
     assert len(cases.rows) == 1 and "the first 1 of 3 units" in cases.caption
 
@@ -223,7 +223,7 @@ def test_three_people_bring_the_alt_test_and_the_latent_classes(tmp_path: Path) 
         people = {"a": wrong if i % 10 < 2 else truth, "b": truth, "c": truth}
         made.append(U(None, people, {"m/judge": truth}))
     with Store.open(study(tmp_path / "study.db", made), create=False) as store:
-        document = build(store, Asked())
+        document = build(store, ReportOptions())
     # The judge is at least as close as a on all units, a as the judge on the 8 of 10 where a does not err.
     found = row(table(document, "alternative_1"), "a")
     assert found[1:3] == [1.0, 0.8] and found[5:7] == ["t", "yes"]
@@ -244,7 +244,7 @@ def test_nine_people_are_summarised(tmp_path: Path) -> None:
         for i in range(20)
     ]
     with Store.open(study(tmp_path / "study.db", made), create=False) as store:
-        document = build(store, Asked())
+        document = build(store, ReportOptions())
     found = table(document, "pairs").rows[0]
     assert found[1:3] == [36, 36], "9 x 8 / 2 pairs share units, all with a kappa"
     assert table(document, "agreement_1_spread").rows[0][1:3] == [9, 0], "the judge has one label: undefined"
@@ -262,7 +262,7 @@ def test_an_ordinal_field_is_weighted(tmp_path: Path) -> None:
         for i in range(30)
     ]
     with Store.open(study(tmp_path / "study.db", made, task), create=False) as store:
-        document = build(store, Asked())
+        document = build(store, ReportOptions())
     _, percent, kappa, quadratic, *_ = row(table(document, "agreement_1"), "gold")
     # Judge 15, 5, 10: agreement 25/30, chance (150 + 50 + 100) / 900 = 1/3: kappa (5/6 - 1/3) / (2/3) = .75.
     assert value(percent) == pytest.approx(25 / 30) and value(kappa) == pytest.approx(0.75)
@@ -278,7 +278,7 @@ def test_a_field_of_numbers(tmp_path: Path) -> None:
     task = score_task()
     made = [U(str(i % 5), {}, {"m/judge": str(i % 5 + (i % 10 == 0) / 2)}) for i in range(40)]
     with Store.open(study(tmp_path / "study.db", made, task), create=False) as store:
-        document = build(store, Asked())
+        document = build(store, ReportOptions())
     assert (
         section(document, "confusion").absent
         == "the labels are numbers (interval): there are no classes to confuse"
@@ -300,7 +300,7 @@ def test_adjudicated_labels_are_the_reference_where_there_are_any(db: Path, tmp_
     for unit in (2, 5):
         add_label(copy, f"study:{unit}/p", "stance", "adjudicated", S, kind="adjudicated")
     with Store.open(copy, create=False) as store:
-        document = build(store, Asked())
+        document = build(store, ReportOptions())
         assert dict(document.about)["reference"].startswith(
             "the adjudicated labels (2 units) and those that people agree on (8)"
         )
@@ -308,7 +308,7 @@ def test_adjudicated_labels_are_the_reference_where_there_are_any(db: Path, tmp_
         # Support: 0, 1, 5 and 8 right, 2 called refute.
         assert list(table(document, "confusion_1_cells").rows[0][1:]) == [4, 1, 0, 5]
         assert not [t for s in document.sections for t in s.tables() if t.key == "people_adjudicated"]
-        by_majority = build(store, Asked(reference="majority"))
+        by_majority = build(store, ReportOptions(reference="majority"))
     assert dict(by_majority.about)["reference"] == "the people's majority"
 
 
@@ -317,21 +317,21 @@ def test_choices_left_open_are_usage_errors(tmp_path: Path) -> None:
     study(tmp_path / "study.db", [U("low", {}, {"m/judge": "mid"})] * 3, grade_task(), "grades")
     with Store.open(path, create=False) as store:
         with pytest.raises(UsageError, match=r"several tasks; name one with --task: grade\.v1, stance\.v1"):
-            build(store, Asked())
-        assert build(store, Asked(task="grade")).facts["field"] == "grade"
+            build(store, ReportOptions())
+        assert build(store, ReportOptions(task="grade")).facts["field"] == "grade"
         with pytest.raises(UsageError, match="no batch 'pilot'; the study has no batches"):
-            build(store, Asked(task="stance", batch="pilot"))
+            build(store, ReportOptions(task="stance", batch="pilot"))
 
 
 def test_votes_alone_make_a_report_and_a_task_file_gives_them_their_question(tmp_path: Path) -> None:
     made = [U(None, {"ann": S if i % 2 else R, "bob": S if i % 3 else R}) for i in range(30)]
     path = study(tmp_path / "study.db", made, unused_task())
     with Store.open(path, create=False) as store:
-        plain = build(store, Asked())
+        plain = build(store, ReportOptions())
         assert plain.title == "How well do people agree on 'verdict_of_mine'?" and plain.facts["task"] is None
         file = tmp_path / "mine.v1.md"
         file.write_text(unused_task().text)
-        with_task = build(store, Asked(task=str(file)))
+        with_task = build(store, ReportOptions(task=str(file)))
     assert with_task.facts["labels"] == ["support", "refute"] and with_task.facts["task"] == "mine.v1"
 
 
@@ -349,4 +349,4 @@ def test_an_empty_study_says_so(tmp_path: Path) -> None:
         Store.open(tmp_path / "study.db") as store,
         pytest.raises(UsageError, match="there are no labels yet"),
     ):
-        build(store, Asked())
+        build(store, ReportOptions())

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from annotate.report import FORMATS, Asked, build
+from annotate.report import FORMATS, ReportOptions, build
 from judge.prompts import load_task
 from judge.store import Store
 from judge.types import Status
@@ -63,7 +63,7 @@ def test_every_shape_of_study_has_a_report(
     path = study(tmp_path / "study.db", units, task)
     with warnings.catch_warnings(), Store.open(path, create=False) as store:
         warnings.simplefilter("error")
-        document = build(store, Asked())
+        document = build(store, ReportOptions())
         texts = {name: render(document) for name, render in FORMATS.items()}
     found = checked(texts["json"])
     assert len(found["verdicts"]) == (judges if people or gold else 0)
@@ -88,6 +88,6 @@ def test_two_runs_of_one_model_are_told_apart(tmp_path: Path) -> None:
         )
         with store.transaction() as conn:
             add_judgements(conn, [entry], set())
-        document = build(store, Asked())
+        document = build(store, ReportOptions())
         runs = [r[0] for r in store.conn.execute("SELECT run_id FROM runs ORDER BY started, run_id")]
     assert [j["name"] for j in document.facts["judges"]] == [f"m/judge · {r[-4:]}" for r in runs]

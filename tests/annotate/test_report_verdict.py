@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotate.report import FORMATS, Asked, build
+from annotate.report import FORMATS, ReportOptions, build
 from annotate.report.model import Document
 from judge.store import Store
 from judge.types import Status
@@ -46,7 +46,7 @@ def units(
 
 def report(folder: Path, made: list[U], name: str = "study", **asked: Any) -> Document:
     with Store.open(study(folder / f"{name}.db", made), create=False) as store:
-        return build(store, Asked(**asked))
+        return build(store, ReportOptions(**asked))
 
 
 def never(_: int) -> bool:
@@ -313,7 +313,7 @@ def test_the_curve_agrees_with_the_verdicts_at_its_points(tmp_path: Path) -> Non
 
     def at(**asked: Any) -> Any:
         with Store.open(db, create=False) as store:
-            (ruling,) = build(store, Asked(**asked)).rulings
+            (ruling,) = build(store, ReportOptions(**asked)).rulings
         return ruling
 
     curve = at(curve=True, margin=-0.12).curve

@@ -59,7 +59,8 @@ def test_the_second_command_goes_in(kind: str, judge: Judge, request: pytest.Fix
     assert "next: judge run relevant -m MODEL" in done.err
     shown = json.loads(judge("items", "list", "--json").out)["rows"]
     assert [row["passages"] for row in shown] == [5] * 4
-    judge("run", "relevant", "-m", "scripted/hash")
+    ran = judge("run", "relevant", "-m", "scripted/hash")
+    assert "then: annotate report --field relevant -o report.html" in ran.out
 
 
 def test_a_wrong_map_among_what_is_missing_is_corrected(table: Path, judge: Judge) -> None:
@@ -105,6 +106,20 @@ def test_all_maps_that_are_wrong_are_told_at_once(table: Path, judge: Judge) -> 
     words = ("--map", "id=qid", "--map", "question=qurey", "--map", "passages.text=dokument")
     told = judge("items", "import", "csv", table, *words, code=2).err
     assert "no row has 'qurey' (query?), 'dokument' (document?)" in told
+
+
+def test_labels_in_other_words_are_mapped_in_the_command(table: Path, judge: Judge) -> None:
+    text = table.read_text("utf-8").replace("not_relevant", "no").replace("relevant", "Yes")
+    table.write_text(text, "utf-8")
+    told = judge("items", "import", table, code=1).err
+    assert "--map-label relevant:Yes=relevant --map-label relevant:no=not_relevant" in told
+    assert "labels of" not in judge(*typed(told)).err, "all of them are the task's"
+
+
+def test_a_label_that_cannot_be_told_names_what_there_is(table: Path, judge: Judge) -> None:
+    table.write_text(table.read_text("utf-8").replace("not_relevant", "meh"), "utf-8")
+    told = judge("items", "import", table, code=1).err
+    assert "'relevant:meh=relevant|not_relevant'" in told
 
 
 def test_labels_of_a_field_that_no_task_has(table: Path, judge: Judge) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from annotate.agreement.fields import analyse
-from annotate.report import Asked as AskedReport
-from annotate.report import build
+from annotate.report import ReportOptions, build
 from annotate.report.model import Document
 from annotate.store import open_study
 from judge.labels.held import Held
@@ -158,7 +157,7 @@ def same(store: Store, word: str, chosen: str | None) -> None:
     codes = panel.labels_of(reference.name).tolist()
     mine = {u: panel.domain[c] for u, c in zip(panel.ratings.units, codes, strict=True) if c != MISSING}
     assert Held(store, word, chosen).labels("eligibility", "eligibility.v1") == mine
-    report = build(store, AskedReport(task="eligibility", reference=word, batch=chosen, limit=0))
+    report = build(store, ReportOptions(task="eligibility", reference=word, batch=chosen, limit=0))
     # annotate agreement and the report: every two of judges, people, majority and references.
     short = {panel.shown[one["run"]]: one["name"] for one in report.facts["judges"]}
     found: dict[Any, Any] = {}

@@ -180,6 +180,21 @@ async def test_a_run_keeps_its_mask(tmp_path: Path) -> None:
     found = select(db, "SELECT DISTINCT distribution FROM labels WHERE distribution IS NOT NULL")
     shares = [json.loads(d) for (d,) in found]
     assert [list(s.values())[:3] for s in shares] == [pytest.approx(SHARES)]
+    outside = select(db, "SELECT DISTINCT outside_mass FROM judgements")
+    assert outside == [(pytest.approx(0.7),)]
+
+
+async def test_an_answer_used_again_and_the_mean_of_orders_keep_what_was_outside(tmp_path: Path) -> None:
+    db = make_study(tmp_path / "s.db", ["The same text."] * 2)
+    async with MaskedServer("grammar") as server, opened(server) as provider:
+        server.reset_counts()
+        await run(db, provider, plan("openai/m", sampling=CODES))
+        assert server.requests == 1
+        await run(db, provider, plan("openai/m", sampling=replace(CODES, orders=2)))
+    found = select(
+        db, "SELECT reused, outside_mass FROM judgements WHERE outside_mass IS NOT NULL ORDER BY 1"
+    )
+    assert found == [(r, pytest.approx(0.7)) for r in (0, 0, 1, 1)]
 
 
 async def test_a_run_that_began_without_a_mask_goes_on_without(tmp_path: Path) -> None:

@@ -1,0 +1,52 @@
+"""judge examples: the shipped samples, in a folder of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from judge.console import note, visible
+from judge.errors import Exit, UsageError
+
+FOLDERS = ("examples", "noveleval", "scifact")
+
+
+@click.command()
+@click.argument("folder", metavar="[DIR]", default="data", type=click.Path(path_type=Path))
+def examples(folder: Path) -> int:
+    """Copy the shipped samples into DIR (default: data), where the documentation's commands look for them.
+
+    \b
+    judge examples
+    judge examples samples
+
+    Real passages with labels by people (noveleval, scifact) and made-up rows of every kind (examples), with their origin
+    and licences (SOURCES.md). A file that is there and differs is never replaced.
+    """
+    from judge.resources import resource_dir
+
+    source = resource_dir("data")
+    found = [source / "SOURCES.md", *(p for name in FOLDERS for p in sorted((source / name).rglob("*")))]
+    wanted = {p: folder / p.relative_to(source) for p in found if p.is_file()}
+    for path, target in wanted.items():
+        if target.is_symlink() or (target.exists() and not _same(path, target)):
+            raise UsageError(
+                f"{target} is there and is another file: give another folder, judge examples DIR"
+            )
+    new = {path: target for path, target in wanted.items() if not target.exists()}
+    for path, target in new.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    print(
+        visible(
+            f"{len(new)} files into {folder}"
+            + (f", {len(wanted) - len(new)} were there" if len(new) < len(wanted) else "")
+        )
+    )
+    note(f"next: judge items import jsonl {folder / 'noveleval' / 'questions.jsonl'}")
+    return Exit.DONE
+
+
+def _same(one: Path, other: Path) -> bool:
+    return other.is_file() and one.read_bytes() == other.read_bytes()

@@ -1,0 +1,59 @@
+"""`azure/DEPLOYMENT`: OpenAI's models at Azure, through OpenAI's own Azure client.
+
+The endpoint is `--base-url` or AZURE_OPENAI_ENDPOINT (https://NAME.openai.azure.com), the version of its API
+`--option api_version=` or OPENAI_API_VERSION, the key AZURE_OPENAI_API_KEY or, for Entra ID, AZURE_OPENAI_AD_TOKEN.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+
+from judge.errors import KeyProblem, UsageError
+from judge.providers import chat, http, openai, options, sdk
+from judge.providers.base import Settings
+
+
+class Provider(openai.Provider):
+    """One deployment. Raises UsageError without an endpoint or a version of the API."""
+
+    vendor = "azure"
+    known: Collection[str] = ("api_version", *openai.Provider.known)
+    key = "AZURE_OPENAI_API_KEY"
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        super().__init__(name, settings)
+        self._is_openai = True
+        self._dialect = chat.Dialect()
+        self._version = self._options.own.get("api_version") or os.environ.get("OPENAI_API_VERSION")
+        if not self._version:
+            raise UsageError(
+                "azure: say which version of the API: --option api_version=2024-10-21, or OPENAI_API_VERSION"
+            )
+
+    def _address(self, settings: Settings) -> str:
+        found = settings.base_url or os.environ.get("AZURE_OPENAI_ENDPOINT")
+        if not found:
+            raise UsageError(
+                "azure: say where: --base-url https://NAME.openai.azure.com, or AZURE_OPENAI_ENDPOINT"
+            )
+        return found
+
+    def _connect(self) -> http.Door:
+        if self._wire is not None:
+            return self._wire
+        vendor, make = openai.client_class("AsyncAzureOpenAI")
+        asked, key, token = options.look_up(self._options), http.key_from(self._key), ""
+        if not self._options.key:
+            token = http.key_from("AZURE_OPENAI_AD_TOKEN")
+        found = {"azure_ad_token": token} if token else {"api_key": key}
+        if not (key or token):
+            raise KeyProblem(f"{self._key} is not set: export it, or AZURE_OPENAI_AD_TOKEN for Entra ID")
+        client = sdk.made(
+            make, vendor, self._who, asked, self.timeout, "bedrock",
+            azure_endpoint=self._at.url, api_version=self._version, **found,
+        )  # fmt: skip
+        self._sdk = f"openai {vendor.__version__}"
+        secrets = [key, token, *asked.secrets]
+        self._wire = sdk.Client(vendor, client, self._who, self.timeout, secrets, "bedrock")
+        return self._wire

@@ -1,0 +1,110 @@
+"""`bedrock/MODEL`: models at Amazon Bedrock, through the vendors' own clients, which sign each request (SigV4).
+
+Anthropic's models (`bedrock/anthropic.claude-...`, `bedrock/us.anthropic...`) are asked by the messages API, all others
+by chat completions; `--option speaks=anthropic` (or openai) says so where the name does not, as for an ARN. The region is
+`--option region=` or AWS_REGION; credentials are found as every AWS tool finds them (environment, profile with
+`--option profile=`, role), or AWS_BEARER_TOKEN_BEDROCK. Needs the extra `adjudge[bedrock]`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection
+from typing import Any
+
+from judge.errors import UsageError
+from judge.providers import anthropic, http, openai, options, sdk
+from judge.providers.base import Settings
+
+BEARER = "AWS_BEARER_TOKEN_BEDROCK"
+_PLACE = ("profile", "region", "speaks")
+_ANTHROPIC = re.compile(r"(?:^|[./])anthropic\.")
+
+
+def Provider(name: str, settings: Settings) -> OfOpenAI | OfAnthropic:
+    """The provider for a model, by the API that it is asked with. Raises UsageError for another `speaks`."""
+    speaks = (settings.options or {}).get("speaks") or ("anthropic" if _ANTHROPIC.search(name) else "openai")
+    if speaks not in ("anthropic", "openai"):
+        raise UsageError(f"--option speaks={speaks}: anthropic or openai")
+    return OfAnthropic(name, settings) if speaks == "anthropic" else OfOpenAI(name, settings)
+
+
+def region_of(settings: Settings) -> str:
+    """The AWS region. Raises UsageError when none is given, or for what is none."""
+    given = (settings.options or {}).get("region")
+    region = given or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
+    if not re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", region):
+        raise UsageError("bedrock: say in which region: --option region=us-east-1, or AWS_REGION")
+    return region
+
+
+def _aws_secrets() -> list[str]:
+    return [os.environ.get(name, "") for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")]
+
+
+class OfOpenAI(openai.Provider):
+    """One model by chat completions."""
+
+    vendor = "bedrock"
+    known: Collection[str] = (*_PLACE, *openai.Provider.known)
+    facts: Collection[str] = (*_PLACE, *openai.Provider.facts)
+    key = BEARER
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self._region = region_of(settings)
+        self._elsewhere = settings.base_url
+        super().__init__(name, settings)
+
+    def _address(self, settings: Settings) -> str:
+        return settings.base_url or f"https://bedrock-mantle.{self._region}.api.aws/openai/v1"
+
+    def _connect(self) -> http.Door:
+        if self._wire is None:
+            vendor, make = openai.client_class("AsyncBedrockOpenAI")
+            asked, key = options.look_up(self._options), http.key_from(self._key)
+            given: dict[str, Any] = {
+                "aws_region": self._region,
+                "aws_profile": self._options.own.get("profile"),
+            }
+            # Its own address is the client's to make; a profile stands above a token of the environment.
+            given |= {"base_url": self._at.url} if self._elsewhere else {}
+            given |= {"api_key": key} if key and not given["aws_profile"] else {}
+            client = sdk.made(make, vendor, self._who, asked, self.timeout, "bedrock", **given)
+            self._sdk = f"openai {vendor.__version__}"
+            secrets = (key, *_aws_secrets(), *asked.secrets)
+            self._wire = sdk.Client(vendor, client, self._who, self.timeout, secrets, "bedrock")
+        return self._wire
+
+
+class OfAnthropic(anthropic.Provider):
+    """One model by the messages API, which has neither a list of models nor a count of tokens there."""
+
+    vendor = "bedrock"
+    known: Collection[str] = (*_PLACE, *anthropic.Provider.known)
+    facts: Collection[str] = _PLACE
+    key = BEARER
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self._region = region_of(settings)
+        super().__init__(name, settings)
+
+    def _address(self, settings: Settings) -> str:
+        return settings.base_url or f"https://bedrock-runtime.{self._region}.amazonaws.com"
+
+    async def open(self) -> None:
+        """Find the client. Raises KeyProblem, MissingExtra or UsageError."""
+        self._connect()
+
+    def _connect(self) -> http.Door:
+        if self._wire is None:
+            vendor, make = anthropic.client_class("AsyncAnthropicBedrock")
+            asked, key = options.look_up(self._options), http.key_from(self._key)
+            given: dict[str, Any] = {"aws_region": self._region, "base_url": self._at.url}
+            given["aws_profile"] = profile = self._options.own.get("profile")
+            given |= {"api_key": key} if key and not profile else {}
+            client = sdk.made(make, vendor, self._who, asked, self.timeout, "bedrock", **given)
+            self._sdk = f"anthropic {vendor.__version__}"
+            secrets = (key, *_aws_secrets(), *asked.secrets)
+            self._wire = sdk.Client(vendor, client, self._who, self.timeout, secrets, "bedrock")
+        return self._wire

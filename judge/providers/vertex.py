@@ -1,0 +1,65 @@
+"""`vertex/MODEL`: Anthropic's models at Google's Vertex AI, through Anthropic's own client.
+
+The region is `--option region=` or CLOUD_ML_REGION, the project `--option project=` or ANTHROPIC_VERTEX_PROJECT_ID (else
+that of the credentials). Credentials are Google's application default ones, refreshed by the client, or a token in the
+variable that `--option key=env:NAME` names. Needs the extra `adjudge[vertex]`. Gemini is asked as `openai/...` with
+Google's `--base-url`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection
+
+from judge.errors import KeyProblem, UsageError
+from judge.providers import anthropic, http, options, sdk
+from judge.providers.base import Settings
+
+_PLACE = ("project", "region")
+_HOSTS = {
+    "global": "aiplatform.googleapis.com",
+    "us": "aiplatform.us.rep.googleapis.com",
+    "eu": "aiplatform.eu.rep.googleapis.com",
+}
+
+
+class Provider(anthropic.Provider):
+    """One model. Raises UsageError without a region."""
+
+    vendor = "vertex"
+    known: Collection[str] = (*_PLACE, *anthropic.Provider.known)
+    facts: Collection[str] = _PLACE
+    key = "Google's application default credentials"
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        given = (settings.options or {}).get("region") or os.environ.get("CLOUD_ML_REGION") or ""
+        if not re.fullmatch(r"[a-z]+[a-z0-9-]*", given):
+            raise UsageError("vertex: say in which region: --option region=europe-west1, or CLOUD_ML_REGION")
+        self._region = given
+        super().__init__(name, settings)
+
+    def _address(self, settings: Settings) -> str:
+        host = _HOSTS.get(self._region, f"{self._region}-aiplatform.googleapis.com")
+        return settings.base_url or f"https://{host}/v1"
+
+    async def open(self) -> None:
+        """Find the client. Raises KeyProblem, MissingExtra or UsageError."""
+        self._connect()
+
+    def _connect(self) -> http.Door:
+        if self._wire is None:
+            vendor, make = anthropic.client_class("AsyncAnthropicVertex")
+            asked = options.look_up(self._options)
+            token = http.key_from(self._options.key) if self._options.key else ""
+            if self._options.key and not token:
+                raise KeyProblem(f"{self._options.key} is not set: export the access token there")
+            client = sdk.made(
+                make, vendor, self._who, asked, self.timeout, "vertex",
+                region=self._region, project_id=self._options.own.get("project"), base_url=self._at.url,
+                access_token=token or None,
+            )  # fmt: skip
+            self._sdk = f"anthropic {vendor.__version__}"
+            secrets = (token, *asked.secrets)
+            self._wire = sdk.Client(vendor, client, self._who, self.timeout, secrets, "vertex")
+        return self._wire

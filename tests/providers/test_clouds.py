@@ -1,0 +1,370 @@
+"""Azure, Bedrock and Vertex through the vendors' own clients, against a server on the loopback: where each call goes, how
+it is signed, what errors become, and that nothing secret is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.errors import (
+    KeyProblem,
+    MissingExtra,
+    ProviderError,
+    RateLimited,
+    ServerFault,
+    Unreachable,
+    UsageError,
+)
+from judge.providers import sdk
+from judge.providers.base import Provider, Settings, get
+from tests.loopback.anthropic_server import AnthropicServer
+from tests.loopback.calls import ask, ask_code
+from tests.loopback.faults import Fault
+from tests.loopback.openai_server import OpenAIServer
+from tests.loopback.wire import LoopbackServer, Out, header
+from tests.runner.helpers import make_study, numbered, plan, run
+
+SECRET, TOKEN = "canary-secret-key-0123", "canary-token-4567"
+CLAUDE = "us.anthropic.claude-x-v1:0"
+
+
+@pytest.fixture(autouse=True)
+def clouds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Made-up credentials, and nothing of this machine's own."""
+    for name in (
+        "AWS_PROFILE",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "OPENAI_API_VERSION",
+        "CLOUD_ML_REGION",
+        "AWS_SESSION_TOKEN",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "GOOGLE_APPLICATION_CREDENTIALS"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("VERTEX_TOKEN", TOKEN)
+    yield
+
+
+class Claude(AnthropicServer):
+    """At Bedrock and Vertex the model stands in the address, and the version of the API in the body."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(record=True)
+        self.path = path
+
+    def answer(self, body: dict[str, Any], head: str, fault: Fault | None) -> Out:
+        assert "model" not in body
+        assert body["anthropic_version"]
+        return super().answer({"model": "claude", **body}, f"{head}\r\nanthropic-version: x", fault)
+
+
+def azure_server() -> OpenAIServer:
+    server = OpenAIServer(record=True)
+    server.path = "/openai/deployments/my-gpt/chat/completions"
+    return server
+
+
+def provider_of(cloud: str, server: LoopbackServer, **options: str) -> Provider:
+    root = f"http://127.0.0.1:{server.port}"
+    made = {
+        "azure": ("azure/my-gpt", root, {"api_version": "2024-10-21"}),
+        "bedrock-openai": ("bedrock/openai.gpt-oss-20b", f"{root}/v1", {}),
+        "bedrock-anthropic": (f"bedrock/{CLAUDE}", root, {}),
+        "vertex": (
+            "vertex/claude-x@1",
+            f"{root}/v1",
+            {"region": "europe-west1", "project": "p1", "key": "env:VERTEX_TOKEN"},
+        ),
+    }
+    model, url, own = made[cloud]
+    return get(model, Settings(base_url=url, timeout=20.0, options={**own, **options}))
+
+
+def server_of(cloud: str) -> LoopbackServer:
+    if cloud == "azure":
+        return azure_server()
+    if cloud == "bedrock-openai":
+        return OpenAIServer(record=True)
+    if cloud == "bedrock-anthropic":
+        return Claude(f"/model/{CLAUDE}/invoke")
+    return Claude("/v1/projects/p1/locations/europe-west1/publishers/anthropic/models/claude-x@1:rawPredict")
+
+
+CLOUDS = ["azure", "bedrock-openai", "bedrock-anthropic", "vertex"]
+
+
+def signed(head: str, payload: bytes, service: str) -> str:
+    """The SigV4 signature of a request as it came in.
+
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+    """
+    method, target, _ = head.split("\r\n")[0].split(" ")
+    path, _, query = target.partition("?")
+    names = header(head, "authorization").split("SignedHeaders=")[1].split(",")[0].split(";")
+    # Every part of the path is quoted once more, a colon too.
+    canonical = [method, path.replace("%", "%25").replace(":", "%3A").replace("@", "%40"), query]
+    canonical += [f"{name}:{' '.join(header(head, name).split())}" for name in names]
+    canonical += ["", ";".join(names), hashlib.sha256(payload).hexdigest()]
+    date = header(head, "x-amz-date")
+    scope = f"{date[:8]}/eu-central-1/{service}/aws4_request"
+    text = "\n".join(
+        ["AWS4-HMAC-SHA256", date, scope, hashlib.sha256("\n".join(canonical).encode()).hexdigest()]
+    )
+    key = f"AWS4{SECRET}".encode()
+    for part in (*scope.split("/"), text):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    return key.hex()
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+async def test_a_call_goes_to_the_right_place_with_the_right_proof(cloud: str) -> None:
+    async with server_of(cloud) as server:
+        provider = provider_of(cloud, server)
+        await provider.open()
+        server.reset_counts()
+        reply = await provider.complete(ask(max_tokens=77))
+        await provider.close()
+    assert json.loads(reply.text)["stance"] in ("support", "refute", "neutral")
+    assert reply.usage.input_tokens
+    (head,), (body,), (raw,) = server.heads, server.bodies, server.raw
+    target = head.split(" ")[1]
+    if cloud == "azure":
+        assert target == "/openai/deployments/my-gpt/chat/completions?api-version=2024-10-21"
+        assert header(head, "api-key") == SECRET
+        assert body["max_completion_tokens"] == 77
+    elif cloud == "vertex":
+        assert target.replace("%40", "@") == server.path
+        assert header(head, "authorization") == f"Bearer {TOKEN}"
+        assert body["max_tokens"] == 77
+    else:
+        assert target == server.path
+        service = "bedrock" if cloud == "bedrock-anthropic" else "bedrock-mantle"
+        sent = header(head, "authorization")
+        assert sent.startswith(
+            f"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/{header(head, 'x-amz-date')[:8]}/eu-central-1/"
+        )
+        assert sent.endswith(f"Signature={signed(head, raw, service)}")
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+async def test_nothing_secret_is_kept(cloud: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    db = make_study(tmp_path / "s.db", numbered(3))
+    async with server_of(cloud) as server:
+        provider = provider_of(cloud, server)
+        await provider.open()
+        report = await run(db, provider, plan(f"{cloud}/m"))
+        shown = json.dumps(provider.describe()) + repr(vars(provider)) + str(report)
+        server.script(Fault("401", message=f"bad {SECRET} {TOKEN}"))
+        with pytest.raises(KeyProblem) as caught:
+            await provider.complete(ask())
+        shown += str(caught.value)
+        await provider.close()
+    assert report.ended == {"ok": 3}
+    out, err = capfd.readouterr()
+    stored = b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file())
+    for secret in (SECRET, TOKEN):
+        assert secret.encode() not in stored
+        if secret in (TOKEN if cloud == "vertex" else SECRET):
+            assert secret not in shown + out + err
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Fault("429", {"retry-after": "3"}), RateLimited),
+        ("500", ServerFault),
+        ("reset", Unreachable),
+        ("cut", Unreachable),
+    ],
+    ids=["429", "500", "reset", "cut"],
+)
+async def test_one_call_one_error(cloud: str, fault: Any, kind: type[ProviderError]) -> None:
+    """The clients' own retries are off: waiting is the runner's business."""
+    async with server_of(cloud) as server:
+        provider = provider_of(cloud, server)
+        await provider.open()
+        server.reset_counts()
+        server.script(fault)
+        with pytest.raises(kind) as caught:
+            await provider.complete(ask())
+        await provider.close()
+    assert server.requests == 1
+    if isinstance(caught.value, RateLimited):
+        assert caught.value.retry_after == 3
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+async def test_a_server_that_is_not_there_or_does_not_answer(cloud: str) -> None:
+    server = server_of(cloud)
+    async with server:
+        provider = provider_of(cloud, server)
+        slow = provider_of(cloud, server)
+        slow.timeout = 0.2  # type: ignore[attr-defined]
+        await provider.open()
+        server.delay = 30.0
+        with pytest.raises(Unreachable) as late:
+            await slow.complete(ask())
+        await slow.close()
+        server.delay = 0.0
+    with pytest.raises(Unreachable) as gone:
+        await provider.complete(ask())
+    await provider.close()
+    assert late.value.timed_out
+    assert not gone.value.sent
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    class Elsewhere(Claude):
+        def answer(self, body: dict[str, Any], head: str, fault: Fault | None) -> Out:
+            return Out(b"{}", 307, b"location: /model/other/invoke\r\n")
+
+    async with Elsewhere(f"/model/{CLAUDE}/invoke") as server:
+        provider = provider_of("bedrock-anthropic", server)
+        await provider.open()
+        with pytest.raises(ProviderError, match="redirect"):
+            await provider.complete(ask())
+        await provider.close()
+    assert server.requests == 1
+
+
+async def test_azure_takes_a_token_of_entra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_AD_TOKEN", TOKEN)
+    async with azure_server() as server:
+        provider = provider_of("azure", server)
+        await provider.open()
+        await provider.close()
+    assert {header(head, "authorization") for head in server.heads} == {f"Bearer {TOKEN}"}
+    assert all(SECRET not in head for head in server.heads)
+
+
+async def test_azure_gives_label_probabilities_without_more_probes_than_openai() -> None:
+    async with azure_server() as server:
+        provider = provider_of("azure", server)
+        await provider.open()
+        assert server.requests == 1
+        assert provider.label_codes
+        assert (await provider.complete(ask_code())).tokens
+        await provider.close()
+
+
+async def test_bedrock_takes_a_bearer_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", TOKEN)
+    for cloud in ("bedrock-openai", "bedrock-anthropic"):
+        async with server_of(cloud) as server:
+            provider = provider_of(cloud, server)
+            await provider.open()
+            await provider.complete(ask())
+            await provider.close()
+        assert {header(head, "authorization") for head in server.heads} == {f"Bearer {TOKEN}"}
+
+
+async def test_own_fields_headers_and_query_go_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEAM", "red")
+    for cloud in CLOUDS:
+        async with server_of(cloud) as server:
+            given = {"body.service": '"x"', "header.X-Team": "env:TEAM", "query.trace": "1"}
+            provider = provider_of(cloud, server, **given)
+            await provider.open()
+            server.reset_counts()
+            await provider.complete(ask())
+            await provider.close()
+        assert server.bodies[-1]["service"] == "x"
+        assert header(server.heads[-1], "x-team") == "red"
+        assert "trace=1" in server.heads[-1].split(" ")[1]
+
+
+async def test_no_credentials_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AZURE_OPENAI_API_KEY", "VERTEX_TOKEN"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_REGION", "us-west-2")  # the clients keep a session for each region
+    for cloud in CLOUDS:
+        async with server_of(cloud) as server:
+            provider = provider_of(cloud, server)
+            with pytest.raises(KeyProblem) as caught:
+                await provider.open()
+                await provider.complete(ask())
+            await provider.close()
+        assert server.requests == 0
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "said"),
+    [
+        ("azure/d", {}, "AZURE_OPENAI_ENDPOINT"),
+        ("bedrock/m", {"region": "here"}, "--option region=us-east-1"),
+        ("bedrock/m", {"speaks": "french"}, "anthropic or openai"),
+        ("vertex/m", {}, "CLOUD_ML_REGION"),
+        ("vertex/m", {"region": "eu", "speaks": "x"}, "no option 'speaks'"),
+    ],
+)
+def test_what_is_missing_is_named(
+    model: str, options: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
+    with pytest.raises(UsageError) as caught:
+        get(model, Settings(options=options))
+    assert said in str(caught.value)
+
+
+def test_where_it_is_asked_is_no_other_judge() -> None:
+    def identity(model: str, **options: str) -> Any:
+        return get(model, Settings(options=options)).describe()["options"]
+
+    assert (
+        identity("bedrock/m", region="us-east-1", profile="x")
+        == identity("bedrock/m", region="eu-west-1")
+        == {}
+    )
+    assert identity("vertex/m", region="eu", project="p") == {}
+    assert identity(f"bedrock/{CLAUDE}", thinking="2048") == {"thinking": "2048"}
+
+
+@pytest.mark.parametrize(
+    ("cloud", "module"),
+    [("bedrock-openai", "botocore"), ("bedrock-anthropic", "boto3"), ("vertex", "google.auth")],
+)
+async def test_a_missing_extra_is_named(cloud: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None in sys.modules is what an import of a package that is not there meets."""
+    for name in [n for n in sys.modules if n == module or n.startswith(f"{module}.")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in (module, f"{module}.auth", f"{module}.session"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setenv("AWS_REGION", "ap-south-1")  # the clients keep a session for each region
+    extra = "vertex" if cloud == "vertex" else "bedrock"
+    async with server_of(cloud) as server:
+        with pytest.raises(MissingExtra, match=rf"pip install 'adjudge\[{extra}\]'"):
+            provider = provider_of(cloud, server)
+            if cloud == "vertex":  # without a token of its own
+                provider = get(
+                    "vertex/m",
+                    Settings(
+                        base_url=f"http://127.0.0.1:{server.port}/v1",
+                        options={"region": "eu", "project": "p"},
+                    ),
+                )
+            await provider.open()
+            await provider.complete(ask())
+        await provider.close()
+    assert server.requests == 0
+
+
+def test_credentials_of_a_message_with_a_secret_are_cleaned() -> None:
+    error = sdk.credentials(
+        RuntimeError(f"no {SECRET}"), "Bedrock", "bedrock", lambda text: text.replace(SECRET, "[key]")
+    )
+    assert isinstance(error, KeyProblem)
+    assert SECRET not in str(error)
