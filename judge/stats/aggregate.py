@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,7 +13,7 @@ from judge.stats.patterns import collapse
 from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
 
 # EM crawls where annotators are few or poor: it stops at what no printed digit shows, or after minutes.
-ITERATIONS, TOLERANCE = 20_000, 1e-11
+ITERATIONS, TOLERANCE, CYCLES = 20_000, 1e-9, 5
 Tie = Literal["missing", "first", "last", "random"]
 
 
@@ -93,7 +93,7 @@ def dawid_skene(
 
     Dawid & Skene 1979, Applied Statistics 28(1), eq. 2.3-2.5, started from the shares of votes (3.1).
     Annotators are taken as independent given the true class, which a judge prompted alike is not.
-    Stops when the log-likelihood of a labelled unit changes by less than `tolerance`. Raises BadInput
+    Stops when no prevalence or rate is moved by `tolerance` any more. Raises BadInput
     when nothing is labelled.
     """
     patterns = collapse(ratings.codes)
@@ -130,35 +130,88 @@ def dawid_skene_counts(
     if not n:
         raise BadInput("Dawid-Skene needs at least one label")
     votes = counts.sum(axis=1)[labelled]
-    posterior = votes / votes.sum(axis=1, keepdims=True)
     flat, w = flat[labelled], weight[labelled].astype(np.float64)
-    path = [-np.inf]
-    for _ in range(max(1, iterations)):
+
+    def fitted(posterior: FloatArray) -> FloatArray:
+        """Prevalences [q] and, one below the other, the shares of labels that each annotator gives a class [q, 1 + a q]."""
         weighted = posterior * w[:, None]
-        prevalence = weighted.sum(axis=0) / n
         confusion = (weighted.T @ flat).reshape(q, n_annotators, q)
+        return np.column_stack([weighted.sum(axis=0), confusion.reshape(q, -1)])
+
+    def shares(theta: FloatArray) -> FloatArray:
+        confusion = theta[:, 1:].reshape(q, n_annotators, q)
         total = confusion.sum(axis=2, keepdims=True)
         confusion = np.divide(confusion, total, out=np.zeros_like(confusion), where=total > 0)
+        return np.column_stack([theta[:, 0] / theta[:, 0].sum(), confusion.reshape(q, -1)])
+
+    def expected(theta: FloatArray) -> tuple[FloatArray, float]:
+        """The posterior of every unit's class, and the log-likelihood."""
         # The floor stands for log 0: such a class cannot win against one that is possible.
-        log_joint = flat @ np.log(np.maximum(confusion.reshape(q, -1), 1e-300)).T
-        log_joint += np.log(np.maximum(prevalence, 1e-300))
+        logs = np.log(np.maximum(theta, 1e-300))
+        log_joint = flat @ logs[:, 1:].T + logs[:, 0]
         top = log_joint.max(axis=1, keepdims=True)
         joint = np.exp(log_joint - top)
-        posterior = joint / joint.sum(axis=1, keepdims=True)
-        path.append(float(w @ (np.log(joint.sum(axis=1)) + top[:, 0])))
-        if path[-1] - path[-2] < tolerance * n:
-            break
-    confusion = np.where(total > 0, confusion, np.nan)
+        total = joint.sum(axis=1, keepdims=True)
+        return joint / total, float(w @ (np.log(total) + top)[:, 0])
+
+    theta = shares(fitted(votes / votes.sum(axis=1, keepdims=True)))
+    found = _settled(
+        theta, expected, lambda posterior: shares(fitted(posterior)), shares, iterations, tolerance
+    )
+    theta, posterior, log_likelihood, steps, converged = found
+    confusion = theta[:, 1:].reshape(q, n_annotators, q)
+    confusion = np.where(confusion.sum(axis=2, keepdims=True) > 0, confusion, np.nan)
     every = np.full((k, q), np.nan)
     every[labelled] = posterior
     codes = np.full(k, MISSING, dtype=np.int64)
     codes[labelled] = posterior.argmax(axis=1)
     return DawidSkene(
-        prevalence,
+        theta[:, 0],
         confusion.transpose(1, 0, 2),
         every,
         codes,
-        log_likelihood=path[-1],
-        iterations=len(path) - 1,
-        converged=path[-1] - path[-2] < tolerance * n,
+        log_likelihood=log_likelihood,
+        iterations=steps,
+        converged=converged,
     )
+
+
+def _settled(
+    theta: FloatArray,
+    expected: Callable[[FloatArray], tuple[FloatArray, float]],
+    fitted: Callable[[FloatArray], FloatArray],
+    shares: Callable[[FloatArray], FloatArray],
+    iterations: int,
+    tolerance: float,
+) -> tuple[FloatArray, FloatArray, float, int, bool]:
+    """EM from `theta` until it stands still, with squared extrapolation (SQUAREM, Varadhan and Roland 2008, scheme S3) where
+    that does not lower the likelihood: theta, posterior, log-likelihood, steps taken, and whether it stands still.
+
+    Plain EM creeps along flat ridges, where its steps are small long before its end is near. An extrapolated cycle goes as
+    far as the steps lead: it stands still when CYCLES of them in turn move nothing by more than the tolerance.
+    """
+    posterior, value = expected(theta)
+    steps, still = 1, 0
+    while steps + 3 <= iterations:
+        one = fitted(posterior)
+        posterior, _ = expected(one)
+        two = fitted(posterior)
+        posterior, value = expected(two)
+        first, second = one - theta, two - 2 * one + theta
+        bend = float(np.sqrt((second**2).sum()))
+        reach = float(np.sqrt((first**2).sum())) / bend if bend > 0 else 1.0
+        tried = theta + 2 * reach * first + reach**2 * second
+        tried = shares(np.where(tried > 0, tried, two))
+        found, better = expected(tried)
+        moved = max(float(np.abs(one - theta).max()), float(np.abs(tried - theta).max()))
+        theta = two
+        if better >= value:
+            theta, posterior, value = tried, found, better
+        steps += 3
+        still = still + 1 if moved < tolerance else 0
+        if still == CYCLES:
+            return theta, posterior, value, steps, True
+    for _ in range(iterations - steps):
+        theta = fitted(posterior)
+        posterior, value = expected(theta)
+    return theta, posterior, value, iterations, False

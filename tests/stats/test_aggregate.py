@@ -9,6 +9,7 @@ import pytest
 
 from judge.errors import BadInput
 from judge.stats import MISSING, Ratings, dawid_skene, dawid_skene_counts, majority
+from judge.stats.ratings import FloatArray, IntArray
 
 VOTES = Ratings.from_codes(
     np.array([[0, 0, 1], [1, 2, -1], [2, 2, 2], [-1, -1, -1], [0, 1, 2], [-1, 1, -1]]),
@@ -84,6 +85,31 @@ def test_dawid_skene_never_loses_likelihood() -> None:
     _, _, table = simulated(200)
     path = [dawid_skene(table, iterations=i, tolerance=0).log_likelihood for i in range(1, 15)]
     assert (np.diff(path) >= -1e-9).all()
+
+
+def by_plain_steps(codes: IntArray, q: int, steps: int) -> FloatArray:
+    """Prevalences after so many steps of EM as Dawid and Skene write them, on complete labels."""
+    rows, count = np.unique(codes, axis=0, return_counts=True)
+    posterior = np.stack([(rows == k).mean(axis=1) for k in range(q)], axis=1)
+    given = (rows[:, :, None] == np.arange(q)).astype(float)
+    for _ in range(steps):
+        weighted = posterior * count[:, None]
+        confusion = np.einsum("uk,ual->akl", weighted, given)
+        confusion /= confusion.sum(axis=2, keepdims=True)
+        joint = weighted.sum(axis=0) * np.einsum("akl,ual->uak", confusion, given).prod(axis=1)
+        posterior = joint / joint.sum(axis=1, keepdims=True)
+    return np.asarray((posterior * count[:, None]).sum(axis=0) / count.sum())
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_dawid_skene_goes_on_where_its_steps_are_small_but_its_end_is_far(seed: int) -> None:
+    """Three annotators who are barely better than chance: a flat ridge, on which steps shrink long before the end."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, 400)
+    codes = np.where(rng.random((400, 3)) < [0.75, 0.65, 0.6], truth[:, None], 1 - truth[:, None])
+    found = dawid_skene(Ratings.from_codes(codes, ["a", "b"], list("xyz")))
+    assert found.converged
+    assert found.prevalence == pytest.approx(by_plain_steps(codes, 2, 6_000), abs=1e-6)
 
 
 def test_dawid_skene_needs_a_label() -> None:
