@@ -57,7 +57,7 @@ class Split:
 
     @cached_property
     def parts(self) -> Mapping[str, str]:
-        """Question -> learn, tune or test; a question that was imported later is in none."""
+        """Question -> learn, tune or test; a question that was imported later is in none, unless it has the words of one."""
         return splits.questions(self.store, self.task_id) if self.planned is None else self.planned
 
     @property
@@ -109,8 +109,9 @@ class Split:
 
 
 def find(store: Store, task: Task | str) -> Split | None:
-    """The split of a task (or a task's id without version); None before it is drawn."""
-    name = task if isinstance(task, str) else task.task_id
+    """The split of a task (or a task's id without version), or of one whose field has the same labels; None before it is
+    drawn."""
+    name = task if isinstance(task, str) else splits.home(store, task)
     found = splits.drawn(store, name)
     return None if found is None else Split(store, found)
 

@@ -165,9 +165,9 @@ def read(
 
 def _close(store: Store, task: Task, judges: Sequence[_Column]) -> int:
     """Leave out the labels of runs on a sealed test that was not looked at for them; of how many runs there were some."""
-    n = 0
+    n, home = 0, splits.home(store, task)
     for column in judges:
-        units = splits.closed(store, task.task_id, column.annotator)
+        units = splits.closed(store, home, column.annotator)
         if not units.isdisjoint(column.asked):
             column.leave_out(units)
             n += 1
@@ -176,16 +176,17 @@ def _close(store: Store, task: Task, judges: Sequence[_Column]) -> int:
 
 def _sealed(store: Store, task: Task, rows: _Rows, closed: int) -> list[Note]:
     """How often the sealed test that some of these units belong to has been looked at; no note without a split."""
-    if splits.drawn(store, task.task_id) is None:
+    home = splits.home(store, task)
+    if splits.drawn(store, home) is None:
         return []
-    parts = splits.questions(store, task.task_id)
+    parts = splits.questions(store, home)
     test = np.array([parts.get(question) == "test" for question in rows.questions], dtype=np.bool_)
     n = int(test[rows.question].sum())
     if not n:
         return []
-    looked = splits.looked(store, task.task_id)
-    told = [Note("sealed", n=n, task=task.task_id, looked=looked)]
-    return [*told, Note("closed", n=closed, task=task.task_id)] if closed else told
+    looked = splits.looked(store, home)
+    told = [Note("sealed", n=n, task=home, looked=looked)]
+    return [*told, Note("closed", n=closed, task=home)] if closed else told
 
 
 @dataclass(eq=False)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.errors import UsageError
+from judge.prompts.load import Task, load_task, parse_task
 from judge.store.study import Store, dumps, now
 
 PARTS = ("learn", "tune", "test")
@@ -60,10 +61,59 @@ def drawn(store: Store, task_id: str) -> Drawn | None:
     return Drawn(task, field, reference, tuple(json.loads(shares)), seed, made)
 
 
+def home(store: Store, task: Task) -> str:
+    """The task whose split holds for a task: its own id, else that of a split task whose field has the same labels.
+
+    What is sealed is how labels of those units stand to a reference: under another task's name it is the same.
+    """
+    others = splits(store)
+    if task.task_id in others:
+        return task.task_id
+    for other in others:
+        made = drawn(store, other)
+        if made is not None and made.field in task.fields:
+            query = "SELECT task, template FROM tasks WHERE task_id = ? ORDER BY version DESC LIMIT 1"
+            row = store.conn.execute(query, [other]).fetchone()
+            known = load_task(other) if row is None else parse_task(row[1], f"{row[0]}.md")
+            if sorted(known.domain(made.field)) == sorted(task.domain(made.field)):
+                return other
+    return task.task_id
+
+
 def questions(store: Store, task_id: str) -> dict[str, str]:
-    """Question -> its part."""
+    """Question -> its part.
+
+    A question that came after the split and has an item of the same words as one that is in it belongs to the same
+    part (of several: to the test before tune before learn); else what is sealed would be open under another id.
+    """
     query = "SELECT question_id, part FROM split_questions WHERE task_id = ?"
-    return dict(store.conn.execute(query, [task_id]).fetchall())
+    found: dict[str, str] = dict(store.conn.execute(query, [task_id]).fetchall())
+    if not found:
+        return found
+    query = (
+        "SELECT question_id, question, claim FROM items WHERE question_id NOT IN "
+        "(SELECT question_id FROM split_questions WHERE task_id = ?)"
+    )
+    later = store.conn.execute(query, [task_id]).fetchall()
+    if not later:
+        return found
+    part_of: dict[str, str] = {}
+    for name, question, claim in store.conn.execute("SELECT question_id, question, claim FROM items"):
+        if name in found and (words := _words(question, claim)):
+            part_of[words] = max(found[name], part_of.get(words, ""), key=_ORDER.index)
+    for name, question, claim in later:
+        if part := part_of.get(_words(question, claim)):
+            found[name] = max(part, found.get(name, ""), key=_ORDER.index)
+    return found
+
+
+_ORDER = ("", *PARTS)
+
+
+def _words(question: str | None, claim: str | None) -> str:
+    """What makes items one thing, whatever the case and the spaces; empty where an item has neither."""
+    told = [" ".join((text or "").casefold().split()) for text in (question, claim)]
+    return "\0".join(told) if any(told) else ""
 
 
 def looks(store: Store, task_id: str) -> list[Look]:
@@ -118,10 +168,18 @@ def look(store: Store, task_id: str, purpose: str, runs: Sequence[str], referenc
 
 def closed(store: Store, task_id: str, run: str) -> set[str]:
     """The units of the sealed test, unless a look at it was for this run: then none."""
+    sealed = closed_questions(store, task_id, run)
+    if not sealed:
+        return set()
+    rows = store.conn.execute("SELECT unit_id, question_id FROM units")
+    return {unit for unit, question in rows if question in sealed}
+
+
+def closed_questions(store: Store, task_id: str, run: str) -> set[str]:
+    """The questions of the sealed test, unless a look at it was for this run: then none."""
     if drawn(store, task_id) is None or any(run in each.runs for each in looks(store, task_id)):
         return set()
-    query = "SELECT unit_id FROM units JOIN split_questions USING (question_id) WHERE task_id = ? AND part = 'test'"
-    return {unit for (unit,) in store.conn.execute(query, [task_id])}
+    return {question for question, part in questions(store, task_id).items() if part == "test"}
 
 
 def splits(store: Store) -> list[str]:

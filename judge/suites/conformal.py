@@ -46,7 +46,9 @@ def read(study: Study) -> list[Score]:
     run = last_run(study, before)
     study.check()
     names, truth, field = _truth(study, task, letters)
-    sealed = splits.closed(study.store, study.loaded(task).task_id, run.run_id) if run else set()
+    sealed = (
+        splits.closed(study.store, splits.home(study.store, study.loaded(task)), run.run_id) if run else set()
+    )
     if out := sealed & truth.keys():
         truth = {unit: label for unit, label in truth.items() if unit not in sealed}
         study.note(

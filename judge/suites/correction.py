@@ -17,7 +17,9 @@ from judge.labels.held import Held
 from judge.scores.score import NOT_JUDGED, SHARE, STATUSES, Score, mean
 from judge.stats import Corrected, Estimand
 from judge.stats.ratings import BoolArray, FloatArray
+from judge.store import splits
 from judge.store.derived import folds
+from judge.store.export import stored_task
 from judge.suites.paper import Part
 from judge.suites.people import PeopleRows
 from judge.suites.study import Study
@@ -61,6 +63,10 @@ class Correction:
             "left_out": list(self.left_out),
             "notes": list(self.notes),
         }
+
+
+FITTED = "the judge was fitted on labels of their questions"
+SEALED = "they are in a sealed test that was not opened for this judge (judge compare --part test)"
 
 
 def corrected(study: Study, scores: Sequence[Score], held: Held, confidence: float) -> Correction:
@@ -111,7 +117,7 @@ def beside(judge: Study, scores: Sequence[Score], held: Held, weights: Weights) 
     theirs = {score.measure: score for score in judge.paper.read(people)}
     nobody = {score.measure: score for score in judge.paper.read(PeopleRows(judge, quiet, None))}
     found, left_out, notes = [], [], list(people.notes)
-    seen = _seen(judge)
+    shut = ((_seen(judge), FITTED), (_closed(judge), SEALED))
     for score in scores:
         values = _aligned(score, theirs.get(score.measure))
         free = _aligned(score, nobody.get(score.measure))
@@ -119,11 +125,11 @@ def beside(judge: Study, scores: Sequence[Score], held: Held, weights: Weights) 
             left_out.append(score.measure)
             continue
         counted = _counted(score, values)
-        if seen:
-            fitted = counted & np.isin(score.units.questions, list(seen))[score.units.clusters]
-            counted &= ~fitted
-            told = f"{int(fitted.sum()):,} units take no part in the correction: the judge was fitted on labels of their questions"
-            notes += [told] if fitted.any() and told not in notes else []
+        for questions, why in shut:
+            out = counted & np.isin(score.units.questions, list(questions))[score.units.clusters]
+            counted &= ~out
+            told = f"{int(out.sum()):,} units take no part in the correction: {why}"
+            notes += [told] if out.any() and told not in notes else []
         own = score.rows[counted, 0]
         known = np.zeros(len(own), dtype=bool) if free is None else ~np.isnan(free[counted])
         if known.any() and known[~np.isnan(own)].all():
@@ -150,6 +156,15 @@ def _seen(study: Study) -> set[str]:
     conn = study.store.conn
     every = (folds(conn, read.run.run_id).items() for read in study.read)
     return {question for own in every for question, fold in own if fold is None}
+
+
+def _closed(study: Study) -> set[str]:
+    """The questions of a sealed test that no look opened for a judge that is read here."""
+    found: set[str] = set()
+    for read in study.read:
+        home = splits.home(study.store, stored_task(study.store, read.run.task))
+        found |= splits.closed_questions(study.store, home, read.run.run_id)
+    return found
 
 
 def _counted(score: Score, human: FloatArray) -> BoolArray:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from judge.prompts import load_task
 from judge.stats import corrected_mean
-from judge.store import Store
+from judge.store import Store, splits
 from tests.formats import garage_row, write_jsonl
 from tests.suites.helpers import Judge, answers, give, import_garage, score
 
@@ -175,3 +176,25 @@ def test_labels_that_a_judge_was_fitted_on_correct_it_nowhere(judge: Judge, stud
     assert any(
         "1 units take no part in the correction" in note for note in found.document["correction"]["notes"]
     )
+
+
+def test_a_sealed_test_that_was_not_opened_for_a_judge_corrects_it_nowhere(judge: Judge, study: None) -> None:
+    people(
+        "eligibility", {"bob": {unit(n): "No Issues" if n % 2 else "Major Issue(s)" for n in (0, 1, 5, 6)}}
+    )
+    with Store.open("study.db", create=False) as store:
+        [run] = store.conn.execute("SELECT run_id FROM runs WHERE task LIKE 'eligibility%'").fetchone()
+        field = load_task("eligibility").spec.questions[0].field
+        made = splits.Drawn("eligibility", field, "bob", (0.2, 0.2, 0.6), 0, "2026-01-01T00:00:00Z")
+        splits.keep(store, made, {"garage:g0": "test", "garage:g1": "learn", "garage:g5": "test"})
+    found = score(judge, "garage", "--part", "eligibility", "--correct-by", "bob")
+    [row] = found.document["correction"]["measures"]
+    # Of bob's four units g0 and g5 are sealed: g1 and g6, of which he calls g1 eligible.
+    assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 2)
+    assert any("they are in a sealed test" in note for note in found.document["correction"]["notes"])
+    with Store.open("study.db", create=False) as store:
+        splits.look(store, "eligibility", "compare", [run], "bob")
+    [row] = score(judge, "garage", "--part", "eligibility", "--correct-by", "bob").document["correction"][
+        "measures"
+    ]
+    assert row["human_only"]["n_units"] == 4

@@ -1,0 +1,80 @@
+"""Ways round a sealed test: the same words under another id, the same field under another task, a score's correction."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from judge.labels import split
+from judge.prompts import load_task
+from judge.store import Store, splits
+from tests.annotate.agreement_helpers import annotate, checked, judge
+from tests.split.worlds import planted
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    path = planted(tmp_path, 40, 2)
+    judge("run", "stance", "-m", "scripted/hash", "-d", path)
+    judge("split", "stance", "-d", path)
+    return path
+
+
+def sealed(db: Path) -> set[str]:
+    with Store.open(db) as store:
+        return {q for q, part in splits.questions(store, "stance").items() if part == "test"}
+
+
+def test_a_later_question_with_the_words_of_a_sealed_one_is_sealed(db: Path, tmp_path: Path) -> None:
+    before = sealed(db)
+    one = sorted(before)[0].partition(":")[2]
+    with Store.open(db) as store:
+        learn = next(q for q, part in splits.questions(store, "stance").items() if part == "learn")
+    rows = [
+        # The claim of a sealed question under another id, in capitals and with more space; of one of learn; a new one.
+        {"id": "copy", "claim": f"  CLAIM   {int(one)}. "},
+        {"id": "taught", "claim": f"Claim {int(learn.partition(':')[2])}."},
+        {"id": "new", "claim": "Nobody said this before."},
+    ]
+    for row in rows:
+        row["passages"] = [{"id": "p", "text": "Another passage.", "gold": {"stance": "support"}}]  # type: ignore[assignment]
+    data = tmp_path / "more.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judge("items", "import", "jsonl", data, "-d", db)
+    assert sealed(db) == before | {"more:copy"}
+    with Store.open(db) as store:
+        found = split.required(store, load_task("stance"))
+        assert found.parts["more:taught"] == "learn" and "more:new" not in found.parts
+    judge("run", "stance", "-m", "scripted/first", "-d", db)
+    agreed = checked(annotate("agreement", "-d", db, "--run", "last", "--json").stdout)
+    # Of 80 units 48 are sealed, and so is the copy: 32 open ones and two new ones.
+    assert len(before) == 24
+    assert agreed["measures"][0]["n_units"] == 34
+
+
+def test_another_task_with_the_same_field_and_labels_opens_nothing(db: Path, tmp_path: Path) -> None:
+    text = load_task("stance").text
+    (tmp_path / "other_name.v1.md").write_text(text)
+    (tmp_path / "fewer.v1.md").write_text(
+        text.replace(
+            "      - {value: refute, key: r, meaning: the passage gives evidence that the claim is false}\n",
+            "",
+        )
+    )
+    for name in ("other_name", "fewer"):
+        judge("run", name, "-m", "scripted/hash", "--prompts", tmp_path, "-d", db)
+    with Store.open(db) as store:
+        assert splits.home(store, load_task(str(tmp_path / "other_name.v1.md"))) == "stance"
+        # Other labels are another question.
+        assert splits.home(store, load_task(str(tmp_path / "fewer.v1.md"))) == "fewer"
+        run = store.conn.execute("SELECT run_id FROM runs WHERE task = 'other_name.v1'").fetchone()[0]
+    agreed = checked(annotate("agreement", "-d", db, "--task", "other_name", "--run", run, "--json").stdout)
+    assert agreed["measures"][0]["n_units"] == 32
+    # It is split already, with the other task's looks.
+    shown = checked(judge("split", "other_name", "-d", db, "--json").stdout)
+    assert shown["looks"] == [] and sum(part["questions"] for part in shown["parts"]) == 40
+    judge("compare", "other_name", "--part", "test", "-d", db)
+    with Store.open(db) as store:
+        assert len(splits.looks(store, "stance")) == 1
