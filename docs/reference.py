@@ -19,7 +19,7 @@ import click
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "tests" / "schemas"
-WIDTH = 88
+WIDTH = 80
 
 # What one row of a table is.
 TABLES = {

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.real import ROOT, require
+from tests.test_docs import blocks
 
 pytestmark = pytest.mark.real
 
@@ -74,3 +75,15 @@ def test_tasks_and_data_are_inside(installed: Path, tmp_path: Path) -> None:
     done = run(installed / "judge", "tasks", "check", cwd=tmp_path)
     shipped = sorted(p.name.removesuffix(".md") for p in (ROOT / "prompts").glob("*.v*.md"))
     assert sorted(line.split()[1] for line in done.stdout.splitlines()) == shipped
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def test_a_newcomer_follows_the_page_in_an_empty_folder(installed: Path, tmp_path: Path, page: str) -> None:
+    """Every command as it stands, with the installed programs: the samples come out of the wheel."""
+    found = [block for block in blocks((ROOT / page).read_text("utf-8")) if block.is_run]
+    assert any("judge examples" in block.commands for block in found)
+    for block in found:
+        for command in block.commands:
+            line = f'PATH="{installed}:$PATH"; {command}'
+            run("bash", "-c", line, cwd=tmp_path, code=block.code)
+    assert "Verdict" in (tmp_path / "report.html").read_text("utf-8")
