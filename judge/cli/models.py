@@ -21,6 +21,7 @@ _KEYS = {
     "openai": "OPENAI_API_KEY",
     "anthropic": "ANTHROPIC_API_KEY",
     "azure": "AZURE_OPENAI_API_KEY",
+    "openai-decisions": "OPENAI_API_KEY",
 }
 _EXTRAS = {
     "bedrock": ("botocore", "boto3"),
@@ -38,6 +39,7 @@ _EXAMPLES = {
     "anthropic": "anthropic/claude-sonnet-5",
     "llamacpp": "llamacpp/smollm2, llamacpp/path/to/model.gguf",
     "openai": "openai/gpt-5-mini; with --base-url any compatible server",
+    "openai-decisions": "openai-decisions/gpt-6-luna (choices with probabilities, no words)",
     "scripted": "scripted/hash (no model: for trying things out)",
 }
 

@@ -48,6 +48,7 @@ class Offline:
 
 def reader_of(provider: Provider) -> BatchReader:
     """The provider as one whose requests can be written to files. Raises UsageError for others."""
-    if not all(hasattr(provider, name) for name in ("body", "read", "refusal")):
+    known = all(hasattr(provider, name) for name in ("body", "read", "refusal"))
+    if not known or provider.describe().get("vendor") not in LIMITS:
         raise UsageError(f"only models of {' and '.join(sorted(LIMITS))} are asked in batches")
     return provider  # type: ignore[return-value]

@@ -1,0 +1,113 @@
+"""`openai-decisions/MODEL`: OpenAI's decisions, which answer choices with a probability for each, and write nothing.
+
+Wire format: https://platform.openai.com/docs/api-reference/decisions. A task with one question is asked with its codes or,
+with `--answers words`, its labels as the choices; with several, each question is one of the request. There is no
+rationale, no temperature and no seed, and it is not in the Batch API.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from judge.errors import Rejected, ServerFault
+from judge.providers import chat, http, openai
+from judge.types import Json, Reply, Request, TokenChoice
+
+PATH = "/decisions"
+_LEAST = 1e-30
+
+
+class Provider(openai.Provider):
+    """One model behind the decisions endpoint. Settings and errors as those of `openai`, without its own options."""
+
+    vendor = "openai-decisions"
+    known: Collection[str] = ()
+    label_codes: bool = True
+
+    async def open(self) -> None:
+        """Find the key. Raises KeyProblem when there is none."""
+        self._connect()
+
+    async def complete(self, request: Request) -> Reply:
+        """Send one request. Raises Rejected for a task with a question that is no choice, and as `openai`."""
+        wire = self._connect()
+        answer = await wire.post(PATH, self.body(request))
+        if answer.status == 200:
+            try:
+                return self.read(http.decoded(answer.body), request, answer.headers)
+            except ValueError as e:
+                raise ServerFault(f"{self._who}: the answer {e}") from e
+        said = wire.complaint(answer)
+        refused = self.refusal(said)
+        if refused is not None:
+            return refused
+        raise self._error(answer, said)
+
+    def body(self, request: Request) -> bytes:
+        """The request's body. Raises Rejected for a question that is no choice."""
+        turns = [{"role": m.role, "content": m.content} for m in request.messages]
+        questions = [
+            {
+                "type": "choice",
+                "name": name,
+                "instructions": f"Answer what the input asks for as {name}.",
+                "choices": [{"value": value} for value in values],
+            }
+            for name, values in _choices(request).items()
+        ]
+        asked = {"model": self._name, "input": turns, "questions": questions}
+        return json.dumps({**asked, **self._options.body}).encode()
+
+    def read(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
+        """The reply in the JSON of a good answer. Raises ValueError, which says what the answer has not."""
+        names = list(_choices(request))
+        try:
+            answers = dict(zip(names, body["answers"], strict=True))
+            refused = any(answer["type"] == "refusal" for answer in answers.values())
+            chosen = {} if refused else {name: str(answer["choice"]) for name, answer in answers.items()}
+            tokens = None if refused or not request.choices else [_token(answers[names[0]])]
+            used = body.get("usage") or {}
+            details = used.get("input_tokens_details") or {}
+            counts = (used.get("input_tokens"), used.get("output_tokens"))
+            usage = http.usage(*counts, details.get("cached_tokens"), details.get("cache_write_tokens"))
+        except (KeyError, TypeError, AttributeError, ValueError) as e:
+            raise ValueError("has no decision for each question") from e
+        text = chosen.get(names[0], "") if request.choices else json.dumps(chosen)
+        return Reply(
+            text="the model declined to decide" if refused else text,
+            stop="refusal" if refused else "stop",
+            usage=usage,
+            resolved_model=http.text_of(body.get("model")) or None,
+            tokens=tokens,
+            rate=chat.rate(headers or {}),
+            request_id=(headers or {}).get("x-request-id"),
+        )
+
+    def describe(self) -> Mapping[str, Json]:
+        """As `openai`, with what is not sent."""
+        known = super().describe()
+        return {**known, "format": "decisions", "mask": None, "left_out": ["temperature", "seed"]}
+
+
+def _choices(request: Request) -> dict[str, list[str]]:
+    """The values of each question. Raises Rejected for one that is no choice."""
+    if request.choices:
+        return {"answer": list(request.choices)}
+    fields: Mapping[str, Any] = (request.schema or {}).get("properties", {})
+    found = {name: list(spec.get("enum") or ()) for name, spec in fields.items()}
+    free = [name for name, values in found.items() if len(values) < 2]
+    if free or not found:
+        what = f"'{free[0]}' is none" if free else "this asks for free text"
+        raise Rejected(f"OpenAI's decisions answer choices only, and {what}: ask openai/ instead", 400)
+    return found
+
+
+def _token(answer: Mapping[str, Any]) -> TokenChoice:
+    """The probabilities of one choice as those of one token."""
+    listed = [
+        (str(p["value"]), math.log(max(float(p["probability"]), _LEAST))) for p in answer["probabilities"]
+    ]
+    return TokenChoice(str(answer["choice"]), listed)
