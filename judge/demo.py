@@ -90,7 +90,7 @@ def put_right(store: Store, result: TaskResult) -> Beside:
     except UsageError as e:
         return Beside(None, None, str(e))
     if done.has_signal is False:
-        return Beside(done, None, "its probabilities tell nothing of the labels")
+        return Beside(done, None, "no signal is shown in its probabilities on these labels")
     run_id, _ = derive.keep(
         store, found, "calibrated", "bias", {field: done.made}, parameters=done.parameters, fitted=done.fitted
     )

@@ -97,7 +97,7 @@ def _column(value: float) -> int:
 
 
 def _bar(measure: Measure | None) -> str:
-    """`├───●───┤` at its place; `┊` stands at 0."""
+    """`├───●───┤` at its place; `┊` stands at 0, and `┼` where the line crosses it."""
     cells = [" "] * WIDTH
     cells[_column(0.0)] = "┊"
     if measure is None or measure.value is None:
@@ -105,6 +105,8 @@ def _bar(measure: Measure | None) -> str:
     if measure.low is not None and measure.high is not None:
         low, high = _column(measure.low), _column(measure.high)
         cells[low : high + 1] = ["─"] * (high + 1 - low)
+        if low < _column(0.0) < high:
+            cells[_column(0.0)] = "┼"
         cells[low], cells[high] = "├", "┤"
     cells[_column(measure.value)] = "●"
     return "".join(cells).rstrip()

@@ -115,6 +115,8 @@ def test_the_drawing_puts_each_number_on_its_column() -> None:
     measure = Measure("cohen_kappa", 0.4, 20, low=0.3, high=0.5)
     # 0.3 is column 28, 0.5 column 36.
     assert _bar(measure) == " " * 16 + "┊" + " " * 11 + "├───●───┤"
+    # -0.1 is column 12, 0.1 column 20: an interval that holds chance crosses the mark.
+    assert _bar(Measure("cohen_kappa", 0.05, 20, low=-0.1, high=0.1)) == " " * 12 + "├───┼─●─┤"
     assert _bar(Measure("cohen_kappa", None, 20, reason="why")) == " " * 16 + "┊"
 
 
