@@ -63,19 +63,21 @@ class LabelRow:
     why: str = ""
 
 
-def _numbers(found: Interval | None) -> tuple[float | None, float | None, float | None]:
+def _numbers(found: Interval | None, most: float = 1.0) -> tuple[float | None, float | None, float | None]:
+    """Value and bounds; a t interval knows no limits, so its bounds are cut at those of an agreement, or of a difference of
+    two (`most` 2)."""
     if found is None:
         return None, None, None
     value, low, high = (float(x[0]) for x in found)
     return (
         value if np.isfinite(value) else None,
-        low if np.isfinite(low) else None,
-        high if np.isfinite(high) else None,
+        max(-most, low) if np.isfinite(low) else None,
+        min(most, high) if np.isfinite(high) else None,
     )
 
 
-def _span(found: Interval) -> str:
-    value, low, high = _numbers(found)
+def _span(found: Interval, most: float = 1.0) -> str:
+    value, low, high = _numbers(found, most)
     if value is None:
         return "undefined"
     return f"{value:.3f}" + (f" ({low:.3f} to {high:.3f})" if low is not None else " (no interval)")
@@ -92,7 +94,8 @@ def conditions(
     def one(
         name: str, interval: Interval | None, limit: float, confidence: float, why: str, state: str = ""
     ) -> Condition:
-        return Condition(name, states[state or name], *_numbers(interval), limit, confidence, n, g, why)
+        numbers = _numbers(interval, 2.0 if interval is found.difference else 1.0)
+        return Condition(name, states[state or name], *numbers, limit, confidence, n, g, why)
 
     why = (
         f"{g:,} questions and {other:.4g} units with a label other than the commonest one; both have to be "
@@ -109,7 +112,7 @@ def conditions(
     assert found.difference is not None and found.ceiling is not None
     why = (
         f"the judge's agreement with people, {_span(found.agreement)}, minus people's with each other, "
-        f"{_span(found.ceiling)}, is {_span(found.difference)} against the margin {limits.margin:g}"
+        f"{_span(found.ceiling)}, is {_span(found.difference, 2.0)} against the margin {limits.margin:g}"
     )
     first = one("non_inferiority", found.difference, limits.margin, usual, why)
     alone = lone(table, limits.ceiling) if table is not None else ()
@@ -243,7 +246,7 @@ def measures(
     weights = name.partition(":")[2] or None
 
     def measure(kind: str, interval: Interval | None, names: tuple[str, ...]) -> Measure:
-        value, low, high = _numbers(interval)
+        value, low, high = _numbers(interval, 2.0 if interval is found.difference else 1.0)
         base = replace(
             about(kind, n, of.n_asked, g, names, field),
             level=level,

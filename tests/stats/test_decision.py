@@ -240,3 +240,18 @@ def test_bad_calls_are_refused() -> None:
         verdict(table, "judge", ["h1"])
     with pytest.raises(BadInput, match=r"the threshold in -1\.\.1"):
         verdict(table, "judge", reference="gold", margin=1.1)
+
+
+def test_no_bound_of_an_agreement_lies_beyond_one() -> None:
+    # 24 units; x and y differ on two, x and the judge on two others: t intervals with 23 degrees of freedom reach 1.02, 1.09.
+    codes = np.array([[i % 2, i % 2, i % 2] for i in range(24)])
+    codes[[0, 12], 1] = 1
+    codes[[1, 13], 2] = 0
+    found = verdict(Ratings.from_codes(codes, ["a", "b"], ["x", "y", "judge"]), "judge", ["x", "y"])
+    difference, *agreements = found.measures
+    assert [m.high for m in agreements] == [1.0, 1.0]
+    assert difference.value is not None and difference.low is not None and difference.high is not None
+    # A difference of two is not cut there: it is symmetric.
+    assert difference.high - difference.value == pytest.approx(difference.value - difference.low)
+    assert all(c.high is None or c.high <= 1 for c in found.conditions)
+    assert "to 1.000)" in next(c.why for c in found.conditions if c.name == "people_agree")
