@@ -108,11 +108,16 @@ def _compared(result: Agreement) -> str:
     m = result.compared[0].difference
     head = f"judges compared by {name_of(m).replace('_difference', '')} with {result.reference.text}: B - A on the {m.n_units:,} units that all labelled"
     rows = [
-        [c.first, c.second, brief(c.difference), c.p_value, c.adjusted] for c in result.compared[:MOST_PAIRS]
+        [c.first, c.second, brief(c.difference), _p(c.p_value), _p(c.adjusted)]
+        for c in result.compared[:MOST_PAIRS]
     ]
     left = len(result.compared) - len(rows)
     more = f"\n{left} more pairs are in --json" if left else ""
     return f"{visible(head)}\n{table(['A', 'B', 'B - A', 'p', 'p, Holm'], rows)}{more}"
+
+
+def _p(value: float | None) -> str:
+    return "" if value is None else "<0.001" if value < 0.0005 else f"{value:.3f}"
 
 
 def _many(many: Many) -> str:
