@@ -16,7 +16,7 @@ from judge.stats import MISSING
 from judge.store import Store
 from judge.store.export import run_counts, stored_task
 from judge.store.listing import list_imports
-from judge.store.origin import origin
+from judge.store.origin import origins
 from judge.types import Json
 
 STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
@@ -68,7 +68,8 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
         )
     ]
     provider = json.loads(run["provider"])
-    told = origin(run)
+    # With what its parents did since.
+    told = origins(store.conn, [run["run_id"]]).get(run["run_id"])
     return [
         ("run", run["run_id"]),
         ("model", run["model"]),

@@ -12,8 +12,10 @@ from annotate.report.subject import Subject
 from judge.labels.reference import voices
 from judge.notes import code_of
 from judge.stats import MISSING, AltTest, Verdict, curve, verdict
+from judge.stats.limits import Limits
 from judge.stats.rates import like_this
 from judge.stats.told import UNKNOWN_CEILING, labels_text
+from judge.store.splits import Look
 
 # Above this share of one label a judge can agree with people without telling units apart.
 ONE_SIDED = 0.95
@@ -34,6 +36,7 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
     tests: dict[str, AltTest] = {}
     people = voices(subject.panel, subject.held)
     for judge in subject.judges:
+        look = subject.looks.get(judge)
         found = verdict(
             subject.panel.judged(judge, subject.reference, people),
             judge,
@@ -47,6 +50,7 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
             name=subject.coefficient,
             level=subject.level,
             field=subject.field,
+            confidence=max(Limits.confidence, look.confidence if look else 0.0),
         )
         if found.alt_test:
             tests[judge] = found.alt_test
@@ -62,7 +66,7 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
                 more_questions=found.more_clusters,
                 ceiling_known=found.ceiling_known,
                 measures=measures,
-                warnings=(*found.warnings, *_warnings(subject, judge)),
+                warnings=(*found.warnings, *_warnings(subject, judge), *_looked(look)),
                 conditions=found.conditions,
                 labels=found.labels,
                 like=_like(subject, found),
@@ -191,6 +195,16 @@ def _sentence(subject: Subject, judge: str, found: Verdict) -> str:
             else f" This judge was asked about no others{apart}."
         )
     return text
+
+
+def _looked(look: Look | None) -> list[str]:
+    """At which level the verdict is tested on a sealed test that was opened."""
+    if look is None:
+        return []
+    return [
+        f"The sealed test was opened for this judge by look {look.look} ({look.purpose}): the verdict is tested at "
+        f"{look.level:.4g}, its intervals are {100 * look.confidence:.6g} % ones; all others here stay at 95 %."
+    ]
 
 
 def _asked_and_given(subject: Subject, judge: str) -> tuple[int, int]:

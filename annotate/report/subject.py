@@ -13,6 +13,7 @@ from judge.labels.panel import Derived, Panel
 from judge.labels.reference import Reference
 from judge.stats import Ratings
 from judge.stats.ratings import BoolArray, IntArray
+from judge.store.splits import Look
 from judge.types import AnnotatorKind, Measure
 
 # More people than this make more pairs than a table can show: they are summarised.
@@ -56,6 +57,8 @@ class Subject:
     table: Path | None = None
     kept: dict[tuple[str, str, bytes, bytes], Measure] = default(default_factory=dict)
     others_of: dict[str, IntArray] = default(default_factory=dict)
+    looks: Mapping[str, Look] = default(default_factory=dict)
+    """Judge -> the last look that opened the sealed test for it."""
 
     @property
     def field(self) -> str:

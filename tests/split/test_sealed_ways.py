@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,37 @@ def test_another_task_with_the_same_field_and_labels_opens_nothing(db: Path, tmp
     judge("compare", "other_name", "--part", "test", "-d", db)
     with Store.open(db) as store:
         assert len(splits.looks(store, "stance")) == 1
+
+
+def test_the_report_tests_an_opened_test_at_the_level_of_its_look(db: Path, tmp_path: Path) -> None:
+    judge("run", "stance", "-m", "scripted/first", "-d", db)
+
+    def verdicts() -> list[tuple[float, str]]:
+        annotate("report", "-d", db, "-o", tmp_path / "r.json")
+        found = json.loads((tmp_path / "r.json").read_text())
+        level = [found["measures"][own["measures"][0]]["confidence"] for own in found["verdicts"]]
+        return [(c, " ".join(own["warnings"])) for c, own in zip(level, found["verdicts"], strict=True)]
+
+    assert all(level == 0.95 and "opened" not in told for level, told in verdicts())
+    judge("compare", "stance", "--part", "test", "-d", db)
+    assert all(
+        level == 0.975 and "look 1 (compare)" in told and "tested at 0.025" in told
+        for level, told in verdicts()
+    )
+    judge("compare", "stance", "--part", "test", "-d", db)
+    assert all(level == 0.9875 and "look 2" in told for level, told in verdicts())
+
+
+def test_the_report_says_that_a_parent_went_on(db: Path, tmp_path: Path) -> None:
+    judge("run", "stance", "-m", "scripted/hash", "--seed", "3", "--as", "other", "-d", db)
+    runs = [r for (r,) in sqlite3.connect(db).execute("SELECT run_id FROM runs ORDER BY run_id")]
+    judge("panel", "stance", "--run", runs[0], "--run", runs[1], "-d", db)
+    annotate("report", "-d", db, "-o", tmp_path / "r.html")
+    assert "went on after it was made" not in (tmp_path / "r.html").read_text()
+    data = tmp_path / "late.jsonl"
+    passages = [{"id": "p", "text": "Late.", "gold": {"stance": "support"}}]
+    data.write_text(json.dumps({"id": "late", "claim": "A late claim.", "passages": passages}) + "\n")
+    judge("items", "import", "jsonl", data, "-d", db)
+    judge("run", "stance", "-m", "scripted/hash", "-d", db)
+    annotate("report", "-d", db, "-o", tmp_path / "r.html")
+    assert "went on after it was made: make it again" in (tmp_path / "r.html").read_text()
