@@ -6,7 +6,7 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,25 +45,32 @@ def join_file(store: Store, run: dict[str, Any], task: Task, join: Join) -> Iter
 
     A row with one judged unit gets `adjudge.FIELD` and `adjudge.status`; a row with several gets
     `adjudge.units`, a list with unit, status and labels of each; other rows get nothing in these
-    columns. Raises BadInput for a row that cannot be read or has no id, UsageError when the data set
+    columns. A run that was fitted on labels has `adjudge.fitted_on` beside them, too. Raises BadInput for a row that cannot be read or has no id, UsageError when the data set
     cannot be told or our columns are in the file already.
     """
     units = _units(store, join)
     judged: dict[str, list[dict[str, Any]]] = {}
     for row in export.judged(store, run, task):
         if row["repeat"] == 0:
-            kept = {"unit": row["unit_id"], "status": row["status"], **row["labels"]}
+            kept = {"unit": row["unit_id"], "status": row["status"], **row["labels"], **_fitted(row)}
             judged.setdefault(row["item_id"], []).append(kept)
+
+    # Only a run that was fitted on labels has the mark, and all of its rows have.
+    own_names = (*task.fields, "status", *_fitted(next((u for some in judged.values() for u in some), {})))
 
     def labels(row: dict[str, Any]) -> dict[str, Any]:
         item_id, own = units(row)
         found = [u for u in judged.get(item_id, []) if own is None or u["unit"] in own]
         one = found[0] if len(found) == 1 else {}
-        extra = {f"{join.prefix}.{name}": one.get(name) for name in (*task.fields, "status")}
+        extra = {f"{join.prefix}.{name}": one.get(name) for name in own_names}
         return extra | {f"{join.prefix}.units": found if len(found) > 1 else None}
 
-    names = [f"{join.prefix}.{name}" for name in (*task.fields, "status", "units")]
+    names = [f"{join.prefix}.{name}" for name in (*own_names, "units")]
     return _table(join, labels, names) if join.is_csv else _lines(join, labels, names)
+
+
+def _fitted(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {export.FITTED: row[export.FITTED]} if export.FITTED in row else {}
 
 
 def _lines(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names: list[str]) -> Iterator[str]:

@@ -9,12 +9,14 @@ from judge.console import note
 from judge.errors import BadInput
 from judge.prompts.load import Task
 from judge.scores.grades import graded_field, grades_of
+from judge.store.export import FITTED
 
 
 def qrels(
     rows: Iterator[dict[str, Any]], task: Task, field: str | None, given: Mapping[str, str]
 ) -> Iterator[str]:
-    """One line a passage with a label. Notes the field and how many passages have no label.
+    """One line a passage with a label. The second column, which no program reads, is 0, and `fitted_on` where the label was
+    given by what has seen the labels of its question. Notes the field and how many passages have no label.
 
     Raises UsageError for a field without grades, BadInput for units that are no passages and for ids with white
     space, which these columns cannot hold.
@@ -25,7 +27,7 @@ def qrels(
 
 
 def _lines(rows: Iterator[dict[str, Any]], field: str, grades: Mapping[str, int]) -> Iterator[str]:
-    without = 0
+    without = fitted = 0
     for row in rows:
         if row["repeat"]:
             continue
@@ -40,5 +42,12 @@ def _lines(rows: Iterator[dict[str, Any]], field: str, grades: Mapping[str, int]
         for name in (query, document):
             if name.split() != [name]:
                 raise BadInput(f"the id '{name}' has white space, which separates the columns of qrels")
-        yield f"{query} 0 {document} {grades[label]}\n"
+        seen = bool(row.get(FITTED))
+        fitted += seen
+        yield f"{query} {FITTED if seen else 0} {document} {grades[label]}\n"
+    if fitted:
+        note(
+            f"{fitted} lines have {FITTED} in the second column: the judge was fitted on labels of their questions, and "
+            "agreement there proves nothing"
+        )
     note(f"grades: {field}" + (f"; {without} passages have no label and are left out" if without else ""))

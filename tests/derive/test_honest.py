@@ -86,6 +86,46 @@ def test_labels_that_a_judge_was_fitted_on_are_known_after_export_and_import(
     assert "fitted on labels already" in refused.stderr
 
 
+def test_joined_files_and_qrels_carry_the_mark(tmp_path: Path) -> None:
+    """Twenty units in ten questions, of which two were learnt by heart."""
+    db = tmp_path / "r.db"
+    store = worlds.study(db, worlds.draw(20), per_question=2)
+    raw = worlds.judged(store, "j/1", worlds.softmax(worlds.logits(worlds.draw(20), 2.0)), per_question=2)
+    table = derive.read(store, [raw])
+    known = derive.reference(store, table, "stance")
+    assert known is not None
+    _, names = table.questions
+    fitted = known.fitted({names[0]: None, names[1]: None, names[2]: 1})
+    run, _ = derive.keep(store, table, "calibrated", "heart", {"stance": Made(known.codes)}, fitted=fitted)
+    rows = [{"id": str(q), "mine": q} for q in range(10)]
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judge("runs", "export", run, "--join", mine, "--dataset", "w", "-o", tmp_path / "out.jsonl", "-d", db)
+    out = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    learnt = {name.partition(":")[2] for name in names[:2]}
+    for row in out:
+        assert {unit["fitted_on"] for unit in row["adjudge.units"]} == {row["id"] in learnt}
+    judge("runs", "export", raw, "--join", mine, "--dataset", "w", "-o", tmp_path / "raw.jsonl", "-d", db)
+    assert "fitted_on" not in (tmp_path / "raw.jsonl").read_text()
+    words = (
+        "--format",
+        "qrels",
+        "--field",
+        "stance",
+        "--grade",
+        "support=1",
+        "--grade",
+        "refute=0",
+        "--grade",
+        "neutral=0",
+    )
+    done = judge("runs", "export", run, *words, "-o", tmp_path / "q.txt", "-d", db)
+    lines = [line.split() for line in (tmp_path / "q.txt").read_text().splitlines()]
+    assert len(lines) == 20 and {a for a, b, _, _ in lines if b == "fitted_on"} == learnt
+    assert {b for a, b, _, _ in lines if a not in learnt} == {"0"}
+    assert "4 lines have fitted_on in the second column" in done.stderr
+
+
 def test_a_run_that_was_fitted_on_nothing_is_exported_as_ever(store: Store) -> None:
     raw = biased(store, 21, (1, 0, 0))
     for run in (raw, calibrated(store, raw)):
