@@ -108,6 +108,8 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
         message = choice["message"]
         content, refusal = message.get("content"), message.get("refusal")
         finish = choice.get("finish_reason")
+        if finish == "error" or (choice.get("error") and not content):
+            raise KeyError("an error in the place of an answer")
         # Where reasoning comes first, the first tokens are the reasoning's.
         reasons = message.get("reasoning_content") or message.get("reasoning") or _THINKS.match(str(content))
         tokens = _tokens(choice.get("logprobs")) if request.choices and not reasons else None

@@ -128,6 +128,8 @@ class Door(ABC):
 def complaint(answer: Answer, secrets: Sequence[str] = ()) -> Complaint:
     """What an error body says: `{"error": {message, code, param}}`, its relatives, or plain text."""
     body = decoded(answer.body)
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]  # as Google writes them
     error = body.get("error", body) if isinstance(body, dict) else body
     fields = error if isinstance(error, dict) else {}
     text = fields.get("message") or fields.get("detail") or error

@@ -211,12 +211,21 @@ class Provider:
         try:
             return chat.reply(body, request, answer.headers, next(iter(sent), None))
         except ValueError as e:
-            detail = "" if body is None else f": {wire.complaint(answer).message}"
+            said = wire.complaint(answer)
+            if said.code.isdigit() and 400 <= int(said.code) < 600:
+                # An error under status 200, as those who pass calls on write it.
+                told = int(said.code)
+                raise self._error(replace(answer, status=told), replace(said, status=told)) from e
+            detail = "" if body is None else f": {said.message}"
             raise ServerFault(f"{self._who}: the answer {e}{detail}") from e
 
     def _error(self, answer: http.Answer, said: http.Complaint) -> ProviderError:
         if answer.status == 429 and said.code in _NO_MONEY:
             return KeyProblem(f"{self._who}: the account of {self._key} has no quota left: {said.message}")
+        if answer.status == 402:
+            return KeyProblem(f"{self._who}: the account of {self._key} has no credit left: {said.message}")
+        if answer.status == 400 and "api key" in said.message.lower():
+            return KeyProblem(f"{self._who} refused the key (HTTP 400): {said.message}; check {self._key}")
         return http.failure(answer, said, self._who, self._name, self._key)
 
     async def _probe_codes(self, wire: http.Door) -> None:
