@@ -32,6 +32,7 @@ from judge.runner.prices import Price, find, wanted
 from judge.runner.requests import Asker
 from judge.runner.writer import Attempts, Writer
 from judge.store import jobs, runs, selection
+from judge.store.aside import take_in
 from judge.store.judgements import Entry
 from judge.store.study import Store, explained
 from judge.types import Json, Judgement, Status, Unit, Usage
@@ -59,7 +60,11 @@ async def run_task(
     carries the error, and everything acknowledged before it is in the study. `watch` is called
     at the beginning, after every commit, and twice a second in between.
     """
+    taken = take_in(store)
     settled = settle(store, plan, provider)
+    if taken:
+        said = f"{taken:,} answers that an earlier run could not save were taken in, and not asked again"
+        settled = replace(settled, notes=(*settled.notes, said))
     if plan.selection.is_all:
         selection.select_all(store, plan.task)
         late = selection.most(store) > COUNTED_FIRST
@@ -167,6 +172,8 @@ class _Run:
             self.report.stopped = self.budget.crossed or self.report.stopped
             await asyncio.gather(*self.tasks, return_exceptions=True)
             await self.writer.close()
+            if self.report.error is not None and self.writer.left is not None:
+                self.report.error.args = (f"{self.report.error}; {self.writer.left}",)
             gc.set_threshold(*young)
             gc.unfreeze()
             self.report.seconds = time.monotonic() - self.live.started
@@ -326,10 +333,10 @@ class _Run:
         self._stop("interrupted", GRACE_SECONDS)
 
     def _fail(self, error: AdjudgeError) -> None:
-        """End the run. A study that takes nothing more makes replies on their way worthless."""
+        """End the run; replies on their way are waited for a little, and kept."""
         if self.report.error is None and (not self.report.interrupted or isinstance(error, StudyError)):
             self.report.error = error
-        self._stop(str(error), 0.0 if isinstance(error, StudyError) else GRACE_SECONDS)
+        self._stop(str(error), GRACE_SECONDS)
 
     def _stop(self, reason: str, grace: float | None = None) -> None:
         """Send nothing more; calls in flight have `grace` seconds, None = all they need."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 from judge.errors import AdjudgeError, StudyError, WriteFailed
+from judge.store.aside import Aside
 from judge.store.judgements import Entry, add_judgements
 from judge.store.study import Store
 
@@ -17,7 +18,10 @@ AGAIN_SECONDS = 1.0
 GATHER_SECONDS = 0.015
 """How long the first queued reply waits for company; its commit starts within 20 ms."""
 
-BUSY_SECONDS = 1.0
+BUSY_SECONDS = 0.25
+"""How long a commit waits for who holds the study before the run is told and sends no more."""
+LOOK_SECONDS = 0.05
+"""Between two looks, while a commit cannot be made, at what has been received meanwhile."""
 
 Attempts = Sequence[Entry]
 """What is known of one unit at once (a reply and its repair): in one commit, all or nothing."""
@@ -31,6 +35,9 @@ class Writer:
     runs in the loop with the error when that begins, and with None when it is over. `failed` runs there
     once, with the error, when a commit fails for good: nothing of that batch, nor of a later one, is
     acknowledged. `unsaved` counts what is queued and not acknowledged.
+
+    What was received is in a file beside the study from the first commit on that fails: a run that ends or is
+    killed before the study can be written again has lost no reply. `left`, after `close`, says what is there.
     """
 
     def __init__(
@@ -44,6 +51,7 @@ class Writer:
         stalled: Callable[[AdjudgeError | None], None] = lambda error: None,
     ) -> None:
         self.unsaved = 0
+        self.left: str | None = None
         self._patience, self._on_stalled = patience, stalled
         self._hurried = threading.Event()
         self._store = store
@@ -79,7 +87,10 @@ class Writer:
         except AdjudgeError as e:
             self._tell(self._on_failed, e)
         except Exception as e:
-            self._tell(self._on_failed, WriteFailed(f"{self._store.path}: {type(e).__name__}: {e}"))
+            self._tell(self._on_failed, self._wrapped(e))
+
+    def _wrapped(self, error: Exception) -> WriteFailed:
+        return WriteFailed(f"{self._store.path}: {type(error).__name__}: {error}")
 
     def _commit_all(self, store: Store) -> None:
         seen: set[str] = set()
@@ -90,33 +101,80 @@ class Writer:
             if waited < GATHER_SECONDS:
                 self._sleep(GATHER_SECONDS - waited)
             batch, closing = self._drain([first[1]])
-            self._commit(store, [entry for attempts in batch for entry in attempts], seen)
+            if (error := self._failure(store, batch, seen)) is not None:
+                is_committed, closing = self._again(store, batch, closing, seen, error)
+                if not is_committed:
+                    return
             self._tell(self._acknowledged, batch)
             if closing:
                 return
 
-    def _commit(self, store: Store, entries: list[Entry], seen: set[str]) -> None:
-        """One commit, tried until it is made or patience is at its end."""
-        first: float | None = None
+    def _failure(self, store: Store, batch: list[Attempts], seen: set[str]) -> AdjudgeError | None:
+        """One commit; what is wrong when it cannot be made."""
+        known = set(seen)
+        try:
+            with store.transaction() as conn:
+                add_judgements(conn, _entries(batch), known)
+        except AdjudgeError as error:
+            return error
+        except Exception as error:
+            return self._wrapped(error)
+        seen |= known
+        return None
+
+    def _again(
+        self, store: Store, batch: list[Attempts], closing: bool, seen: set[str], error: AdjudgeError
+    ) -> tuple[bool, bool]:
+        """Try the commit until it is made or patience is at its end, with everything that is received meanwhile.
+
+        Whether it was made, and whether nothing more will come.
+        """
+        aside = Aside(store.path, batch[0][0].judgement.run_id)
+        aside.put(_entries(batch))
+        begun = self._clock()
+        stalled: AdjudgeError | None = None
         while True:
-            known = set(seen)
-            try:
-                with store.transaction() as conn:
-                    add_judgements(conn, entries, known)
-            except StudyError as error:
-                now = self._clock()
-                first = now if first is None else first
-                hurried = self._hurried.is_set()
-                if not error.passing or hurried or now - first >= self._patience:
-                    raise
-                if now == first:
-                    self._tell(self._on_stalled, error)
-                self._hurried.wait(min(AGAIN_SECONDS, self._patience / 4))
-            else:
-                seen |= known
-                if first is not None:
-                    self._tell(self._on_stalled, None)
-                return
+            is_hurried = self._hurried.is_set()
+            passing = isinstance(error, StudyError) and error.passing
+            if not passing or is_hurried or self._clock() - begun >= self._patience:
+                break
+            if stalled is None:
+                stalled = error
+                self._tell(self._on_stalled, error)
+            closing = self._wait(min(AGAIN_SECONDS, self._patience / 4), batch, closing, aside)
+            found = self._failure(store, batch, seen)
+            if found is None:
+                aside.close(committed=True)
+                self._tell(self._on_stalled, None)
+                return True, closing
+            error = found
+        self._tell(self._on_failed, error)
+        while not closing:  # what is on its way is paid for too
+            queued = self._queue.get()
+            closing = queued is None
+            self._set_aside([] if queued is None else [queued[1]], batch, aside)
+        aside.close(committed=False)
+        answers = f"the answers of {len(batch):,} units that were received"
+        self.left = (
+            f"{answers} are in {aside.path.name} beside it, and the next run on the study takes them in"
+            if aside.lost is None
+            else f"{answers} may be lost: {aside.path}: {aside.lost.strerror}"
+        )
+        return False, True
+
+    def _wait(self, seconds: float, batch: list[Attempts], closing: bool, aside: Aside) -> bool:
+        """Wait before the next try; what comes meanwhile joins the batch. Whether nothing more will come."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not self._hurried.wait(min(left, LOOK_SECONDS)):
+            if not closing:
+                more, closing = self._drain([])
+                self._set_aside(more, batch, aside)
+        return closing
+
+    def _set_aside(self, more: list[Attempts], batch: list[Attempts], aside: Aside) -> None:
+        if more:
+            batch += more
+            aside.put(_entries(more))
 
     def _drain(self, batch: list[Attempts]) -> tuple[list[Attempts], bool]:
         while True:
@@ -135,3 +193,7 @@ class Writer:
     def _tell(self, callback: Callable[..., None], *values: object) -> None:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(callback, *values)
+
+
+def _entries(batch: list[Attempts]) -> list[Entry]:
+    return [entry for attempts in batch for entry in attempts]

@@ -247,7 +247,7 @@ def explained(path: Path) -> Iterator[None]:
         text = str(e)
         if "full" in text or "disk I/O" in text:
             raise WriteFailed(
-                f"{path}: {text}: the last batch was not kept; free some space and run the same command",
+                f"{path}: {text}: the last batch is not in it; free some space and run the same command",
                 passing=True,
             ) from e
         if "locked" in text or "busy" in text:

@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 from judge.providers import base
@@ -35,7 +36,10 @@ def main() -> None:
     async def run() -> None:
         await open_patiently(provider, HASTY)
         with Store.open(options.db, create=False) as store:
-            asked = plan(options.model, concurrency=options.concurrency, repeats=options.repeats)
+            patience = replace(HASTY, outage=options.outage)
+            asked = plan(
+                options.model, concurrency=options.concurrency, repeats=options.repeats, patience=patience
+            )
             report = await run_task(store, asked, provider, watch)
         await provider.close()
         done = {
@@ -44,6 +48,7 @@ def main() -> None:
             "pending": report.pending,
             "interrupted": report.interrupted,
             "error": None if report.error is None else type(report.error).__name__,
+            "said": str(report.error),
         }
         os.write(1, (json.dumps(done) + "\n").encode())
 
@@ -59,6 +64,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--concurrency", type=int, default=6)
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--grace", type=float, default=10.0)
+    parser.add_argument("--outage", type=float, default=HASTY.outage)
     parser.add_argument("--file-size", type=int, help="no file may grow longer than this (RLIMIT_FSIZE)")
     return parser.parse_args()
 

@@ -345,5 +345,5 @@ async def test_what_a_server_refuses_is_noted_without_waiting_for_a_locked_study
     assert report.ended == {"ok": 20}
     before, *learnt, after = waits
     assert learnt and max(learnt) < 100, "milliseconds"
-    assert before > 1000 and after >= 1000, "at the run's ends it may"
+    assert before > 1000 and after >= 100, "at the run's ends it may"
     assert "seed" in select(db, "SELECT provider FROM runs")[0][0]
