@@ -391,7 +391,7 @@ class Study:
         """How far the judges of a field can be trusted (`annotate report`). A notebook shows the verdicts and the drawings.
 
         `epsilon` is expert (0.2), skilled (0.15), crowd (0.1), or a number; the other options are those of
-        `annotate.report.Asked`: runs, batch, reference, margin, threshold, curve, annotators ...
+        `annotate.report.ReportOptions`: runs, batch, reference, margin, threshold, curve, annotators ...
         """
         from annotate.report import ReportOptions, build
         from judge.stats.alternative import EPSILON

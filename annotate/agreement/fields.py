@@ -8,6 +8,7 @@ from itertools import combinations, product
 from typing import Unpack
 
 from annotate.agreement.pairs import Pairs, all_pairs
+from judge import plugins
 from judge.errors import AdjudgeError, BadInput, UsageError
 from judge.labels.batches import members
 from judge.labels.panel import MOST_LABELS, Panel
@@ -70,9 +71,10 @@ def check(panel: Panel) -> None:
 
 def check_measures(wanted: Iterable[str]) -> None:
     """Raises UsageError for a name that is no coefficient of judge.stats."""
-    known = sorted({*METRICS, "krippendorff_alpha", "gwet_ac2"})
+    general = ("krippendorff_alpha", "gwet_ac2")
     for name in wanted:
-        if name not in known:
+        if name not in METRICS and name not in general:
+            known = sorted({*METRICS, *general, *plugins.names("measures")})
             raise UsageError(f"--measure {name}: there are {', '.join(known)}")
 
 

@@ -31,6 +31,7 @@ from typing import Any, Literal
 from annotate.exchange.files import Out
 from annotate.exchange.responses import Response
 from annotate.exchange.units import ExchangeUnit
+from judge import plugins
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
 
@@ -87,7 +88,7 @@ class Format:
 
     def __init__(self, module: Any) -> None:
         self.name: str = module.NAME
-        self.help: str = module.HELP
+        self.help: str = getattr(module, "HELP", "")
         self.options: Mapping[str, str] = getattr(module, "OPTIONS", {})
         self.writes: Literal["file", "folder"] | None = getattr(module, "WRITES", None)
         self.reads: bool = hasattr(module, "read")
@@ -117,14 +118,19 @@ class Format:
 
 def names(what: Literal["write", "read"] | None = None) -> list[str]:
     """Every format, or those that can be written or read."""
-    found = [get(name) for name in _modules()]
-    return [f.name for f in found if what is None or (f.reads if what == "read" else f.writes)]
+    found = {name: get(name) for name in _modules()}
+    found |= {name: Format(module) for name, module in plugins.working("exchange") if name not in found}
+    return [n for n, f in found.items() if what is None or (f.reads if what == "read" else f.writes)]
 
 
 def get(name: str) -> Format:
     """The format called `name`. Raises UsageError naming the ones there are."""
     if name not in _modules():
-        raise UsageError(f"no format '{name}'; there are: {', '.join(_modules())}")
+        found = plugins.find("exchange", name)
+        if found is not None:
+            return Format(found)
+        known = [*_modules(), *plugins.names("exchange")]
+        raise UsageError(f"no format '{name}'; there are: {', '.join(known)}")
     return Format(importlib.import_module(f"annotate.exchange.formats.{name.replace('-', '_')}"))
 
 

@@ -5,7 +5,7 @@ The papers are read by `judge.suites`, once with the judge's labels and once wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,10 +19,8 @@ from judge.store.distractors import PREFIX
 from judge.suites import chosen
 from judge.suites.chosen import Run
 from judge.suites.paper import Asked, Paper, Part
-from judge.suites.papers import PAPERS
+from judge.suites.papers import every
 from judge.types import GOLD
-
-ABBREVIATIONS = {"raf", "sr", "cr", "cbr", "ragas", "alce", "trec"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ def measures(store: Store, subject: Subject, judge: str) -> PaperMeasures:
     run = next(r for r in chosen.all_runs(store) if r.run_id == subject.run_ids[judge])
     found = PaperMeasures([], [])
     weighted = bool(subject.panel.weights) and subject.reference_kind != GOLD
-    parts = [(paper, several) for paper in PAPERS.values() for several in _together(paper, run, weighted)]
+    parts = [(paper, several) for paper in every() for several in _together(paper, run, weighted)]
     if not parts:
         return found
     word = subject.reference_kind or ""
@@ -60,15 +58,17 @@ def measures(store: Store, subject: Subject, judge: str) -> PaperMeasures:
                 continue
             told = place.told(places)
             known = {one.measure for one in found.measures}
-            new = [replace(one, measure=f"{_readable(one.measure)}{told}") for one in sides]
+            new = [
+                replace(one, measure=f"{_readable(one.measure, paper.abbreviations)}{told}") for one in sides
+            ]
             found.measures.extend(one for one in new if one.measure not in known)
     return found
 
 
-def _readable(measure: str) -> str:
+def _readable(measure: str, abbreviations: Collection[str]) -> str:
     """A measure as a paper writes it: `unadjusted_raf` is unadjusted RAF, `cr[rerank]` CR [rerank]."""
     words = measure.replace("_", " ").replace("[", " [").split(" ")
-    return " ".join(word.upper() if word in ABBREVIATIONS else word for word in words)
+    return " ".join(word.upper() if word in abbreviations else word for word in words)
 
 
 def _together(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:

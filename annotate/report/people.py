@@ -14,21 +14,26 @@ from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Facts, Figure, Paragraph, Section, Table
 from annotate.report.subject import CEILING, MANY, ORDERED_CEILING, Subject
 from judge.stats import MISSING, class_agreement
+from judge.stats.metrics import shown
 from judge.store import Store
 from judge.types import AnnotatorKind, Measure
 
 KNOWN = ("qualification", "training", "paid", "consent")
+_OWN = (
+    "percent",
+    "cohen_kappa",
+    "cohen_kappa:quadratic",
+    "krippendorff_alpha",
+    "fleiss_kappa",
+    "gwet_ac1",
+    "gwet_ac2",
+)
 NAMES = {
-    "percent": "percent agreement",
+    **{name: shown(name) for name in _OWN},
     "pooled_kappa_difference": "difference of pooled kappas",
     "pooled_kappa": "pooled kappa",
-    "cohen_kappa": "Cohen's kappa",
-    "cohen_kappa:quadratic": "quadratic weighted kappa",
-    "krippendorff_alpha": "Krippendorff's alpha",
-    "fleiss_kappa": "Fleiss' kappa",
-    "gwet_ac1": "Gwet's AC1",
-    "gwet_ac2": "Gwet's AC2",
 }
+"""How tables call a measure: what its own file says, and what is made of several."""
 SHOWN = 12
 OF_A_TABLE = (
     "The labels come from a table: how these units were drawn, what people were asked, and whether they could see a judge's "
@@ -224,7 +229,7 @@ def _overall(subject: Subject) -> Table:
 
 
 def _name(measure: Measure) -> str:
-    name = NAMES.get(measure.measure, measure.measure)
+    name = NAMES.get(measure.measure) or shown(measure.measure)
     detail = measure.weights or (measure.level if measure.measure == "krippendorff_alpha" else None)
     return f"{name} ({detail})" if detail else name
 

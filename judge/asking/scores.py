@@ -103,11 +103,14 @@ def score(
 
 def paper_of(name: str) -> Paper:
     """The paper called so. Raises UsageError naming those that there are."""
-    from judge.suites.papers import PAPERS
+    from judge import plugins
+    from judge.suites import papers
 
-    if name not in PAPERS:
-        raise UsageError(f"no paper '{name}'; there are: {', '.join(PAPERS)}")
-    return PAPERS[name]
+    found = papers.find(name)
+    if found is None:
+        known = [*papers.PAPERS, *plugins.names("papers")]
+        raise UsageError(f"no paper '{name}'; there are: {', '.join(known)}")
+    return found
 
 
 def _readings(paper: Paper, given: Mapping[str, str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from judge.cli.jobs import jobs
 from judge.cli.models import models
 from judge.cli.pairs import pairs
 from judge.cli.panel import panel
+from judge.cli.plugins import plugins
 from judge.cli.probe import probe
 from judge.cli.rankings import rankings
 from judge.cli.retrieve import retrieve
@@ -47,6 +48,6 @@ def main() -> None:
 answers.add_command(generate)
 for command in (
     demo, examples, items, tasks, models, estimate, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
-    jobs, split, studies, compare_runs, calibrate, panel, route, improve, probe,
+    jobs, split, studies, compare_runs, calibrate, panel, route, improve, probe, plugins,
 ):  # fmt: skip
     main.add_command(command)

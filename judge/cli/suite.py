@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking.scores import asked
+from judge.cli.papers import Papers
 from judge.cli.retrieve import retrieve
 from judge.cli.run import exit_code, run
 from judge.cli.scored import emit
@@ -43,7 +44,7 @@ ASKING = (
 """How the model is asked: options of judge run that a suite has too."""
 
 
-@click.group()
+@click.group(cls=Papers)
 def suite() -> None:
     """Do all the runs that a paper's numbers need with one model, then print them.
 
@@ -171,5 +172,6 @@ async def _perform(
         await provider.close()
 
 
+suite.make = _command
 for _paper in PAPERS.values():
     suite.add_command(_command(_paper))

@@ -101,6 +101,72 @@ def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
     return Exit.DONE if all(r["ok"] for r in rows) else Exit.USAGE
 
 
+@tasks.command("new")
+@click.argument("name")
+@click.option(
+    "--unit",
+    default="passage",
+    show_default=True,
+    type=click.Choice(("passage", "item", "answer", "sentence", "citation", "claim", "pair")),
+    help="What gets a label.",
+)
+@click.option(
+    "--labels", default="yes,no", show_default=True, metavar="A,B,...", help="The labels, in order."
+)
+@click.option("--ordinal", is_flag=True, help="The labels are grades: their order counts.")
+@click.option(
+    "--inputs",
+    metavar="A,B,...",
+    help="What is shown.  [default: question and passage, or what the unit has of them]",
+)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=".",
+    help="Where the file is written.  [default: here]",
+)
+def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, folder: Path) -> int:
+    """Write a task file NAME.v1.md to begin with: it is checked and runs as it stands.
+
+    \b
+    judge tasks new tone --labels friendly,neutral,hostile
+    judge tasks new usefulness --unit answer --labels 0,1,2 --ordinal --inputs question,answer
+    """
+    from judge.prompts.load import parse_task
+    from judge.prompts.scaffold import scaffold
+
+    usual = {
+        "passage": "question,passage",
+        "item": "question",
+        "claim": "answer_claim",
+        "pair": "claim,counter_claim",
+    }
+    shown = (inputs or usual.get(unit) or f"question,{'sentence' if unit == 'citation' else unit}").split(",")
+    words = [label.strip() for label in labels.split(",")]
+    path = folder / f"{name}.v1.md"
+    text = scaffold(name, unit, words, [i.strip() for i in shown], ordinal)
+    task = parse_task(text, path.name)
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder to write to")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(
+            f"{path}: there is such a file; take another name, or save changes as {name}.v2.md"
+        ) from None
+    print(visible(f"wrote {path}: {task.spec.unit}, field {name}, labels {', '.join(words)}"))
+    note(
+        f"say in it what each label means; next: judge tasks check {path}, then judge run {_typed(path)} -m MODEL"
+    )
+    return Exit.DONE
+
+
+def _typed(path: Path) -> str:
+    """A path that a command takes as the path of a task."""
+    return str(path) if path.is_absolute() or len(path.parts) > 1 else f"./{path}"
+
+
 @tasks.command("render")
 @click.argument("task_name", metavar="TASK")
 @click.option("--unit", "unit_id", help="This unit of the study; default: the first that has the inputs.")

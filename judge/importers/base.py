@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from judge import plugins
 from judge.errors import BadInput, UsageError
 from judge.types import Row
 
@@ -87,7 +88,12 @@ def found_format(paths: Sequence[Path]) -> str:
 def get(name: str) -> Importer:
     """The importer called `name`. Raises UsageError naming the ones there are."""
     if name not in names():
+        found: Importer | None = plugins.find("importers", name)
+        if found is not None:
+            return found
         told = "with the path of a file alone the format is found from it"
-        raise UsageError(f"no format '{name}'; there are: {', '.join(names())} ({told})")
+        raise UsageError(
+            f"no format '{name}'; there are: {', '.join([*names(), *plugins.names('importers')])} ({told})"
+        )
     module: Importer = importlib.import_module(f"judge.importers.formats.{name.replace('-', '_')}")
     return module

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import ijson
 
+from judge import plugins
 from judge.errors import BadInput, UsageError
 from judge.importers import base
 from judge.importers.files import csv_records, opened
@@ -22,6 +23,9 @@ def format_of(path: Path) -> str:
     for name in base.names():
         signs = getattr(base.get(name), "SIGNS", ())
         if any(set(sign) <= keys for sign in signs):
+            return name
+    for name, importer in plugins.working("importers"):
+        if any(set(sign) <= keys for sign in getattr(importer, "SIGNS", ())):
             return name
     return "jsonl" if is_json else "csv"
 

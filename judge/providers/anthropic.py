@@ -15,8 +15,10 @@ from urllib.parse import quote
 
 from judge.errors import KeyProblem, ProviderError, ServerFault
 from judge.providers import http, messages, options
-from judge.providers.base import Settings
+from judge.providers.base import Needs, Settings
 from judge.types import Json, Reply, Request
+
+NEEDS = Needs(examples="anthropic/claude-sonnet-5", key="ANTHROPIC_API_KEY")
 
 OWN_URL = "https://api.anthropic.com"
 KEY = "ANTHROPIC_API_KEY"

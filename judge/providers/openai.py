@@ -15,8 +15,10 @@ from typing import Any
 
 from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, UsageError
 from judge.providers import chat, http, masks, options
-from judge.providers.base import Settings
+from judge.providers.base import Needs, Settings
 from judge.types import Json, Message, Reply, Request
+
+NEEDS = Needs(examples="openai/gpt-5-mini; with --base-url any compatible server", key="OPENAI_API_KEY")
 
 OWN_URL = "https://api.openai.com/v1"
 KEY = "OPENAI_API_KEY"

@@ -14,8 +14,12 @@ from typing import Any
 
 from judge.errors import Rejected, ServerFault
 from judge.providers import chat, http, openai
+from judge.providers.base import Needs
 from judge.types import Json, Reply, Request, TokenChoice
 
+NEEDS = Needs(
+    examples="openai-decisions/gpt-6-luna (choices with probabilities, no words)", key="OPENAI_API_KEY"
+)
 PATH = "/decisions"
 _LEAST = 1e-30
 

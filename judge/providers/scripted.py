@@ -18,8 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from judge.errors import BadInput, Rejected, UsageError
-from judge.providers.base import Settings
+from judge.providers.base import Needs, Settings
 from judge.types import Json, Reply, Request, TokenChoice, Usage
+
+NEEDS = Needs(examples="scripted/hash (no model: for trying things out)")
 
 
 class Provider:

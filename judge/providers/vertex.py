@@ -14,7 +14,13 @@ from collections.abc import Collection
 
 from judge.errors import KeyProblem, UsageError
 from judge.providers import anthropic, http, options, sdk
-from judge.providers.base import Settings
+from judge.providers.base import Needs, Settings
+
+NEEDS = Needs(
+    examples="vertex/claude-sonnet-5 (Gemini: openai/ with Google's --base-url)",
+    packages=("google.auth",),
+    install="the extra adjudge[vertex]",
+)
 
 _PLACE = ("project", "region")
 _HOSTS = {

@@ -5,8 +5,9 @@ Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; Content Analysi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
 import krippendorff
 import numpy as np
@@ -50,6 +51,8 @@ class Alpha:
     (interval) or ((c - k)/(c + k))^2 (ratio). Undefined when no unit has two labels, or only one
     label was used.
     """
+
+    TITLES: ClassVar[Mapping[str, str]] = {"krippendorff_alpha": "Krippendorff's alpha"}
 
     level: str = "nominal"
     measure: str = "krippendorff_alpha"

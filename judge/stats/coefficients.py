@@ -7,8 +7,9 @@ and for two thousand resamples of it: `sums` is always `[B, p]` and the value `[
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -23,7 +24,7 @@ class Coefficient(Protocol):
     `features` turns patterns `[K, w]` into rows `[K, p]`; `used` says which patterns take part and
     `pairable` which of them the number of units counts. `chance` is the disagreement expected by
     chance, on the scale on which the largest disagreement is 1: value = 1 - observed / chance. `least`
-    is a bound below which no value lies.
+    is a bound below which no value lies. `TITLES`, where it has some, is how reports call it: name -> words.
     """
 
     @property
@@ -78,6 +79,8 @@ def _pair_agreement(counts: IntArray, weights: str | None) -> FloatArray:
 @dataclass(frozen=True)
 class Percent:
     """Share of agreeing pairs of annotators, averaged over units with at least two labels."""
+
+    TITLES: ClassVar[Mapping[str, str]] = {"percent": "percent agreement"}
 
     measure: str = "percent"
     level: str | None = None
@@ -157,6 +160,8 @@ class _SharesByUnit(ABC):
 class Fleiss(_SharesByUnit):
     """Fleiss' kappa: (p_o - p_e) / (1 - p_e) with p_e = sum_k share_k^2. Fleiss 1971, eq. 1-7."""
 
+    TITLES: ClassVar[Mapping[str, str]] = {"fleiss_kappa": "Fleiss' kappa"}
+
     measure: str = "fleiss_kappa"
 
     def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
@@ -172,6 +177,8 @@ class Gwet(_SharesByUnit):
     T_w is the sum of all weights; q counts the labels of the domain. Gwet 2008, Br. J. Math. Stat.
     Psychol. 61, eq. 6; Gwet 2014, Handbook, 4th ed., section 3.5.
     """
+
+    TITLES: ClassVar[Mapping[str, str]] = {"gwet_ac1": "Gwet's AC1", "gwet_ac2": "Gwet's AC2"}
 
     measure: str = "gwet_ac1"
 
@@ -193,6 +200,11 @@ class Cohen:
     e the product of the margins. Cohen 1960; Cohen 1968 with weights. Undefined when either annotator
     gave a single label: kappa would be 0 whatever the agreement.
     """
+
+    TITLES: ClassVar[Mapping[str, str]] = {
+        "cohen_kappa": "Cohen's kappa",
+        "cohen_kappa:quadratic": "quadratic weighted kappa",
+    }
 
     measure: str = "cohen_kappa"
     level: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from types import MappingProxyType
@@ -12,6 +12,8 @@ import numpy as np
 
 from judge.errors import BadInput
 from judge.notes import Note
+from judge.plugins import find
+from judge.plugins import names as plugin_names
 from judge.stats.alpha import LEVELS, Alpha, halved, package_alpha
 from judge.stats.bootstrap import How, Settings, resample
 from judge.stats.coefficients import Coefficient, Cohen, Fleiss, Gwet, Pabak, Percent, pairable
@@ -20,7 +22,32 @@ from judge.stats.patterns import Patterns, collapse, n_present, tally
 from judge.stats.ratings import FloatArray, Ratings
 from judge.types import Measure
 
-METRICS: Mapping[str, Coefficient] = MappingProxyType(
+
+class _Coefficients(Mapping[str, Coefficient]):
+    """What is built in, in order; a name that is not is looked for among plugins (`judge.plugins`)."""
+
+    def __init__(self, built_in: Mapping[str, Coefficient]) -> None:
+        self._built_in = MappingProxyType(dict(built_in))
+        self._found: dict[str, Coefficient | None] = {}
+
+    def __getitem__(self, name: str) -> Coefficient:
+        if name in self._built_in:
+            return self._built_in[name]
+        if name not in self._found:
+            self._found[name] = find("measures", name)
+        found = self._found[name]
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._built_in)
+
+    def __len__(self) -> int:
+        return len(self._built_in)
+
+
+METRICS: Mapping[str, Coefficient] = _Coefficients(
     {
         "percent": Percent(),
         "cohen_kappa": Cohen(),
@@ -52,6 +79,15 @@ _USUAL = {"nominal": NOMINAL, "ordinal": ORDERED, "interval": NUMBERS, "ratio": 
 RARE = 10
 # Ordinal alpha keeps one sum per pair of labels; beyond this many labels they are scores.
 MOST_ORDINAL_LABELS = 64
+
+
+def shown(name: str) -> str:
+    """A measure as tables of a report call it: what its own file says, else its name."""
+    for key in (name, f"{name}:nominal", f"{name}:quadratic"):
+        if key in METRICS:
+            titles: Mapping[str, str] = getattr(METRICS[key], "TITLES", {})
+            return titles.get(name, name)
+    return name
 
 
 def measures(
@@ -110,7 +146,8 @@ def metric_key(name: str, level: str) -> str:
     elif name == "gwet_ac2":
         name = "gwet_ac2:quadratic"
     if name not in METRICS:
-        raise BadInput(f"unknown measure '{name}'; there are {', '.join(METRICS)}")
+        known = [*METRICS, *plugin_names("measures")]
+        raise BadInput(f"unknown measure '{name}'; there are {', '.join(known)}")
     return name
 
 

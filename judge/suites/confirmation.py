@@ -286,6 +286,7 @@ def _files(
 
 PAPER = Paper(
     name="confirmation",
+    abbreviations=("sr", "cr", "cbr"),
     title="ConfirmBiasRAG (Retrieving Facts or Reinforcing Beliefs?): support ratios and confirmation bias of claim pairs",
     read=read,
     lower=("cbr*", "cr*"),

@@ -107,6 +107,7 @@ def _full(labels: pd.Series) -> Any:
 
 PAPER = Paper(
     name="faithfulness",
+    abbreviations=("ragas", "alce", "trec"),
     title="Faithfulness of answers: RAGAS, FActScore, ALCE, TREC RAG support",
     read=read,
     lower=("*hallucination*", "*noise_sensitivity*", "*invented_share"),

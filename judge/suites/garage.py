@@ -299,6 +299,7 @@ def several(found: Mapping[str, list[Score]]) -> list[Score]:
 
 PAPER = Paper(
     name="garage",
+    abbreviations=("raf",),
     title="GaRAGe (arXiv 2506.07671): factuality, relevance-aware factuality, deflection, attribution",
     read=read,
     lower=(

@@ -79,6 +79,8 @@ class Paper:
     neutral: tuple[str, ...] = ()
     main: tuple[str, ...] = ()
     contenders: Callable[[Study], list[str]] | None = None
+    abbreviations: tuple[str, ...] = ()
+    """Words of its measures that a report writes in capitals."""
 
     def better(self, measure: str) -> int:
         """1 when a greater value is better, -1 when a smaller one is, 0 when neither."""

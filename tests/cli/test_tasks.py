@@ -13,6 +13,7 @@ from tests.prompts.helpers import STANCE, changed, write
 from tests.real import ROOT
 
 Judge = Callable[..., Done]
+RAG = ROOT / "data" / "examples" / "rag.jsonl"
 SHIPPED = ["garage_relevance.v1", "mirage_support.v1", "raguard_exam.v1", "stance.v1"]
 
 
@@ -186,3 +187,41 @@ def test_a_study_refuses_another_text_under_a_version_it_has_used(
     judge("run", path.with_name("mine.v2.md"), "-m", "scripted/hash")
     assert "mine.v1" in judge("runs", "list").out, "and the old run can still be read"
     assert len(judge("runs", "export").out.splitlines()) == len(ROWS) * 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("tone",),
+        ("tone", "--labels", "friendly,neutral,hostile", "--inputs", "question,passage"),
+        ("grade", "--labels", "0,1,2", "--ordinal"),
+        ("odd", "--labels", 'yes: "really",no {x},no {{y}}'),
+        ("use", "--unit", "answer"), ("s", "--unit", "sentence"), ("c", "--unit", "citation"), ("k", "--unit", "claim"),
+        ("p", "--unit", "pair"), ("i", "--unit", "item"),
+    ],
+)  # fmt: skip
+def test_a_new_task_is_checked_and_runs(judge: Judge, words: tuple[str, ...]) -> None:
+    done = judge("tasks", "new", *words)
+    path = f"{words[0]}.v1.md"
+    assert path in done.out and f"judge run ./{path} -m MODEL" in done.err
+    assert f"ok       {words[0]}.v1" in judge("tasks", "check", path).out
+    assert "there is such a file" in judge("tasks", "new", *words, code=2).err
+    if "--unit" not in words and "{" not in str(words):
+        judge("items", "import", "jsonl", RAG)
+        ran = json.loads(judge("run", f"./{path}", "-m", "scripted/hash", "--json").out)
+        assert ran["labelled"] == ran["units"] == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("x", "--labels", "one"), "two or more different ones"),
+        (("x", "--labels", "a,a"), "two or more different ones"),
+        (("x", "--inputs", "answer"), "a task on each passage can show question"),
+        (("X y",), "X y"),
+        (("x", "--folder", "nowhere"), "no such folder"),
+    ],
+)
+def test_what_is_no_new_task(judge: Judge, tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    assert told in judge("tasks", "new", *words, code=2).err
+    assert not list(tmp_path.glob("*.md"))

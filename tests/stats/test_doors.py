@@ -32,9 +32,9 @@ def test_it_knows_no_study_and_no_task() -> None:
     outside = {
         name for p in FOLDER.glob("*.py") for name in imported(p) if name.startswith(("judge", "annotate"))
     }
-    # Errors, types and the words of notes import nothing of a study either (see the import contracts).
+    # Errors, types, plugins and the words of notes import nothing of a study either (see the import contracts).
     inside = {name for name in outside if not name.startswith("judge.stats")}
-    assert inside == {"judge.errors", "judge.notes", "judge.types"}
+    assert inside == {"judge.errors", "judge.notes", "judge.plugins", "judge.types"}
     notes = imported(FOLDER.parent / "notes.py")
     assert not {name for name in notes if name.startswith(("judge", "annotate"))}
 

@@ -1,0 +1,48 @@
+"""judge plugins: what other packages bring, where it comes from, and what is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import judge
+from judge.console import emit_rows, output_options
+from judge.errors import Exit
+
+COLUMNS = ("kind", "name", "package", "target", "problem")
+
+
+@click.command()
+@output_options
+def plugins(as_json: bool, as_csv: bool) -> int:
+    """List the plugins of installed packages: providers, importers, exchange formats, measures, papers.
+
+    Each is tried; one that does not load is named with the reason, and stops nothing else. How one is made: docs/plugins.md.
+    """
+    from judge import plugins as found
+
+    rows = [
+        {"kind": p.kind, "name": p.name, "package": p.package, "target": p.target, "problem": p.problem}
+        for p in found.every(built_in())
+    ]
+    emit_rows("plugins", rows, COLUMNS, as_json, as_csv)
+    return Exit.DONE
+
+
+def built_in() -> dict[str, list[str]]:
+    """The names of each kind that no plugin can take."""
+    from judge.importers import base as importers
+    from judge.providers import base as providers
+    from judge.stats import METRICS
+    from judge.suites.papers import PAPERS
+
+    # The other half of the program, which this one does not import.
+    formats = (Path(judge.__file__).parents[1] / "annotate" / "exchange" / "formats").glob("[!_]*.py")
+    return {
+        "providers": providers.vendors(),
+        "importers": importers.names(),
+        "exchange": [path.stem.replace("_", "-") for path in formats],
+        "measures": [*METRICS, "krippendorff_alpha", "gwet_ac2"],
+        "papers": [*PAPERS],
+    }

@@ -1,0 +1,66 @@
+"""A task file to begin with: every label with a key of its own, checked before it is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from judge.errors import UsageError
+from judge.prompts.inputs import INPUTS
+
+_WHAT = {
+    "passage": "passage", "item": "question", "answer": "answer", "sentence": "sentence", "citation": "sentence and the passage it cites",
+    "claim": "claim", "pair": "pair of claims",
+}  # fmt: skip
+
+
+def scaffold(
+    name: str, unit: str, labels: Sequence[str], inputs: Sequence[str], ordinal: bool = False
+) -> str:
+    """The text of a task file. Raises UsageError for inputs that the unit has not, and labels that are none."""
+    if unknown := [i for i in inputs if i not in INPUTS[unit]]:
+        raise UsageError(f"--inputs {unknown[0]}: a task on each {unit} can show {', '.join(INPUTS[unit])}")
+    if len(labels) < 2 or len(set(labels)) < len(labels) or not all(label.strip() for label in labels):
+        raise UsageError("--labels: two or more different ones, as in --labels yes,no")
+    rows = [
+        f"      - {{value: {_quoted(label)}, key: {_quoted(key)}, meaning: {_quoted(f'what makes it {label}')}}}"
+        for label, key in zip(labels, _keys(labels), strict=True)
+    ]
+    what = _WHAT[unit]
+    shown = "\n".join(f"{{{{ {i} }}}}" for i in inputs)
+    listed = "\n".join(f"  - **{label}**: say when a person gives it." for label in labels)
+    return f"""---
+title: {_quoted(f"{name}: one label for each {what}")}
+unit: {unit}
+inputs: [{", ".join(inputs)}]
+questions:
+  - field: {name}
+    ask: Which label fits the {what}?
+    level: {"ordinal" if ordinal else "nominal"}
+    labels:
+{chr(10).join(rows)}
+guidelines: |
+  What people read before they label. Judge only by what is shown.
+
+{listed}
+---
+You label each {what} with one of the labels below. Judge only by what is shown, not by what you know.
+<!-- unit -->
+{shown}
+{{{{ answer_cue }}}}
+"""
+
+
+def _keys(labels: Sequence[str]) -> list[str]:
+    """One character a label, its own first letter where that is free."""
+    taken: list[str] = []
+    for label in labels:
+        letters = [c for c in label.lower() if c.isascii() and c.isalnum()]
+        spare = "abcdefghijklmnopqrstuvwxyz0123456789"
+        taken.append(next((c for c in (*letters, *spare) if c not in taken), "?"))
+    return taken
+
+
+def _quoted(text: str) -> str:
+    """Text as YAML takes it whatever it holds."""
+    return json.dumps(text, ensure_ascii=False)

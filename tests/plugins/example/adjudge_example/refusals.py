@@ -1,0 +1,39 @@
+"""`judge score refusals`: the share of answers that decline to answer, by a judge's labels of the task `deflection`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judge.errors import NothingToScore
+from judge.suites.paper import Paper, Part
+
+if TYPE_CHECKING:
+    from judge.scores.score import Score
+    from judge.suites.study import Study
+
+
+def read(study: Study) -> list[Score]:
+    """One score, a mean over answers."""
+    import numpy as np
+
+    from judge.scores.score import scored
+    from judge.scores.tables import coded, statuses, units
+
+    chosen = study.system()
+    if chosen is None:
+        raise NothingToScore(f"no system has answered anything in '{study.dataset}'")
+    judged = study.labels("deflection", chosen)
+    study.check()
+    declined = coded(judged["label"], {"missing": 1.0, "attempted": 0.0}, "deflection")
+    status = statuses(judged, ~np.isnan(declined))
+    return [scored("rag_refusal_rate", units(judged, "answers"), declined, status)]
+
+
+PAPER = Paper(
+    name="refusals",
+    title="Refusals: how often a system declines to answer",
+    read=read,
+    parts=(Part("refusals", ("deflection",), "answers that decline"),),
+    lower=("rag_refusal_rate",),
+    abbreviations=("rag",),
+)

@@ -1,0 +1,241 @@
+"""Plugins by entry points: an example package installed beside us, and broken ones that stop nothing else."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from judge import plugins
+from judge.errors import UsageError
+from tests.cli.helpers import Done, checked
+from tests.real import ROOT
+
+Judge = Callable[..., Done]
+EXAMPLE = Path(__file__).parent / "example"
+DATA = ROOT / "data" / "examples"
+
+
+def install(folder: Path, name: str, version: str, points: str, **modules: str) -> None:
+    """What an installer leaves of a package: its modules, and a dist-info with its entry points."""
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "utf-8")
+    (info / "entry_points.txt").write_text(points, "utf-8")
+    for module, text in modules.items():
+        (folder / f"{module}.py").write_text(text, "utf-8")
+
+
+def points_of(project: Path) -> str:
+    """The entry points of a pyproject.toml as its wheel has them."""
+    import tomllib
+
+    groups = tomllib.loads(project.read_text("utf-8"))["project"]["entry-points"]
+    return "".join(
+        f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in points.items())
+        for group, points in groups.items()
+    )
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on the path of modules, empty; what came from it is forgotten afterwards."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    before = set(sys.modules)
+    yield folder
+    from judge.stats import METRICS
+
+    METRICS._found.clear()  # type: ignore[attr-defined]
+    for name in set(sys.modules) - before:
+        if name.startswith(("adjudge_example", "broken_", "other_")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def example(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    install(site, "adjudge-example", "1.2.3", points_of(EXAMPLE / "pyproject.toml"))
+    importlib.invalidate_caches()
+
+
+def test_plugins_are_listed_with_their_origin(example: None, judge: Judge) -> None:
+    rows = checked(judge("plugins", "--json").out, "plugins")["rows"]
+    assert [(r["kind"], r["name"], r["package"], r["problem"]) for r in rows] == [
+        (kind, name, "adjudge-example 1.2.3", None)
+        for kind, name in (
+            ("providers", "echo"), ("importers", "lines"), ("exchange", "tally"), ("measures", "bennett_s"), ("papers", "refusals"),
+        )
+    ]  # fmt: skip
+
+
+def test_without_plugins_there_are_none(judge: Judge) -> None:
+    assert checked(judge("plugins", "--json").out, "plugins")["rows"] == []
+
+
+def test_a_provider_of_a_plugin(example: None, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {r["vendor"]: r for r in checked(judge("models", "list", "--json").out, "models")["rows"]}
+    assert rows["echo"] == {
+        "vendor": "echo", "ready": False, "needs": "ECHO_KEY in the environment", "models": "echo/support",
+    }  # fmt: skip
+    monkeypatch.setenv("ECHO_KEY", "x")
+    rows = {r["vendor"]: r for r in checked(judge("models", "list", "--json").out, "models")["rows"]}
+    assert rows["echo"]["ready"] is True
+    judge("items", "import", "jsonl", DATA / "pairs.jsonl")
+    ran = json.loads(judge("run", "stance", "-m", "echo/refute", "--json").out)
+    assert ran["labelled"] == ran["units"] == 4
+    shown = judge("runs", "export", ran["run"]).out
+    assert shown.count("refute") >= 4
+
+
+def test_an_importer_of_a_plugin(example: None, judge: Judge, tmp_path: Path) -> None:
+    (tmp_path / "q.txt").write_text("Who? | She. | He.\nWhere? | Here.\n", "utf-8")
+    judge("items", "import", "lines", "q.txt")
+    rows = json.loads(judge("items", "list", "--json").out)["rows"]
+    assert [(r["item_id"], r["passages"]) for r in rows] == [("q:1", 2), ("q:2", 1)]
+    (tmp_path / "bad.txt").write_text("Who?\n", "utf-8")
+    assert (
+        "bad.txt:1: a question without a passage" in judge("items", "import", "lines", "bad.txt", code=1).err
+    )
+
+
+def test_a_measure_of_a_plugin(example: None, tmp_path: Path) -> None:
+    # 10 units, 2 labels, 8 alike: S = (2 * 0.8 - 1) / (2 - 1) = 0.6.
+    rows = [
+        "u,ann,bob",
+        *(f"{n},yes,yes" for n in range(5)),
+        *(f"{n},no,no" for n in range(5, 8)),
+        "8,yes,no",
+        "9,no,yes",
+    ]
+    (tmp_path / "v.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    words = (tmp_path / "v.csv", "--unit", "u", "--annotators", "ann,bob", "--measure", "bennett_s", "--json")
+    done = _annotate("agreement", *words)
+    (measure,) = [m for m in json.loads(done.out)["measures"] if m["measure"] == "bennett_s"]
+    assert measure["value"] == pytest.approx(0.6, abs=1e-12)
+    assert measure["low"] < 0.6 < measure["high"]
+    assert (measure["n_units"], measure["coverage"]) == (10, 1.0)
+    from judge.stats.metrics import shown
+
+    assert shown("bennett_s") == "Bennett's S", "as reports call it"
+    wrong = _annotate("agreement", *words[:-2], "nobodys_kappa", code=2)
+    assert "bennett_s" in wrong.err and "cohen_kappa" in wrong.err
+
+
+def test_a_paper_of_a_plugin(example: None, judge: Judge) -> None:
+    judge("items", "import", "jsonl", DATA / "rag.jsonl")
+    judge("answers", "import", DATA / "answers.jsonl")
+    judge("suite", "refusals", "-m", "scripted/first", "--dataset", "rag", "--system", "model-a")
+    found = json.loads(judge("score", "refusals", "--dataset", "rag", "--system", "model-a", "--json").out)
+    (measure,) = found["measures"]
+    # deflection's first label is `missing`: scripted/first says so of every answer.
+    assert (measure["measure"], measure["value"]) == ("rag_refusal_rate", 1.0)
+    assert "refusals" not in judge("score", "--help").out, "help looks for no plugin"
+    from adjudge import Study
+
+    assert Study("study.db").scores("refusals", dataset="rag", system="model-a")["value"].tolist() == [1.0]
+
+
+def test_a_format_of_a_plugin(example: None, judge: Judge, tmp_path: Path) -> None:
+    judge("items", "import", "jsonl", DATA / "pairs.jsonl")
+    _annotate("batches", "new", "b", "stance", "-n", "2", "--annotators", "ann")
+    assert "tally" in _annotate("formats").out
+    _annotate("export", "b", "--to", "csv", "-o", tmp_path / "sheet.csv")
+    with (tmp_path / "sheet.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    with (tmp_path / "sheet.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({**row, "stance": "refute"} for row in rows)
+    _annotate("import", tmp_path / "sheet.csv", "--from", "csv", "--batch", "b", "--as", "ann")
+    _annotate("export", "b", "--to", "tally", "--labels", "-o", tmp_path / "t.txt")
+    assert (tmp_path / "t.txt").read_text("utf-8") == "refute\t2\n"
+    assert "can only be exported" in _annotate("import", tmp_path / "t.txt", "--from", "tally", code=2).err
+
+
+BROKEN = """
+[adjudge.providers]
+gone = broken_missing
+raises = broken_raises
+scripted = broken_empty
+[adjudge.measures]
+empty = broken_empty
+[adjudge.importers]
+exits = broken_exits
+"""
+
+
+def test_a_broken_plugin_is_named_and_stops_nothing_else(site: Path, judge: Judge) -> None:
+    install(
+        site, "broken", "0.1", BROKEN, broken_raises="raise RuntimeError('no luck')", broken_empty="", broken_exits="raise SystemExit(3)",
+    )  # fmt: skip
+    importlib.invalidate_caches()
+    rows = {r["name"]: r["problem"] for r in checked(judge("plugins", "--json").out, "plugins")["rows"]}
+    assert set(rows) == {"gone", "raises", "scripted", "empty", "exits"}
+    assert "ModuleNotFoundError: No module named 'broken_missing'" in rows["gone"]
+    assert "of broken 0.1 does not load: RuntimeError: no luck" in rows["raises"]
+    assert "is no measure: it has no 'measure'" in rows["empty"]
+    assert "SystemExit: 3" in rows["exits"]
+    # Only who asks for it is told; what is built in stays what it was.
+    assert "RuntimeError: no luck" in judge("models", "check", "raises/x", code=1).err
+    assert judge("models", "check", "scripted/first").out
+    listed = {r["vendor"]: r for r in checked(judge("models", "list", "--json").out, "models")["rows"]}
+    assert listed["raises"]["ready"] is False and "no luck" in listed["raises"]["needs"]
+    judge("items", "import", DATA / "pairs.jsonl")
+    judge("run", "stance", "-m", "scripted/first")
+    assert "SystemExit: 3" in judge("items", "import", "exits", DATA / "pairs.jsonl", code=1).err
+
+
+def test_two_packages_with_one_name(site: Path) -> None:
+    install(
+        site, "aaa", "1", "[adjudge.importers]\nsame = other_a\n", other_a="def read(*a): ...\nNAME = 'a'"
+    )
+    install(
+        site, "bbb", "1", "[adjudge.importers]\nsame = other_b\n", other_b="def read(*a): ...\nNAME = 'b'"
+    )
+    importlib.invalidate_caches()
+    assert plugins.find("importers", "same").NAME == "a"
+    first, second = plugins.every({})
+    assert (first.package, first.problem) == ("aaa 1", None)
+    assert second.package == "bbb 1" and "another package" in str(second.problem)
+    assert plugins.find("importers", "nobody") is None
+    with pytest.raises(UsageError, match="same"):
+        from judge.importers import base
+
+        base.get("nobody")
+
+
+def test_help_looks_for_no_plugin() -> None:
+    code = (
+        "import importlib.metadata as m, sys\n"
+        "def never(*a, **k): raise AssertionError('looked for plugins')\n"
+        "m.entry_points = never\n"
+        "from judge.cli import main\n"
+        "main(sys.argv[1:], prog_name='judge')"
+    )
+    for words in (["--help"], ["score", "--help"], ["run", "--help"], ["score", "garage", "--help"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=ROOT, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def _annotate(*words: str | Path, code: int = 0) -> Done:
+    """`annotate` in this process, whose path has the plugins."""
+    import contextlib
+    import io
+
+    from annotate.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words], prog_name="annotate")
+    assert int(ended.value.code or 0) == code, err.getvalue()
+    return Done(code, out.getvalue(), err.getvalue())
