@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from judge.errors import BadInput
 from judge.stats.ratings import FloatArray
@@ -52,6 +51,8 @@ def paired_difference(
     A difference that is the same on every question has no spread: its p value is that of the sign test, 2^(1 - G), and
     no interval is given. Raises BadInput for different numbers of questions.
     """
+    from scipy.special import stdtr, stdtrit
+
     if first[1].shape != second[1].shape:
         raise BadInput("a paired comparison needs the same questions on both sides")
     apart = second[1] - first[1]
