@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import Unpack
 
-from annotate.agreement.pairs import Pairs, all_pairs
+from annotate.agreement.every_pair import Pairs, all_pairs
 from judge import plugins
 from judge.errors import AdjudgeError, BadInput, UsageError
 from judge.labels.batches import members
 from judge.labels.panel import MOST_LABELS, Panel
 from judge.labels.reference import Reference
-from judge.labels.study import Scope, fields_of, read
+from judge.labels.scope import Scope, fields_of, read
 from judge.prompts import load_task
 from judge.stats import METRICS, Comparison, Confusion, class_scores, confusion, label_shares
 from judge.stats.bootstrap import How

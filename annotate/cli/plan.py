@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from judge.labels.panel import Panel
     from judge.labels.reference import Reference
-    from judge.stats import Design, Plan
+    from judge.stats import Design, SampleSize
     from judge.types import Json
 
 MOST_PER_QUESTION = 10_000
@@ -260,7 +260,7 @@ class _Goal:
     """Plans for one `width` or one `threshold`, for several numbers of units a question."""
 
     title: str
-    plans: list[Plan]
+    plans: list[SampleSize]
     width: float | None = None
     threshold: float | None = None
 
@@ -291,7 +291,7 @@ def _plans(design: Design, given: dict[str, Any]) -> list[_Goal]:
     return goals
 
 
-def _row(one: Plan, goal: _Goal) -> dict[str, Json]:
+def _row(one: SampleSize, goal: _Goal) -> dict[str, Json]:
     return {
         "width": goal.width,
         "threshold": goal.threshold,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from annotate.store import ensure_human
 from judge.errors import UsageError
 from judge.labels import relation
-from judge.labels.study import shown_names
+from judge.labels.scope import shown_names
 from judge.store import Store
 from judge.store.listing import dicts
 from judge.store.study import dumps

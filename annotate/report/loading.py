@@ -9,7 +9,7 @@ from annotate.report.subject import ReportOptions, Subject
 from judge.errors import UsageError
 from judge.labels.panel import Panel
 from judge.labels.reference import resolve
-from judge.labels.study import Scope, fields_of, read
+from judge.labels.scope import Scope, fields_of, read
 from judge.notes import code_of
 from judge.prompts import load_task
 from judge.prompts.load import Task

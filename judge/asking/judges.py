@@ -45,7 +45,7 @@ def panel_of(
 ) -> Panel:
     """Everybody's labels of the field, judges those of these runs (all when none is named), on a sealed test as well:
     who asks for it masks the test, or logs a look."""
-    from judge.labels.study import Scope, read
+    from judge.labels.scope import Scope, read
 
     return read(store, Scope(field, task.name, runs=tuple(runs)), distributions=distributions, opened=True)
 

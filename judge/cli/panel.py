@@ -45,7 +45,7 @@ def panel(task_name: str, **options: Any) -> int:
     """
     from judge import derive
     from judge.derive.pool import agreement, pool
-    from judge.labels.study import shown_names
+    from judge.labels.scope import shown_names
     from judge.store import Store, export
 
     with Store.open(options["db"], create=False) as store:

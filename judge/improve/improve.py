@@ -20,8 +20,8 @@ from judge.improve.rewrite import MOST_SHOWN, Rewriter, Wrong, sha_of
 from judge.improve.search import halve
 from judge.labels import relation, split
 from judge.labels.held import Held
+from judge.labels.scope import Scope, read
 from judge.labels.split import Split
-from judge.labels.study import Scope, read
 from judge.prompts.load import Task
 from judge.providers.base import PairReader
 from judge.runner.flow import Flow, Halted

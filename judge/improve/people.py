@@ -11,8 +11,8 @@ import numpy as np
 
 from judge.labels import relation
 from judge.labels.panel import Panel
+from judge.labels.scope import Scope, read
 from judge.labels.split import Split
-from judge.labels.study import Scope, read
 from judge.prompts.load import Task
 from judge.stats import MISSING
 from judge.store.study import Store

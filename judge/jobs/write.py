@@ -23,7 +23,7 @@ from judge.jobs.read import with_derived
 from judge.providers.base import Provider
 from judge.runner.budget import Budget, Spent
 from judge.runner.calls import Attempt
-from judge.runner.identical import Identical, Question
+from judge.runner.identical import Identical, UnitRequest
 from judge.runner.identity import Settled, settle
 from judge.runner.plan import Plan
 from judge.runner.prices import Price, find, wanted
@@ -150,7 +150,7 @@ class _Page:
 
     rows: list[JobRequest] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
-    records: list[Question] = field(default_factory=list)
+    records: list[UnitRequest] = field(default_factory=list)
 
 
 class _Writing:
@@ -176,13 +176,13 @@ class _Writing:
         for repeat in range(self.plan.repeats):
             units = selection.pending(self.store, self.plan.task, self.done.run_id, repeat, self.plan.retry)
             while page := [
-                Question(unit, *self.asker.request(unit, repeat)) for unit in islice(units, AT_ONCE)
+                UnitRequest(unit, *self.asker.request(unit, repeat)) for unit in islice(units, AT_ONCE)
             ]:
                 self._page([replace(q, old_shas=self.asker.old_shas(q.request)) for q in page])
                 if self.done.stopped:
                     return
 
-    def _page(self, questions: list[Question]) -> None:
+    def _page(self, questions: list[UnitRequest]) -> None:
         shas = [q.sha for q in questions]
         self.identical.look_up(questions)
         conn = self.store.conn
@@ -204,7 +204,7 @@ class _Writing:
             add_judgements(conn, page.entries, self.seen)
         self.done.reused += len(page.entries)
 
-    def _ask(self, question: Question, own: dict[str, tuple[str, int]], page: _Page) -> bool:
+    def _ask(self, question: UnitRequest, own: dict[str, tuple[str, int]], page: _Page) -> bool:
         """Put the question in a file, unless an earlier line asks the same; False when a limit is reached."""
         attempt = question.unit.attempts + 1
         tokens, cost = 0, None if self.most_cost is None else 0.0
@@ -229,7 +229,7 @@ class _Writing:
         self.done.asked += 1
         return True
 
-    def _reused(self, question: Question, known: Attempt) -> Entry:
+    def _reused(self, question: UnitRequest, known: Attempt) -> Entry:
         labels = with_derived(self.plan.task, known.parsed.labels, question.unit.gold)
         judgement = Judgement(
             run_id=self.done.run_id,

@@ -9,7 +9,7 @@ from judge.errors import UsageError
 from judge.labels import relation
 from judge.labels.batches import members, weights
 from judge.labels.panel import Panel
-from judge.labels.study import Scope, read
+from judge.labels.scope import Scope, read
 from judge.labels.words import ALIASES, DECIDED, MAJORITY
 from judge.stats import MISSING
 from judge.stats.ratings import IntArray

@@ -138,7 +138,7 @@ def draw(
 ) -> Split:
     """Split the questions that have units of the task and freeze it; stratified by the labels of the reference.
 
-    `panel` is the task's field as `judge.labels.study.read` gives it. Questions without a label are split as well, a
+    `panel` is the task's field as `judge.labels.scope.read` gives it. Questions without a label are split as well, a
     stratum of their own; questions with an item of the same words go together. Raises UsageError when there is a split,
     nobody's labels to hold against, or under 10 questions with labels.
     """

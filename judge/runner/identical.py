@@ -18,7 +18,7 @@ from judge.types import Reply, Request, Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class UnitRequest:
     """A unit with the request that asks for its labels."""
 
     unit: Unit
@@ -36,7 +36,7 @@ class Question:
 @dataclass(slots=True)
 class _Asked:
     outcome: Attempt | None = None
-    waiting: list[Question] = field(default_factory=list)
+    waiting: list[UnitRequest] = field(default_factory=list)
 
 
 class Identical:
@@ -48,7 +48,7 @@ class Identical:
         self._asked: dict[str, _Asked] = {}
         self._stored: dict[str, str] = {}
 
-    def look_up(self, questions: Sequence[Question]) -> None:
+    def look_up(self, questions: Sequence[UnitRequest]) -> None:
         """See which of these the study knows: once for several, before they are asked one by one."""
         asked = judgements.known_requests(
             self._conn, [sha for q in questions for sha in (q.sha, *q.old_shas)]
@@ -59,7 +59,7 @@ class Identical:
             if not asked.isdisjoint((q.sha, *q.old_shas))
         }
 
-    def answer(self, question: Question) -> Attempt | None:
+    def answer(self, question: UnitRequest) -> Attempt | None:
         """The outcome of an identical request, if there is one by now.
 
         A unit that is asked again is only given an answer with labels.
@@ -78,7 +78,7 @@ class Identical:
         record = replace(question.record, request_sha=stored)
         return Attempt(record, Parsed(known.status, known.labels, known.reason), reply)
 
-    def wait(self, question: Question) -> bool:
+    def wait(self, question: UnitRequest) -> bool:
         """Keep the question until the identical one in flight has its outcome; False without such one."""
         asked = self._asked.get(question.sha)
         if asked is None:
@@ -87,11 +87,11 @@ class Identical:
         self.waiting += 1
         return True
 
-    def sent(self, question: Question) -> None:
+    def sent(self, question: UnitRequest) -> None:
         """From here on the question can be waited for."""
         self._asked[question.sha] = _Asked()
 
-    def answered(self, question: Question, outcome: Attempt) -> list[Question]:
+    def answered(self, question: UnitRequest, outcome: Attempt) -> list[UnitRequest]:
         """Note the outcome and return the questions that have waited for it."""
         asked = self._asked[question.sha]
         asked.outcome, waited = outcome, asked.waiting
@@ -99,7 +99,7 @@ class Identical:
         self.waiting -= len(waited)
         return waited
 
-    def given_up(self, question: Question) -> None:
+    def given_up(self, question: UnitRequest) -> None:
         """There will be no outcome: the run is being stopped, and who waits for it stays pending."""
         self.waiting -= len(self._asked.pop(question.sha).waiting)
 

@@ -24,7 +24,7 @@ from judge.runner.budget import Budget, Claim
 from judge.runner.calls import Attempt, Caller
 from judge.runner.ends import Interrupts, close, count, hardly_waiting, interrupts, statuses
 from judge.runner.gate import Gate
-from judge.runner.identical import Identical, Question
+from judge.runner.identical import Identical, UnitRequest
 from judge.runner.identity import Settled, settle
 from judge.runner.lane import Slot
 from judge.runner.plan import Live, Plan, Report
@@ -204,11 +204,11 @@ class _Run:
                     await self._start(question)
             self.begun.set()
 
-    def _question(self, unit: Unit, repeat: int) -> Question:
+    def _question(self, unit: Unit, repeat: int) -> UnitRequest:
         request, record = self.asker.request(unit, repeat)
-        return Question(unit, request, record, self.asker.old_shas(request))
+        return UnitRequest(unit, request, record, self.asker.old_shas(request))
 
-    async def _start(self, question: Question) -> None:
+    async def _start(self, question: UnitRequest) -> None:
         while self._crowded():
             self.room.clear()
             await self.room.wait()
@@ -236,7 +236,7 @@ class _Run:
 
     # Answers out
 
-    async def _judge(self, question: Question, claim: Claim, slot: Slot) -> None:
+    async def _judge(self, question: UnitRequest, claim: Claim, slot: Slot) -> None:
         try:
             attempts = await self.caller.judge(question.request, question.record, claim, slot)
         except BaseException:
@@ -246,11 +246,11 @@ class _Run:
         for other in self.identical.answered(question, attempts[-1]):
             self._put(other, attempts[-1:], reused=True)
 
-    def _put(self, question: Question, attempts: list[Attempt], reused: bool = False) -> None:
+    def _put(self, question: UnitRequest, attempts: list[Attempt], reused: bool = False) -> None:
         done = question.unit.attempts
         self.writer.put([self._entry(question, a, done + n, reused) for n, a in enumerate(attempts, 1)])
 
-    def _entry(self, question: Question, attempt: Attempt, number: int, reused: bool) -> Entry:
+    def _entry(self, question: UnitRequest, attempt: Attempt, number: int, reused: bool) -> Entry:
         parsed, reply, price = attempt.parsed, attempt.reply, self.report.price
         record = question.record if reused else attempt.record
         labels = parsed.labels

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judge.labels import relation
-from judge.labels.study import Scope, read
+from judge.labels.scope import Scope, read
 from judge.notes import code_of
 from judge.prompts.load import Task
 from judge.stats import MISSING

@@ -31,7 +31,7 @@ from judge.stats.multiple import benjamini_yekutieli, holm
 from judge.stats.paired import Comparison, compare
 from judge.stats.planning import (
     Design,
-    Plan,
+    SampleSize,
     expected_kappa,
     expected_rate,
     pilot,
@@ -62,9 +62,9 @@ __all__ = [
     "LabelRow",
     "LabelSets",
     "Majority",
-    "Plan",
     "Point",
     "Ratings",
+    "SampleSize",
     "Verdict",
     "VerdictPlan",
     "alt_test",

@@ -50,7 +50,7 @@ class Design:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SampleSize:
     """Label `n_clusters` questions with `per_cluster` units each, from nothing.
 
     `more_*` is what is still missing beside a pilot, in questions of that size again; `notes` are for the
@@ -146,7 +146,7 @@ def expected_kappa(
 
 def plan_width(
     design: Design, width: float, *, per_cluster: Sequence[int] = (1, 2, 3, 5, 10), confidence: float = 0.95
-) -> list[Plan]:
+) -> list[SampleSize]:
     """Enough labels for an interval of this full width, for several numbers of units a question."""
     if not 0 < width < inf:
         raise BadInput(f"a width is above 0, not {width}")
@@ -170,7 +170,7 @@ def plan_decision(
     per_cluster: Sequence[int] = (1, 2, 3, 5, 10),
     confidence: float = 0.95,
     power: float = 0.8,
-) -> list[Plan]:
+) -> list[SampleSize]:
     """Enough labels that the interval clears `threshold` with this probability, if the value stays.
 
     n = ((z_confidence sd_threshold + z_power sd) / (value - threshold))^2, with the spread at the threshold
@@ -209,7 +209,7 @@ def _quantile(level: float, clusters: int) -> float:
     return float(stdtrit(clusters - 1, level))
 
 
-def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: int) -> Plan:
+def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: int) -> SampleSize:
     """`independent(g)` is how many independent units it takes, where g clusters make the interval."""
     if m < 1:
         raise BadInput(f"a question has at least one unit, not {m}")
@@ -236,7 +236,7 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
 
     clusters = missing(0, 0, 0.0, fewest)
     more = missing(design.n_clusters, design.n_units, _pilot_effect(design), fewest)
-    return Plan(m, clusters, clusters * m, more, more * m, effect, _few(design, more))
+    return SampleSize(m, clusters, clusters * m, more, more * m, effect, _few(design, more))
 
 
 def _pilot_effect(design: Design) -> float:

@@ -2,7 +2,7 @@
 
 `runs.derived_from` holds a `Derivation`; `fitted_on` the questions whose labels it was fitted on. A question with a
 `fold` was labelled by what was fitted on other folds only (cross-fitted), so its labels are honest; one without a fold
-was seen by what labelled it: `seen` names those, and `judge.labels.study.read` leaves them out of every number.
+was seen by what labelled it: `seen` names those, and `judge.labels.scope.read` leaves them out of every number.
 """
 
 from __future__ import annotations

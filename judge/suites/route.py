@@ -20,8 +20,8 @@ from judge import derive
 from judge.errors import UsageError
 from judge.labels.batches import design
 from judge.labels.panel import Panel
+from judge.labels.scope import Scope, read
 from judge.labels.split import Split
-from judge.labels.study import Scope, read
 from judge.stats import MISSING
 from judge.stats.metrics import measures
 from judge.stats.ratings import BoolArray, FloatArray, IntArray

@@ -12,7 +12,7 @@ from judge.errors import AdjudgeError, UsageError
 from judge.labels.held import Held
 from judge.labels.panel import Panel
 from judge.labels.reference import resolve
-from judge.labels.study import Scope, read
+from judge.labels.scope import Scope, read
 from judge.scores.compare import Difference, compare_all
 from judge.scores.score import NOT_JUDGED, Score, scored
 from judge.scores.tables import statuses, units

@@ -7,7 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from annotate.agreement.pairs import Pairs, all_pairs
+from annotate.agreement.every_pair import Pairs, all_pairs
 from judge.stats import METRICS, Ratings, measures
 
 NOMINAL = ["percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pabak"]

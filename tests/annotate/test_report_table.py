@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from judge.labels.study import Scope, read
+from judge.labels.scope import Scope, read
 from judge.store import Store
 from tests.annotate.agreement_helpers import LONG, VOTES, annotate, checked, document, write_csv
 from tests.annotate.report_helpers import U, study

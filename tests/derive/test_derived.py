@@ -13,7 +13,7 @@ import pytest
 from judge import derive
 from judge.derive import Made
 from judge.errors import UsageError
-from judge.labels.study import Scope, read
+from judge.labels.scope import Scope, read
 from judge.store import Store, derived
 from judge.types import Status
 from tests.annotate.agreement_helpers import annotate, checked, judge

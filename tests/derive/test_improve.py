@@ -15,7 +15,7 @@ from judge.improve import recipe as recipes
 from judge.improve.improve import Improve, Improved
 from judge.improve.page import as_html, proved, sentences
 from judge.improve.search import halve, steps
-from judge.labels.study import Scope, read
+from judge.labels.scope import Scope, read
 from judge.prompts import load_task
 from judge.providers import base
 from judge.runner import Plan

@@ -15,7 +15,7 @@ from annotate.report.model import Document
 from annotate.store import open_study
 from judge.labels.held import Held
 from judge.labels.reference import resolve, there
-from judge.labels.study import Scope, read
+from judge.labels.scope import Scope, read
 from judge.stats import MISSING
 from judge.stats.bootstrap import Settings
 from judge.store import Store

@@ -12,7 +12,7 @@ import pytest
 
 from judge.errors import BadInput, UsageError
 from judge.labels.panel import Panel
-from judge.labels.study import Scope, fields_of, read, shown_names
+from judge.labels.scope import Scope, fields_of, read, shown_names
 from judge.prompts import load_task
 from judge.scores.gold import compare
 from judge.stats import measures
