@@ -7,6 +7,8 @@ on the line before a block changes that:
     <!-- not run: REASON -->    the block is left out
     <!-- exit 4 -->             each of its commands ends with 4
 
+A vendor's address in a command stands for a server on the loopback that speaks the vendor's wire format (`STAND_INS`).
+
 Each section of a page is a test of its own. It starts where the section before it ended; run alone, it
 runs the sections before it first. Commands run in this process, and in a shell when they need one.
 """
@@ -29,8 +31,18 @@ import pytest
 
 from judge.prompts.reference import page
 from tests.cli.helpers import Done
+from tests.loopback.process import ServerProcess
 from tests.real import ROOT, require
 
+STAND_INS = {
+    "https://generativelanguage.googleapis.com/v1beta/openai": (
+        "gemini",
+        "GEMINI_API_KEY",
+        "gemini-test-key",
+    ),
+    "https://openrouter.ai/api/v1": ("openrouter", "OPENROUTER_API_KEY", "or-test-key"),
+}
+"""Address -> the server of tests.loopback that stands for it, and the key that it takes."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 _BLOCK = re.compile(
     r"(?:^<!--(?P<note>[^\n]*)-->\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -188,8 +200,25 @@ class Reader:
 Shell = Callable[[str, Path], Done]
 
 
+@pytest.fixture(scope="module")
+def stand_in() -> Iterator[Callable[[str], str]]:
+    """The base URL of a vendor's server on the loopback, which is there until the last page is read."""
+    running: dict[str, ServerProcess] = {}
+
+    def start(vendor: str) -> str:
+        if vendor not in running:
+            running[vendor] = ServerProcess(vendor).start()
+        return running[vendor].url
+
+    yield start
+    for server in running.values():
+        server.kill()
+
+
 @pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Shell:
+def shell(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], stand_in: Callable[[str], str]
+) -> Shell:
     """`shell(command, folder)`: in this process where that makes no difference."""
     import annotate.cli
     import judge.cli
@@ -198,6 +227,10 @@ def shell(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) ->
 
     def run(command: str, folder: Path) -> Done:
         monkeypatch.chdir(folder)
+        for address, (vendor, variable, key) in STAND_INS.items():
+            if address in command:
+                monkeypatch.setenv(variable, key)
+                command = command.replace(address, stand_in(vendor))
         if needs_shell(command):
             path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
             done = subprocess.run(

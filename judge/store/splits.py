@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from judge.errors import UsageError
-from judge.prompts.load import Task, load_task, parse_task
 from judge.store.study import Store, dumps, now
+
+if TYPE_CHECKING:
+    from judge.prompts.load import Task
 
 PARTS = ("learn", "tune", "test")
 LEVEL = 0.05
@@ -66,6 +69,9 @@ def home(store: Store, task: Task) -> str:
 
     What is sealed is how labels of those units stand to a reference: under another task's name it is the same.
     """
+    # The command lines import this module, and --help needs no task.
+    from judge.prompts.load import load_task, parse_task
+
     others = splits(store)
     if task.task_id in others:
         return task.task_id
