@@ -80,6 +80,15 @@ def pages() -> dict[str, str]:
     }
 
 
+def on_config(config: Any) -> Any:
+    """mkdocs has read its file: pages that its menu does not have come at the menu's end, so that none is lost."""
+    listed = set(re.findall(r"[\w/-]+\.md", json.dumps(config.nav)))
+    rest = sorted(p.name for p in (ROOT / "docs").glob("*.md") if p.name not in listed)
+    if rest:
+        config.nav.append({"More": rest})
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
     """mkdocs asks for the files of the site."""
     from mkdocs.structure.files import File
