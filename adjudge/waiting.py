@@ -33,14 +33,17 @@ def outside_the_loop(work: Callable[[], T], stop: Callable[[], None]) -> T:
             done["value"] = work()
         except BaseException as error:
             done["error"] = error
+        finally:
+            ended.set()
 
-    thread = threading.Thread(target=in_thread, name="adjudge")
-    thread.start()
+    # An event and not `join`: one that Ctrl-C interrupts takes the thread for stopped (Python 3.11, bpo-45274).
+    ended = threading.Event()
+    threading.Thread(target=in_thread, name="adjudge").start()
     try:
-        thread.join()
+        ended.wait()
     except KeyboardInterrupt:
         stop()
-        thread.join()
+        ended.wait()
         raise
     if "error" in done:
         raise done["error"]

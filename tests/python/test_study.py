@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -170,6 +171,41 @@ def test_run_inside_a_running_loop(study: Study) -> None:
     assert asyncio.run(notebook()).document["labelled"] == 3
     assert seen[0] == "adjudge", "a thread of its own"
     assert seen[-1] == "end"
+
+
+def test_the_stop_button_ends_a_run_in_order(study: Study) -> None:
+    study.items([{"id": str(n), "claim": f"c{n}", "passages": [f"p{n}"]} for n in range(20)])
+
+    class Stopper:
+        """Presses it when the first labels are in the study: 20 units one by one have then hardly begun."""
+
+        pressed = False
+
+        def __call__(self, live: Any) -> None:
+            if live.report.done and not self.pressed:
+                self.pressed = True
+                os.kill(os.getpid(), signal.SIGINT)
+
+        def end(self) -> None: ...
+
+    async def notebook(**model: Any) -> None:
+        study.run("stance", concurrency=1, progress=Stopper(), **model)
+
+    with ServerProcess("openai", "--logprobs", "none", "--delay", "0.1") as server:
+        model = {"model": "openai/m", "base_url": server.url}
+        # A kernel's loop, unlike asyncio.run, leaves Ctrl-C to whatever runs in it.
+        loop = asyncio.new_event_loop()
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(notebook(**model))
+        loop.close()
+        kept = len(study.judgements("last"))
+        assert 0 < kept < 20
+        for thread in threading.enumerate():
+            if thread.name == "adjudge":
+                thread.join()
+        assert len(study.judgements("last")) == kept, "it had ended"
+        rest = study.run("stance", progress=False, **model)
+    assert (rest.document["labelled"], rest.document["reused"]) == (20, kept)
 
 
 def test_what_ended_a_run_is_raised(study: Study) -> None:
