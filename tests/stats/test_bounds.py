@@ -32,14 +32,14 @@ def test_total_agreement_in_three_questions_stays_on_the_scale() -> None:
     assert not any("cut" in note for m in (percent, ac1, pabak) for note in m.notes)
 
 
-def test_a_difference_of_nothing_stays_on_the_scale() -> None:
+def test_a_difference_of_nothing_claims_no_certainty() -> None:
     codes = np.array(([[0, 0, 0]] * 9 + [[1, 1, 1]]) * 3)
     table = Ratings.from_codes(codes, ["a", "b"], list("xyz"), clusters=np.arange(30) // 10)
-    kappa = compare(table, [("x", "y")], [("y", "z")]).difference
-    assert (kappa.value, kappa.low, kappa.high) == (0.0, -2.0, 2.0)
-    assert any("cut at -2 and 2" in note for note in kappa.notes)
-    percent = compare(table, [("x", "y")], [("y", "z")], "percent").difference
-    assert (percent.low, percent.high) == pytest.approx((-(1 - 0.025 ** (1 / 3)), 1 - 0.025 ** (1 / 3)))
+    for measure in ("cohen_kappa", "percent"):
+        [found] = compare(table, ["x", "z"], "y", measure)
+        assert (found.difference.value, found.difference.low, found.difference.high) == (0.0, None, None)
+        assert "the same on every question" in str(found.difference.notes[0])
+        assert found.p_value == 1.0
 
 
 def test_no_agreement_at_all_is_no_certainty() -> None:

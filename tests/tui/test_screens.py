@@ -265,7 +265,7 @@ async def test_a_click_on_the_second_label_and_on_a_row_of_the_list(tmp_path: Pa
         await pilot.pause()
         assert list(labels(path).values()) == ["irrelevant"]
         await press(pilot, "equals_sign")
-        await pilot.click("Rows", offset=(10, 2))
+        await pilot.click("ReviewRows", offset=(10, 2))
         await pilot.pause()
         assert screen(pilot).unit.position == 3
 
