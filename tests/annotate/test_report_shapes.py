@@ -91,3 +91,22 @@ def test_two_runs_of_one_model_are_told_apart(tmp_path: Path) -> None:
         document = build(store, ReportOptions())
         runs = [r[0] for r in store.conn.execute("SELECT run_id FROM runs ORDER BY started, run_id")]
     assert [j["name"] for j in document.facts["judges"]] == [f"m/judge · {r[-4:]}" for r in runs]
+
+
+def test_rows_with_nothing_to_say_are_left_out_and_named(tmp_path: Path) -> None:
+    """ann and bob share 20 units of 60, cyd shares none with anybody: her pairs are a note, theirs is a row."""
+    units = [
+        U("support", dict.fromkeys(who, ("support", "refute")[i % 2]), {"m/a": "support"}, question=f"q{i}")
+        for i in range(60)
+        for who in [("ann", "bob") if i < 20 else ("bob",) if i < 40 else ("cyd",)]
+    ]
+    with Store.open(study(tmp_path / "study.db", units), create=False) as store:
+        document = build(store, ReportOptions())
+    [pairs] = [t for s in document.sections for t in s.tables() if t.key == "pairs"]
+    assert [row[0] for row in pairs.rows] == ["ann and bob"]
+    assert [n for n in pairs.notes if n.startswith("Left out")] == [
+        "Left out (no unit is labelled by two annotators): ann and cyd, bob and cyd."
+    ]
+    # What is undefined on units that there are stays, with its reason: the judge gave one label only.
+    [kappa] = [m for s, m in document.measures() if s == "judges" and m.annotators == ("m/a", "ann") and m.measure == "cohen_kappa"]  # fmt: skip
+    assert kappa.value is None and kappa.n_units == 20 and kappa.reason
