@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,8 +14,8 @@ from judge.console import db_option, emit_json, emit_rows, json_option, note, ou
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
-    from judge.asking.run import Asking
     from judge.jobs.read import Tally
+    from judge.jobs.service import BatchService
     from judge.jobs.write import Written
     from judge.store import Store
     from judge.store.jobs import Job
@@ -81,16 +81,14 @@ def write(
     tokens and money hold for the most that the requests can take.
     """
     from judge.asking import run as asking
+    from judge.asking.batches import write_job
     from judge.store import Store
 
-    if shards is not None and not offline:
-        raise UsageError("--shards goes with --offline: a provider's files are cut at its own limits")
     given = asking.RunOptions.of(options)
     asked = asking.asking_of(asking.make_plan(task_name, model, given), model, given)
     with Store.open(options["db"], create=False) as store:
         asked = asking.in_study(store, asked, given)
-        with store.run_lock(f"{asked.plan.task.name} {asked.plan.model}"):
-            done = asyncio.run(_write(store, asked, offline, output, shards or 0))
+        done = write_job(store, asked, given, output, offline=offline, shards=shards or 0)
     if options["as_json"]:
         emit_json("jobs_write", _written(done))
     else:
@@ -102,23 +100,6 @@ def write(
     if done.stopped:
         note(f"stopped: {done.stopped}; the rest is left for another job")
     return Exit.INCOMPLETE if done.stopped else Exit.DONE
-
-
-async def _write(store: Store, asked: Asking, offline: bool, output: Path | None, shards: int) -> Written:
-    from judge.jobs.offline import Offline, reader_of
-    from judge.jobs.write import write_job
-    from judge.runner import open_patiently
-
-    reader_of(asked.provider)
-    if offline:
-        codes = asked.plan.sampling.answers in ("codes", "words")
-        provider = Offline(asked.provider, codes)
-        return write_job(store, asked.plan, provider, output, shards=shards)
-    try:
-        await open_patiently(asked.provider, asked.plan.patience)
-        return write_job(store, asked.plan, asked.provider, output)
-    finally:
-        await asked.provider.close()
 
 
 def _written(done: Written) -> dict[str, Any]:
@@ -163,6 +144,159 @@ def _tell_written(done: Written, db: Path, offline: bool) -> None:
         print(f"next: judge jobs submit {job.job_id} -d {db}")
 
 
+@contextmanager
+def _of(db: Path, name: str) -> Iterator[tuple[Store, Job]]:
+    """A job and its study, for this process alone."""
+    from judge.store import Store
+    from judge.store import jobs as stored
+
+    with Store.open(db, create=False) as store:
+        job = stored.find(store, name)
+        with store.run_lock(f"job {job.job_id}"):
+            yield store, job
+
+
+@contextmanager
+def _served(job: Job) -> Iterator[BatchService]:
+    from judge.jobs.service import service_of
+
+    with closing(service_of(job.vendor, job.base_url)) as service:
+        yield service
+
+
+@jobs.command("submit")
+@click.argument("name", metavar="JOB", default="last")
+@click.option("--max-tokens", type=click.IntRange(1), help="Post nothing if the job can take more than this.")
+@click.option("--max-cost", type=click.FloatRange(0, min_open=True), help="The same in US dollars.")
+@db_option
+@json_option
+def submit(name: str, max_tokens: int | None, max_cost: float | None, db: Path, as_json: bool) -> int:
+    """Post the files of JOB, each once; again after an interruption, nothing is posted a second time.
+
+    \b
+    judge jobs submit last --max-cost 20
+    """
+    from judge.jobs.post import submit as post
+    from judge.jobs.post import within
+
+    with _of(db, name) as (store, job), _served(job) as service:
+        within(job, max_tokens, max_cost)
+        done = post(store, job, service)
+    if as_json:
+        document = {
+            "job": job.job_id,
+            "posted": [f.file for f in done.posted],
+            "found": [f.file for f in done.found],
+            "unsure": len(done.unsure),
+        }
+        emit_json("jobs_submit", document)
+    else:
+        print(f"job {job.job_id}: {len(done.posted):,} files posted")
+        if done.found:
+            print(f"{len(done.found):,} files had been posted before an interruption")
+        if not done.unsure:
+            print(f"next: judge jobs status {job.job_id} -d {db}")
+    for said in done.unsure:
+        note(f"note: {said}")
+    return Exit.INCOMPLETE if done.unsure else Exit.DONE
+
+
+@jobs.command("status")
+@click.argument("name", metavar="JOB", default="last")
+@db_option
+@output_options
+def status(name: str, db: Path, as_json: bool, as_csv: bool) -> int:
+    """Ask the provider how the files of JOB stand.
+
+    \b
+    judge jobs status last
+    """
+    from judge.jobs.follow import look
+
+    with _of(db, name) as (store, job):
+        if job.base_url is None:
+            from judge.jobs.follow import Standing
+            from judge.store import jobs as stored
+
+            found = [Standing(file) for file in stored.files(store, job.job_id)]
+        else:
+            with _served(job) as service:
+                found = look(store, job, service)
+    rows = [
+        {
+            "file": s.file.file,
+            "lines": s.file.lines,
+            "state": s.file.state,
+            "status": s.state.status if s.state else s.file.status,
+            "done": s.state.done if s.state else None,
+            "batch": s.file.batch_id,
+            "submitted": s.file.submitted,
+        }
+        for s in found
+    ]
+    emit_rows("jobs_status", rows, list(rows[0]) if rows else [], as_json, as_csv)
+    for s in found:
+        if s.remark:
+            note(visible(f"note: {s.file.file}: {s.remark}"))
+    return Exit.DONE
+
+
+@jobs.command("fetch")
+@click.argument("name", metavar="JOB", default="last")
+@db_option
+@json_option
+def fetch(name: str, db: Path, as_json: bool) -> int:
+    """Write the results of JOB's batches that have ended as files beside its own: output and errors.
+
+    \b
+    judge jobs fetch last
+    """
+    from judge.jobs import follow
+
+    with _of(db, name) as (store, job), _served(job) as service:
+        waiting = [
+            s for s in follow.look(store, job, service) if s.file.state in ("submitted", "posting", "written")
+        ]
+        paths = follow.fetch(store, job, service)
+    if as_json:
+        emit_json(
+            "jobs_fetch", {"job": job.job_id, "files": [str(p) for p in paths], "waiting": len(waiting)}
+        )
+    else:
+        print(visible(f"job {job.job_id}: {len(paths):,} files of results in {job.folder}"))
+        if paths:
+            print(f"next: judge jobs read {job.job_id} -d {db}")
+    if waiting:
+        note(f"note: {len(waiting):,} files have no results yet")
+    return Exit.INCOMPLETE if waiting else Exit.DONE
+
+
+@jobs.command("cancel")
+@click.argument("name", metavar="JOB", default="last")
+@click.option(
+    "--release", is_flag=True, help="Give all units back now: what batches still bring may be paid twice."
+)
+@db_option
+def cancel(name: str, release: bool, db: Path) -> int:
+    """Stop JOB: what was not posted is given back; batches are stopped, and what they have done can be fetched.
+
+    \b
+    judge jobs cancel last
+    """
+    from contextlib import nullcontext
+
+    from judge.jobs.follow import cancel as stop
+
+    with _of(db, name) as (store, job), nullcontext() if job.base_url is None else _served(job) as service:
+        units, asked, said = stop(store, job, service, release=release)
+    print(f"job {job.job_id}: {units:,} units given back, {asked:,} batches asked to stop")
+    if asked:
+        print(f"next: judge jobs fetch {job.job_id} -d {db}")
+    for told in said:
+        note(visible(f"note: {told}"))
+    return Exit.DONE
+
+
 @jobs.command("read")
 @click.argument("name", metavar="JOB", default="last")
 @click.argument("results", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
@@ -177,14 +311,14 @@ def read(name: str, results: tuple[Path, ...], db: Path, as_json: bool) -> int:
 
     What was read before adds nothing; lines that are of no request of the job are named and left.
     """
+    from judge.jobs.follow import read_fetched
     from judge.jobs.read import read_results
-    from judge.store import Store
     from judge.store import jobs as stored
 
-    with Store.open(db, create=False) as store:
-        job = stored.find(store, name)
-        with store.run_lock(f"job {job.job_id}"):
-            tally = read_results(store, job, results)
+    with _of(db, name) as (store, job):
+        if job.base_url is None and not results:
+            raise UsageError(f"name the files of results: judge jobs read {job.job_id} RESULTS...")
+        tally = read_results(store, job, results) if results else read_fetched(store, job)
         counts = stored.counts(store, job.job_id)
     return tell_read(job, tally, counts, as_json)
 

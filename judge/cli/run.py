@@ -19,7 +19,7 @@ from judge.console import db_option, emit_json, json_option, note, visible
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
-    from judge.asking.run import Watching
+    from judge.asking.run import Asking, Ran, RunOptions, Watching
     from judge.providers.base import Provider
     from judge.runner import Plan, Report
     from judge.store import Store
@@ -151,6 +151,17 @@ if TYPE_CHECKING:
     help="Send OpenTelemetry spans and metrics of the calls (OTEL_* variables say where).",
 )
 @click.option("--dry-run", is_flag=True, help="Show units, tokens and the first prompt; call nothing.")
+@click.option(
+    "--batch", is_flag=True, help="Ask in the provider's batches: half the price, an answer within a day."
+)
+@click.option(
+    "--poll",
+    type=Duration(),
+    default="60s",
+    show_default=True,
+    metavar="TIME",
+    help="With --batch: look this often how the batches stand.",
+)
 @provider_options
 @prompts_option
 @db_option
@@ -162,6 +173,7 @@ def run(task_name: str, model: str, **options: Any) -> int:
     judge run stance -m openai/gpt-5-mini
     judge run stance -m llamacpp/smollm2 -n 100
     judge run ./mytask.v1.md -m openai/llama --base-url http://127.0.0.1:8000/v1
+    judge run stance -m anthropic/claude-haiku-5 --batch --max-cost 20
 
     The same command goes on where it stopped, whatever stopped it, and asks for nothing twice.
     """
@@ -176,12 +188,28 @@ def run(task_name: str, model: str, **options: Any) -> int:
         asked = asking.in_study(store, asked, given)
         if options["dry_run"]:
             return dry_run(store, asked.plan, asked.provider, options["as_json"])
-        with watching(asked.plan, options) as progress, traced(asked.provider, asked.plan, options["otel"]):
-            ran = asking.run(store, asked, progress)
+        if options["batch"]:
+            ran = in_batches(store, asked, given, options)
+        else:
+            with (
+                watching(asked.plan, options) as progress,
+                traced(asked.provider, asked.plan, options["otel"]),
+            ):
+                ran = asking.run(store, asked, progress)
         then = asking.what_next(store, ran)
     if ran.calibrated is not None:
         note(f"calibrated by the recipe: run {ran.calibrated}")
     return _finish(ran.plan, ran.report, options, then)
+
+
+def in_batches(store: Store, asked: Asking, given: RunOptions, options: dict[str, Any]) -> Ran:
+    """The run in the provider's batches. Raises UsageError for options that go with single calls."""
+    from judge.asking.batches import run_in_batches
+
+    for name in ("log_json", "otel"):
+        if options[name]:
+            raise UsageError(f"--{name.replace('_', '-')} goes with single calls: leave it out, or --batch")
+    return run_in_batches(store, asked, given, options["poll"], note)
 
 
 @contextmanager

@@ -273,7 +273,8 @@ def asker_of(store: Store, job: Job) -> Asker:
         max_output_tokens=job.max_output_tokens,
         label_order=options.get("label_order", "declared"),
     )
-    return Asker(task, run["model"], _Facts(options), sampling, Mode(options["mode"]))
+    mode, mask = Mode(options["mode"]), options.get("mask")
+    return Asker(task, run["model"], _Facts(options), sampling, mode, mask=mask)
 
 
 def price_of(job: Job) -> Price | None:

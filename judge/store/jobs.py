@@ -221,10 +221,15 @@ def known_batches(store: Store) -> set[str]:
 def update_file(store: Store, job_id: str, part: int, **changes: Json) -> None:
     """Note how far a file came, in a commit of its own."""
     with store.transaction() as conn:
-        marks = ", ".join(f"{name} = ?" for name in changes)
-        conn.execute(
-            f"UPDATE job_parts SET {marks} WHERE job_id = ? AND part = ?", [*changes.values(), job_id, part]
-        )
+        set_file(conn, job_id, part, **changes)
+
+
+def set_file(conn: sqlite3.Connection, job_id: str, part: int, **changes: Json) -> None:
+    """The same inside the caller's transaction."""
+    marks = ", ".join(f"{name} = ?" for name in changes)
+    conn.execute(
+        f"UPDATE job_parts SET {marks} WHERE job_id = ? AND part = ?", [*changes.values(), job_id, part]
+    )
 
 
 def counts(store: Store, job_id: str) -> dict[str, int]:

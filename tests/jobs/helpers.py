@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from judge.jobs.write import Written, write_job
 from judge.providers import base
 from judge.runner import Plan
 from judge.store import Store, jobs
+from tests.loopback.batches_server import AnthropicBatchServer, Batching, OpenAIBatchServer
 from tests.loopback.openai_server import OpenAIServer
 from tests.runner.helpers import plan, select
 
@@ -67,3 +71,22 @@ def read_files(db: Path, paths: list[Path], name: str = "last") -> Tally:
 def states(db: Path) -> dict[str, int]:
     """Units of all jobs by state."""
     return dict(select(db, "SELECT state, count(*) FROM job_requests GROUP BY 1"))
+
+
+@contextmanager
+def threaded(server: Batching) -> Iterator[Batching]:
+    """The server in a thread of its own: the commands under test block theirs."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(server.start(), loop).result(30)
+    try:
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(30)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(30)
+        loop.close()
+
+
+SERVERS: dict[str, type[Batching]] = {"openai": OpenAIBatchServer, "anthropic": AnthropicBatchServer}

@@ -1,0 +1,89 @@
+"""A run asked for in provider batches, by `judge run --batch`, `judge jobs write` and from Python."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judge.asking.run import Asking, Ran, RunOptions
+from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    from judge.jobs.write import Written
+    from judge.store import Store
+
+
+def run_in_batches(
+    store: Store,
+    asking: Asking,
+    options: RunOptions,
+    poll: float = 60.0,
+    said: Callable[[str], None] = lambda text: None,
+) -> Ran:
+    """Ask what the study has not yet in the provider's batches, and wait for them; `poll` is in seconds.
+
+    `said` hears of every change. The report carries the error that ended it early. Raises StudyError when another
+    process runs the same, UsageError for what cannot be asked in batches, and what `Provider.open` raises.
+    """
+    from judge.jobs.whole import Waiting, run_batches
+
+    check(asking, options)
+    plan = asking.plan
+    with store.run_lock(f"{plan.task.name} {plan.model}"):
+        asyncio.run(_opened(asking))
+        report = run_batches(store, plan, asking.provider, Waiting(poll, said))
+        calibrated = None
+        if asking.recipe is not None and asking.recipe.calibration and report.labelled:
+            from judge.improve.apply import calibrated as put_right
+
+            calibrated = put_right(store, report.run_id, asking.recipe)
+    return Ran(plan, report, calibrated)
+
+
+def write_job(
+    store: Store,
+    asking: Asking,
+    options: RunOptions,
+    folder: Path | None = None,
+    *,
+    offline: bool = False,
+    shards: int = 0,
+) -> Written:
+    """Write what the run has still to ask as files, `offline` for a program of one's own. Raises as `run_in_batches`."""
+    from judge.jobs.offline import Offline
+    from judge.jobs.write import write_job
+
+    if shards and not offline:
+        raise UsageError("--shards goes with --offline: a provider's files are cut at its own limits")
+    check(asking, options, offline=offline)
+    plan = asking.plan
+    with store.run_lock(f"{plan.task.name} {plan.model}"):
+        if not offline:
+            asyncio.run(_opened(asking))
+            return write_job(store, plan, asking.provider, folder)
+        provider = Offline(asking.provider, plan.sampling.answers in ("codes", "words"))
+        return write_job(store, plan, provider, folder, shards=shards)
+
+
+def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None:
+    """Raises UsageError for what is part of a call and of no file."""
+    from judge.jobs.offline import reader_of
+
+    if options.replicas:
+        raise UsageError("--replicas goes with single calls: a batch is posted to one provider")
+    reader_of(asking.provider)
+    of_calls = [n for n in options.settings if n.partition(".")[0] in ("header", "query") or n == "key"]
+    if of_calls and not offline:
+        raise UsageError(f"--option {of_calls[0]} goes with single calls, and no batch has it: leave it out")
+
+
+async def _opened(asking: Asking) -> None:
+    """Find out what the model takes, and let go of it: what is left to do is done by the vendor's own client."""
+    from judge.runner import open_patiently
+
+    try:
+        await open_patiently(asking.provider, asking.plan.patience)
+    finally:
+        await asking.provider.close()

@@ -1,0 +1,174 @@
+"""Anthropic's message batches: https://docs.anthropic.com/en/api/creating-message-batches
+
+A batch is posted with all of its requests and carries no mark of ours. One whose answer was lost is looked for among
+those begun since; whose it is shows in its results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from judge.errors import KeyProblem, ServerFault, Unreachable
+from judge.jobs import service
+from judge.jobs.service import BatchState, FoundBatch
+from judge.providers import http
+from judge.providers.anthropic import KEY, OWN_URL
+from judge.types import Json
+
+PAGE = 100
+SECONDS = 600.0
+_HEAD, _TAIL = b'{"requests": [', b"]}"
+
+
+class Batches:
+    """The batches of one account."""
+
+    def __init__(self, base_url: str) -> None:
+        self._at = http.server(base_url)
+        own = self._at.url == OWN_URL
+        self._key = http.key_from(KEY)
+        if own and not self._key:
+            raise KeyProblem(f"{KEY} is not set: export it to go on with this job")
+        self.who = "Anthropic" if own else self._at.url
+        import anthropic
+        import httpx2
+
+        self._anthropic, self._http = anthropic, httpx2
+        self._client = anthropic.Anthropic(
+            api_key=self._key or http.NO_KEY,
+            base_url=self._at.url,
+            max_retries=0,
+            timeout=SECONDS,
+            # A redirect would carry prompts and key to another server.
+            http_client=anthropic.DefaultHttpxClient(follow_redirects=False),
+        )
+        self._batches = self._client.messages.batches
+
+    def upload(self, path: Path, name: str) -> None:
+        """Nothing: the requests go with the batch."""
+
+    def create(self, path: Path, upload_id: str | None, mark: str) -> str:
+        """Begin a batch of the file's lines, which are read as they are sent; its id."""
+        # As many commas as line ends, but the last one.
+        size = len(_HEAD) + path.stat().st_size - 1 + len(_TAIL)
+        headers = {"Content-Type": "application/json", "Content-Length": str(size)}
+        with self._told():
+            found = self._client.post(
+                "/v1/messages/batches",
+                cast_to=object,
+                content=_posted(path),
+                options={"headers": headers},
+            )
+        if not isinstance(found, dict):
+            raise ServerFault(f"{self.who}: the answer is no JSON object")
+        return service.text_in(found, "id", self.who)
+
+    def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
+        """All batches of the account that were begun since then, the newest first: they do not say whose they are."""
+        after: str | None = None
+        while True:
+            place: dict[str, Any] = {} if after is None else {"after_id": after}
+            page = self._object(partial(self._batches.with_raw_response.list, limit=PAGE, **place))
+            rows = page.get("data")
+            for row in rows if isinstance(rows, list) else []:
+                if not isinstance(row, dict) or not isinstance(row.get("id"), str):
+                    continue
+                if _time(row.get("created_at")) < since:
+                    return
+                yield FoundBatch(row["id"], None, row.get("processing_status") == "ended")
+                after = row["id"]
+            if not rows or page.get("has_more") is not True or after == place.get("after_id"):
+                return
+
+    def state(self, batch_id: str) -> BatchState:
+        """How a batch stands; its counts stay 0 until the end."""
+        found = self._object(partial(self._batches.with_raw_response.retrieve, batch_id))
+        status = str(found.get("processing_status"))
+        counts = found.get("request_counts")
+        numbers = {n: http.counted(v) or 0 for n, v in (counts if isinstance(counts, dict) else {}).items()}
+        total = sum(numbers.values())
+        ended = status == "ended" and isinstance(found.get("results_url"), str)
+        return BatchState(status, ended, total - numbers.get("processing", 0), total)
+
+    def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
+        """Write the results of a batch that has ended."""
+        with service.whole_file(path) as place, place.open("wb") as file, self._results(batch_id) as answer:
+            for part in answer.iter_bytes():
+                file.write(part)
+
+    def custom_ids(self, batch_id: str) -> Iterator[str]:
+        """The requests that the results of an ended batch name."""
+        with self._results(batch_id) as answer:
+            for line in answer.iter_lines():
+                row = http.decoded(line)
+                if isinstance(row, dict) and isinstance(row.get("custom_id"), str):
+                    yield row["custom_id"]
+
+    def cancel(self, batch_id: str) -> None:
+        """Ask to stop it."""
+        self._object(partial(self._batches.with_raw_response.cancel, batch_id))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    @contextmanager
+    def _results(self, batch_id: str) -> Iterator[Any]:
+        found = self._object(partial(self._batches.with_raw_response.retrieve, batch_id))
+        url = urlsplit(str(found.get("results_url") or ""))
+        if url.netloc and url.netloc != urlsplit(self._at.url).netloc:
+            # The key goes with the call.
+            raise ServerFault(f"{self.who}: the results are said to be at another server; not fetched")
+        with self._told(), self._batches.with_streaming_response.results(batch_id) as answer:
+            yield answer
+
+    def _object(self, call: Callable[[], Any]) -> dict[str, Json]:
+        with self._told():
+            body = call().http_response.content
+        return service.object_in(body, self.who)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """The client's errors as ours."""
+        try:
+            yield
+        except self._anthropic.APIStatusError as e:
+            answer = e.response
+            raise service.refused(
+                answer.status_code, answer.headers, answer.read(), self.who, KEY, self._key
+            ) from None
+        except self._anthropic.APIConnectionError as e:
+            raise self._lost(e.__cause__ or e) from None
+        except self._http.HTTPError as e:
+            raise self._lost(e) from None
+        except self._anthropic.AnthropicError as e:
+            raise ServerFault(f"{self.who}: {http.clean(str(e), [self._key] if self._key else [])}") from None
+
+    def _lost(self, error: BaseException) -> Unreachable:
+        sent = not isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
+        why = http.clean(str(error) or type(error).__name__, [self._key] if self._key else [])
+        return Unreachable(f"{self.who}: {'connection lost' if sent else 'cannot connect'}: {why}", sent)
+
+
+def _posted(path: Path) -> Iterator[bytes]:
+    """`{"requests": [LINE,LINE]}`, as it is read."""
+    yield _HEAD
+    with path.open("rb") as file:
+        for number, line in enumerate(file):
+            yield (b"," if number else b"") + line.rstrip(b"\n")
+    yield _TAIL
+
+
+def _time(value: Json) -> datetime:
+    """A time; what is none counts as now, so that the search goes on."""
+    try:
+        found = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return datetime.now(UTC)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

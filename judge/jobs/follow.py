@@ -1,0 +1,152 @@
+"""Following a job: how its batches stand, their results as files, and from those into the study."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from judge.errors import Rejected
+from judge.jobs.read import Tally, read_results
+from judge.jobs.service import NOT_FOUND, SUFFIXES, BatchService, BatchState
+from judge.store import jobs, runs
+from judge.store.jobs import Job, JobFile
+from judge.store.study import Store
+
+EARLY_SECONDS = 900.0
+"""For so long after a batch was begun it may be that the vendor does not know it yet."""
+MISSING = "the batch ended without a line for it"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a file's batch stands: as stored, with what the vendor says now (None: it was not asked, or knew nothing)."""
+
+    file: JobFile
+    state: BatchState | None = None
+    remark: str | None = None
+
+
+def look(store: Store, job: Job, service: BatchService) -> list[Standing]:
+    """Ask how the batches stand and note those that have ended. Raises ProviderError.
+
+    A batch that the vendor took none of gives its units back at once.
+    """
+    found = []
+    for file in jobs.files(store, job.job_id):
+        found.append(_look(store, job, file, service) if file.state == "submitted" else Standing(file))
+    return found
+
+
+def _look(store: Store, job: Job, file: JobFile, service: BatchService) -> Standing:
+    assert file.batch_id is not None
+    try:
+        state = service.state(file.batch_id)
+    except Rejected as error:
+        if error.status != NOT_FOUND:
+            raise
+        if _age(file) < EARLY_SECONDS:
+            return Standing(file, remark="not known to the vendor yet")
+        told = "not known to the vendor: judge jobs cancel --release gives its units back"
+        return Standing(file, remark=told)
+    if state.failed is not None:
+        with store.transaction() as conn:
+            jobs.release(conn, job.job_id, state.failed, file.part)
+            jobs.set_file(conn, job.job_id, file.part, state="read", status=state.status)
+            jobs.finish(conn, job.job_id)
+    elif state.ended:
+        jobs.update_file(store, job.job_id, file.part, state="ended", status=state.status)
+    elif state.status != file.status:
+        jobs.update_file(store, job.job_id, file.part, status=state.status)
+    return Standing(_again(store, job, file), state, state.failed)
+
+
+def _again(store: Store, job: Job, file: JobFile) -> JobFile:
+    return next(f for f in jobs.files(store, job.job_id) if f.part == file.part)
+
+
+def _age(file: JobFile) -> float:
+    begun = datetime.fromisoformat(file.submitted or file.intended or "")
+    return (datetime.now(UTC) - begun).total_seconds()
+
+
+def results_of(job: Job, file: JobFile) -> list[Path]:
+    """Where the results of a file are kept: beside it."""
+    stem = Path(file.file).stem
+    return [job.folder / f"{stem}.{suffix}.jsonl" for suffix in SUFFIXES[job.vendor]]
+
+
+def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
+    """Write the results of batches that have ended as files; those that were written now.
+
+    Raises ProviderError; what was fetched until then stays. A file that the vendor does not know yet is left.
+    """
+    written: list[Path] = []
+    for file in jobs.files(store, job.job_id):
+        paths = results_of(job, file)
+        gone = file.state == "fetched" and not all(path.is_file() for path in paths)
+        if file.state != "ended" and not gone:
+            continue
+        assert file.batch_id is not None
+        try:
+            state = service.state(file.batch_id)
+            for suffix, path in zip(SUFFIXES[job.vendor], paths, strict=True):
+                service.fetch(file.batch_id, state, suffix, path)
+        except Rejected as error:
+            if error.status != NOT_FOUND or _age(file) >= EARLY_SECONDS:
+                raise
+            continue
+        jobs.update_file(store, job.job_id, file.part, state="fetched")
+        written += paths
+    return written
+
+
+def read_fetched(store: Store, job: Job) -> Tally:
+    """Read what was fetched, and give back what an ended batch has no line for. Raises BadInput."""
+    tally = Tally()
+    for file in jobs.files(store, job.job_id):
+        if file.state != "fetched":
+            continue
+        tally.add(read_results(store, job, results_of(job, file)))
+        with store.transaction() as conn:
+            lost = jobs.release(conn, job.job_id, MISSING, file.part)
+            jobs.set_file(conn, job.job_id, file.part, state="read")
+            done = jobs.finish(conn, job.job_id)
+        if lost:
+            tally.unasked[MISSING] += lost
+            tally.released += lost
+        runs.close_run(store, job.run_id, finished=done)
+    return tally
+
+
+def cancel(
+    store: Store, job: Job, service: BatchService | None, *, release: bool = False
+) -> tuple[int, int, list[str]]:
+    """Stop a job: files not posted give their units back, batches are asked to stop and then have results.
+
+    `release` gives all units back at once, whatever their batches bring. Returns (units given back, batches asked to
+    stop, what is left to say). Raises ProviderError.
+    """
+    units, asked, said = 0, 0, []
+    for file in jobs.files(store, job.job_id):
+        if file.state == "posting" and not release:
+            said.append(
+                f"{file.file}: may have been posted; judge jobs submit finds out, --release does not wait for it"
+            )
+            continue
+        if file.state == "submitted" and service is not None:
+            assert file.batch_id is not None
+            try:
+                service.cancel(file.batch_id)
+                asked += 1
+            except Rejected as error:
+                # It has ended meanwhile, or is not known.
+                said.append(f"{file.file}: {error}")
+        if file.state == "written" or release:
+            with store.transaction() as conn:
+                units += jobs.release(conn, job.job_id, "cancelled", file.part)
+                if file.state == "written":
+                    jobs.set_file(conn, job.job_id, file.part, state="read", status="cancelled")
+    with store.transaction() as conn:
+        jobs.finish(conn, job.job_id)
+    return units, asked, said

@@ -1,0 +1,171 @@
+"""OpenAI's batches, and those of servers that speak them: https://platform.openai.com/docs/api-reference/batch
+
+A file is uploaded (which costs nothing) and then named by a batch (which is paid); the batch carries our mark in its
+metadata, so that one whose answer was lost is found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from judge.errors import KeyProblem, Unreachable
+from judge.jobs import lines, service
+from judge.jobs.service import BatchState, FoundBatch
+from judge.providers import http
+from judge.providers.openai import KEY, OWN_URL
+from judge.types import Json
+
+T = TypeVar("T")
+MARK = "adjudge"
+PAGE = 100
+SECONDS = 600.0
+"""For one call: a file of 200 MB takes its time."""
+_ENDED = {"completed", "failed", "expired", "cancelled"}
+
+
+class Batches:
+    """The batches of one account."""
+
+    def __init__(self, base_url: str) -> None:
+        at = http.server(base_url)
+        own = at.url == OWN_URL
+        self._key = http.key_from(KEY)
+        if own and not self._key:
+            raise KeyProblem(f"{KEY} is not set: export it to go on with this job")
+        self.who = "OpenAI" if own else at.url
+        import httpx2
+        import openai
+
+        self._openai, self._http = openai, httpx2
+        self._client = openai.OpenAI(
+            api_key=self._key or http.NO_KEY,
+            base_url=at.url,
+            max_retries=0,
+            timeout=SECONDS,
+            # A redirect would carry prompts and key to another server.
+            http_client=openai.DefaultHttpxClient(follow_redirects=False),
+        )
+
+    def upload(self, path: Path, name: str) -> str:
+        """Post the file; its id."""
+        with path.open("rb") as file:
+            found = self._object(
+                lambda: self._client.files.with_raw_response.create(file=(name, file), purpose="batch")
+            )
+        return service.text_in(found, "id", self.who)
+
+    def create(self, path: Path, upload_id: str | None, mark: str) -> str:
+        """Begin a batch of an uploaded file; its id."""
+        found = self._object(
+            lambda: self._client.batches.with_raw_response.create(
+                input_file_id=upload_id or "",
+                endpoint=lines.URL,  # type: ignore[arg-type]
+                completion_window="24h",
+                metadata={MARK: mark},
+            )
+        )
+        return service.text_in(found, "id", self.who)
+
+    def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
+        """The batch with our mark, among those begun since then; the newest come first."""
+        after: str | None = None
+        while True:
+            place: dict[str, Any] = {} if after is None else {"after": after}
+            page = self._object(partial(self._client.batches.with_raw_response.list, limit=PAGE, **place))
+            rows = page.get("data")
+            for row in rows if isinstance(rows, list) else []:
+                if not isinstance(row, dict) or not isinstance(row.get("id"), str):
+                    continue
+                if _seconds(row.get("created_at")) < since.timestamp():
+                    return
+                marks = row.get("metadata")
+                if isinstance(marks, dict) and marks.get(MARK) == mark:
+                    yield FoundBatch(row["id"], True, str(row.get("status")) in _ENDED)
+                after = row["id"]
+            if not rows or page.get("has_more") is not True or after == place.get("after"):
+                return
+
+    def state(self, batch_id: str) -> BatchState:
+        """How a batch stands."""
+        found = self._object(lambda: self._client.batches.with_raw_response.retrieve(batch_id))
+        status = str(found.get("status"))
+        counts = found.get("request_counts")
+        counts = counts if isinstance(counts, dict) else {}
+        done, failed, total = (http.counted(counts.get(n)) for n in ("completed", "failed", "total"))
+        files = {
+            suffix: name
+            for suffix, field in (("output", "output_file_id"), ("errors", "error_file_id"))
+            if isinstance(name := found.get(field), str) and name
+        }
+        # The file of a batch that has just ended may be named a moment later.
+        ended = status in _ENDED and (not done or "output" in files)
+        why = _why(found.get("errors")) if status == "failed" and not files else None
+        return BatchState(status, ended, (done or 0) + (failed or 0), total, why, files)
+
+    def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
+        """Write the output or the errors of a batch."""
+        name = (state.results or {}).get(suffix)
+        with service.whole_file(path) as place:
+            if name is None:
+                place.write_bytes(b"")
+                return
+            with self._told(), self._client.files.with_streaming_response.content(name) as answer:
+                answer.stream_to_file(place)
+
+    def custom_ids(self, batch_id: str) -> Iterator[str]:
+        """Not needed: a batch says whose it is."""
+        return iter(())
+
+    def cancel(self, batch_id: str) -> None:
+        """Ask to stop it."""
+        self._object(lambda: self._client.batches.with_raw_response.cancel(batch_id))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _object(self, call: Callable[[], Any]) -> dict[str, Json]:
+        with self._told():
+            body = call().http_response.content
+        return service.object_in(body, self.who)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """The client's errors as ours."""
+        try:
+            yield
+        except self._openai.APIStatusError as e:
+            answer = e.response
+            raise service.refused(
+                answer.status_code, answer.headers, answer.read(), self.who, KEY, self._key
+            ) from None
+        except self._openai.APIConnectionError as e:
+            raise self._lost(e.__cause__ or e) from None
+        except self._http.HTTPError as e:
+            raise self._lost(e) from None
+
+    def _lost(self, error: BaseException) -> Unreachable:
+        sent = not isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
+        why = http.clean(str(error) or type(error).__name__, [self._key] if self._key else [])
+        return Unreachable(f"{self.who}: {'connection lost' if sent else 'cannot connect'}: {why}", sent)
+
+
+def _seconds(value: Json) -> float:
+    """A time in seconds; what is none counts as now, so that the search goes on."""
+    return float("inf") if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+
+
+def _why(errors: Json) -> str:
+    """The first reasons why a vendor took none of a file."""
+    rows = errors.get("data") if isinstance(errors, dict) else None
+    told = [
+        str(row.get("message")) + (f" (line {row['line']})" if row.get("line") is not None else "")
+        for row in (rows if isinstance(rows, list) else [])[:3]
+        if isinstance(row, dict)
+    ]
+    return http.clean("; ".join(told) or "it does not say why")

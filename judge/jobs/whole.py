@@ -1,0 +1,230 @@
+"""A run in batches from its first file to its last result: `judge run --batch`.
+
+Rounds: what is pending is written and posted, the batches are followed, their results read; what they gave back
+unasked is the next round. Every step is stored before the next one, so that the same command goes on after whatever
+stopped it, with the batches of before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from judge.errors import AdjudgeError, ProviderError, StudyError
+from judge.jobs import follow, post, service, write
+from judge.jobs.read import Tally
+from judge.providers.base import Provider
+from judge.runner.ends import close, statuses
+from judge.runner.identity import own_runs
+from judge.runner.plan import Plan, Report
+from judge.runner.retry import told_to_wait
+from judge.store import jobs, runs
+from judge.store.jobs import Job
+from judge.store.study import Store, explained
+from judge.types import Status
+
+POLL_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How the batches are waited for: asked about every `poll` seconds, with word to `said` when something changed."""
+
+    poll: float = POLL_SECONDS
+    said: Callable[[str], None] = lambda text: None
+    sleep: Callable[[float], None] = time.sleep
+
+
+def run_batches(store: Store, plan: Plan, provider: Provider, waiting: Waiting) -> Report:
+    """Judge the plan's pending units in batches. The caller holds the run's lock and has had the provider open.
+
+    Not a coroutine: Ctrl-C interrupts its waiting at once. The report carries the error that ended it early;
+    everything posted by then goes on at the vendor. Raises UsageError for what cannot be asked in batches.
+    """
+    report = _Batched(store, plan, provider, waiting).go()
+    if not isinstance(report.error, StudyError):
+        asyncio.run(close(store, plan, report, dict(provider.describe())))
+    return report
+
+
+@dataclass(slots=True)
+class _Batched:
+    store: Store
+    plan: Plan
+    provider: Provider
+    waiting: Waiting
+    begun: float = field(default_factory=time.monotonic)
+    tally: Tally = field(default_factory=Tally)
+    mine: list[str] = field(default_factory=list)
+    told: str = ""
+    failing_since: float | None = None
+    services: dict[tuple[str, str | None], service.BatchService] = field(default_factory=dict)
+
+    def go(self) -> Report:
+        with explained(self.store.path):
+            first = self._write()
+            again = {"pending", str(Status.FAILED), *self.plan.retry}
+            report = Report(first.run_id, first.resumed, first.units, first.left_out, price=first.price)
+            report.notes = first.notes
+            report.reused = sum(
+                n
+                for repeat in range(self.plan.repeats)
+                for status, n in statuses(self.store, self.plan, first.run_id, repeat).items()
+                if status not in again
+            )
+            report.stopped = first.stopped
+            try:
+                self._rounds(report)
+            except KeyboardInterrupt:
+                report.interrupted = True
+                report.stopped = "interrupted; the batches go on at the provider"
+            except AdjudgeError as error:
+                report.error = error
+                report.stopped = str(error)
+            finally:
+                for at in self.services.values():
+                    at.close()
+            self._count(report)
+        return report
+
+    def _rounds(self, report: Report) -> None:
+        while True:
+            answered = sum(self.tally.ended.values())
+            if not self._follow(report) or not self.mine:
+                return
+            if sum(self.tally.ended.values()) == answered:
+                # A vendor that answers nothing is not asked for ever.
+                report.stopped = report.stopped or "the batches came back without an answer"
+                return
+            written = self._write(report)
+            report.reused += written.reused
+            report.stopped = written.stopped
+            if written.job is None:
+                return
+
+    def _open(self, run_id: str) -> list[Job]:
+        """The run's jobs in flight at a provider; files for other programs are not ours to follow."""
+        return [j for j in jobs.listed(self.store, run_id) if j.state == "open" and j.base_url is not None]
+
+    def _write(self, report: Report | None = None) -> write.Written:
+        """Write what is pending, within what is left of the limits."""
+        tokens, cost = self.plan.max_tokens, self.plan.max_cost
+        # Jobs of before take what they can, too; which they are is known when the run is.
+        held = self._held_before() if report is None else self._open(report.run_id)
+        if tokens is not None:
+            tokens = max(0, tokens - self.tally.spent.tokens - sum(j.most_tokens for j in held))
+        if cost is not None:
+            cost = max(0.0, cost - self.tally.spent.cost - sum(j.most_cost or 0.0 for j in held))
+        plan = replace(self.plan, max_tokens=tokens, max_cost=cost)
+        done = write.write_job(self.store, plan, self.provider, not_again=self.mine)
+        if done.job is not None:
+            self.mine.append(done.job.job_id)
+            self._say(f"job {done.job.job_id}: {done.lines:,} requests in {len(done.files):,} files")
+        return done
+
+    def _held_before(self) -> list[Job]:
+        return [job for run in own_runs(self.store, self.plan, self.provider) for job in self._open(run)]
+
+    def _follow(self, report: Report) -> bool:
+        """Post, wait and read until no batch of the run is in flight; False when that must end before."""
+        while open_jobs := self._open(report.run_id):
+            if self._over(report, open_jobs):
+                return False
+            states = []
+            for job in open_jobs:
+                if job.job_id not in self.mine:
+                    self.mine.append(job.job_id)
+                states.append(self._step(job))
+            self._say("; ".join(states))
+            if not self._open(report.run_id):
+                break
+            if self.plan.max_time is not None and time.monotonic() - self.begun >= self.plan.max_time:
+                report.stopped = f"the time limit of {self.plan.max_time:g} s is reached; the batches go on"
+                return False
+            self.waiting.sleep(self.waiting.poll)
+        return True
+
+    def _over(self, report: Report, open_jobs: list[Job]) -> bool:
+        """Whether jobs written by an earlier command can take more than this one may spend: then none is posted."""
+        unposted = [
+            j
+            for j in open_jobs
+            if any(f.state in ("written", "posting") for f in jobs.files(self.store, j.job_id))
+        ]
+        if not unposted:
+            return False
+        tokens = self.tally.spent.tokens + sum(j.most_tokens for j in open_jobs)
+        cost = self.tally.spent.cost + sum(j.most_cost or 0.0 for j in open_jobs)
+        limit, most = self.plan.max_tokens, self.plan.max_cost
+        if (limit is None or tokens <= limit) and (most is None or cost <= most * (1 + 1e-9)):
+            return False
+        report.stopped = (
+            f"job {unposted[0].job_id} was written with higher limits and is not posted within these: judge jobs "
+            "cancel gives its units back"
+        )
+        return True
+
+    def _step(self, job: Job) -> str:
+        """Take a job as far as it goes now, and say how it stands. Raises what no waiting mends."""
+        try:
+            with self.store.run_lock(f"job {job.job_id}"):
+                at = self._service(job)
+                posted = post.submit(self.store, job, at)
+                standing = follow.look(self.store, job, at)
+                follow.fetch(self.store, job, at)
+                self.tally.add(follow.read_fetched(self.store, job))
+        except ProviderError as error:
+            if not error.retryable or self._patience_is_over(error):
+                raise
+            return f"waiting: {error}"
+        self.failing_since = None
+        refused = [s.state.failed for s in standing if s.state is not None and s.state.failed is not None]
+        if refused:
+            raise ProviderError(f"{job.model}: the provider took none of a file's requests: {refused[0]}")
+        if posted.unsure:
+            return posted.unsure[0]
+        parts = [
+            f"{s.file.file} {s.state.status}"
+            + (f" {s.state.done:,}/{s.file.lines:,}" if s.state.done else "")
+            if s.state is not None
+            else f"{s.file.file} {s.remark or s.file.state}"
+            for s in standing
+        ]
+        return ", ".join(parts)
+
+    def _service(self, job: Job) -> service.BatchService:
+        """One client for each address, however often it is asked."""
+        key = job.vendor, job.base_url
+        if key not in self.services:
+            self.services[key] = service.service_of(*key)
+        return self.services[key]
+
+    def _patience_is_over(self, error: ProviderError) -> bool:
+        now = time.monotonic()
+        self.failing_since = self.failing_since or now
+        patience = self.plan.patience
+        return now - self.failing_since >= patience.outage or told_to_wait(error) > patience.most_told
+
+    def _say(self, text: str) -> None:
+        if text and text != self.told:
+            self.told = text
+            self.waiting.said(text)
+
+    def _count(self, report: Report) -> None:
+        """What the batches brought, as a run reports it."""
+        report.ended.update(self.tally.ended)
+        report.reused += self.tally.reused
+        report.usage.update(self.tally.usage)
+        report.spent = self.tally.spent
+        for name, n in self.tally.derived.items():
+            report.derived[f"{name}:none"] += n
+        report.seconds = time.monotonic() - self.begun
+        report.labelled = sum(
+            statuses(self.store, self.plan, report.run_id, r)[Status.OK] for r in range(self.plan.repeats)
+        )
+        waits = [jobs.counts(self.store, j.job_id)["open"] for j in jobs.listed(self.store, report.run_id)]
+        report.reserved = sum(waits)
+        report.notes += tuple(n for n in self.tally.notes() if "gave no '" not in n)
+        runs.close_run(self.store, report.run_id, finished=report.stopped is None)

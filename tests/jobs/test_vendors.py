@@ -1,0 +1,387 @@
+"""Both vendors' batches against loopback servers: late, partial, expired, unordered, cancelled, unknown at first."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.jobs import lines, post
+from tests.cli.helpers import Done, checked
+from tests.jobs.helpers import SERVERS, requests_in, states, threaded
+from tests.loopback.batches_server import Batching
+from tests.runner.helpers import attempts, left_in, make_study, numbered, select
+
+UNITS = 12
+Judge = Callable[..., Done]
+Line = dict[str, Any]
+
+
+@pytest.fixture(params=sorted(SERVERS))
+def server(request: pytest.FixtureRequest) -> Iterator[Batching]:
+    with threaded(SERVERS[request.param]()) as running:
+        yield running
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return make_study(tmp_path / "study.db", numbered(UNITS))
+
+
+def of(server: Batching) -> list[str]:
+    """What `judge run` and `judge jobs write` are given for this server."""
+    vendor = next(name for name, kind in SERVERS.items() if isinstance(server, kind))
+    return ["stance", "-m", f"{vendor}/loopback", "--answers", "json", "--base-url", server.url]
+
+
+def batch(server: Batching) -> list[str]:
+    return ["run", *of(server), "--batch", "--poll", "0.01s"]
+
+
+def expired_once(server: Batching) -> Callable[[Line], str]:
+    """Every third request of the first batch expires."""
+
+    def outcome(line: Line) -> str:
+        return "expired" if server.created == 1 and int(line["custom_id"][:8], 16) % 3 == 0 else "ok"
+
+    return outcome
+
+
+def test_run_batch_leaves_what_live_calls_leave(
+    server: Batching, db: Path, judge: Judge, tmp_path: Path
+) -> None:
+    server.late, server.early, server.unordered = 2, 2, True
+    done = checked(judge(*batch(server), "--json").out, "run")
+    assert (done["ok"], done["pending"], done["stopped"]) == (UNITS, 0, None)
+    assert (server.created, set(server.paid.values())) == (1, {1})
+    assert done["tokens"]["input_tokens"] > 0
+    live = make_study(tmp_path / "live.db", numbered(UNITS))
+    judge("run", *of(server), "-d", live)
+    assert left_in(db) == left_in(live)
+    assert select(db, "SELECT identity FROM runs") == select(live, "SELECT identity FROM runs")
+    assert select(db, "SELECT DISTINCT base_url, latency FROM judgements") == [(server.url, None)]
+    # All is judged: neither way asks anything more.
+    calls = server.requests
+    again = checked(judge(*batch(server), "--json").out, "run")
+    assert (again["reused"], again["run"], server.created) == (UNITS, done["run"], 1)
+    assert server.requests - calls < UNITS, "only the probes of open"
+
+
+def test_the_steps_one_by_one(server: Batching, db: Path, judge: Judge) -> None:
+    server.late = 1
+    written = checked(judge("jobs", "write", *of(server), "--json").out, "jobs_write")
+    assert (written["lines"], server.created) == (UNITS, 0)
+    posted = checked(judge("jobs", "submit", "--json").out, "jobs_submit")
+    assert posted["posted"] == ["part-0001.jsonl"]
+    assert checked(judge("jobs", "submit", "--json").out, "jobs_submit")["posted"] == []
+    # In flight: a live run asks nothing, and says why.
+    calls = server.requests
+    live = judge("run", *of(server), code=4)
+    assert f"{UNITS} units wait for batches" in live.err
+    assert server.requests - calls < UNITS, "only the probes of open"
+    [row] = checked(judge("jobs", "status", "--json").out, "jobs_status")["rows"]
+    assert (row["state"], row["status"]) == ("submitted", "in_progress")
+    fetched = checked(judge("jobs", "fetch", "--json").out, "jobs_fetch")
+    assert fetched["waiting"] == 0
+    assert all(Path(name).is_file() for name in fetched["files"])
+    assert states(db) == {"open": UNITS}
+    read = checked(judge("jobs", "read", "--json").out, "jobs_read")
+    assert (read["ok"], read["open"]) == (UNITS, 0)
+    [row] = checked(judge("jobs", "status", "--json").out, "jobs_status")["rows"]
+    assert row["state"] == "read"
+    assert (server.created, set(server.paid.values())) == (1, {1})
+
+
+def test_what_expired_is_asked_again_and_nothing_else(server: Batching, db: Path, judge: Judge) -> None:
+    server.outcome = expired_once(server)
+    done = checked(judge(*batch(server), "--json").out, "run")
+    assert (done["ok"], done["pending"]) == (UNITS, 0)
+    expired = [name for name, n in server.asked.items() if n == 2]
+    assert server.created == 2
+    assert 0 < len(expired) < UNITS
+    assert set(server.paid.values()) == {1}
+    assert attempts(db) == {f"t:{n}/p": ["ok"] for n in range(UNITS)}
+    assert dict(select(db, "SELECT state, count(*) FROM job_requests GROUP BY 1")) == {
+        "answered": UNITS,
+        "released": len(expired),
+    }
+
+
+def test_all_ways_to_come_back(server: Batching, db: Path, judge: Judge) -> None:
+    """ok, an error of the request's own, a busy server, cancelled, and no line at all, in turn."""
+    kinds = ["ok", "error", "busy", "cancelled", "lost", "expired"]
+    server.outcome = lambda line: kinds[int(line["custom_id"][:8], 16) % 6] if server.created == 1 else "ok"
+    done = checked(judge(*batch(server), "--json", code=4).out, "run")
+    of_kind = Counter(kinds[int(name[:8], 16) % 6] for name in server.asked)
+    assert done["failed"] == of_kind["error"] > 0
+    assert done["ok"] == UNITS - of_kind["error"]
+    assert {name: n for name, n in server.asked.items() if n == 2} == {
+        name: 2 for name in server.asked if kinds[int(name[:8], 16) % 6] not in ("ok", "error")
+    }
+    assert set(server.paid.values()) == {1}
+    assert "injected error" in str(select(db, "SELECT reason FROM judgements WHERE status = 'failed'"))
+    # The failed ones are the next command's, as their second attempt.
+    server.outcome = lambda line: "ok"
+    done = checked(judge(*batch(server), "--json").out, "run")
+    assert done["ok"] == of_kind["error"]
+
+
+def test_a_provider_that_answers_nothing_is_not_asked_for_ever(
+    server: Batching, db: Path, judge: Judge
+) -> None:
+    server.outcome = lambda line: "expired"
+    done = judge(*batch(server), code=4)
+    assert server.created == 1
+    assert "came back without an answer" in done.err
+    assert f"{UNITS} requests were not worked on" in done.err
+    assert states(db) == {"released": UNITS}
+
+
+def test_a_lost_answer_does_not_pay_twice(server: Batching, db: Path, judge: Judge) -> None:
+    """The batch is begun, and nobody learns its id."""
+    judge("jobs", "write", *of(server))
+    server.late, server.lost_answers = 2, 1
+    assert "connection lost" in judge("jobs", "submit", code=3).err
+    assert select(db, "SELECT state, batch_id FROM job_parts") == [("posting", None)]
+    assert "may have been posted" in judge("jobs", "cancel").err
+    done = judge("jobs", "submit", code=None)
+    if isinstance(server, SERVERS["anthropic"]):
+        # Whose it is shows when it has ended: until then it is waited for.
+        assert done.code == 4
+        assert "batch_1" in done.err
+        while done.code == 4:
+            done = judge("jobs", "submit", code=None)
+    assert "1 files had been posted before" in done.out
+    judge("jobs", "status")
+    judge("jobs", "status")
+    judge("jobs", "fetch")
+    judge("jobs", "read")
+    assert states(db) == {"answered": UNITS}
+    assert (server.created, set(server.paid.values())) == (1, {1})
+
+
+def test_run_batch_goes_on_after_a_lost_answer(server: Batching, db: Path, judge: Judge) -> None:
+    server.late, server.lost_answers = 3, 1
+    done = checked(judge(*batch(server), "--json").out, "run")
+    assert done["labelled"] == UNITS
+    assert (server.created, set(server.paid.values())) == (1, {1})
+
+
+def test_what_was_never_begun_is_posted_when_that_is_known(
+    server: Batching, db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge("jobs", "write", *of(server))
+    server.not_sent = 1
+    judge("jobs", "submit", code=3)
+    assert server.created == 0
+    # It may show in the list a moment later.
+    assert "shows within" in judge("jobs", "submit", code=4).err
+    assert server.created == 0
+    monkeypatch.setattr(post, "SETTLE_SECONDS", 0.0)
+    judge("jobs", "submit")
+    assert server.created == 1
+
+
+def test_batches_of_others_are_told_apart(
+    server: Batching, db: Path, judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another study's batches on the same account, one in progress and some at their end."""
+    monkeypatch.setattr(post, "SETTLE_SECONDS", 0.0)
+    other = make_study(tmp_path / "other.db", ["Nothing of the kind.", "Nor this."])
+    for n in range(4):
+        judge("run", *of(server), "--batch", "--poll", "0.01s", "--as", f"judge {n}", "-d", other)
+    judge("jobs", "write", *of(server))
+    server.late = 10**6
+    judge("jobs", "write", *of(server), "--as", "judge 5", "-d", other)
+    judge("jobs", "submit", "-d", other)
+    server.not_sent = 1
+    judge("jobs", "submit", code=3)
+    done = judge("jobs", "submit", code=None)
+    if isinstance(server, SERVERS["openai"]):
+        assert done.code == 0, "its own is not among them"
+    else:
+        assert done.code == 4
+        assert "batch_5" in done.err
+        server.batches["batch_5"].late = 0
+        server.retrieved(server.batches["batch_5"])
+        judge("jobs", "submit")
+    assert server.created == 6
+    assert server.asked.keys() >= {
+        r["custom_id"] for r in requests_in(*sorted(tmp_path.glob("study.jobs/*/part*")))
+    }
+
+
+def test_a_refused_key_is_not_shown_and_nothing_is_lost(
+    server: Batching, db: Path, judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-secret-0123456789"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    judge("jobs", "write", *of(server))
+    server.key = "another"
+    for step in ("submit",):
+        done = judge("jobs", step, code=3)
+        assert "refused the key" in done.err
+        assert key not in done.err
+    server.key = key
+    judge("jobs", "submit")
+    judge("jobs", "fetch")
+    judge("jobs", "read")
+    assert states(db) == {"answered": UNITS}
+    for path in [p for p in tmp_path.rglob("*") if p.is_file()]:
+        assert key.encode() not in path.read_bytes(), path
+
+
+def test_a_batch_that_is_stopped_keeps_what_was_done(server: Batching, db: Path, judge: Judge) -> None:
+    server.late = 3
+    judge("jobs", "write", *of(server))
+    judge("jobs", "submit")
+    assert "1 batches asked to stop" in judge("jobs", "cancel").out
+    assert states(db) == {"open": UNITS}, "what was done by then has results"
+    while judge("jobs", "fetch", code=None).code:
+        assert states(db) == {"open": UNITS}
+    judge("jobs", "read", code=4)
+    # The loopback server answers the first request, and cancels the rest.
+    assert states(db) == {"answered": 1, "released": UNITS - 1}
+    server.late = 0
+    done = checked(judge(*batch(server), "--json").out, "run")
+    assert (done["ok"], done["reused"]) == (UNITS - 1, 1)
+    assert set(server.paid.values()) == {1}
+
+
+def test_what_was_not_posted_is_given_back(server: Batching, db: Path, judge: Judge) -> None:
+    judge("jobs", "write", *of(server))
+    assert f"{UNITS} units given back" in judge("jobs", "cancel").out
+    assert judge("jobs", "submit").out.startswith("job ")
+    assert server.created == 0
+    judge(*batch(server))
+    assert set(server.paid.values()) == {1}
+
+
+def test_a_file_that_was_changed_is_not_posted(server: Batching, db: Path, judge: Judge) -> None:
+    written = checked(judge("jobs", "write", *of(server), "--json").out, "jobs_write")
+    path = Path(written["folder"]) / "part-0001.jsonl"
+    path.write_text(path.read_text("utf-8") + "\n", encoding="utf-8")
+    assert "not as it was written" in judge("jobs", "submit", code=1).err
+    path.unlink()
+    assert "cannot be read" in judge("jobs", "submit", code=1).err
+    assert (server.created, server.asked) == (0, Counter())
+
+
+def test_more_than_a_provider_takes(server: Batching, db: Path, judge: Judge) -> None:
+    server.takes = 5
+    done = judge(*batch(server), code=3)
+    assert "more than 5" in done.err
+    assert not server.paid
+    assert judge("jobs", "cancel", code=0).out
+    assert states(db) == {"released": UNITS}
+
+
+def test_several_files(server: Batching, db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    for vendor in SERVERS:
+        monkeypatch.setitem(lines.LIMITS, vendor, (5, 10**9))
+    server.late = 1
+    done = checked(judge(*batch(server), "--json").out, "run")
+    assert (done["ok"], server.created) == (UNITS, 3)
+    assert [len(b.lines) for b in server.batches.values()] == [5, 5, 2]
+    assert set(server.paid.values()) == {1}
+
+
+def test_limits_hold_before_posting(server: Batching, db: Path, judge: Judge) -> None:
+    most = checked(judge("jobs", "write", *of(server), "--json").out, "jobs_write")["most_tokens"]
+    assert "can take" in judge("jobs", "submit", "--max-tokens", most - 1, code=2).err
+    # A job of an earlier command counts against the limit of this one.
+    done = judge(*batch(server), "--max-tokens", most - 1, code=4)
+    assert "written with higher limits" in done.err
+    assert server.created == 0
+    judge("jobs", "cancel")
+    # Room for the most that two requests can take, of which they use about a tenth.
+    done = judge(*batch(server), "--max-tokens", most // 6, "--json", code=4)
+    told = checked(done.out, "run")
+    used = sum(told["tokens"][n] for n in ("input_tokens", "output_tokens"))
+    assert used <= most // 6
+    # What was set aside and not used goes into further batches: the limit is on what is used.
+    assert server.created > 1
+    assert 2 < told["ok"] < UNITS
+    assert "could cross the limit" in told["stopped"]
+
+
+def test_results_that_were_lost_are_fetched_again(server: Batching, db: Path, judge: Judge) -> None:
+    judge("jobs", "write", *of(server))
+    judge("jobs", "submit")
+    [first, *_] = checked(judge("jobs", "fetch", "--json").out, "jobs_fetch")["files"]
+    Path(first).unlink()
+    assert "cannot be read" in judge("jobs", "read", code=1).err
+    judge("jobs", "fetch")
+    judge("jobs", "read")
+    assert states(db) == {"answered": UNITS}
+    before = left_in(db)
+    judge("jobs", "read", "last", first)
+    assert left_in(db) == before
+
+
+def test_results_elsewhere_are_not_fetched_with_the_key(db: Path, judge: Judge) -> None:
+    with threaded(SERVERS["anthropic"]()) as server:
+        shown = server.shown
+        server.shown = lambda b: {**shown(b), "results_url": "http://127.0.0.2/stolen"}  # type: ignore[method-assign]
+        judge("jobs", "write", *of(server))
+        judge("jobs", "submit")
+        assert "at another server" in judge("jobs", "fetch", code=3).err
+
+
+def test_money(server: Batching, db: Path, judge: Judge, tmp_path: Path) -> None:
+    model = of(server)[2]
+    prices = {model: {"input": 2.0, "output": 8.0, "batch": {"input": 1.0, "output": 4.0}}}
+    (tmp_path / "prices.json").write_text(json.dumps(prices))
+    done = checked(judge(*batch(server), "--prices", "prices.json", "--max-cost", "1", "--json").out, "run")
+    expected = (done["tokens"]["input_tokens"] * 1.0 + done["tokens"]["output_tokens"] * 4.0) / 1e6
+    assert done["cost"]["usd"] == pytest.approx(expected, abs=1e-6)
+    assert expected > 0
+
+
+def test_a_server_without_batches(db: Path, judge: Judge) -> None:
+    from tests.loopback.openai_server import OpenAIServer
+
+    class Plain(SERVERS["openai"]):  # type: ignore[misc, name-defined]
+        def respond(self, *args: Any) -> Any:
+            return OpenAIServer.respond(self, *args)
+
+    with threaded(Plain()) as server:
+        assert "not found" in judge(*batch(server), code=3).err
+    assert select(db, "SELECT state FROM job_parts") == [("written",)]
+
+
+def test_a_provider_that_is_away_is_waited_for(server: Batching, db: Path, judge: Judge) -> None:
+    judge("jobs", "write", *of(server))
+    judge("jobs", "submit")
+    real, calls = server.respond, Counter[str]()
+
+    def flaky(method: str, path: str, head: str, payload: bytes) -> Any:
+        calls[method] += 1
+        if "batches/" in path and calls["GET"] % 7 == 3:
+            out = real(method, path, head, payload)
+            out.close = "reset"
+            return out
+        return real(method, path, head, payload)
+
+    server.respond = flaky  # type: ignore[method-assign]
+    done = checked(judge(*batch(server), "--json").out, "run")
+    assert done["ok"] == UNITS
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        (["--replicas", "http://127.0.0.1:9/v1"], "--replicas"),
+        (["--option", "header.x-team=env:TEAM"], "header.x-team"),
+        (["--orders", "2", "--answers", "codes"], "--orders"),
+    ],
+)
+def test_what_goes_with_single_calls_alone(db: Path, judge: Judge, extra: list[str], said: str) -> None:
+    with threaded(SERVERS["openai"]()) as server:
+        assert said in judge(*batch(server), *extra, code=2).err
+        assert server.created == 0
