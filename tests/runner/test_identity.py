@@ -248,7 +248,7 @@ async def test_what_the_server_refused_is_kept_when_it_is_learnt(db: Path) -> No
     """A run that is killed says it, too: looked at after each commit, and there before the last one."""
     seen: list[int] = []
     async with OpenAIServer() as server:
-        server.refuse = {"seed"}
+        server.refuse, server.delay = {"seed"}, 0.1  # of 12 calls, one at a time: several commits
         async with served(server) as provider:
             with Store.open(db) as store:
 
