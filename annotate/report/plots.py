@@ -228,6 +228,26 @@ def _reliability(figure: Any, data: Mapping[str, Json]) -> None:
     counts.set_xlabel("probability of the chosen label")
 
 
+def _route(figure: Any, data: Mapping[str, Json]) -> None:
+    figure.set_size_inches(WIDTH, 3.0)
+    axes = figure.add_subplot()
+    steps, agree, chosen = data["steps"], data["agree"], data["chosen"]
+    shares, agreement = [s[0] for s in steps], [s[3] for s in steps]
+    axes.axhline(agree, color=COLOUR["soft"], linewidth=1, linestyle=(0, (4, 3)), zorder=0)
+    axes.axvline(chosen, color=COLOUR["soft"], linewidth=1, linestyle=(0, (1, 2)), zorder=0)
+    axes.step(shares, agreement, where="post", color=COLOUR["judge"], linewidth=1.2)
+    held = [(x, y) for x, y, s in zip(shares, agreement, steps, strict=True) if s[4]]
+    axes.plot(*zip(*held, strict=True), "o", color=COLOUR["judge"], markersize=4, label="promise holds")
+    lost = [(x, y) for x, y, s in zip(shares, agreement, steps, strict=True) if not s[4]]
+    if lost:
+        axes.plot(*zip(*lost, strict=True), "x", color=COLOUR["people"], markersize=4, label="does not hold")
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_ylim(min(*agreement, agree) - 0.03, 1.01)
+    axes.set_xlabel("share of units accepted")
+    axes.set_ylabel("agreement")
+    axes.legend(frameon=False, loc="lower left")
+
+
 def _power(figure: Any, data: Mapping[str, Json]) -> None:
     figure.set_size_inches(WIDTH, 2.6)
     axes = figure.add_subplot()
@@ -295,6 +315,7 @@ DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
     "bars": _bars,
     "reliability": _reliability,
     "power": _power,
+    "route": _route,
     "decisions": _decisions,
 }
 

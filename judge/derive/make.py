@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,11 +50,13 @@ def keep(
     parameters: Mapping[str, Json] | None = None,
     fitted: Fitted | None = None,
     only: BoolArray | None = None,
+    curve: Sequence[Sequence[Json]] = (),
 ) -> tuple[str, bool]:
     """Keep labels as a derived run of the table's runs; its id, and whether the study had this very run before.
 
     `made`: asked field -> labels; fields that the task derives from them follow. `kind` is calibrated, pooled or routed,
     `method` how; `name` stands for the model (default `method(parents' models)`). `only`: units that it speaks for.
+    `curve` as in `Derivation`.
     """
     rows = np.arange(len(table.units)) if only is None else np.flatnonzero(only)
     units = [table.units[at] for at in rows.tolist()]
@@ -77,7 +79,7 @@ def keep(
     missing = {at: _ended(table, int(rows[at]), why) for at in np.flatnonzero(unlabelled).tolist()}
     counts = table.asked.sum(axis=0).tolist()
     parents = tuple(Parent(run, int(n)) for run, n in zip(table.run_ids, counts, strict=True))
-    told = Derivation(kind, method, tuple(made), parents, parameters or {}, fitted)
+    told = Derivation(kind, method, tuple(made), parents, parameters or {}, fitted, curve)
     options = _shared(table)
     what = name or name_of(table, method)
     return keep_rows(store, table.task, what, told, digest.hexdigest(), units, columns, missing, options)

@@ -54,6 +54,8 @@ class Derivation:
     parents: tuple[Parent, ...]
     parameters: Mapping[str, Json] = field(default_factory=dict)
     fitted: Fitted | None = None
+    curve: Sequence[Sequence[Json]] = ()
+    """Of a route: [share of units accepted, units that tested it, wrong ones, agreement, whether it holds] of each step."""
 
     def as_json(self) -> dict[str, Json]:
         """As stored in `runs.derived_from`; the questions of the labels stand in `fitted_on`."""
@@ -64,6 +66,7 @@ class Derivation:
             "fields": list(self.fields),
             "parents": [{"run": p.run_id, "units": p.units} for p in self.parents],
             "parameters": dict(self.parameters),
+            **({"curve": [list(step) for step in self.curve]} if self.curve else {}),
             "fitted": None
             if f is None
             else {

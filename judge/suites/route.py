@@ -328,6 +328,10 @@ def _persons(store: Store, field: str) -> list[str]:
     return found
 
 
+MOST_STEPS = 200
+"""Of a path, kept with the run for the report's drawing."""
+
+
 def keep(found: Route) -> tuple[str, bool]:
     """The derived judge of the accepted units: its id, and whether the study had it. Raises UsageError when none holds."""
     if found.at is None:
@@ -359,7 +363,18 @@ def keep(found: Route) -> tuple[str, bool]:
         },
         fitted=found.truth.fitted({names[q]: None for q in np.unique(numbers[used]).tolist()}, used),
         only=found.accepted,
+        curve=_curve(found),
     )
+
+
+def _curve(found: Route) -> list[list[Json]]:
+    """The path for a report: every step up to MOST_STEPS, else evenly so many and the one that was taken."""
+    every = max(1, -(-len(found.places) // MOST_STEPS))
+    return [
+        [round(p.coverage, 6), s.accepted, s.wrong, s.agreement, s.holds]
+        for n, (p, s) in enumerate(zip(found.places, found.steps, strict=True))
+        if n % every == 0 or n == found.at
+    ]
 
 
 def as_json(found: Route, kept: str | None) -> dict[str, Json]:

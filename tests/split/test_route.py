@@ -284,3 +284,27 @@ def test_shares_and_files_that_are_none_are_refused(
         ["--then", run],
     ):
         judge("route", "stance", "--run", run, "-d", db, *options, code=2)
+
+
+def test_the_report_draws_agreement_against_coverage(
+    study: tuple[Path, str, dict[str, float]], tmp_path: Path
+) -> None:
+    db, run, _ = study
+    annotate("report", "-d", db, "-o", tmp_path / "before.json")
+    sections = json.loads((tmp_path / "before.json").read_text())["sections"]
+    assert "routed" not in {section["key"] for section in sections}
+    found = routed(db, run)
+    annotate("report", "-d", db, "-o", tmp_path / "r.json", "-o", tmp_path / "r.html")
+    report = json.loads((tmp_path / "r.json").read_text())
+    section = next(section for section in report["sections"] if section["key"] == "routed")
+    text = json.dumps(section)
+    steps = [step for step in found["steps"] if step["tested"]]
+    taken = next(step for step in found["steps"] if step["coverage"] == found["coverage"])
+    # The step that was taken is marked, with what the route itself said of it.
+    assert f"{taken['coverage']:.1%} (taken)" in text and "agreement of 90%" in text
+    # The path of this judge breaks: it holds where the judge is right, and no longer below.
+    assert not steps[-1]["holds"] and '"does not hold"' in text and '"holds"' in text
+    page = (tmp_path / "r.html").read_text()
+    assert (
+        "Coverage and agreement of" in page and "share of units accepted" in page and "promise holds" in page
+    )
