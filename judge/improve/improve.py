@@ -320,7 +320,8 @@ class Improve:
             return 0, 0.0
         marks = ",".join("?" * len(runs))
         query = (
-            "SELECT avg(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS t, avg(coalesce(cost, 0)) AS c FROM judgements "
+            "SELECT 1.0 * sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) / count(DISTINCT unit_id) AS t, "
+            "sum(coalesce(cost, 0)) / count(DISTINCT unit_id) AS c FROM judgements "
             f"WHERE run_id IN ({marks}) AND reused = 0 GROUP BY run_id"
         )
         each = self.store.conn.execute(query, runs).fetchall()
@@ -354,7 +355,8 @@ class Improve:
         [m] = measures(table, [key], level=self.task.level(self.field), pairwise=False, interval=None)
         coverage = float((codes != MISSING).mean())
         tokens = self.store.conn.execute(
-            "SELECT avg(input_tokens + coalesce(output_tokens, 0)) FROM judgements WHERE run_id = ? AND reused = 0",
+            "SELECT 1.0 * sum(input_tokens + coalesce(output_tokens, 0)) / count(DISTINCT unit_id) FROM judgements "
+            "WHERE run_id = ? AND reused = 0",
             [run],
         ).fetchone()[0]
         # Undefined is one label throughout: no skill.

@@ -201,28 +201,81 @@ def as_json(found: Improved, path: Path | None = None) -> dict[str, Json]:
 
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
-table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ccc}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.wide{overflow-x:auto}.best{font-weight:600}
-@media(prefers-color-scheme:dark){body{color:#eee;background:#161616}th,td{border-color:#444}}"""
+h1{font-size:1.6rem;line-height:1.25}h2{font-size:1.2rem;margin-top:2rem}.about{color:#555}
+.said{border-left:.3rem solid #888;padding:.4rem 1rem;background:#f4f4f2}.said.proved{border-color:#2a7a3b}.said p{margin:.4rem 0}
+.said p:first-child{font-weight:600}pre{white-space:pre-wrap;background:#f4f4f2;padding:.8rem 1rem}
+table{border-collapse:collapse;width:100%;font-size:.93rem}th,td{text-align:left;padding:.3rem .6rem;vertical-align:top}
+tr.step>*{border-top:1px solid #bbb}tr.after td{color:#555}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
+.wide{overflow-x:auto}tr.best td{font-weight:600;color:inherit;background:#e9f3ea}svg text{font:13px system-ui,sans-serif;fill:currentColor}
+@media(prefers-color-scheme:dark){body{color:#eee;background:#161616}.about,tr.after td{color:#aaa}.said,pre{background:#232323}
+tr.step>*{border-color:#555}tr.best td{background:#1f3324}}"""
 
 
 def as_html(found: Improved) -> str:
-    """A page that stands alone: what came out, and all that was tried."""
+    """A page that stands alone: what came out, the difference on the sealed test, and all that was tried."""
     title = f"Improving {found.task.name} with {found.model}"
-    best = found.winner.words if found.winner else "as it is today"
-    rows = "".join(
-        f"<tr{' class=best' if t.recipe.words == best else ''}><td>{escape(t.rung)}</td><td>{escape(t.recipe.words)}</td>"
-        f"<td class=n>{'undefined' if t.kappa is None else f'{t.kappa:.3f}'}</td><td class=n>{t.coverage:.0%}</td>"
-        f"<td class=n>{t.n_units}</td><td class=n>{t.n_questions}</td>"
-        f"<td class=n>{'' if t.tokens is None else round(t.tokens)}</td></tr>\n"
-        for t in found.tried
-    )
-    said = "".join(f"<p>{escape(text)}</p>\n" for text in [*sentences(found), *found.notes])
+    told = "".join(f"<p>{escape(_capital(text))}</p>\n" for text in _first(sentences(found)))
+    notes = "".join(f"<p>{escape(_capital(text))}</p>\n" for text in found.notes)
+    new = found.winner.instructions if found.winner else None
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n<h1>{escape(title)}</h1>\n"
-        f"<p>Field {escape(found.field)}, held against {escape(found.reference)}. Chosen on tune, proved on the sealed test.</p>\n"
-        f"{said}<h2>What was tried</h2>\n<div class=wide><table><thead><tr><th>step</th><th>candidate</th><th class=n>kappa on tune</th>"
+        f"<p class=about>Field {escape(found.field)}, held against {escape(found.reference)}. Chosen on tune, proved on the "
+        f'sealed test.</p>\n<div class="said{" proved" if found.proved else ""}">{told}</div>\n{_drawn(found)}{notes}'
+        + (f"<h2>The instructions that won</h2>\n<pre>{escape(new)}</pre>\n" if new else "")
+        + "<h2>What was tried</h2>\n<div class=wide><table><thead><tr><th>step</th><th>candidate</th><th class=n>kappa on tune</th>"
         "<th class=n>labelled</th><th class=n>units</th><th class=n>questions</th><th class=n>tokens a unit</th></tr></thead>\n"
-        f"<tbody>\n{rows}</tbody></table></div>\n</body></html>\n"
+        f"<tbody>\n{''.join(_rows(found))}</tbody></table></div>\n</body></html>\n"
+    )
+
+
+def _rows(found: Improved) -> Iterator[str]:
+    """A row a candidate; a step is named once, and a calibrated candidate follows the one that it is made from."""
+    best = found.winner.words if found.winner else "as it is today"
+    last = None
+    for t in found.tried:
+        words = t.recipe.words
+        kinds = ["step"] * (t.rung != last) + ["after"] * (t.recipe.calibration is not None)
+        kinds += ["best"] * (words == best and t.n_questions == max(own.n_questions for own in found.tried))
+        yield (
+            f'<tr class="{" ".join(kinds)}"><td>{escape(t.rung) if t.rung != last else ""}</td><td>{escape(words)}</td>'
+            f"<td class=n>{'undefined' if t.kappa is None else f'{t.kappa:.3f}'}</td><td class=n>{t.coverage:.0%}</td>"
+            f"<td class=n>{t.n_units:,}</td><td class=n>{t.n_questions:,}</td>"
+            f"<td class=n>{'' if t.tokens is None else f'{round(t.tokens):,}'}</td></tr>\n"
+        )
+        last = t.rung
+
+
+def _first(told: list[str]) -> list[str]:
+    """What the sealed test said stands first."""
+    heads = [
+        text for text in told if text.startswith(("improved on", "no improvement shown", "nothing was tried"))
+    ]
+    return [*heads, *(text for text in told if text not in heads)]
+
+
+def _capital(text: str) -> str:
+    text = text.strip()
+    return text[:1].upper() + text[1:]
+
+
+def _drawn(found: Improved) -> str:
+    """The difference on the sealed test with its interval beside zero; nothing where there is none."""
+    value, low, high = found.difference or (0.0, None, None)
+    if low is None or high is None:
+        return ""
+    least, most = min(-0.1, low - 0.05), max(0.1, high + 0.05)
+
+    def x(at: float) -> float:
+        return round(20 + 560 * (at - least) / (most - least), 1)
+
+    told = f"Difference of kappa on the sealed test: {value:+.3f}, from {low:+.3f} to {high:+.3f}"
+    return (
+        f'<svg viewBox="0 0 600 84" role="img" width="600" style="max-width:100%"><title>{escape(told)}</title>'
+        f'<line x1="{x(0)}" x2="{x(0)}" y1="8" y2="56" stroke="currentColor" stroke-dasharray="4 3"/>'
+        f'<line x1="{x(low)}" x2="{x(high)}" y1="32" y2="32" stroke="#1b5fa8" stroke-width="3"/>'
+        f'<circle cx="{x(value)}" cy="32" r="6" fill="#1b5fa8"/>'
+        f'<text x="{x(value)}" y="18" text-anchor="middle">{value:+.3f}</text>'
+        f'<text x="{x(low)}" y="52" text-anchor="end">{low:+.3f}</text><text x="{x(high)}" y="52">{high:+.3f}</text>'
+        f'<text x="{x(0)}" y="74" text-anchor="middle">0: as good as today</text></svg>\n'
     )

@@ -94,6 +94,15 @@ def test_guidelines_that_help_are_found_and_proved(tmp_path: Path) -> None:
     assert any(text.startswith("improved on the sealed test (") for text in sentences(found))
     page = as_html(found)
     assert "guidelines shown" in page and "What was tried" in page
+    assert "Improved on the sealed test" in page and f"{found.difference[0]:+.3f}</text>" in page
+    # Three label orders are three calls, of which a unit takes all.
+    whole = {
+        t.recipe.words: t.tokens
+        for t in found.tried
+        if t.n_questions == len({q // 5 for q in part(store, "tune")})
+    }
+    three, one = whole["answers as words, 3 label orders averaged"], whole["answers as words"]
+    assert three is not None and one is not None and three == pytest.approx(3 * one, rel=0.02)
 
 
 def test_what_was_only_tried_stands_in_no_report(tmp_path: Path) -> None:
