@@ -73,7 +73,7 @@ def check_measures(wanted: Iterable[str]) -> None:
     """Raises UsageError for a name that is no coefficient of judge.stats."""
     general = ("krippendorff_alpha", "gwet_ac2")
     for name in wanted:
-        if name not in METRICS and name not in general:
+        if name not in general and name not in METRICS:
             known = sorted({*METRICS, *general, *plugins.names("measures")})
             raise UsageError(f"--measure {name}: there are {', '.join(known)}")
 

@@ -83,11 +83,9 @@ MOST_ORDINAL_LABELS = 64
 
 def shown(name: str) -> str:
     """A measure as tables of a report call it: what its own file says, else its name."""
-    for key in (name, f"{name}:nominal", f"{name}:quadratic"):
-        if key in METRICS:
-            titles: Mapping[str, str] = getattr(METRICS[key], "TITLES", {})
-            return titles.get(name, name)
-    return name
+    own = next((key for key in METRICS if key == name or key.startswith(f"{name}:")), name)
+    titles: Mapping[str, str] = getattr(METRICS.get(own), "TITLES", {})
+    return titles.get(name, name)
 
 
 def measures(

@@ -229,6 +229,34 @@ def test_help_looks_for_no_plugin() -> None:
         assert done.returncode == 0, done.stderr
 
 
+def test_what_is_built_in_looks_for_no_plugin(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def never(kind: str) -> list[object]:
+        raise AssertionError(f"looked for {kind}")
+
+    monkeypatch.setattr(plugins, "_points", never)
+    judge("items", "import", "jsonl", DATA / "pairs.jsonl")
+    judge("run", "stance", "-m", "scripted/hash")
+    judge("tasks", "list")
+    _annotate(
+        "agreement",
+        "--field",
+        "stance",
+        "--measure",
+        "gwet_ac2",
+        "--level",
+        "ordinal",
+        "--order",
+        "refute,neutral,support",
+    )
+    from judge.stats.metrics import shown
+
+    assert [shown(name) for name in ("gwet_ac2", "krippendorff_alpha", "cohen_kappa:quadratic", "percent")] == [
+        "Gwet's AC2", "Krippendorff's alpha", "quadratic weighted kappa", "percent agreement",
+    ]  # fmt: skip
+
+
 def _annotate(*words: str | Path, code: int = 0) -> Done:
     """`annotate` in this process, whose path has the plugins."""
     import contextlib
