@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from adjudge import outcomes
 from adjudge.options import how, known, names_datasets, run_options, watching
 from adjudge.outcome import Outcome
 from adjudge.report import Report
 from adjudge.waiting import outside_the_loop
-from judge.errors import UsageError
+from judge.errors import BadInput, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judge.asking.items import Imported
     from judge.asking.run import Watching
+    from judge.importers.base import Options
     from judge.store import Store
-
-T = TypeVar("T")
 
 
 class Study:
@@ -71,34 +72,35 @@ class Study:
         goes from our field to a column, `label_maps` from a label field to {old: new}. Raises BadInput with the row
         (counted from 1) and field, UsageError for maps that fit nothing.
         """
-        from judge.asking.items import from_files, from_rows
         from judge.importers.base import Options
+        from judge.importers.guess import MissingFields
 
         said: list[str] = []
+        options = Options(dataset, maps or {}, label_maps or {}, said.append)
+        try:
+            done = self._imported(data, format, options, skip_bad)
+        except MissingFields as lacking:
+            offered = f"{lacking.reason}; try: maps={lacking.maps!r}"
+            raise BadInput(offered, path=lacking.path, line=lacking.line, field=lacking.field) from None
+        return outcomes.imported(self.path, done, said)
+
+    def _imported(self, data: Any, format: str | None, options: Options, skip_bad: bool) -> Imported:
+        from judge.asking.items import from_files, from_rows
+
         if isinstance(data, str | Path):
             from judge.importers.base import found_format
 
-            options = Options(dataset, maps or {}, label_maps or {}, said.append)
-            done = from_files(
-                self.path, format or found_format([Path(data)]), [Path(data)], options, skip_bad
-            )
-        else:
-            from adjudge.frames import rows_of
+            paths = [Path(data)]
+            return from_files(self.path, format or found_format(paths), paths, options, skip_bad)
+        from adjudge.frames import rows_of
 
-            if format is not None:
-                raise UsageError("format is for files; a DataFrame or rows have their own")
-            rows, columns = rows_of(data)
-            own = dataset or (None if names_datasets(rows) else "data")
-            options = Options(own, maps or {}, label_maps or {}, said.append)
-            done = from_rows(
-                self.path,
-                "DataFrame" if columns is not None else "rows",
-                rows,
-                options,
-                skip_bad,
-                columns=columns,
-            )
-        return outcomes.imported(self.path, done, said)
+        if format is not None:
+            raise UsageError("format is for files; a DataFrame or rows have their own")
+        rows, columns = rows_of(data)
+        own = options.dataset or (None if names_datasets(rows) else "data")
+        name = "rows" if columns is None else "DataFrame"
+        options = dataclasses.replace(options, dataset=own)
+        return from_rows(self.path, name, rows, options, skip_bad, columns=columns)
 
     # Judges
 

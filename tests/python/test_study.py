@@ -131,6 +131,16 @@ def test_maps_are_those_of_the_command(study: Study) -> None:
     assert study.labels()["value"].tolist() == ["support", "refute"]
 
 
+def test_columns_of_other_names_are_offered_as_maps(study: Study) -> None:
+    frame = FRAME.rename(columns={"id": "qid", "claim": "statement", "passages.text": "evidence"})
+    with pytest.raises(BadInput, match="no id, question") as wrong:
+        study.items(frame)
+    maps = eval(str(wrong.value).rpartition("; try: maps=")[2])
+    assert maps == {"id": "qid", "claim": "statement", "passages.text": "evidence"}
+    study.items(frame, maps=maps)
+    assert len(study.labels()) == 2
+
+
 def test_run_is_judge_run(study: Study, tmp_path: Path) -> None:
     study.items(FRAME)
     done = study.run("stance", model="scripted/hash", progress=False)
