@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from adjudge import Outcome, Report
+from tests.cli.helpers import Done
 from tests.real import ROOT
-from tests.test_docs import Shell, blocks, shell
+from tests.test_docs import blocks
 
-__all__ = ["shell"]
 PAGE = ROOT / "docs" / "python.md"
 
 
-def test_the_page_runs_as_it_stands(tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_runs_as_it_stands(
+    tmp_path: Path, judge: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copytree(ROOT / "data", tmp_path / "data")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
@@ -24,7 +28,7 @@ def test_the_page_runs_as_it_stands(tmp_path: Path, shell: Shell, monkeypatch: p
             exec(compile("\n" * block.line + block.body, str(PAGE), "exec"), names)
         elif block.is_run:
             for command in block.commands:
-                assert shell(command, tmp_path).code == block.code, command
+                judge(*shlex.split(command)[1:], code=block.code)
     report, compared, scores = names["report"], names["compared"], names["scores"]
     assert isinstance(report, Report) and isinstance(compared, Outcome)
     assert (tmp_path / "report.html").is_file() and (tmp_path / "compared.html").is_file()
