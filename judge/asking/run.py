@@ -61,6 +61,11 @@ class RunOptions:
     prompts: Path | None = None
     base_url: str | None = None
     timeout: float = 120.0
+    engine: str = "local"
+    workers: int = 2
+    worker_cpus: float = 0.1
+    worker_gpus: float = 0.0
+    worker_command: str | None = None
     settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
@@ -179,10 +184,14 @@ def make_plan(task_name: str, model: str, options: RunOptions) -> Plan:
 
 def provider_of(model: str, options: RunOptions) -> Provider:
     """The provider of `vendor/model`, not opened yet. Raises UsageError."""
+    from judge import engines
     from judge.providers import base
 
     settings = base.Settings(options.base_url, options.timeout, options.settings, options.replicas)
-    return base.get(model, settings)
+    workers = engines.Workers(
+        options.workers, options.worker_cpus, options.worker_gpus, options.worker_command
+    )
+    return engines.provider(options.engine, model, settings, workers)
 
 
 _DECIDED = {

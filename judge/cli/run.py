@@ -141,6 +141,39 @@ if TYPE_CHECKING:
     help="Ask as judge improve found it best: mode, order, examples, calibration.",
 )
 @click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Ask from this process, or from workers on a Ray cluster (RAY_ADDRESS; without it one is started here).",
+)
+@click.option(
+    "--workers",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1),
+    help="With ray: how many, each with the model.",
+)
+@click.option(
+    "--worker-cpus",
+    default=0.1,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="With ray: CPUs each takes.",
+)
+@click.option(
+    "--worker-gpus",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="With ray: GPUs each takes.",
+)
+@click.option(
+    "--worker-command",
+    metavar="COMMAND",
+    help="With ray: a server that each worker starts and asks, as in 'vllm serve MODEL --port {port}'.",
+)
+@click.option(
     "--log-json",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Append what happens to this file, one JSON object a line (counts and errors, no texts).",

@@ -1,0 +1,177 @@
+"""What runs in a worker: a provider of its own, or a server that it starts and asks. Knows nothing of Ray or the study."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import shlex
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from judge.errors import AdjudgeError, ProviderError, RateLimited, ServerFault, Unreachable
+from judge.providers import base
+from judge.providers.base import PairReader, Provider, Settings
+from judge.types import Json, Reply, Request
+
+TOGETHER_SECONDS = 0.004
+"""Replies that come within this time of each other go back together."""
+START_SECONDS = 900.0
+"""How long a worker's server may take until it answers: weights are read, graphs compiled."""
+AGAIN_SECONDS = 0.25
+
+Opened = tuple[bool, int | None, Mapping[str, Json]]
+"""What is known of an open provider: label_codes, max_concurrency, describe()."""
+Done = tuple[list[tuple[int, Reply | ProviderError]], Mapping[str, Json] | None]
+"""Replies by their number in the block, and the provider's facts where they have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a worker asks: a model, and the command of a server of its own, if it has one."""
+
+    model: str
+    settings: Settings
+    command: str | None = None
+
+
+class Worker:
+    """Opens its provider when it is first needed, also after it was started anew; gives errors back as values."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self._provider: Provider | None = None
+        self._suited: tuple[str, tuple[str, ...]] | None = None
+        self._facts: Mapping[str, Json] = {}
+        self._server: subprocess.Popen[bytes] | None = None
+        self._opening = asyncio.Lock()
+
+    async def open(self, suited: tuple[str, tuple[str, ...]] | None = None) -> Opened | AdjudgeError:
+        """Open the provider, and get it ready for labels (task, labels) where it wants that."""
+        try:
+            provider = await self._ready(suited)
+        except AdjudgeError as e:
+            return e
+        return provider.label_codes, provider.max_concurrency, self._facts
+
+    async def answer(
+        self, block: Sequence[Request], suited: tuple[str, tuple[str, ...]] | None = None
+    ) -> AsyncIterator[Done]:
+        """Ask all of a block at once; replies come as they are there, with the errors of those that have none."""
+        try:
+            provider = await self._ready(suited)
+        except ProviderError as e:
+            yield [(number, e) for number in range(len(block))], None
+            return
+        ended: asyncio.Queue[tuple[int, Reply | ProviderError]] = asyncio.Queue()
+        tasks = [asyncio.create_task(_one(provider, n, request, ended)) for n, request in enumerate(block)]
+        left = len(tasks)
+        while left:
+            done = [await ended.get()]
+            await asyncio.sleep(TOGETHER_SECONDS)
+            while not ended.empty():
+                done.append(ended.get_nowait())
+            left -= len(done)
+            facts = dict(provider.describe())
+            changed = facts != self._facts
+            self._facts = facts
+            yield done, facts if changed else None
+
+    async def close(self) -> list[str]:
+        """Close the provider and end the server; what the provider has to say of its calls."""
+        remarks: list[str] = []
+        if self._provider is not None:
+            remarks = list(getattr(self._provider, "remarks", tuple)())
+            await self._provider.close()
+            self._provider = None
+        if self._server is not None:
+            self._server.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                await asyncio.to_thread(self._server.wait, 5)
+            self._server.kill()
+            self._server = None
+        return remarks
+
+    async def _ready(self, suited: tuple[str, tuple[str, ...]] | None) -> Provider:
+        async with self._opening:
+            if self._provider is None:
+                self._provider = await self._opened()
+            if suited is not None and suited != self._suited:
+                assert isinstance(self._provider, PairReader)
+                self._provider.suit(*suited)
+                self._suited = suited
+            self._facts = dict(self._provider.describe())
+            return self._provider
+
+    async def _opened(self) -> Provider:
+        settings = self._served.settings
+        if self._served.command is None:
+            return await _open(base.get(self._served.model, settings))
+        if self._server is None or self._server.poll() is not None:
+            port = _free_port()
+            command = shlex.split(self._served.command.replace("{port}", str(port)))
+            self._server = _started(command)
+            self._url = f"http://127.0.0.1:{port}/v1"
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                return await _open(base.get(self._served.model, replace(settings, base_url=self._url)))
+            except (Unreachable, RateLimited, ServerFault) as e:
+                if (code := self._server.poll()) is not None:
+                    raise Unreachable(
+                        f"the worker's server ended with {code} before it answered", sent=False
+                    ) from e
+                if time.monotonic() > deadline:
+                    raise
+            await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def _open(provider: Provider) -> Provider:
+    try:
+        await provider.open()
+    except BaseException:
+        await provider.close()
+        raise
+    return provider
+
+
+async def _one(
+    provider: Provider, number: int, request: Request, ended: asyncio.Queue[tuple[int, Reply | ProviderError]]
+) -> None:
+    found: Reply | ProviderError
+    try:
+        found = await provider.complete(request)
+    except ProviderError as e:
+        found = e
+    except Exception as e:
+        found = ServerFault(f"unexpected {type(e).__name__} in a worker: {e}")
+    ended.put_nowait((number, found))
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+    return port
+
+
+def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            preexec_fn=_end_with_parent,
+        )  # fmt: skip
+    except OSError as e:
+        raise Unreachable(
+            f"the worker's server cannot be started: {command[0]}: {e.strerror}", sent=False
+        ) from e
+
+
+def _end_with_parent() -> None:
+    """A worker that is killed leaves no server behind (Linux)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
