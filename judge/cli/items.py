@@ -76,12 +76,11 @@ def import_(
     from judge.importers import base
     from judge.importers.guess import MissingFields
 
-    if format_name not in base.names() and (paths or Path(format_name).suffix):
-        given = Path(format_name)
-        if given.exists() or not paths:
-            paths = (given, *paths)
-            format_name = base.found_format(paths)
-            note(f"format: {format_name}, found from the file")
+    given = Path(format_name)
+    if format_name not in base.names() and (given.is_file() or (given.suffix and not paths)):
+        paths = (given, *paths)
+        format_name = base.found_format(paths)
+        note(f"format: {format_name}, found from the file")
     importer = base.get(format_name)
     if not paths:
         raise UsageError(f"judge items import {format_name} needs a PATH ({importer.HELP})")

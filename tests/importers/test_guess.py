@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import shlex
 from pathlib import Path
@@ -61,6 +62,19 @@ def test_the_second_command_goes_in(kind: str, judge: Judge, request: pytest.Fix
     assert [row["passages"] for row in shown] == [5] * 4
     ran = judge("run", "relevant", "-m", "scripted/hash")
     assert "then: annotate report --field relevant -o report.html" in ran.out
+
+
+def test_a_file_needs_no_ending(table: Path, judge: Judge, tmp_path: Path) -> None:
+    plain, packed = tmp_path / "mydata", tmp_path / "packed.csv.gz"
+    plain.write_bytes(table.read_bytes())
+    packed.write_bytes(gzip.compress(table.read_bytes()))
+    for path in (plain, packed):
+        assert "format: csv, found from the file" in judge("items", "import", path.name, code=1).err
+    scifact = ROOT / "data" / "scifact"
+    told = judge("items", "import", scifact / "claims.jsonl", scifact / "corpus.jsonl").err
+    assert "format: scifact, found from the file" in told
+    assert "no such file" in judge("items", "import", "nowhere.csv", code=2).err
+    assert "no format 'nowhere'" in judge("items", "import", "nowhere", code=2).err
 
 
 def test_a_wrong_map_among_what_is_missing_is_corrected(table: Path, judge: Judge) -> None:
