@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
 from judge.errors import BadInput, MissingExtra
-from judge.strict import whole_object
+from judge.strict import BadObject, whole_object
 
 Bad = Callable[[BadInput], None]
 
@@ -238,6 +238,8 @@ def _refuse_halves(value: Any) -> None:
 
 def not_json(error: Exception) -> str:
     """What is wrong with a text that `loads` refused."""
+    if isinstance(error, BadObject):
+        return str(error)
     return f"not JSON: {'nested too deeply' if isinstance(error, RecursionError) else error}"
 
 

@@ -20,6 +20,7 @@ from judge.files import LONGEST, opened
 from judge.importers.base import Bad, Row
 from judge.importers.guess import MissingFields
 from judge.importers.streams import Noting, Shallow, refuse_noted
+from judge.strict import BadObject
 from judge.types import Item, Where
 
 __all__ = [
@@ -117,7 +118,8 @@ def _parsed(path: Path, parse: Callable[[IO[bytes]], Iterable[Any]]) -> Iterator
                 yield number, value
         except (ijson.JSONError, ValueError) as error:
             first = str(error).split("\n")[0]
-            reason = f"element {number + 1}: not UTF-8 JSON: {first}"
+            what = first if isinstance(error, BadObject) else f"not UTF-8 JSON: {first}"
+            reason = f"element {number + 1}: {what}"
             raise BadInput(reason, path=str(path), line=number + 1) from error
 
 

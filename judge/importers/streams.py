@@ -6,7 +6,7 @@ import re
 from typing import IO, Any
 
 from judge.errors import BadInput
-from judge.strict import NAMELESS, twice
+from judge.strict import NAMELESS, BadObject, twice
 
 DEEPEST = 200
 """Lists and objects within each other; ijson keeps the whole path of each, which grows with its square."""
@@ -24,18 +24,18 @@ class Noting(dict[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         if name in self:
             self.wrong = twice(name)
-        elif not name:
+        elif not name.strip():
             self.wrong = NAMELESS
         super().__setitem__(name, value)
 
 
 def refuse_noted(value: Any) -> None:
-    """Raises ValueError for an object, at any depth, that has noted something."""
+    """Raises BadObject for an object, at any depth, that has noted something."""
     left = [value]
     while left:
         one = left.pop()
         if isinstance(one, Noting) and one.wrong:
-            raise ValueError(one.wrong)
+            raise BadObject(one.wrong)
         if isinstance(one, dict | list | tuple):
             parts = one.values() if isinstance(one, dict) else one
             left += [part for part in parts if isinstance(part, dict | list)]

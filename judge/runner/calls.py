@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from judge.errors import (
@@ -14,6 +14,7 @@ from judge.errors import (
     Rejected,
     ServerFault,
     Unreachable,
+    UsageError,
 )
 from judge.parse import Parsed
 from judge.providers.base import Provider
@@ -63,7 +64,8 @@ class Caller:
     """Sends requests within gate, patience and budget, to the server that the gate names.
 
     `stop` ends the sending for a reason, `fail` for an error; both shut the gate, and whoever waits
-    to send is then cancelled, which leaves the unit pending.
+    to send is then cancelled, which leaves the unit pending. `named`: what replicas called their one model
+    when the run began (None = was not there), by address; None = it may be another one.
     """
 
     def __init__(
@@ -74,10 +76,13 @@ class Caller:
         budget: Budget,
         stop: Callable[[str], None],
         fail: Callable[[AdjudgeError], None],
+        named: Mapping[str, str | None] | None = None,
     ) -> None:
         self.asker, self.gate, self.patience = asker, gate, patience
         self.budget, self.stop, self.fail = budget, stop, fail
         self.last_failure: ProviderError | None = None
+        self._first = {url for url, name in (named or {}).items() if name}
+        self._names = {name for name in (named or {}).values() if name}
         self._answered_at = float("-inf")
         self._not_found = 0
         self._refused = 0
@@ -209,7 +214,23 @@ class Caller:
         self.budget.answered(claim, reply.usage)
         if (crossed := self.budget.crossed) is not None:
             self.stop(crossed)
+        self._check_model(lane, reply)
         return reply
+
+    def _check_model(self, lane: Lane, reply: Reply) -> None:
+        """Raises UsageError for a reply of another model: a replica that was away may come back with one."""
+        name = reply.resolved_model
+        if not self._names or not name:
+            return
+        if lane.url in self._first:
+            # It was there when the names were compared; this is how it signs.
+            self._first.discard(lane.url)
+            self._names.add(name)
+        elif name not in self._names:
+            raise UsageError(
+                f"--replicas: {lane.url} answers as '{name}', where the run began with {', '.join(sorted(self._names))}; "
+                "that reply was not kept: leave the server out, or say --same-model"
+            )
 
     def _note(self, slot: Slot, begun: float, unit: str, error: ProviderError) -> None:
         """Tell the lane what its server's failure says about the server; stop when it was down for too long."""

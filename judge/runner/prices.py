@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import BadInput, UsageError
+from judge.files import not_json
 from judge.strict import whole_object
 from judge.types import Json, Usage
 
@@ -100,7 +101,7 @@ def read_prices(path: Path) -> dict[str, Mapping[str, Json]]:
     except OSError as e:
         raise BadInput(f"cannot be read: {e.strerror}", path=str(path)) from e
     except (ValueError, RecursionError) as e:
-        raise BadInput(f"not JSON: {e}", path=str(path)) from e
+        raise BadInput(not_json(e), path=str(path)) from e
     if not isinstance(found, dict):
         raise BadInput("not a JSON object of models", path=str(path))
     for model, price in found.items():

@@ -136,7 +136,8 @@ class _Run:
         self.gate = Gate(ceiling, replicas(provider), plan.patience.outage, self.loop.time)
         limits = plan.max_tokens, plan.max_cost
         self.budget = Budget(*limits, report.price, report.usage, report.spent)
-        self.caller = Caller(asker, self.gate, plan.patience, self.budget, self._stop, self._fail)
+        named = None if plan.same_model else self.facts.get("replicas")
+        self.caller = Caller(asker, self.gate, plan.patience, self.budget, self._stop, self._fail, named)
         self.live = Live(report, self.gate, time.monotonic())
         self.feeder: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[None]] = set()

@@ -75,6 +75,7 @@ def test_the_depth_is_that_of_open_brackets(tmp_path: Path) -> None:
         ('{"id": "a", "id": "b"}', "'id' stands twice"),
         ('{"id": {"x": 1, "x": 1}}', "'x' stands twice"),
         ('{"": "a"}', "without a name"),
+        ('{"meta": {" \u00a0": "a"}}', "without a name"),
         ('{"score": 1e400}', ""),
         ('{"score": ' + "9" * 400 + ".5}", ""),
     ],
@@ -86,6 +87,7 @@ def test_what_only_some_readers_take(tmp_path: Path, text: str, said: str) -> No
     assert len(list(json_records(path, told.append).rows)) == 1
     assert len(told) == 1
     assert said in str(told[0])
+    assert ("not JSON" in str(told[0])) == (not said), "only what is none is said to be none"
     assert f"{path}:2" in str(told[0])
 
 
@@ -95,6 +97,7 @@ def test_what_only_some_readers_take(tmp_path: Path, text: str, said: str) -> No
         ('{"id": "a", "id": "b"}', "'id' stands twice"),
         ('{"p": [{"x": {"y": 1, "y": 1}}]}', "'y' stands twice"),
         ('{"p": {"": "a"}}', "without a name"),
+        ('{"p": {"  ": "a"}}', "without a name"),
         ('{"score": 1e400}', "overflow"),
     ],
 )
@@ -106,6 +109,9 @@ def test_what_only_some_readers_take_in_an_array(tmp_path: Path, text: str, said
     with pytest.raises(BadInput, match=said) as told:
         list(rows)
     assert "element 2" in str(told.value)
+    assert ("not UTF-8 JSON" in str(told.value)) == (said == "overflow"), (
+        "only what is none is said to be none"
+    )
 
 
 def test_a_key_twice_in_a_file_that_is_one_object(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from judge.errors import StudyError, UsageError
 from judge.prompts import load_task
 from judge.providers import base
-from judge.runner import Live, run_task
+from judge.runner import Live, lane, run_task
 from judge.runner.requests import Asker, Sampling
 from judge.store import Store
 from judge.store.selection import Selection
@@ -163,6 +163,27 @@ async def test_replicas_that_have_different_models_are_refused(db: Path) -> None
         # One of them alone goes on.
         async with served(two) as alone:
             assert (await run(db, alone)).reused == UNITS
+
+
+async def test_a_replica_that_comes_later_with_another_model_is_found_out(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not there when the run begins, so that nothing is known of its model before it answers."""
+    monkeypatch.setattr(lane, "FIRST_PROBE", 0.01)
+    async with OpenAIServer() as one, OpenAIServer() as two:
+        two.reports = "other-weights"
+        await two.stop()
+        provider = base.get("openai/loopback", base.Settings(base_url=one.url, replicas=(two.url,)))
+        await provider.open()
+        await two.start()
+        one.delay = 0.01
+        report = await run(db, provider)
+        await provider.close()
+        assert isinstance(report.error, UsageError)
+        assert f"{two.url} answers as 'other-weights', where the run began with loopback" in str(report.error)
+        names = select(db, "SELECT DISTINCT resolved_model FROM judgements")
+        assert set(names) <= {("loopback-2026-01-01",)}, "nothing of it is in the run"
+        assert report.pending > 0
 
 
 async def test_a_longer_limit_asks_the_truncated_ones_only(db: Path) -> None:
