@@ -68,15 +68,14 @@ def _batch(folder: Path) -> None:
 
 
 def demo(folder: Path) -> None:
-    """What the demo prints: both streams, as in a terminal."""
-    done = subprocess.run(
-        [sys.executable, "-m", "judge", "demo"],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True,
-    )  # fmt: skip
-    # The folder of this checkout is nobody's business, and progress lines are a terminal's.
-    shown = [line.replace(f"{ROOT}/", "") for line in done.stdout.splitlines()]
+    """What the demo draws. It takes most of a minute."""
+    shown = program("judge", "demo", "--no-page", folder=folder).stdout.splitlines()
     start = next(i for i, line in enumerate(shown) if line.startswith("How judge and people agree"))
-    _terminal("demo", "judge demo", [*shown[start:]])
+    # How long it took is this machine's business.
+    end = next(
+        i for i, line in enumerate(shown) if " units in " in line and line.startswith(tuple("0123456789"))
+    )
+    _terminal("demo", "judge demo", shown[start:end])
 
 
 def _terminal(name: str, title: str, lines: list[str]) -> None:
