@@ -1,7 +1,7 @@
 """`vertex/MODEL`: Anthropic's models at Google's Vertex AI, through Anthropic's own client.
 
-The region is `--option region=` or CLOUD_ML_REGION, the project `--option project=` or ANTHROPIC_VERTEX_PROJECT_ID (else
-that of the credentials). Credentials are Google's application default ones, refreshed by the client, or a token in the
+The region is `--option region=` or CLOUD_ML_REGION, the project `--option project=` or ANTHROPIC_VERTEX_PROJECT_ID.
+Credentials are Google's application default ones, refreshed by the client, or a token in the
 variable that `--option key=env:NAME` names. Needs the extra `adjudge[vertex]`. Gemini is asked as `openai/...` with
 Google's `--base-url`.
 """
@@ -31,7 +31,7 @@ _HOSTS = {
 
 
 class Provider(anthropic.Provider):
-    """One model. Raises UsageError without a region."""
+    """One model. Raises UsageError without a region or a project."""
 
     vendor = "vertex"
     known: Collection[str] = (*_PLACE, *anthropic.Provider.known)
@@ -43,6 +43,12 @@ class Provider(anthropic.Provider):
         if not re.fullmatch(r"[a-z]+[a-z0-9-]*", given):
             raise UsageError("vertex: say in which region: --option region=europe-west1, or CLOUD_ML_REGION")
         self._region = given
+        project = (settings.options or {}).get("project") or os.environ.get("ANTHROPIC_VERTEX_PROJECT_ID")
+        if not project:
+            raise UsageError(
+                "vertex: say for which project: --option project=NAME, or ANTHROPIC_VERTEX_PROJECT_ID"
+            )
+        self._project = project
         super().__init__(name, settings)
 
     def _address(self, settings: Settings) -> str:
@@ -62,7 +68,7 @@ class Provider(anthropic.Provider):
                 raise KeyProblem(f"{self._options.key} is not set: export the access token there")
             client = sdk.made(
                 make, vendor, self._who, asked, self.timeout, "vertex",
-                region=self._region, project_id=self._options.own.get("project"), base_url=self._at.url,
+                region=self._region, project_id=self._project, base_url=self._at.url,
                 access_token=token or None,
             )  # fmt: skip
             self._sdk = f"anthropic {vendor.__version__}"

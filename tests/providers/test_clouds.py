@@ -44,6 +44,7 @@ def clouds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
         "OPENAI_API_VERSION",
         "CLOUD_ML_REGION",
         "AWS_SESSION_TOKEN",
+        "ANTHROPIC_VERTEX_PROJECT_ID",
     ):
         monkeypatch.delenv(name, raising=False)
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "GOOGLE_APPLICATION_CREDENTIALS"):
@@ -271,6 +272,48 @@ async def test_bedrock_takes_a_bearer_token(monkeypatch: pytest.MonkeyPatch) -> 
         assert {header(head, "authorization") for head in server.heads} == {f"Bearer {TOKEN}"}
 
 
+async def test_vertex_renews_googles_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service account of ours, whose tokens come from the loopback and are past their time at once."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    class Google(Claude):
+        tokens = 0
+
+        def other(self, method: str, path: str, head: str) -> Out:
+            self.tokens += 1
+            given = {"access_token": f"token-{self.tokens}", "expires_in": 1, "token_type": "Bearer"}
+            return Out(json.dumps(given).encode(), headers=b"content-type: application/json\r\n")
+
+    private = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    async with Google(
+        "/v1/projects/p2/locations/eu/publishers/anthropic/models/claude-x:rawPredict"
+    ) as server:
+        root = f"http://127.0.0.1:{server.port}"
+        account = {
+            "type": "service_account",
+            "project_id": "p2",
+            "client_email": "judge@p2.example",
+            "private_key": private.decode(),
+            "private_key_id": "1",
+            "token_uri": f"{root}/token",
+        }
+        (tmp_path / "account.json").write_text(json.dumps(account))
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "account.json"))
+        provider = get(
+            "vertex/claude-x", Settings(base_url=f"{root}/v1", options={"region": "eu", "project": "p2"})
+        )
+        await provider.open()
+        for _ in range(2):
+            await provider.complete(ask())
+        await provider.close()
+    first, second = (header(head, "authorization") for head in server.heads)
+    assert first.startswith("Bearer token-") and second.startswith("Bearer token-")
+    assert first != second
+
+
 async def test_own_fields_headers_and_query_go_along(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEAM", "red")
     for cloud in CLOUDS:
@@ -308,7 +351,8 @@ async def test_no_credentials_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch)
         ("bedrock/m", {"region": "here"}, "--option region=us-east-1"),
         ("bedrock/m", {"speaks": "french"}, "anthropic or openai"),
         ("vertex/m", {}, "CLOUD_ML_REGION"),
-        ("vertex/m", {"region": "eu", "speaks": "x"}, "no option 'speaks'"),
+        ("vertex/m", {"region": "eu"}, "ANTHROPIC_VERTEX_PROJECT_ID"),
+        ("vertex/m", {"region": "eu", "project": "p", "speaks": "x"}, "no option 'speaks'"),
     ],
 )
 def test_what_is_missing_is_named(
