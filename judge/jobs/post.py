@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 
 from judge.errors import AdjudgeError, BadInput, KeyProblem, RateLimited, Rejected, Unreachable, UsageError
-from judge.jobs.service import BatchService
+from judge.jobs.service import NOT_FOUND, BatchService
 from judge.store import jobs
 from judge.store.jobs import Job, JobFile
 from judge.store.study import Store, now
@@ -139,7 +140,13 @@ def _settled(store: Store, job: Job, file: JobFile, service: BatchService, done:
 
 def _is_mine(store: Store, job: Job, file: JobFile, service: BatchService, batch_id: str) -> bool | None:
     """Whether a batch has requests of this file; None when it says nothing of any request."""
-    seen = [name for name, _ in zip(service.custom_ids(batch_id), range(PEEKED), strict=False)]
+    try:
+        seen = list(islice(service.custom_ids(batch_id), PEEKED))
+    except Rejected as error:
+        if error.status != NOT_FOUND:
+            raise
+        # Listed, and not known yet where its results are.
+        return None
     if not seen:
         return None
     asked = jobs.requests(store.conn, job.job_id, seen)
