@@ -284,3 +284,15 @@ def test_no_command_shows_the_help(judge: Judge) -> None:
     done = judge(code=2)
     assert "Commands:" in done.out + done.err
     assert "No such command 'demmo'" in judge("demmo", code=2).err
+
+
+@pytest.mark.parametrize(
+    ("program", "begun", "found"), [("judge", "judge sc", "score"), ("annotate", "annotate ba", "batches")]
+)
+def test_the_shell_completes_a_command(program: str, begun: str, found: str) -> None:
+    asked = {f"_{program.upper()}_COMPLETE": "bash_complete", "COMP_WORDS": begun, "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", f"from {program}.cli import main; main(prog_name='{program}')"],
+        env={**os.environ, **asked}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert f"plain,{found}" in done.stdout.splitlines(), done.stderr
