@@ -207,3 +207,9 @@ def test_pictures_are_small_and_load_nothing() -> None:
             assert "http" not in path.read_text("utf-8").replace("http://www.w3.org/2000/svg", ""), path.name
     used = "".join(p.read_text("utf-8") for p in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
     assert [p.name for p in pictures if f"pictures/{p.name}" not in used] == []
+
+
+def test_the_links_of_the_readme_lead_somewhere() -> None:
+    found = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text("utf-8"))
+    assert len(found) > 20
+    assert [link for link in found if "://" not in link and not (ROOT / link).is_file()] == []
