@@ -1,9 +1,11 @@
 """How long a large job takes to write and to read back, and in how much memory.
 
     uv run python benchmarks/jobs.py --units 50000
+    uv run python benchmarks/jobs.py --kill openai --units 2000
 
 Units of 1,000 characters, made by SQL. Writing and reading run in processes of their own, whose most memory is the
-kernel's count (ru_maxrss). The results are made of the requests without a model.
+kernel's count (ru_maxrss). The results are made of the requests without a model. With `--kill` a run in batches
+against a loopback server is killed (SIGKILL) at every step, and what the server was asked is counted.
 """
 
 from __future__ import annotations
@@ -78,7 +80,8 @@ def child(what: str, db: Path) -> None:
         main([*words, "-d", str(db)], prog_name="judge")
     except SystemExit as done:
         assert not done.code, done.code
-    print(json.dumps({"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps({"peak_mb": used.ru_maxrss / 1024, "cpu": used.ru_utime + used.ru_stime}))
 
 
 def measured(what: str, db: Path) -> str:
@@ -87,7 +90,27 @@ def measured(what: str, db: Path) -> str:
     command = [sys.executable, __file__, "--child", what, "--db", str(db)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     seconds = time.perf_counter() - begun
-    return f"{what}: {seconds:.1f} s, {json.loads(done.stdout.splitlines()[-1])['peak_mb']:.0f} MB at most"
+    told = json.loads(done.stdout.splitlines()[-1])
+    return f"{what}: {seconds:.1f} s ({told['cpu']:.1f} s of processor), {told['peak_mb']:.0f} MB at most"
+
+
+def killed(vendor: str, units: int) -> None:
+    """A run in batches that dies at every step, and what it cost."""
+    from tests.loopback.process import ServerProcess
+
+    with tempfile.TemporaryDirectory() as scratch:
+        db = Path(scratch) / "study.db"
+        build(db, units)
+        with ServerProcess("batches", "--vendor", vendor, "--late", "2", "--early", "1") as server:
+            begun = time.perf_counter()
+            command = [sys.executable, "-m", "tests.jobs.killed", str(db), f"{vendor}/loopback", server.url]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+            told = json.loads(done.stdout)
+            print(f"killed {len(told['died'])} times: {', '.join(told['died'])}")
+            print(
+                f"{told['report']['labelled']:,} of {units:,} units labelled in {time.perf_counter() - begun:.0f} s"
+            )
+            print(f"the server: {server.stats()}")
 
 
 def main() -> None:
@@ -95,12 +118,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--units", type=int, default=50_000)
+    parser.add_argument("--kill", choices=["openai", "anthropic"])
     parser.add_argument("--child", choices=["write", "read"])
     parser.add_argument("--db", type=Path)
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     if options.child:
         child(options.child, options.db)
+        return
+    if options.kill:
+        killed(options.kill, options.units)
         return
     with tempfile.TemporaryDirectory() as scratch:
         db = Path(scratch) / "study.db"

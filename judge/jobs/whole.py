@@ -8,8 +8,10 @@ stopped it, with the batches of before.
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from judge.errors import AdjudgeError, ProviderError, StudyError
@@ -43,10 +45,29 @@ def run_batches(store: Store, plan: Plan, provider: Provider, waiting: Waiting) 
     Not a coroutine: Ctrl-C interrupts its waiting at once. The report carries the error that ended it early;
     everything posted by then goes on at the vendor. Raises UsageError for what cannot be asked in batches.
     """
-    report = _Batched(store, plan, provider, waiting).go()
+    with _ended_politely():
+        report = _Batched(store, plan, provider, waiting).go()
     if not isinstance(report.error, StudyError):
         asyncio.run(close(store, plan, report, dict(provider.describe())))
     return report
+
+
+@contextmanager
+def _ended_politely() -> Iterator[None]:
+    """SIGTERM as Ctrl-C, where this thread can hear it."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @dataclass(slots=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +13,10 @@ from typing import Any
 
 import pytest
 
-from judge.jobs import lines, post
+from judge.asking.run import RunOptions, prepare
+from judge.jobs import lines, post, whole
+from judge.providers.base import Provider
+from judge.store import Store
 from tests.cli.helpers import Done, checked
 from tests.jobs.helpers import SERVERS, requests_in, states, threaded
 from tests.loopback.batches_server import Batching
@@ -40,6 +46,11 @@ def of(server: Batching) -> list[str]:
 
 def batch(server: Batching) -> list[str]:
     return ["run", *of(server), "--batch", "--poll", "0.01s"]
+
+
+async def open_and_close(provider: Provider) -> None:
+    await provider.open()
+    await provider.close()
 
 
 def expired_once(server: Batching) -> Callable[[Line], str]:
@@ -97,7 +108,7 @@ def test_the_steps_one_by_one(server: Batching, db: Path, judge: Judge) -> None:
 
 
 def test_what_expired_is_asked_again_and_nothing_else(server: Batching, db: Path, judge: Judge) -> None:
-    server.outcome = expired_once(server)
+    server.outcome, server.ends_as = expired_once(server), "expired"
     done = checked(judge(*batch(server), "--json").out, "run")
     assert (done["ok"], done["pending"]) == (UNITS, 0)
     expired = [name for name, n in server.asked.items() if n == 2]
@@ -341,6 +352,24 @@ def test_money(server: Batching, db: Path, judge: Judge, tmp_path: Path) -> None
     expected = (done["tokens"]["input_tokens"] * 1.0 + done["tokens"]["output_tokens"] * 4.0) / 1e6
     assert done["cost"]["usd"] == pytest.approx(expected, abs=1e-6)
     assert expected > 0
+
+
+def test_interrupted_while_it_waits(server: Batching, db: Path, judge: Judge) -> None:
+    def interrupt(seconds: float) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise AssertionError("a signal is heard at once")
+
+    server.late = 10**6
+    options = RunOptions(base_url=server.url, answers="json")
+    with Store.open(db, create=False) as store:
+        asked = prepare("stance", of(server)[2], options)
+        asyncio.run(open_and_close(asked.provider))
+        report = whole.run_batches(store, asked.plan, asked.provider, whole.Waiting(0.01, sleep=interrupt))
+    assert (report.interrupted, report.pending, report.reserved) == (True, UNITS, UNITS)
+    for held in server.batches.values():
+        held.late = 0
+    done = checked(judge(*batch(server), "--json").out, "run")
+    assert (done["ok"], server.created) == (UNITS, 1)
 
 
 def test_a_server_without_batches(db: Path, judge: Judge) -> None:
