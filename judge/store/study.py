@@ -20,6 +20,8 @@ from judge.types import Json
 
 MOST_AT_ONCE = 32
 BUSY_SECONDS = 30.0
+FEW_PAGES = -4000
+"""Pages kept in memory while a study is read through, in SQLite's way: 4,000 kB."""
 LOOKS, LOOK_SECONDS = 5, 0.02
 """How often a run lock that is held is tried again, and after how long."""
 
@@ -130,6 +132,16 @@ class Store:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    @contextmanager
+    def reading_once(self) -> Iterator[None]:
+        """A look through much of the study: few of its pages are kept in memory, because none is read again."""
+        before = self.conn.execute("PRAGMA cache_size").fetchone()[0]
+        self.conn.execute(f"PRAGMA cache_size = {FEW_PAGES}")
+        try:
+            yield
+        finally:
+            self.conn.execute(f"PRAGMA cache_size = {before}")
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

@@ -138,8 +138,9 @@ def _checked(study: Study) -> list[Score]:
     if unknown:
         known = ", ".join(part.name for part in study.paper.parts)
         raise UsageError(f"{study.paper.name} has no part '{min(unknown)}'; there are: {known}")
-    scores = study.paper.read(study)
-    study.check()
+    with study.store.reading_once():
+        scores = study.paper.read(study)
+        study.check()
     return scores
 
 

@@ -319,3 +319,17 @@ def test_what_a_run_said_of_a_unit_is_found_by_the_unit(tmp_path: Path) -> None:
         for query in queries:
             plan = [row[3] for row in store.conn.execute(f"EXPLAIN QUERY PLAN {query}")]
             assert any("USING INDEX idx_labels_unit (unit_id=?)" in step for step in plan), plan
+
+
+def test_a_look_through_the_study_keeps_few_pages_and_leaves_the_connection_as_it_was(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.db") as store:
+
+        def pages() -> int:
+            found: int = store.conn.execute("PRAGMA cache_size").fetchone()[0]
+            return found
+
+        before = pages()
+        with pytest.raises(StudyError), store.reading_once():
+            assert abs(pages()) < abs(before)
+            raise StudyError("whatever ends it")
+        assert pages() == before
