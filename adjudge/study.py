@@ -223,8 +223,9 @@ class Study:
     ) -> Outcome:
         """Look for a better way to ask, and prove it on the sealed test (`judge improve`); the task must be split.
 
-        `rewriter` names a model that rewrites the instructions. A proved recipe is written to `recipe` (default: TASK.recipe.yaml), for `run(..., recipe=...)`. Raises Halted when a
-        run ended before its last unit: the same call goes on.
+        `rewriter` names a model that rewrites the instructions. A proved recipe is written to `recipe` (default:
+        TASK.recipe.yaml), for `run(..., recipe=...)`. Raises Halted when a run ended before its last unit: the same call
+        goes on.
         """
         from judge.asking import judges
         from judge.asking import run as asking
