@@ -31,6 +31,7 @@ DATA: dict[str, dict[str, Any]] = {
     "bars": {"rows": [{"name": HOSTILE, "shares": [0.5, 0.5, 0.0], "n": 10}], "labels": ["a", "b", HOSTILE]},
     "reliability": {"bins": [[0.0, 0.5, 0, None, None], [0.5, 1.0, 7, 0.8, 0.6]]},
     "power": {"units": [30, 60, 90], "decided": [0.1, 0.5, 0.9], "trusted": [0.1, 0.4, 0.8], "distrusted": [0.0, 0.1, 0.1]},
+    "route": {"steps": [[0.3, 61, 0, 1.0, True], [0.7, 90, 20, 0.78, False]], "agree": 0.9, "chosen": 0.3},
     "decisions": {
         "cells": [["trust", "undecided"], ["trust in part", "do not trust"]],
         "rows": [".05", ".1"], "columns": ["0", ".2"], "asked": [1, 0], "across": "epsilon", "up": "margin",
@@ -58,6 +59,8 @@ LONG_DATA: dict[str, dict[str, Any]] = {
         "trusted": [0.0] * 3,
         "distrusted": [1.0] * 3,
     },
+    # Every step holds, to the last unit.
+    "route": {"steps": [[k / 200, k, 0, 1.0, True] for k in range(61, 201)], "agree": 0.999, "chosen": 1.0},
     "decisions": {
         "cells": [["trust in part"] * 9] * 9,
         "rows": ["0.123456"] * 9,
@@ -107,7 +110,7 @@ def test_a_drawing_is_plain_svg(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in plots.DRAWINGS if n not in ("reliability", "power", "decisions")]
+    "name", [n for n in plots.DRAWINGS if n not in ("reliability", "power", "route", "decisions")]
 )
 def test_labels_are_text_and_not_mathematics(name: str) -> None:
     root = ET.fromstring(plots.draw(name, DATA[name], "f", "t", "d"))
