@@ -8,6 +8,7 @@ The studies are made by SQL; each command runs in a process of its own, whose mo
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -64,9 +65,11 @@ def measure(words: list[str], folder: Path) -> str:
     more = ["-d", "study.db"] if words[1:3] == ["runs", "export"] else more
     begun = time.monotonic()
     code = (
-        "import resource, runpy, sys; sys.argv = sys.argv[1:]\n"
+        # Not ru_maxrss, which a process takes over from the one that started it.
+        "import runpy, sys; sys.argv = sys.argv[1:]\n"
         "try: runpy.run_module(sys.argv[0], run_name='__main__')\n"
-        "finally: print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)"
+        "finally: print('peak', [int(s.split()[1]) // 1024 for s in open('/proc/self/status') if 'VmHWM' in s][0], "
+        "file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, *words, *more],
@@ -97,7 +100,7 @@ def main() -> None:
             if options.only and options.only not in what:
                 continue
             if "copy" in what:
-                (folder / "copy.db").write_bytes((folder / "study.db").read_bytes())
+                shutil.copyfile(folder / "study.db", folder / "copy.db")
             print(f"{what:26} {measure(words, folder)}", flush=True)
             for left in folder.glob("labels.*"):
                 left.unlink()
