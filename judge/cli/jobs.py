@@ -14,7 +14,7 @@ from judge.console import db_option, emit_json, emit_rows, json_option, note, ou
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
-    from judge.jobs.read import Tally
+    from judge.jobs.read import JobTally
     from judge.jobs.service import BatchService
     from judge.jobs.write import Written
     from judge.store import Store
@@ -323,7 +323,7 @@ def read(name: str, results: tuple[Path, ...], db: Path, as_json: bool) -> int:
     return tell_read(job, tally, counts, as_json)
 
 
-def tell_read(job: Job, tally: Tally, counts: dict[str, int], as_json: bool) -> int:
+def tell_read(job: Job, tally: JobTally, counts: dict[str, int], as_json: bool) -> int:
     """Say what was read; the exit code: 4 while some of the job's units have no label."""
     statuses = {s: tally.ended[s] for s in ("ok", "unparsed", "refused", "truncated", "failed")}
     if as_json:

@@ -26,7 +26,7 @@ SECONDS = 600.0
 _HEAD, _TAIL = b'{"requests": [', b"]}"
 
 
-class Batches:
+class AnthropicBatches:
     """The batches of one account."""
 
     def __init__(self, base_url: str) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from judge.errors import Rejected
-from judge.jobs.read import Tally, read_results
+from judge.jobs.read import JobTally, read_results
 from judge.jobs.service import NOT_FOUND, SUFFIXES, BatchService, BatchState
 from judge.store import jobs, runs
 from judge.store.jobs import Job, JobFile
@@ -101,9 +101,9 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
     return written
 
 
-def read_fetched(store: Store, job: Job) -> Tally:
+def read_fetched(store: Store, job: Job) -> JobTally:
     """Read what was fetched, and give back what an ended batch has no line for. Raises BadInput."""
-    tally = Tally()
+    tally = JobTally()
     for file in jobs.files(store, job.job_id):
         if file.state != "fetched":
             continue

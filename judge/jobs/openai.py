@@ -28,7 +28,7 @@ SECONDS = 600.0
 _ENDED = {"completed", "failed", "expired", "cancelled"}
 
 
-class Batches:
+class OpenAIBatches:
     """The batches of one account."""
 
     def __init__(self, base_url: str) -> None:

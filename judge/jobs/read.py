@@ -38,7 +38,7 @@ NAMED = 5
 
 
 @dataclass(slots=True)
-class Tally:
+class JobTally:
     """What was read. `ended` counts units by status; `reused` those that had the answer of an identical line.
 
     `known` lines had been read before, `late` ones came when their unit had a newer attempt; `unasked` counts lines
@@ -59,7 +59,7 @@ class Tally:
     spent: Spent = field(default_factory=Spent)
     derived: Counter[str] = field(default_factory=Counter)
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: JobTally) -> None:
         """Count what another reading brought, too."""
         for name in ("ended", "unasked", "usage", "derived"):
             getattr(self, name).update(getattr(other, name))
@@ -87,7 +87,7 @@ class Tally:
         return said
 
 
-def read_results(store: Store, job: Job, paths: Sequence[Path]) -> Tally:
+def read_results(store: Store, job: Job, paths: Sequence[Path]) -> JobTally:
     """Read files of results into the study, a commit for each few hundred lines. Memory stays at those.
 
     Raises BadInput for a file that cannot be opened.
@@ -110,7 +110,7 @@ class _Reading:
     """A job's results on their way into its run."""
 
     def __init__(self, store: Store, job: Job) -> None:
-        self.store, self.job, self.tally = store, job, Tally()
+        self.store, self.job, self.tally = store, job, JobTally()
         self.provider = reader_of(base.get(job.model, base.Settings(base_url=job.base_url)))
         self.asker = asker_of(store, job)
         self.price = price_of(job)
@@ -124,7 +124,7 @@ class _Reading:
     def page(self, rows: Sequence[tuple[str, Json]]) -> None:
         """Some lines, each with where it stands, in one commit."""
         said: dict[str, tuple[str, ResultLine]] = {}
-        tally = Tally(lines=len(rows))
+        tally = JobTally(lines=len(rows))
         for where, row in rows:
             line = None if row is None else lines.read_line(self.job.vendor, row, self.provider, self.asked)
             if line is None:
@@ -170,7 +170,7 @@ class _Reading:
         record: RequestRecord,
         attempts: Mapping[tuple[str, int], int],
         golds: Mapping[str, Mapping[str, str]],
-        tally: Tally,
+        tally: JobTally,
     ) -> Iterator[Entry]:
         """One for each unit that the line answers; all but the first one have its answer for nothing."""
         reply = line.reply
@@ -205,7 +205,7 @@ class _Reading:
             tally.ended[str(parsed.status)] += not reused
             reused = True
 
-    def _count(self, line: ResultLine, asked: Sequence[JobRequest], tally: Tally) -> None:
+    def _count(self, line: ResultLine, asked: Sequence[JobRequest], tally: JobTally) -> None:
         """What the line took; where it does not say, the most that was set aside for it."""
         if line.reply is None:
             return

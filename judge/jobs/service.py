@@ -5,7 +5,6 @@ Every method is one call to the server, or some pages of them, and raises a Prov
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -82,9 +81,13 @@ def service_of(vendor: str, base_url: str | None) -> BatchService:
         raise UsageError(
             "this job is for a program of yours: run its files, then judge jobs read JOB RESULTS..."
         )
-    module = importlib.import_module(f"judge.jobs.{vendor}")
-    service: BatchService = module.Batches(base_url)
-    return service
+    if vendor == "anthropic":
+        from judge.jobs.anthropic import AnthropicBatches
+
+        return AnthropicBatches(base_url)
+    from judge.jobs.openai import OpenAIBatches
+
+    return OpenAIBatches(base_url)
 
 
 def object_in(body: bytes, who: str) -> dict[str, Json]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from judge.errors import AdjudgeError, ProviderError, StudyError
 from judge.jobs import follow, post, service, write
-from judge.jobs.read import Tally
+from judge.jobs.read import JobTally
 from judge.providers.base import Provider
 from judge.runner.ends import close, statuses
 from judge.runner.identity import own_runs
@@ -77,7 +77,7 @@ class _Batched:
     provider: Provider
     waiting: Waiting
     begun: float = field(default_factory=time.monotonic)
-    tally: Tally = field(default_factory=Tally)
+    tally: JobTally = field(default_factory=JobTally)
     mine: list[str] = field(default_factory=list)
     told: str = ""
     failing_since: float | None = None

@@ -145,7 +145,7 @@ def batch_price(plan: Plan, facts: dict[str, Json]) -> tuple[Price | None, bool]
 
 
 @dataclass(slots=True)
-class _Page:
+class _JobPage:
     """What one look at the study says of a page of questions."""
 
     rows: list[JobRequest] = field(default_factory=list)
@@ -189,7 +189,7 @@ class _Writing:
         waited = jobs.reserved(conn, shas)
         own = jobs.in_job(conn, self.job.job_id, shas)
         standing = jobs.answered_by(conn, self.not_again, shas)
-        page = _Page()
+        page = _JobPage()
         for question in questions:
             known = self.identical.answer(question)
             if known is not None:
@@ -204,7 +204,7 @@ class _Writing:
             add_judgements(conn, page.entries, self.seen)
         self.done.reused += len(page.entries)
 
-    def _ask(self, question: UnitRequest, own: dict[str, tuple[str, int]], page: _Page) -> bool:
+    def _ask(self, question: UnitRequest, own: dict[str, tuple[str, int]], page: _JobPage) -> bool:
         """Put the question in a file, unless an earlier line asks the same; False when a limit is reached."""
         attempt = question.unit.attempts + 1
         tokens, cost = 0, None if self.most_cost is None else 0.0
@@ -256,7 +256,7 @@ class _Files:
             raise UsageError(f"{folder}: exists already; name a new folder")
         self.folder, self.partial = folder, folder.with_name(folder.name + ".part")
         self.shards, self.most_lines, self.most_bytes = shards, most_lines, most_bytes
-        self.files: list[_File] = []
+        self.files: list[_JobStream] = []
         self.next = 0
 
     def __enter__(self) -> Self:
@@ -285,7 +285,7 @@ class _Files:
         file.bytes += len(line)
         return file.part
 
-    def _with_room(self, size: int) -> _File:
+    def _with_room(self, size: int) -> _JobStream:
         if self.shards:
             self.next += 1
             return self.files[(self.next - 1) % self.shards]
@@ -296,9 +296,9 @@ class _Files:
         )
         return self._another() if full or last is None else last
 
-    def _another(self) -> _File:
+    def _another(self) -> _JobStream:
         part = len(self.files) + 1
-        file = _File(part, (self.partial / f"part-{part:04d}.jsonl").open("wb"))
+        file = _JobStream(part, (self.partial / f"part-{part:04d}.jsonl").open("wb"))
         self.files.append(file)
         return file
 
@@ -322,7 +322,7 @@ class _Files:
 
 
 @dataclass(slots=True)
-class _File:
+class _JobStream:
     part: int
     stream: BinaryIO
     sha: hashlib._Hash = field(default_factory=hashlib.sha256)

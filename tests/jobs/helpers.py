@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.jobs.offline import Offline
-from judge.jobs.read import Tally, read_results
+from judge.jobs.read import JobTally, read_results
 from judge.jobs.write import Written, write_job
 from judge.providers import base
 from judge.runner import Plan
@@ -62,7 +62,7 @@ def write_offline(db: Path, asked: Plan | None = None, **options: Any) -> Writte
         return write_job(store, given, provider, **options)
 
 
-def read_files(db: Path, paths: list[Path], name: str = "last") -> Tally:
+def read_files(db: Path, paths: list[Path], name: str = "last") -> JobTally:
     """Read results into the study."""
     with Store.open(db, create=False) as store:
         return read_results(store, jobs.find(store, name), paths)

@@ -48,7 +48,7 @@ def after(owner: Any, name: str, when: Callable[[Any], bool] = lambda result: Tr
 
 def arm(step: str) -> None:
     """See to it that this process dies at the step."""
-    for vendor in (openai.Batches, anthropic.Batches):
+    for vendor in (openai.OpenAIBatches, anthropic.AnthropicBatches):
         if step.startswith("about to"):
             setattr(vendor, "upload" if step.endswith("upload") else "create", die)
         after_of = {"uploaded": "upload", "posted": "create", "first results fetched": "fetch"}
