@@ -64,7 +64,7 @@ def test_no_run_of_that_name(judge: Judge) -> None:
 def test_a_run_in_another_process_until_it_is_killed(judge: Judge, tmp_path: Path) -> None:
     rows = [{"id": f"r{n}", "claim": f"Claim {n}.", "passages": [{"text": f"Text {n}."}]} for n in range(400)]
     judge("items", "import", "jsonl", write_rows(tmp_path / "more.jsonl", rows))
-    # 404 units at 0.2 s, no more than four at once: far from done when it is killed.
+    # 404 units at 2 s, no more than four at once: 200 s, and it is killed after the first.
     command = [
         sys.executable,
         "-m",
@@ -74,7 +74,7 @@ def test_a_run_in_another_process_until_it_is_killed(judge: Judge, tmp_path: Pat
         "-m",
         "scripted/first",
         "--option",
-        "delay=0.2",
+        "delay=2",
     ]
     running = subprocess.Popen(
         [*command, "--concurrency", "4"], cwd=tmp_path, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
