@@ -11,7 +11,7 @@ from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.asking.items import Imported
-    from judge.asking.judges import Calibration
+    from judge.asking.judges import CalibrationOutcome
     from judge.asking.run import Ran
     from judge.improve.improve import Improved
     from judge.suites.contest import Contest
@@ -53,7 +53,7 @@ def ran(done: Ran) -> Outcome:
     return Outcome(title, document, [row], notes, run_id=report.run_id)
 
 
-def calibrated(done: Calibration) -> Outcome:
+def calibrated(done: CalibrationOutcome) -> Outcome:
     """Before and after, measure by measure, on questions that nothing was fitted on."""
     rows = [
         {

@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.quality_data import SETS
 from judge.providers.base import Settings
-from judge.providers.embedded import SHA256, Embedder
+from judge.providers.embedded import SHA256, LocalEmbedder
 from judge.resources import resource_dir
 from judge.stats import Ratings, measures
 
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--claims", type=int, default=220)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    embedder = Embedder(Settings(options={"threads": "1"}))
+    embedder = LocalEmbedder(Settings(options={"threads": "1"}))
     pairs = _pairs(options.data, "factcheck_topic", options.claims)
     cosines, relevant = _cosines(embedder, pairs), np.array([p[2] == LABELS[0] for p in pairs])
     fitted = np.array([_hash("fold", p[0]) % 3 < 2 for p in pairs])
@@ -86,7 +86,9 @@ def _hash(salt: str, text: str) -> int:
     return int(hashlib.sha256(f"{salt}\0{text}".encode()).hexdigest()[:12], 16)
 
 
-def _cosines(embedder: Embedder, pairs: list[tuple[str, str, str]]) -> np.ndarray[Any, np.dtype[np.float32]]:
+def _cosines(
+    embedder: LocalEmbedder, pairs: list[tuple[str, str, str]]
+) -> np.ndarray[Any, np.dtype[np.float32]]:
     texts = sorted({text for pair in pairs for text in pair[:2]}, key=len)
     vectors = asyncio.run(embedder.embed(texts)).vectors
     place = {text: n for n, text in enumerate(texts)}

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from judge.stats.conditions import Found, rule
+from judge.stats.conditions import ConditionArrays, rule
 from judge.stats.limits import DISTRUST, IN_PART, TRUST, Limits
 from judge.stats.ratings import FloatArray, IntArray
 from judge.stats.sums import sums
@@ -197,7 +197,7 @@ def measure(cell: Cell, judges: Sequence[str], studies: int) -> dict[str, Rates]
     return {judge: Rates(*(counts[judge] / studies).tolist()) for judge in judges}
 
 
-def _counted(found: Found, missed: np.ndarray[Any, Any]) -> FloatArray:
+def _counted(found: ConditionArrays, missed: np.ndarray[Any, Any]) -> FloatArray:
     trust = np.isin(found.decision, (TRUST, IN_PART))
     return np.array(
         [

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from annotate.report.corrected import CONFIDENCE, REPLICATES
 from annotate.report.subject import Subject
-from judge.stats.bootstrap import Settings
+from judge.stats.bootstrap import IntervalSettings
 from judge.types import Json
 
 COVERAGE = (
@@ -24,7 +24,7 @@ def made_by() -> str:
 
 def settings(subject: Subject) -> dict[str, Json]:
     """What the numbers depend on beside the labels."""
-    asked, interval = subject.asked, Settings()
+    asked, interval = subject.asked, IntervalSettings()
     return {
         "epsilon": asked.epsilon,
         "epsilon_name": asked.epsilon_name or None,
@@ -44,7 +44,7 @@ def settings(subject: Subject) -> dict[str, Json]:
 
 def in_words(subject: Subject) -> list[tuple[str, str]]:
     """The same as pairs, for the head of the report."""
-    asked, interval = subject.asked, Settings()
+    asked, interval = subject.asked, IntervalSettings()
     epsilon = f"{asked.epsilon:g}" + (f" ({asked.epsilon_name})" if asked.epsilon_name else "")
     return [
         ("settings", f"epsilon {epsilon}, margin {asked.margin:g}, threshold {asked.threshold:g}"),
@@ -58,7 +58,7 @@ def in_words(subject: Subject) -> list[tuple[str, str]]:
 
 def reading(subject: Subject) -> list[str]:
     """How to read values, intervals and coverage."""
-    interval, what = Settings(), _resampled(subject)
+    interval, what = IntervalSettings(), _resampled(subject)
     intervals = (
         f"Intervals are {interval.confidence * 100:g} % intervals. If no note says otherwise they are BCa bootstrap "
         f"intervals from {interval.replicates:,} resamples of {what} (seed {interval.seed}). Those of corrected numbers "

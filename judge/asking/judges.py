@@ -112,7 +112,7 @@ def route(
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class CalibrationOutcome:
     """What `calibrate` made. `reference`: the word for it; `run_id` is None where nothing was kept, and `why` says why.
 
     `known`: the study had this very run before.
@@ -173,7 +173,7 @@ def calibrate(
     reference: str | None = None,
     keep: bool = True,
     **how: Unpack[How],
-) -> Calibration:
+) -> CalibrationOutcome:
     """A judge whose label probabilities are put right (`judge calibrate`).
 
     `method` is batch, bias, temperature or isotonic (None: bias where there are labels, else batch); `prior`, with
@@ -200,7 +200,7 @@ def calibrate(
             store, found, "calibrated", method, {name: result.made},
             parameters=result.parameters, fitted=result.fitted,
         )  # fmt: skip
-    return Calibration(result, own, truth.word if truth else None, run_id, known, why)
+    return CalibrationOutcome(result, own, truth.word if truth else None, run_id, known, why)
 
 
 def prior_of(text: str | None, method: str, domain: list[str]) -> Prior | None:

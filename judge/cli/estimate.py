@@ -36,7 +36,7 @@ def estimate(task_name: str, model: str, **options: Any) -> int:
     judge estimate stance -m anthropic/claude-haiku-4-5 --rpm 4000 --tpm 2000000
     """
     from judge.providers import base
-    from judge.runner.estimate import Pace
+    from judge.runner.estimate import Throughput
     from judge.runner.estimate import estimate as made
     from judge.store import Store
 
@@ -46,7 +46,7 @@ def estimate(task_name: str, model: str, **options: Any) -> int:
     count = getattr(provider, "count_tokens", None) if options["counted"] else None
     if options["counted"] and count is None:
         raise UsageError(f"--count: {model} has no endpoint that counts tokens")
-    pace = Pace(plan.concurrency, options["latency"], options["rpm"], options["tpm"])
+    pace = Throughput(plan.concurrency, options["latency"], options["rpm"], options["tpm"])
 
     async def work(store: Store) -> Any:
         try:

@@ -22,7 +22,7 @@ from judge.console import db_option, emit_json, json_option, pairs, table, visib
 from judge.errors import BadInput, BelowThreshold, Exit, UsageError
 
 if TYPE_CHECKING:
-    from judge.runner.probe import Outcome, Probed, Wanted
+    from judge.runner.probe import Probed, ProbeOutcome, Wanted
 
 PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "empty", "boilerplate")
 
@@ -193,12 +193,12 @@ def _limits(given: tuple[str, ...]) -> dict[str, float]:
     return found
 
 
-def _looked_at(row: Outcome, on: str) -> float:
+def _looked_at(row: ProbeOutcome, on: str) -> float:
     value = row.rate.value if on == "value" or row.rate.high is None else row.rate.high
     return 1.0 if value is None else value
 
 
-def _failed(rows: list[Outcome], limits: dict[str, float], on: str) -> list[Outcome]:
+def _failed(rows: list[ProbeOutcome], limits: dict[str, float], on: str) -> list[ProbeOutcome]:
     """The probes above their limit; one without a rate fails, unless it does not apply to the model or the units."""
     return [
         row
@@ -250,7 +250,7 @@ def _text(found: Probed, task: str, model: str) -> str:
     return "\n".join(lines)
 
 
-def _meant(row: Outcome) -> str:
+def _meant(row: ProbeOutcome) -> str:
     if row.why is not None or row.rate.reason:
         return row.rate.reason or ""
     if row.towards is None:

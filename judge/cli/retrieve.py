@@ -158,7 +158,7 @@ def _dense(
     how = Dense(**{key: options[key] for key in ("k", "query", "query_prefix", "passage_prefix")})
     settings = Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
     if options["model"] == "embedded/minilm":
-        from judge.providers.embedded import Embedder as Minilm
+        from judge.providers.embedded import LocalEmbedder as Minilm
 
         embedder: Any = Minilm(settings)
     else:
@@ -213,9 +213,9 @@ def _tell(progress: EmbedProgress, budget: Budget) -> None:
 async def _embed(
     store: Store, embedder: Embedder, search: Search, options: dict[str, Any], budget: Budget
 ) -> EmbedProgress:
-    from judge.runner.embed import Pace, embed_all
+    from judge.runner.embed import Chunking, embed_all
 
-    pace = Pace(options["batch"], concurrency=options["concurrency"])
+    pace = Chunking(options["batch"], concurrency=options["concurrency"])
     shown = sys.stderr.isatty()
 
     def watch(progress: EmbedProgress) -> None:

@@ -15,7 +15,7 @@ from judge.console import db_option, json_text, short, visible
 from judge.errors import Exit
 
 if TYPE_CHECKING:
-    from judge.store.watching import Look
+    from judge.store.watching import RunStanding
 
 RATE_SECONDS = 60.0
 """The rate is that of the last minute."""
@@ -51,7 +51,7 @@ def watch(run_name: str, every: float, once: bool, failures: int, as_json: bool,
     from judge.store.watching import Watched
 
     with Store.open(db, create=False) as store:
-        watched, shown = Watched(store, run_name, failures), Shown(as_json)
+        watched, shown = Watched(store, run_name, failures), ShownRun(as_json)
         while True:
             look = watched.look()
             shown.show(look, time.monotonic())
@@ -62,7 +62,7 @@ def watch(run_name: str, every: float, once: bool, failures: int, as_json: bool,
     return Exit.DONE if look.is_whole or look.state == "running" else Exit.INCOMPLETE
 
 
-class Shown:
+class ShownRun:
     """The looks of one run: a line that is rewritten where stdout is a terminal, a line for each change elsewhere."""
 
     def __init__(self, as_json: bool) -> None:
@@ -71,7 +71,7 @@ class Shown:
         self._told: set[tuple[Any, ...]] = set()
         self._last = ""
 
-    def show(self, look: Look, now: float) -> None:
+    def show(self, look: RunStanding, now: float) -> None:
         """One look, at this time in seconds."""
         rate = self._rate(look, now)
         left = None if not rate or look.pending is None else look.pending / rate
@@ -99,7 +99,7 @@ class Shown:
         if self._rewrites:
             print()
 
-    def _rate(self, look: Look, now: float) -> float | None:
+    def _rate(self, look: RunStanding, now: float) -> float | None:
         """Units a second, None at the first look."""
         self._seen.append((now, look.done))
         while len(self._seen) > 2 and now - self._seen[1][0] >= RATE_SECONDS:
@@ -108,7 +108,7 @@ class Shown:
         return (look.done - done) / (now - since) if now > since else None
 
 
-def line(look: Look, rate: float | None, left: float | None) -> str:
+def line(look: RunStanding, rate: float | None, left: float | None) -> str:
     """done / total, state, per second, time left, cost, statuses."""
     from judge.cli.progress import duration
 

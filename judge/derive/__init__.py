@@ -5,7 +5,7 @@
     truth = reference(store, table, "stance", "decided")   # codes of what judges are held against, -1 for none
     run_id, known = keep(store, table, "pooled", "majority", {"stance": Made(codes)})
 
-A new kind of derived judge is a function from `Table` to `Made` (codes, and probabilities if it has some) and one call
+A new kind of derived judge is a function from `RunTable` to `Made` (codes, and probabilities if it has some) and one call
 of `keep`, which writes judgements and labels, the task's derived fields, the parents, the parameters and the labels it
 was fitted on. Agreement, report, score and export then take the run like any other.
 
@@ -18,6 +18,6 @@ failure is missing data.
 """
 
 from judge.derive.make import Made, keep, name_of
-from judge.derive.table import Found, Table, Truth, newest, read, reference
+from judge.derive.table import Found, RunTable, Truth, newest, read, reference
 
-__all__ = ["Found", "Made", "Table", "Truth", "keep", "name_of", "newest", "read", "reference"]
+__all__ = ["Found", "Made", "RunTable", "Truth", "keep", "name_of", "newest", "read", "reference"]

@@ -9,7 +9,7 @@ from typing import Unpack
 import numpy as np
 
 from judge.derive.make import Made
-from judge.derive.table import Table, Truth
+from judge.derive.table import RunTable, Truth
 from judge.errors import UsageError
 from judge.labels import split
 from judge.stats import MISSING, Ratings, calibration, compare, mean, measures
@@ -93,7 +93,12 @@ class Calibrated:
 
 
 def calibrate(
-    table: Table, truth: Truth | None, field: str, method: str, prior: Prior | None = None, **how: Unpack[How]
+    table: RunTable,
+    truth: Truth | None,
+    field: str,
+    method: str,
+    prior: Prior | None = None,
+    **how: Unpack[How],
 ) -> Calibrated:
     """Calibrate the only run of `table`. Questions of a sealed test are neither fitted on nor looked at.
 
@@ -157,7 +162,7 @@ def calibrate(
     )
 
 
-def _unfitted_yet(table: Table) -> None:
+def _unfitted_yet(table: RunTable) -> None:
     """Raises UsageError for a run that is fitted on labels, itself or through what it is made of.
 
     What stands on other questions would then know the labels of a question that is left out.
@@ -171,7 +176,7 @@ def _unfitted_yet(table: Table) -> None:
         )
 
 
-def _open(table: Table) -> tuple[BoolArray, tuple[str, ...]]:
+def _open(table: RunTable) -> tuple[BoolArray, tuple[str, ...]]:
     """The units outside the sealed test of the task, and what to say of it."""
     found = split.find(table.store, table.task)
     numbers, names = table.questions
@@ -216,7 +221,7 @@ def _share(codes: IntArray, k: int) -> float:
 
 
 def _compared(
-    table: Table,
+    table: RunTable,
     field: str,
     domain: tuple[str, ...],
     codes: tuple[IntArray, IntArray, IntArray],

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from judge.derive.table import Table
+from judge.derive.table import RunTable
 from judge.labels import masses
 from judge.stats import MISSING
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
@@ -34,14 +34,14 @@ class Made:
     why: Mapping[int, str] = field(default_factory=dict)
 
 
-def name_of(table: Table, method: str) -> str:
+def name_of(table: RunTable, method: str) -> str:
     """What a derived judge is called: `method(model, model)`."""
     return f"{method}({', '.join(str(run['model']) for run in table.runs)})"
 
 
 def keep(
     store: Store,
-    table: Table,
+    table: RunTable,
     kind: str,
     method: str,
     made: Mapping[str, Made],
@@ -85,7 +85,7 @@ def keep(
     return keep_rows(store, table.task, what, told, digest.hexdigest(), units, columns, missing, options)
 
 
-def _ended(table: Table, row: int, why: Mapping[int, str]) -> tuple[Status, str]:
+def _ended(table: RunTable, row: int, why: Mapping[int, str]) -> tuple[Status, str]:
     if row in why:
         return Status.UNPARSED, why[row]
     ended = {own[table.units[row]] for own in table.statuses if table.units[row] in own}
@@ -94,7 +94,7 @@ def _ended(table: Table, row: int, why: Mapping[int, str]) -> tuple[Status, str]
     return Status.UNPARSED, "the runs that this one is made of give no label"
 
 
-def _derived(store: Store, table: Table, asked: list[FieldLabels], units: list[str]) -> list[FieldLabels]:
+def _derived(store: Store, table: RunTable, asked: list[FieldLabels], units: list[str]) -> list[FieldLabels]:
     """The columns of the fields that the task's tables derive, over the same units."""
     values = {column.field: column.values for column in asked}
     found = []
@@ -112,7 +112,7 @@ def _derived(store: Store, table: Table, asked: list[FieldLabels], units: list[s
     return found
 
 
-def _shared(table: Table) -> dict[str, Json]:
+def _shared(table: RunTable) -> dict[str, Json]:
     each = [json.loads(run["options"]) for run in table.runs]
     return {
         name: each[0][name]

@@ -9,7 +9,7 @@ from typing import Unpack
 import numpy as np
 
 from judge.derive.make import Made
-from judge.derive.table import Table, reference
+from judge.derive.table import RunTable, reference
 from judge.errors import UsageError
 from judge.labels import split as parts
 from judge.stats import MISSING, Ratings, dawid_skene, measures
@@ -39,7 +39,7 @@ class Pooled:
     notes: tuple[str, ...] = ()
 
 
-def pool(table: Table, field: str, method: str) -> Pooled:
+def pool(table: RunTable, field: str, method: str) -> Pooled:
     """The members' labels as one. A member without a label on a unit has no say there.
 
     Raises UsageError for fewer than two members and, for `mean`, a member without probabilities.
@@ -98,7 +98,7 @@ def pool(table: Table, field: str, method: str) -> Pooled:
 
 
 def agreement(
-    table: Table, field: str, pooled: Pooled, run_id: str, wanted: str | None = None, **how: Unpack[How]
+    table: RunTable, field: str, pooled: Pooled, run_id: str, wanted: str | None = None, **how: Unpack[How]
 ) -> tuple[str | None, list[Measure], list[str]]:
     """How each member and, last, the panel (kept as `run_id`) agree with the reference where it has a label, outside a
     sealed test: whose labels they are, the measures, and what to say of them. No measures without a reference.
@@ -135,7 +135,7 @@ def agreement(
     return truth.word, measured, told
 
 
-def _mean(table: Table, each: tuple[FloatArray | None, ...]) -> tuple[FloatArray, list[str]]:
+def _mean(table: RunTable, each: tuple[FloatArray | None, ...]) -> tuple[FloatArray, list[str]]:
     """The mean over the members that have probabilities of a unit, and which of them are not calibrated."""
     lacking = [run for run, p in zip(table.run_ids, each, strict=True) if p is None]
     if lacking:

@@ -36,7 +36,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class RunTable:
     """Some runs of one task on the units that any of them was asked about, sorted by id.
 
     `asked[u, r]`: run r was asked about unit u. `runs` are rows of the table `runs`.
@@ -100,7 +100,7 @@ class Table:
         return np.fromiter((self.places[u] for u in units), dtype=np.int64, count=len(units))
 
 
-def read(store: Store, names: Sequence[str], field: str | None = None) -> Table:
+def read(store: Store, names: Sequence[str], field: str | None = None) -> RunTable:
     """The runs of these names (ids, ends of ids, or `last`), which must give `field` (default: the first) the same labels.
 
     Raises UsageError for a run that is not there or named twice, and for different labels.
@@ -127,7 +127,7 @@ def read(store: Store, names: Sequence[str], field: str | None = None) -> Table:
     if not units:
         raise UsageError(f"{', '.join(names)}: no unit was judged")
     asked = np.ones((len(units), len(runs)), dtype=np.bool_)
-    table = Table(store, task, tuple(runs), units, asked, columns, tuple(statuses))
+    table = RunTable(store, task, tuple(runs), units, asked, columns, tuple(statuses))
     for r, judged in enumerate(each):
         if len(judged) < len(units):
             asked[:, r] = False
@@ -156,7 +156,7 @@ class Truth:
     """What judges are held against on the units of a table: `codes[u]` over the domain, -1 for none."""
 
     word: str
-    table: Table
+    table: RunTable
     domain: tuple[str, ...]
     codes: IntArray
 
@@ -189,7 +189,7 @@ class Truth:
         return {names[q]: int(fold[at]) for q, at in zip(found, first, strict=True) if fold[at] >= 0}
 
 
-def reference(store: Store, table: Table, field: str, word: str | None = None) -> Truth | None:
+def reference(store: Store, table: RunTable, field: str, word: str | None = None) -> Truth | None:
     """The labels of a reference on the table's units; without a word the first of decided, gold, majority that has some.
 
     None when there are none at all. Raises UsageError for a word or name that has none.
@@ -216,7 +216,7 @@ def reference(store: Store, table: Table, field: str, word: str | None = None) -
     return None
 
 
-def _codes(units: list[str], labels: list[str], table: Table, domain: Sequence[str]) -> IntArray:
+def _codes(units: list[str], labels: list[str], table: RunTable, domain: Sequence[str]) -> IntArray:
     code_of = {label: code for code, label in enumerate(domain)}
     given = np.fromiter(map(code_of.get, labels, repeat(MISSING)), np.int64, len(labels))
     if units == table.units:

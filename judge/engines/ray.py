@@ -53,7 +53,7 @@ def provider(model: str, settings: Settings, workers: Workers) -> Provider:
         import ray  # noqa: F401
     except ImportError as e:
         raise MissingExtra("--engine ray needs Ray: pip install 'adjudge[ray]'") from e
-    kind = Pairs if isinstance(alike, PairReader) else Ray
+    kind = RemotePairs if isinstance(alike, PairReader) else Ray
     return kind(model, settings, workers)
 
 
@@ -92,7 +92,7 @@ class Ray(Replicas):
         return (*said, *([f"workers died {died} times, with {lost} calls in flight"] if died else []))
 
 
-class Pairs(Ray):
+class RemotePairs(Ray):
     """A classifier of pairs behind workers (see `PairReader`)."""
 
     reads_pairs = True

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from judge.errors import BadInput, UsageError
 from judge.labels import relation
-from judge.labels.rows import Rows, table
+from judge.labels.rows import TableRows, table
 from judge.labels.values import probabilities
 from judge.parse import derive, read_value
 from judge.prompts.load import Task
@@ -71,7 +71,7 @@ def import_run(store: Store, task: Task, given: Given) -> KeptRun:
 class _Table:
     """One table on its way into the study."""
 
-    def __init__(self, store: Store, task: Task, given: Given, rows: Rows) -> None:
+    def __init__(self, store: Store, task: Task, given: Given, rows: TableRows) -> None:
         self.task, self.given, self.rows = task, given, rows
         self.questions = self._questions()
         self.columns = self._columns()

@@ -11,7 +11,7 @@ from dataclasses import field as default
 import numpy as np
 
 from judge import derive
-from judge.derive import Made, Table, Truth
+from judge.derive import Made, RunTable, Truth
 from judge.errors import UsageError
 from judge.improve import ladder
 from judge.improve.people import People, people_of
@@ -383,7 +383,7 @@ class Improve:
         recipe = replace(tried.recipe, calibration=self._as_calibration(fit, fitted))
         return [self._noted(name, recipe, tried.run_id, units, own, tried.n_questions)]
 
-    def _fit(self, run: str, units: Sequence[str]) -> tuple[Table, Truth, FloatArray, Fit, Fitted] | None:
+    def _fit(self, run: str, units: Sequence[str]) -> tuple[RunTable, Truth, FloatArray, Fit, Fitted] | None:
         """A run's probabilities calibrated by these units' labels alone, and by which."""
         table = derive.read(self.store, [run], self.field)
         p = table.labels(self.field).probabilities[0]
@@ -398,7 +398,7 @@ class Improve:
         after, fit = cross_fitted(p, truth.codes, fold, fit_bias)
         return table, truth, after, fit, truth.fitted(truth.folds(fold), usable)
 
-    def _truth(self, table: Table, units: Sequence[str]) -> Truth:
+    def _truth(self, table: RunTable, units: Sequence[str]) -> Truth:
         domain = tuple(self.task.domain(self.field))
         codes = np.full(len(table.units), MISSING, dtype=np.int64)
         for unit in units:

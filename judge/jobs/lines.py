@@ -94,7 +94,7 @@ def read_line(vendor: str, row: Json, provider: BatchReader, asked: Request) -> 
             return ResultLine(name, provider.read(body, asked))
         except ValueError as e:
             return ResultLine(name, reason=f"the answer {e}")
-    complaint = http.complaint(http.Answer(status, {}, json.dumps(body).encode()))
+    complaint = http.complaint(http.HttpAnswer(status, {}, json.dumps(body).encode()))
     if (reply := provider.refusal(complaint)) is not None:
         return ResultLine(name, reply)
     reason = f"HTTP {status}" + (f": {complaint.message}" if complaint.message else "")

@@ -110,7 +110,7 @@ def refused(
     status: int, headers: Mapping[str, str], body: bytes, who: str, key: str, secret: str
 ) -> ProviderError:
     """The error for an answer that is none."""
-    answer = http.Answer(status, headers, body)
+    answer = http.HttpAnswer(status, headers, body)
     said = http.complaint(answer, [secret] if secret else [])
     if status == NOT_FOUND:
         told = f": {said.message}" if said.message else ""

@@ -80,7 +80,7 @@ def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Sampling:
+class SampleDesign:
     """How labelled units were chosen. `honest`: those that a promise about all units may rest on; `weights` (unit -> for
     how many it stands; empty where all stand for as many); `notes` say what was left out and what is not recorded."""
 
@@ -89,17 +89,17 @@ class Sampling:
     notes: tuple[str, ...]
 
 
-def design(store: Store, field: str, units: set[str], *, people: bool) -> Sampling:
+def design(store: Store, field: str, units: set[str], *, people: bool) -> SampleDesign:
     """Which of these labelled units were drawn by chance from all there was, or are not known to have been chosen.
 
     `people`: the labels are theirs, so that batches say how units were drawn: a queue, training and attention units, and
     whatever was drawn after a queue (from what it left) speak for themselves only. Gold comes with the data.
     """
     if not people:
-        return Sampling(frozenset(units), {}, ("how units came by their gold labels is not recorded",))
+        return SampleDesign(frozenset(units), {}, ("how units came by their gold labels is not recorded",))
     batches = asking(store, field)
     if not batches:
-        return Sampling(
+        return SampleDesign(
             frozenset(units), {}, ("how the units that people labelled were chosen is not recorded",)
         )
     drawn: dict[str, float] = {}
@@ -123,4 +123,4 @@ def design(store: Store, field: str, units: set[str], *, people: bool) -> Sampli
     )
     used = [drawn[unit] for unit in kept]
     even = not used or max(used) - min(used) <= 1e-9
-    return Sampling(kept, {} if even else {unit: drawn[unit] for unit in kept}, notes)
+    return SampleDesign(kept, {} if even else {unit: drawn[unit] for unit in kept}, notes)

@@ -23,7 +23,7 @@ Row = tuple[int, Sequence[Json]]
 
 
 @dataclass(frozen=True)
-class Rows:
+class TableRows:
     """The columns of a table, the line that names them (0: none does), and (line, cells) of each row.
 
     The line of a row of Parquet is its number.
@@ -47,7 +47,7 @@ class Rows:
         return [self.columns.index(name) for name in names]
 
 
-def table(path: Path, hint: Sequence[str] = ()) -> Rows:
+def table(path: Path, hint: Sequence[str] = ()) -> TableRows:
     """The table in a file.
 
     `hint` are columns that may be there: of delimiters that a header could be split at, the one that finds more of
@@ -55,7 +55,7 @@ def table(path: Path, hint: Sequence[str] = ()) -> Rows:
     """
     found = _records(path, hint)
     columns, line = next(found)
-    return Rows(str(path), columns, line, found)
+    return TableRows(str(path), columns, line, found)
 
 
 def read_rows(
@@ -136,7 +136,7 @@ def _objects(handle: IO[bytes], path: Path, ending: str) -> Iterator[tuple[Any, 
 
 
 def _texts(
-    found: Rows, columns: Sequence[str], places: Sequence[int], objects: Sequence[str]
+    found: TableRows, columns: Sequence[str], places: Sequence[int], objects: Sequence[str]
 ) -> Iterator[tuple[int, list[str]]]:
     seen: dict[str, tuple[str, int]] = {}
     for line, cells in found.rows:

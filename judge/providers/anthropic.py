@@ -50,7 +50,7 @@ class Provider:
         self._key = self._options.key or self.key
         self._name, self.timeout = name, settings.timeout
         self._who = "Anthropic" if self._own else self._at.url
-        self._writer = messages.Writer(name, self._options.own, self._options.body)
+        self._writer = messages.MessagesWriter(name, self._options.own, self._options.body)
         self._output = "json_schema"
         self._wire: http.Door | None = None
         self._sdk = ""
@@ -164,7 +164,7 @@ class Provider:
         self._wire = http.Wire(self._at, headers, self.timeout, [key], asked)
         return self._wire
 
-    def _read(self, wire: http.Door, answer: http.Answer) -> Reply:
+    def _read(self, wire: http.Door, answer: http.HttpAnswer) -> Reply:
         body = http.decoded(answer.body)
         try:
             return messages.reply(body, answer.headers)
@@ -172,7 +172,7 @@ class Provider:
             detail = "" if body is None else f": {wire.complaint(answer).message}"
             raise ServerFault(f"{self._who}: the answer {e}{detail}") from e
 
-    def _error(self, answer: http.Answer, said: http.Complaint) -> ProviderError:
+    def _error(self, answer: http.HttpAnswer, said: http.Complaint) -> ProviderError:
         broke = answer.status == 402 or (answer.status == 400 and "credit balance" in said.message.lower())
         if broke:
             return KeyProblem(f"{self._who}: the account of {self._key} has no credit left: {said.message}")

@@ -56,7 +56,7 @@ class Dialect:
         return self.masked_logprobs if self.masks else self.top_logprobs
 
 
-class Writer:
+class ChatWriter:
     """Makes the bodies of a model's requests.
 
     `options` are fields that a server may refuse, and which are then left out; `fields` what the user wants in every

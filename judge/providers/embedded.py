@@ -28,7 +28,7 @@ from judge.errors import MissingExtra, Rejected, UsageError
 from judge.prompts.pair import EVIDENCE, STATEMENT
 from judge.providers.base import Needs, Settings
 from judge.providers.embeddings import Embedded
-from judge.providers.sessions import AT_ONCE, Batches, Session, file_sha, threads
+from judge.providers.sessions import AT_ONCE, Session, SessionBatches, file_sha, threads
 from judge.resources import resource_dir
 from judge.types import Json, Reply, Request, TokenChoice, Usage
 
@@ -93,7 +93,7 @@ class Provider:
         self._model: MiniLM | None = None
         self._kept: OrderedDict[str, Vectors] = OrderedDict()
         self._cut: set[str] = set()
-        self._batches = Batches[tuple[str, Any], Vectors](self._embed, lambda one: len(one[1].ids))
+        self._batches = SessionBatches[tuple[str, Any], Vectors](self._embed, lambda one: len(one[1].ids))
         self._flying: dict[str, asyncio.Task[Vectors]] = {}
 
     async def open(self) -> None:
@@ -184,7 +184,7 @@ class Provider:
         return list(self._model.vectors([tokens for _, tokens in batch]))
 
 
-class Embedder:
+class LocalEmbedder:
     """The same vectors for `judge retrieve`, with the methods of `embeddings.Embedder`."""
 
     who = "embedded/minilm"

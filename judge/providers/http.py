@@ -51,7 +51,7 @@ _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerAddress:
     """A base URL taken apart: `url` has no credentials and may be shown; `login` and `password` may not."""
 
     url: str
@@ -60,7 +60,7 @@ class Server:
     password: str | None = field(default=None, repr=False)
 
 
-def server(base_url: str) -> Server:
+def server(base_url: str) -> ServerAddress:
     """Take a base URL apart. Raises UsageError unless it is http(s)://host[:port][/path]."""
     try:
         parts = urlsplit(base_url.strip())
@@ -71,7 +71,7 @@ def server(base_url: str) -> Server:
         # The address is not repeated: it may hold a password.
         raise UsageError("the base URL must look like http://host:port/v1 (no query, no fragment)")
     netloc = (f"[{host}]" if ":" in host else host) + (f":{port}" if port else "")
-    return Server(
+    return ServerAddress(
         url=urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", "")),
         host=host,
         login=unquote(parts.username) if parts.username is not None else None,
@@ -80,7 +80,7 @@ def server(base_url: str) -> Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """One HTTP answer, body read. `headers` are case-insensitive."""
 
     status: int
@@ -105,18 +105,18 @@ class Door(ABC):
         self._secrets = tuple(s for s in secrets if s)
 
     @abstractmethod
-    async def post(self, path: str, body: bytes) -> Answer:
+    async def post(self, path: str, body: bytes) -> HttpAnswer:
         """POST JSON bytes. Raises Unreachable when no complete answer came."""
 
     @abstractmethod
-    async def get(self, path: str) -> Answer:
+    async def get(self, path: str) -> HttpAnswer:
         """GET. Raises Unreachable when no complete answer came."""
 
     @abstractmethod
     async def close(self) -> None:
         """Close every connection; safe to call twice."""
 
-    def complaint(self, answer: Answer) -> Complaint:
+    def complaint(self, answer: HttpAnswer) -> Complaint:
         """What an error body says, without this connection's secrets."""
         return complaint(answer, self._secrets)
 
@@ -125,7 +125,7 @@ class Door(ABC):
         return clean(text, self._secrets)
 
 
-def complaint(answer: Answer, secrets: Sequence[str] = ()) -> Complaint:
+def complaint(answer: HttpAnswer, secrets: Sequence[str] = ()) -> Complaint:
     """What an error body says: `{"error": {message, code, param}}`, its relatives, or plain text."""
     body = decoded(answer.body)
     if isinstance(body, list) and len(body) == 1:
@@ -157,7 +157,7 @@ class Wire(Door):
 
     def __init__(
         self,
-        at: Server,
+        at: ServerAddress,
         headers: Mapping[str, str],
         timeout: float,
         secrets: Sequence[str],
@@ -183,22 +183,22 @@ class Wire(Door):
             proxy=_proxy(at),
         )
 
-    async def post(self, path: str, body: bytes) -> Answer:
+    async def post(self, path: str, body: bytes) -> HttpAnswer:
         """POST JSON bytes. Raises Unreachable when no complete answer came."""
         return await self._send("POST", path, body)
 
-    async def get(self, path: str) -> Answer:
+    async def get(self, path: str) -> HttpAnswer:
         """GET. Raises Unreachable when no complete answer came."""
         return await self._send("GET", path, None)
 
-    async def _send(self, method: str, path: str, body: bytes | None) -> Answer:
+    async def _send(self, method: str, path: str, body: bytes | None) -> HttpAnswer:
         url = self._urls.get(path)
         if url is None:
             url = self._urls[path] = URL(self._at.url + path).extend_query(self._query)
         try:
             # Redirects are not followed: they would carry prompts and keys to another server.
             async with self._session.request(method, url, data=body, allow_redirects=False) as response:
-                return Answer(response.status, response.headers, await self._body(response))
+                return HttpAnswer(response.status, response.headers, await self._body(response))
         except aiohttp.ConnectionTimeoutError as e:
             raise Unreachable(f"{self._at.url}: cannot connect in time", sent=False) from e
         except TimeoutError as e:
@@ -261,7 +261,9 @@ def counted(value: Json) -> int | None:
     return value if is_count else None
 
 
-def failure(answer: Answer, complaint: Complaint, who: str, model: str, key_variable: str) -> ProviderError:
+def failure(
+    answer: HttpAnswer, complaint: Complaint, who: str, model: str, key_variable: str
+) -> ProviderError:
     """The error for an HTTP status that is not 200."""
     status = answer.status
     said = f": {complaint.message}" if complaint.message else ""
@@ -279,7 +281,7 @@ def failure(answer: Answer, complaint: Complaint, who: str, model: str, key_vari
     return Rejected(f"{who} refused the request (HTTP {status}){said}", status)
 
 
-def model_names(answer: Answer, who: str) -> list[str]:
+def model_names(answer: HttpAnswer, who: str) -> list[str]:
     """The ids of a model list. Raises ServerFault when it is not one."""
     try:
         return sorted(str(model["id"]) for model in decoded(answer.body)["data"])
@@ -287,7 +289,7 @@ def model_names(answer: Answer, who: str) -> list[str]:
         raise ServerFault(f"{who}: the model list is not in the expected format") from e
 
 
-def token_count(answer: Answer, who: str) -> int:
+def token_count(answer: HttpAnswer, who: str) -> int:
     """`input_tokens` of a counting endpoint. Raises ServerFault when it is not there."""
     body = decoded(answer.body)
     found = body.get("input_tokens") if isinstance(body, dict) else None
@@ -372,7 +374,7 @@ def _reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _proxy(at: Server) -> str | None:
+def _proxy(at: ServerAddress) -> str | None:
     """The proxy that the environment names for this server; none for loopback addresses."""
     if at.host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(at.host):
         return None

@@ -26,7 +26,7 @@ _RATE = [
 ]
 
 
-class Writer:
+class MessagesWriter:
     """Makes the bodies of a model's requests.
 
     `options` are Anthropic's own (`thinking`, `effort`), `fields` what the user wants in every body as it is. Raises

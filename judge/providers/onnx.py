@@ -27,7 +27,7 @@ import numpy as np
 from judge.errors import Rejected, UsageError
 from judge.prompts.pair import EVIDENCE, STATEMENT
 from judge.providers.base import Needs, Settings
-from judge.providers.sessions import AT_ONCE, Batches, Floats, Session, file_sha, threads
+from judge.providers.sessions import AT_ONCE, Floats, Session, SessionBatches, file_sha, threads
 from judge.types import Json, Reply, Request, TokenChoice, Usage
 
 NEEDS = Needs(
@@ -74,7 +74,7 @@ class Provider:
         self._session: Session | None = None
         self._cut = 0
         self._content = ""
-        self._batches = Batches[Any, Floats](self._run, lambda tokens: len(tokens.ids))
+        self._batches = SessionBatches[Any, Floats](self._run, lambda tokens: len(tokens.ids))
 
     def _model_file(self, name: str | None) -> Path:
         tried = [name] if name else MODELS

@@ -58,7 +58,7 @@ class Provider:
         self._who = "OpenAI" if self._own else self._at.url
         # OpenAI's own models all take the newer name; most other servers know only the older one.
         self._dialect = chat.Dialect(limit="max_completion_tokens" if self._own else "max_tokens")
-        self._writer = chat.Writer(name, own, self._options.body)
+        self._writer = chat.ChatWriter(name, own, self._options.body)
         self._wire: http.Door | None = None
         self._sdk = ""
         self._reports: str | None = None
@@ -208,7 +208,9 @@ class Provider:
             if probe and not self._dialect.top_logprobs:
                 return None
 
-    def _read(self, wire: http.Door, answer: http.Answer, request: Request, sent: tuple[str, ...]) -> Reply:
+    def _read(
+        self, wire: http.Door, answer: http.HttpAnswer, request: Request, sent: tuple[str, ...]
+    ) -> Reply:
         body = http.decoded(answer.body)
         try:
             return chat.reply(body, request, answer.headers, next(iter(sent), None))
@@ -221,7 +223,7 @@ class Provider:
             detail = "" if body is None else f": {said.message}"
             raise ServerFault(f"{self._who}: the answer {e}{detail}") from e
 
-    def _error(self, answer: http.Answer, said: http.Complaint) -> ProviderError:
+    def _error(self, answer: http.HttpAnswer, said: http.Complaint) -> ProviderError:
         if answer.status == 429 and said.code in _NO_MONEY:
             return KeyProblem(f"{self._who}: the account of {self._key} has no quota left: {said.message}")
         if answer.status == 402:

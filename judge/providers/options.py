@@ -40,7 +40,7 @@ _WRITTEN = {"messages", "system", "stream", "stream_options", "n"}
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ServerOptions:
     """`own`: the vendor's options, as typed. `body`: fields for every request. `headers` and `query` by name; a value
     `env:NAME` is still to be looked up. `key` is the variable that holds the key, None = the usual one."""
 
@@ -78,7 +78,7 @@ def read(
     given: Mapping[str, str] | None,
     known: Collection[str],
     taken: Collection[str] = tuple(_FLAGS),
-) -> Options:
+) -> ServerOptions:
     """The options of a provider that speaks HTTP; `known` are its own, `taken` the fields it writes from flags.
 
     Raises UsageError for an option nobody knows, a value that cannot be read, or a field that is asked otherwise.
@@ -103,10 +103,10 @@ def read(
         else:
             more = "body.FIELD, header.NAME, query.NAME, key"
             raise UsageError(f"{vendor} has no option '{name}' (known: {', '.join([*sorted(known), more])})")
-    return Options(own, body, headers, query, key)
+    return ServerOptions(own, body, headers, query, key)
 
 
-def look_up(options: Options) -> Looked:
+def look_up(options: ServerOptions) -> Looked:
     """The values that the environment holds. Raises KeyProblem for a variable that is not set, or cannot be sent."""
     headers = {name: _value(f"header.{name}", value) for name, value in options.headers.items()}
     query = {k: _value(f"query.{k}", v) if v.startswith("env:") else v for k, v in options.query.items()}

@@ -30,16 +30,16 @@ class Client(http.Door):
         self._vendor, self._client, self._who, self._timeout = vendor, client, who, timeout
         self._extra = extra
 
-    async def post(self, path: str, body: bytes) -> http.Answer:
+    async def post(self, path: str, body: bytes) -> http.HttpAnswer:
         """POST JSON bytes. Raises Unreachable, KeyProblem without credentials, MissingExtra without their package."""
         send = self._client.post
         return await self._call(lambda: send(path, cast_to=object, body=json.loads(body), options=_options()))
 
-    async def get(self, path: str) -> http.Answer:
+    async def get(self, path: str) -> http.HttpAnswer:
         """GET. Raises as `post`."""
         return await self._call(lambda: self._client.get(path, cast_to=object, options=_options()))
 
-    async def _call(self, send: Callable[[], Awaitable[Any]]) -> http.Answer:
+    async def _call(self, send: Callable[[], Awaitable[Any]]) -> http.HttpAnswer:
         try:
             async with asyncio.timeout(self._timeout):
                 raw = (await send()).http_response
@@ -59,7 +59,7 @@ class Client(http.Door):
         except Exception as e:
             # What is left comes from the clients' search for credentials.
             raise credentials(e, self._who, self._extra, self.clean) from e
-        return http.Answer(raw.status_code, raw.headers, raw.content)
+        return http.HttpAnswer(raw.status_code, raw.headers, raw.content)
 
     def _late(self) -> Unreachable:
         return Unreachable(f"{self._who}: no answer within {self._timeout:g} s", timed_out=True)

@@ -112,7 +112,7 @@ class Session:
         return {name: arrays[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
 
 
-class Batches(Generic[T, R]):
+class SessionBatches(Generic[T, R]):
     """Single calls in, batches out: `work` takes several things of alike `size` and returns what comes of each."""
 
     def __init__(self, work: Callable[[Sequence[T]], Sequence[R]], size: Callable[[T], int]) -> None:

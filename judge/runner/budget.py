@@ -25,7 +25,7 @@ PER_CALL = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Reserve:
     """What is set aside for one call. `estimate` is what it will likely take, for the pace of sending."""
 
     estimate: int
@@ -70,20 +70,20 @@ class Budget:
         limits += [] if self.max_cost is None else [f"${self.max_cost:g}"]
         return f"another call could cross the limit of {' and '.join(limits)}"
 
-    def claim(self, request: Request) -> Claim:
+    def claim(self, request: Request) -> Reserve:
         """The most that a request can take."""
         into = PER_CALL + sum(_bytes(m.content) + PER_MESSAGE for m in request.messages)
         if request.schema is not None:
             into += self._schema_bytes(request.schema)
         return self._claim(estimate_tokens(request), into, request.max_tokens)
 
-    def claim_texts(self, texts: Sequence[str]) -> Claim:
+    def claim_texts(self, texts: Sequence[str]) -> Reserve:
         """The most that a call without a reply in tokens can take: embeddings of these texts."""
         into = PER_CALL + sum(_bytes(text) + PER_MESSAGE for text in texts)
         return self._claim(into // 4, into, 0)
 
-    def _claim(self, estimate: int, into: int, out: int) -> Claim:
-        return Claim(estimate, into + out, 0.0 if self.price is None else self.price.most(into, out))
+    def _claim(self, estimate: int, into: int, out: int) -> Reserve:
+        return Reserve(estimate, into + out, 0.0 if self.price is None else self.price.most(into, out))
 
     def _schema_bytes(self, schema: Mapping[str, Json]) -> int:
         # A run has one schema, and nobody changes it: written out once.
@@ -91,7 +91,7 @@ class Budget:
             self._schema = (schema, len(json.dumps(schema)))
         return self._schema[1]
 
-    def fits(self, claim: Claim | None = None) -> bool:
+    def fits(self, claim: Reserve | None = None) -> bool:
         """Whether what is used, what is set aside, and one more call stay within the limits."""
         tokens = math.ceil(self._over * (self._held_tokens + (claim.tokens if claim else 0)))
         cost = self._over * (self._held_cost + (claim.cost if claim else 0.0))
@@ -99,14 +99,14 @@ class Budget:
             self.max_cost is None or self.spent.cost + cost <= self.max_cost
         )
 
-    async def room(self, claim: Claim) -> bool:
+    async def room(self, claim: Reserve) -> bool:
         """Wait while calls in flight may yet use less than is set aside; whether the call then fits."""
         while not self.fits(claim) and self._held:
             self._ended.clear()
             await self._ended.wait()
         return self.fits(claim)
 
-    async def again(self, claim: Claim) -> bool:
+    async def again(self, claim: Reserve) -> bool:
         """Whether a call that was lost can be sent once more; its claim is held either way.
 
         Meanwhile it holds nothing: calls that wait for each other's claims would wait for ever.
@@ -119,13 +119,13 @@ class Budget:
         finally:
             self.hold(claim)
 
-    def hold(self, claim: Claim) -> None:
+    def hold(self, claim: Reserve) -> None:
         """Set aside what a call can take; it is about to go out."""
         self._held += 1
         self._held_tokens += claim.tokens
         self._held_cost += claim.cost
 
-    def release(self, claim: Claim) -> None:
+    def release(self, claim: Reserve) -> None:
         """The call came to its end, and what it used is counted."""
         self._held -= 1
         self._held_tokens -= claim.tokens
@@ -133,7 +133,7 @@ class Budget:
         self._held_cost = self._held_cost - claim.cost if self._held else 0.0
         self._ended.set()
 
-    def answered(self, claim: Claim, usage: Usage) -> None:
+    def answered(self, claim: Reserve, usage: Usage) -> None:
         """Count a reply; what its server does not say counts at its most."""
         for name in ("input_tokens", "output_tokens", "cached_tokens"):
             self.usage[name] += getattr(usage, name) or 0
@@ -145,7 +145,7 @@ class Budget:
         self.spent.tokens += used if said else max(used, self._tokens(claim))
         self.spent.cost += self._over * claim.cost if cost is None else cost
 
-    def failed(self, claim: Claim, error: BaseException) -> None:
+    def failed(self, claim: Reserve, error: BaseException) -> None:
         """Count a call without a reply, unless its server never had it or turned it down."""
         if not _may_be_billed(error):
             return
@@ -153,7 +153,7 @@ class Budget:
         self.spent.tokens += self._tokens(claim)
         self.spent.cost += self._over * claim.cost
 
-    def _tokens(self, claim: Claim) -> int:
+    def _tokens(self, claim: Reserve) -> int:
         return math.ceil(self._over * claim.tokens)
 
     @property

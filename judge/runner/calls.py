@@ -18,7 +18,7 @@ from judge.errors import (
 )
 from judge.parse import Parsed
 from judge.providers.base import Provider
-from judge.runner.budget import Budget, Claim
+from judge.runner.budget import Budget, Reserve
 from judge.runner.gate import Gate
 from judge.runner.lane import Lane, Slot, ending
 from judge.runner.requests import Asker
@@ -87,7 +87,9 @@ class Caller:
         self._not_found = 0
         self._refused = 0
 
-    async def judge(self, request: Request, record: RequestRecord, claim: Claim, slot: Slot) -> list[Attempt]:
+    async def judge(
+        self, request: Request, record: RequestRecord, claim: Reserve, slot: Slot
+    ) -> list[Attempt]:
         """Every attempt on one unit; the last one counts.
 
         The slot of the gate is taken already, and the budget's claim is held. One repair follows a reply that cannot
@@ -146,7 +148,7 @@ class Caller:
             raise
         return await self._attempt(request, self.asker.record(request), claim, slot)
 
-    async def _attempt(self, request: Request, record: RequestRecord, claim: Claim, slot: Slot) -> Attempt:
+    async def _attempt(self, request: Request, record: RequestRecord, claim: Reserve, slot: Slot) -> Attempt:
         try:
             reply, latency, url = await self._send(request, record.request_sha, claim, slot)
         except ProviderError as error:
@@ -164,7 +166,7 @@ class Caller:
             return Parsed(Status.UNPARSED, reason=f"the reply cannot be read: {type(e).__name__}: {e}"[:300])
 
     async def _send(
-        self, request: Request, unit: str, claim: Claim, slot: Slot
+        self, request: Request, unit: str, claim: Reserve, slot: Slot
     ) -> tuple[Reply, float, str | None]:
         """Send until there is a reply, within patience; with its latency and who gave it. The slot is given
         back before every wait.
@@ -203,7 +205,7 @@ class Caller:
             await self.gate.rest(0.0 if lane.is_down else wait)
             slot = await self.gate.enter(claim.estimate)
 
-    async def _complete(self, lane: Lane, request: Request, claim: Claim) -> Reply:
+    async def _complete(self, lane: Lane, request: Request, claim: Reserve) -> Reply:
         """One call, counted however it ends: cancelled ones too, which the server may go on with."""
         assert lane.provider is not None
         try:

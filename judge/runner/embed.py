@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from judge.errors import BadInput, ProviderError, Rejected, Unreachable
 from judge.providers.embeddings import Embedded, Embedder
-from judge.runner.budget import Budget, Claim, Spent
+from judge.runner.budget import Budget, Reserve, Spent
 from judge.runner.retry import Patience
 from judge.store import embeddings
 from judge.store.study import Store
@@ -44,7 +44,7 @@ class EmbedProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Chunking:
     """Texts in a call, characters in a call (one text may have more), calls at once."""
 
     batch: int = 32
@@ -58,7 +58,7 @@ async def embed_all(
     embedder: Embedder,
     model: str,
     texts: Mapping[str, str],
-    pace: Pace | None = None,
+    pace: Chunking | None = None,
     watch: Callable[[EmbedProgress], None] | None = None,
     budget: Budget | None = None,
     max_time: float | None = None,
@@ -72,7 +72,7 @@ async def embed_all(
     when the vectors have another length than earlier ones.
     """
     free = budget or Budget(None, None, None, Counter(), Spent())
-    return await _Embedding(store, embedder, model, texts, pace or Pace(), watch, free).go(max_time)
+    return await _Embedding(store, embedder, model, texts, pace or Chunking(), watch, free).go(max_time)
 
 
 class _Embedding:
@@ -82,7 +82,7 @@ class _Embedding:
         embedder: Embedder,
         model: str,
         texts: Mapping[str, str],
-        pace: Pace,
+        pace: Chunking,
         watch: Callable[[EmbedProgress], None] | None,
         budget: Budget,
     ) -> None:
@@ -160,7 +160,7 @@ class _Embedding:
         if self.watch is not None:
             self.watch(self.progress)
 
-    async def _patiently(self, batch: Sequence[str], claim: Claim) -> Embedded | None:
+    async def _patiently(self, batch: Sequence[str], claim: Reserve) -> Embedded | None:
         """One call's vectors, None when a limit ends the tries."""
         tries = 0
         while True:
@@ -188,7 +188,7 @@ class _Embedding:
                 return None
 
 
-def _batches(texts: Sequence[str], pace: Pace) -> Iterator[list[str]]:
+def _batches(texts: Sequence[str], pace: Chunking) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
     for text in texts:

@@ -32,7 +32,7 @@ FREE_TEXT = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Throughput:
     """How fast calls go: at once, seconds a call, and the account's limits a minute (None = none)."""
 
     concurrency: int = 64
@@ -42,7 +42,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Forecast:
     """What is left to do and what it would take. Costs are US dollars, None without a price; time is seconds.
 
     `prefix_tokens` are those of each prompt that are the same for every unit. `basis` says what the
@@ -78,10 +78,10 @@ async def estimate(
     store: Store,
     plan: Plan,
     provider: Provider,
-    pace: Pace,
+    pace: Throughput,
     count: Callable[[Request], Awaitable[int]] | None = None,
     counted: int = 0,
-) -> Estimate:
+) -> Forecast:
     """The estimate for a plan. `count` is the vendor's counting endpoint, asked for `counted` of the prompts.
 
     Raises ProviderError when it does not answer, UsageError as `select` does.
@@ -125,7 +125,7 @@ async def estimate(
     price, batch = (find(model, facts, plan.prices, of_batch) for of_batch in (False, True))
     seconds, bound = _time(calls, into + total_out, latency, pace)
     limit = plan.sampling.max_output_tokens
-    return Estimate(
+    return Forecast(
         units=units * plan.repeats,
         left_out=left_out,
         calls=calls,
@@ -197,7 +197,7 @@ def _cost(price: Price | None, into: float, out: float, calls: int, cached: int 
     return (calls * (into * price.input + out * price.output) - saved) / 1e6
 
 
-def _time(calls: int, tokens: int, latency: float, pace: Pace) -> tuple[float, str]:
+def _time(calls: int, tokens: int, latency: float, pace: Throughput) -> tuple[float, str]:
     """Seconds, and what decides them."""
     found = [(calls * latency / pace.concurrency, f"{pace.concurrency} calls at once of {latency:.2g} s")]
     if pace.requests_per_minute:

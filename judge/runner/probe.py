@@ -46,7 +46,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProbeOutcome:
     """One probe: the share of units whose label flips (on empty passages: that get another label than `nothing`).
 
     `towards`: of those, how many give the label that an injected instruction asked for, or keep the label that they
@@ -65,7 +65,7 @@ class Outcome:
 class Probed:
     """What came out. `reports` are the runs in the scratch study; the last one may have been stopped."""
 
-    rows: list[Outcome] = default(default_factory=list)
+    rows: list[ProbeOutcome] = default(default_factory=list)
     reports: list[Report] = default(default_factory=list)
     n_units: int = 0
     n_labelled: int = 0
@@ -190,29 +190,29 @@ class _Units:
         after: Mapping[int, str],
         of: Mapping[int, object] | None = None,
         towards: Mapping[int, str] | None = None,
-    ) -> Outcome:
+    ) -> ProbeOutcome:
         asked = [n for n in self.labels if of is None or n in of]
         both = [n for n in asked if n in after]
         flipped = [n for n in both if after[n] != self.labels[n]]
         reached = None if towards is None else sum(after[n] == towards[n] for n in flipped)
-        return Outcome(
+        return ProbeOutcome(
             name, self._rate(name, both, flipped, len(asked)), len(flipped), reached, len(asked) - len(both)
         )
 
-    def strangers(self, name: str, after: Mapping[int, str], nothing: str) -> Outcome:
+    def strangers(self, name: str, after: Mapping[int, str], nothing: str) -> ProbeOutcome:
         asked = list(self.labels)
         both = [n for n in asked if n in after]
         other = [n for n in both if after[n] != nothing]
         kept = sum(after[n] == self.labels[n] for n in other)
-        return Outcome(
+        return ProbeOutcome(
             name, self._rate(name, both, other, len(asked)), len(other), kept, len(asked) - len(both)
         )
 
-    def none(self, name: str, why: str) -> Outcome:
+    def none(self, name: str, why: str) -> ProbeOutcome:
         rate = Measure(
             f"{name}_rate", None, 0, reason=why, field=self.wanted.field, confidence=self.wanted.confidence
         )
-        return Outcome(name, rate, 0, why=why)
+        return ProbeOutcome(name, rate, 0, why=why)
 
     def _rate(self, name: str, units: Sequence[int], hit: Sequence[int], asked: int) -> Measure:
         """The share with its interval by question: Wilson's on as many units as the questions stand for."""

@@ -20,7 +20,7 @@ from judge.errors import AdjudgeError, StudyError
 from judge.parse import derive
 from judge.providers.base import Provider
 from judge.providers.replicas import replicas
-from judge.runner.budget import Budget, Claim
+from judge.runner.budget import Budget, Reserve
 from judge.runner.calls import Attempt, Caller
 from judge.runner.ends import Interrupts, close, count, hardly_waiting, interrupts, statuses
 from judge.runner.gate import Gate
@@ -237,7 +237,7 @@ class _Run:
 
     # Answers out
 
-    async def _judge(self, question: UnitRequest, claim: Claim, slot: Slot) -> None:
+    async def _judge(self, question: UnitRequest, claim: Reserve, slot: Slot) -> None:
         try:
             attempts = await self.caller.judge(question.request, question.record, claim, slot)
         except BaseException:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from judge.errors import BadInput
 from judge.notes import Note
 from judge.scores.units import Units
-from judge.stats.bootstrap import How, Settings, resample
+from judge.stats.bootstrap import How, IntervalSettings, resample
 from judge.stats.coefficients import ratio
 from judge.stats.estimate import Estimate, about
 from judge.stats.patterns import Tally, collapse
@@ -141,7 +141,7 @@ class Score:
 
         `how` as everywhere: interval, confidence, replicates, seed. For many scores see `measured_all`.
         """
-        settings = Settings(**how)
+        settings = IntervalSettings(**how)
         used = self.used
         counted = used if self.counted is None else used & self.counted
         n_units = int(counted.sum())
@@ -177,7 +177,7 @@ class Resampled:
     sums: FloatArray | None
 
     @classmethod
-    def of(cls, score: Score, settings: Settings) -> Resampled:
+    def of(cls, score: Score, settings: IntervalSettings) -> Resampled:
         """Draw once for a score, and all that share its rows and units."""
         used = score.used
         tally = _tally(score.rows[used], score.units.clusters[used])
@@ -193,7 +193,7 @@ def measured_all(
     **how: Unpack[How],
 ) -> list[Measure]:
     """`measured` for each score, drawing once for those that are functions of the same sums."""
-    settings = Settings(**how)
+    settings = IntervalSettings(**how)
     last: dict[tuple[int, int], int] = {_key(score): i for i, score in enumerate(scores)}
     drawn: dict[tuple[int, int], Resampled] = {}
     found = []

@@ -48,7 +48,7 @@ class How(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Settings:
+class IntervalSettings:
     """How intervals are made: `interval` None makes none. The same seed gives the same interval.
 
     Raises BadInput for a confidence outside (0, 1), replicates outside 100..1,000,000, a negative seed or
@@ -85,7 +85,7 @@ class Interval:
     notes: tuple[str, ...] = ()
 
 
-def resample(tallies: Sequence[Tally], settings: Settings) -> list[FloatArray]:
+def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[FloatArray]:
     """Sums of all resamples for each tally: a list of arrays `[replicates, p]`.
 
     All tallies must have the same counts (the same clusters in the same order): they get the
@@ -139,7 +139,9 @@ def _are_small_integers(rows: FloatArray, n: int) -> bool:
     return n * largest <= 2**24 and bool((rows == np.rint(rows)).all())
 
 
-def bootstrap(tally: Tally, value: Value, settings: Settings, sums: FloatArray | None = None) -> Interval:
+def bootstrap(
+    tally: Tally, value: Value, settings: IntervalSettings, sums: FloatArray | None = None
+) -> Interval:
     """Interval of `value(sums)` where `value` maps `[B, p]` to `[B]`, with nan for undefined.
 
     `sums` are resamples drawn before (by `resample`, shared with other statistics).

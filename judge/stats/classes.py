@@ -8,7 +8,7 @@ from typing import Unpack
 
 import numpy as np
 
-from judge.stats.bootstrap import How, Settings, resample
+from judge.stats.bootstrap import How, IntervalSettings, resample
 from judge.stats.coefficients import pairable, ratio
 from judge.stats.estimate import Estimate, about
 from judge.stats.metrics import finish
@@ -57,7 +57,7 @@ def class_scores(
     scikit-learn's (`precision_recall_fscore_support`, zero_division=nan).
     `how` as in `measures`. Raises BadInput when an annotator is not in the table.
     """
-    settings = Settings(**how)
+    settings = IntervalSettings(**how)
     table = ratings.select([predicted, reference])
     cells = collapse(table.codes)
     q = len(table.domain)
@@ -172,7 +172,7 @@ def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack
     13.1. n are the units with the label, the coverage is that of all labels. None for a label that no pairable unit
     has. `how` as in `measures`.
     """
-    settings = Settings(**how)
+    settings = IntervalSettings(**how)
     patterns = collapse(ratings.counts)
     rows = patterns.rows.astype(np.float64)
     used = pairable(patterns.rows)

@@ -35,7 +35,7 @@ DIGITS = 10
 NO_SPREAD = 1e-9
 
 
-class Interval(NamedTuple):
+class IntervalArrays(NamedTuple):
     """Arrays over studies; nan where it is undefined."""
 
     value: FloatArray
@@ -44,7 +44,7 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ConditionArrays:
     """What the conditions found, arrays over studies (labels, people as a second axis).
 
     `difference` (a), None with one source of labels; `skill` (b) at its own confidence; `agreement` of the judge
@@ -57,11 +57,11 @@ class Found:
     by_label: FloatArray
     other: FloatArray
     one_label: BoolArray
-    difference: Interval | None
-    agreement: Interval
-    skill: Interval
-    ceiling: Interval | None
-    labels: Interval | None
+    difference: IntervalArrays | None
+    agreement: IntervalArrays
+    skill: IntervalArrays
+    ceiling: IntervalArrays | None
+    labels: IntervalArrays | None
     judge_recall: FloatArray
     people_recall: FloatArray
     states: dict[str, IntArray]
@@ -70,7 +70,7 @@ class Found:
     decision: IntArray
 
 
-def rule(found: Sums, limits: Limits, weights: IntArray | None = None) -> Found:
+def rule(found: Sums, limits: Limits, weights: IntArray | None = None) -> ConditionArrays:
     """The verdict on each study. `weights` [studies, questions] count questions several times, for plans."""
     w = np.ones(found.units.shape) if weights is None else weights.astype(np.float64)
     w = np.where(found.units > 0, w, 0.0)
@@ -115,7 +115,7 @@ def rule(found: Sums, limits: Limits, weights: IntArray | None = None) -> Found:
         telling = _effective(without[..., None], w)[:, 0]
         scale = 1 - value[:, -1]
 
-        def interval(column: int, confidence: float) -> Interval:
+        def interval(column: int, confidence: float) -> IntervalArrays:
             spread = _quantile(telling, confidence) * error[:, column]
             # No question differs from another: what might have been seen still has its exact bound.
             unseen = _unseen(questions, confidence) / scale
@@ -154,7 +154,7 @@ def rule(found: Sums, limits: Limits, weights: IntArray | None = None) -> Found:
         missed = counted_label & (labels.high < limits.label_margin)
     ask_labels = limits.by_label and not found.alone
     decision = _decision(states, one_label, shown, ask_labels)
-    return Found(
+    return ConditionArrays(
         units,
         questions,
         by_label,
@@ -204,12 +204,14 @@ def _effective(parts: FloatArray, w: FloatArray) -> FloatArray:
     return np.where(squares > 0, total**2 / np.where(squares > 0, squares, 1.0), 0.0)
 
 
-def _interval(value: FloatArray, reach: FloatArray) -> Interval:
+def _interval(value: FloatArray, reach: FloatArray) -> IntervalArrays:
     reach = np.where(np.isfinite(reach), reach, np.nan)
-    return Interval(np.round(value, DIGITS), np.round(value - reach, DIGITS), np.round(value + reach, DIGITS))
+    return IntervalArrays(
+        np.round(value, DIGITS), np.round(value - reach, DIGITS), np.round(value + reach, DIGITS)
+    )
 
 
-def _state(found: Interval, limit: float) -> IntArray:
+def _state(found: IntervalArrays, limit: float) -> IntArray:
     with np.errstate(invalid="ignore"):
         return np.where(found.low > limit, HOLDS, np.where(found.high < limit, FAILS, OPEN))
 

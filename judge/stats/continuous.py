@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
 from judge.stats.alpha import halved, moment_disagreements
-from judge.stats.bootstrap import How, Settings
+from judge.stats.bootstrap import How, IntervalSettings
 from judge.stats.coefficients import ratio
 from judge.stats.estimate import Estimate, about
 from judge.stats.patterns import Tally, n_present, tally_units
@@ -33,7 +33,7 @@ def scores_alpha(
     `clusters` has one value per unit; `how` as in `measures`.
     Raises BadInput for anything but a two-dimensional table of finite numbers and nan.
     """
-    settings = Settings(**how)
+    settings = IntervalSettings(**how)
     table = numbers(scores, "scores", dimensions=2)
     groups, clustered = cluster_numbers(clusters, len(table))
     present = ~np.isnan(table)
@@ -80,7 +80,7 @@ def mean(
     For per-unit means such as accuracy or a class share: pass 0 / 1. `n_units` counts the values.
     Raises BadInput for anything but one row of finite numbers and nan. `how` as in `measures`.
     """
-    settings = Settings(**how)
+    settings = IntervalSettings(**how)
     row = numbers(values, "values", dimensions=1)
     groups, clustered = cluster_numbers(clusters, len(row))
     used = ~np.isnan(row)

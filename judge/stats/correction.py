@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
 from judge.notes import Note
-from judge.stats.bootstrap import FEW_UNITS, SAME, How, Settings
+from judge.stats.bootstrap import FEW_UNITS, SAME, How, IntervalSettings
 from judge.stats.coefficients import ratio
 from judge.stats.continuous import cluster_numbers, numbers
 from judge.stats.estimate import about, unseen_share
@@ -66,7 +66,7 @@ def corrected_mean(
         raise BadInput(f"{len(f)} judge values, {len(y)} human values")
     if lam is not None and not 0 <= lam <= 1:
         raise BadInput(f"lambda lies between 0 and 1, not {lam}")
-    settings = Settings(interval=None, confidence=confidence)
+    settings = IntervalSettings(interval=None, confidence=confidence)
     groups, clustered = cluster_numbers(clusters, len(f))
     judged, labelled = ~np.isnan(f), ~np.isnan(y)
     w = _weights(weights, labelled)
@@ -235,7 +235,7 @@ def rogan_gladen(
     `judge` and `human` are 0, 1 or nan. Raises BadInput for other values. `how` as in `measures`; of it
     only `interval` (None makes none) and `confidence` act.
     """
-    settings = Settings(**how)
+    settings = IntervalSettings(**how)
     f, y = numbers(judge, "judge", dimensions=1), numbers(human, "human", dimensions=1)
     if f.shape != y.shape:
         raise BadInput(f"{len(f)} judge values, {len(y)} human values")

@@ -15,7 +15,7 @@ from judge.stats import told
 from judge.stats.alternative import AltTest, alt_test
 from judge.stats.bootstrap import How
 from judge.stats.case import Case, Regime, case
-from judge.stats.conditions import Found, rule
+from judge.stats.conditions import ConditionArrays, rule
 from judge.stats.limits import ENOUGH, FEWEST_QUESTIONS, Limits
 from judge.stats.outlook import Outlook, outlook
 from judge.stats.pairwise import copied, identical
@@ -180,7 +180,7 @@ def verdict(
     )
 
 
-def _more(ahead: Outlook | None, found: Found) -> tuple[int | None, int | None]:
+def _more(ahead: Outlook | None, found: ConditionArrays) -> tuple[int | None, int | None]:
     if ahead is None:
         return None, None
     questions = int(found.questions[0])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from judge.notes import Note
-from judge.stats.bootstrap import NO_WIDTH, Interval, Settings, Value, bootstrap, sample_notes
+from judge.stats.bootstrap import NO_WIDTH, Interval, IntervalSettings, Value, bootstrap, sample_notes
 from judge.stats.patterns import Tally
 from judge.stats.ratings import FloatArray
 from judge.types import Measure
@@ -48,7 +48,7 @@ class Estimate:
             return None
         return value if self.by_package is None else self.by_package
 
-    def measure(self, settings: Settings, sums: FloatArray | None = None) -> Measure:
+    def measure(self, settings: IntervalSettings, sums: FloatArray | None = None) -> Measure:
         """The finished Measure; `sums` are resamples drawn before, shared with other statistics."""
         about = replace(self.about, confidence=settings.confidence)
         point = self.point

@@ -15,7 +15,7 @@ from judge.notes import Note
 from judge.plugins import find
 from judge.plugins import names as plugin_names
 from judge.stats.alpha import LEVELS, Alpha, halved, package_alpha
-from judge.stats.bootstrap import How, Settings, resample
+from judge.stats.bootstrap import How, IntervalSettings, resample
 from judge.stats.coefficients import Coefficient, Cohen, Fleiss, Gwet, Pabak, Percent, pairable
 from judge.stats.estimate import Estimate, about
 from judge.stats.patterns import Patterns, collapse, n_present, tally
@@ -113,7 +113,7 @@ def measures(
     """
     if level not in LEVELS:
         raise BadInput(f"unknown level '{level}'; there are {', '.join(LEVELS)}")
-    settings = Settings(**how)
+    settings = IntervalSettings(**how)
     keys = [metric_key(name, level) for name in names or _USUAL[level]]
     asked: list[Estimate] = []
     counts = collapse(ratings.counts) if any(not METRICS[key].pair for key in keys) else None
@@ -197,7 +197,7 @@ def domain_numbers(coefficient: Coefficient, ratings: Ratings) -> FloatArray:
     return np.arange(q, dtype=np.float64)
 
 
-def finish(asked: Sequence[Estimate], settings: Settings) -> list[Measure]:
+def finish(asked: Sequence[Estimate], settings: IntervalSettings) -> list[Measure]:
     """Measures in the order asked. Those over the same clusters share their resamples, which saves time."""
     drawn: dict[int, FloatArray] = {}
     if settings.interval is not None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from judge.errors import BadInput
 from judge.notes import Note
-from judge.stats.bootstrap import How, Settings, sample_notes
+from judge.stats.bootstrap import How, IntervalSettings, sample_notes
 from judge.stats.coefficients import disagreement
 from judge.stats.estimate import about
 from judge.stats.jackknife import paired_difference, pseudo_values
@@ -58,7 +58,7 @@ def compare(
     kappa of 0, no skill. `coverage` is the share of the table's units that are shared. Raises BadInput for other
     measures, fewer than two annotators, and names that the table has not.
     """
-    settings = Settings(**how)
+    settings = IntervalSettings(**how)
     key = metric_key(name, level)
     if not key.startswith(("percent", "cohen_kappa", "krippendorff_alpha")):
         raise BadInput(f"judges are compared by percent, cohen_kappa or krippendorff_alpha, not '{name}'")

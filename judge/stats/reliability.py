@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
-from judge.stats.bootstrap import How, Settings
+from judge.stats.bootstrap import How, IntervalSettings
 from judge.stats.continuous import cluster_numbers, mean, numbers
 from judge.stats.estimate import Estimate, about
 from judge.stats.patterns import Tally, n_present, of_clusters
@@ -59,7 +59,7 @@ def calibration(
     p, y = checked(probabilities, codes)
     if bins < 1:
         raise BadInput(f"calibration takes at least one bin, not {bins}")
-    settings = Settings(**how)
+    settings = IntervalSettings(**how)
     groups, clustered = cluster_numbers(clusters, len(p))
     used = _usable(p, y)
     p_used, y_used, groups_used = p[used], y[used], groups[used]

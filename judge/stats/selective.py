@@ -26,7 +26,7 @@ _STAKES = np.array([0.24, 0.12, 0.12, 0.1, 0.1, 0.08, 0.08, 0.06, 0.05, 0.03, 0.
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """One step of the path on the tested units: how many are accepted, of how many questions, on how many of them the
     judge is wrong; `agreement` is weighted where units are. `p`: of the test that it is wrong too often; `holds`: this
     step and all before it passed.
@@ -96,13 +96,13 @@ def follow(
     agree: float,
     level: float,
     weights: FloatArray | None = None,
-) -> list[Step]:
+) -> list[PathStep]:
     """The path on tested units: `reached[u]` is the first step that accepts unit u (n_steps or more: none does).
 
     `weights`: for how many units each stands, where they were drawn with unequal probabilities. Steps after the first
     that fails are computed (for the curve) and never hold.
     """
-    found: list[Step] = []
+    found: list[PathStep] = []
     going = True
     for step in range(n_steps):
         here = reached <= step
@@ -111,7 +111,7 @@ def follow(
         going = going and p <= level
         n = int(here.sum())
         share = None if not n else float(np.average(~wrong[here], weights=w))
-        found.append(Step(n, len(np.unique(clusters[here])), int(wrong[here].sum()), share, p, going))
+        found.append(PathStep(n, len(np.unique(clusters[here])), int(wrong[here].sum()), share, p, going))
     return found
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from judge.notes import Note
 from judge.stats.alternative import AltTest
 from judge.stats.case import Case
-from judge.stats.conditions import Found, Interval
+from judge.stats.conditions import ConditionArrays, IntervalArrays
 from judge.stats.estimate import about
 from judge.stats.limits import ENOUGH, FEWEST_OTHER, FEWEST_QUESTIONS, Limits
 from judge.stats.pairwise import lone
@@ -63,7 +63,9 @@ class LabelRow:
     why: str = ""
 
 
-def _numbers(found: Interval | None, most: float = 1.0) -> tuple[float | None, float | None, float | None]:
+def _numbers(
+    found: IntervalArrays | None, most: float = 1.0
+) -> tuple[float | None, float | None, float | None]:
     """Value and bounds; a t interval knows no limits, so its bounds are cut at those of an agreement, or of a difference of
     two (`most` 2)."""
     if found is None:
@@ -76,7 +78,7 @@ def _numbers(found: Interval | None, most: float = 1.0) -> tuple[float | None, f
     )
 
 
-def _span(found: Interval, most: float = 1.0) -> str:
+def _span(found: IntervalArrays, most: float = 1.0) -> str:
     value, low, high = _numbers(found, most)
     if value is None:
         return "undefined"
@@ -84,7 +86,7 @@ def _span(found: Interval, most: float = 1.0) -> str:
 
 
 def conditions(
-    of: Case, found: Found, limits: Limits, test: AltTest | None, table: Ratings | None
+    of: Case, found: ConditionArrays, limits: Limits, test: AltTest | None, table: Ratings | None
 ) -> tuple[Condition, ...]:
     """Each condition with its interval; `table` are the people's labels, `test` the alt-test of the study."""
     n, g = round(float(found.units[0])), int(found.questions[0])
@@ -92,7 +94,7 @@ def conditions(
     usual, other = limits.confidence, float(found.other[0])
 
     def one(
-        name: str, interval: Interval | None, limit: float, confidence: float, why: str, state: str = ""
+        name: str, interval: IntervalArrays | None, limit: float, confidence: float, why: str, state: str = ""
     ) -> Condition:
         numbers = _numbers(interval, 2.0 if interval is found.difference else 1.0)
         return Condition(name, states[state or name], *numbers, limit, confidence, n, g, why)
@@ -147,7 +149,7 @@ def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None,
     return Condition("alt_test", state, test.winning_rate, None, None, 0.5, None, n, g, why)
 
 
-def labels(ratings: Ratings, found: Found, limits: Limits) -> tuple[LabelRow, ...]:
+def labels(ratings: Ratings, found: ConditionArrays, limits: Limits) -> tuple[LabelRow, ...]:
     assert found.labels is not None
     rows = []
     for i, label in enumerate(ratings.domain):
@@ -195,7 +197,7 @@ def labels_text(rows: Sequence[LabelRow]) -> str:
 
 
 def because(
-    found: Found, conditions: Sequence[Condition], labels: Sequence[LabelRow], decision: Decision
+    found: ConditionArrays, conditions: Sequence[Condition], labels: Sequence[LabelRow], decision: Decision
 ) -> str:
     if decision == "do not trust" and bool(found.one_label[0]):
         return "the judge gives one label only"
@@ -238,14 +240,14 @@ def rule(of: Case, limits: Limits) -> str:
 
 
 def measures(
-    judge: str, of: Case, found: Found, limits: Limits, name: str, level: str, field: str | None
+    judge: str, of: Case, found: ConditionArrays, limits: Limits, name: str, level: str, field: str | None
 ) -> tuple[Measure, ...]:
     """(a) first, or the agreement with the one source; then what it is made of."""
     n, g = round(float(found.units[0])), int(found.questions[0])
     who = (judge, of.source) if of.source is not None else (judge, *of.people)
     weights = name.partition(":")[2] or None
 
-    def measure(kind: str, interval: Interval | None, names: tuple[str, ...]) -> Measure:
+    def measure(kind: str, interval: IntervalArrays | None, names: tuple[str, ...]) -> Measure:
         value, low, high = _numbers(interval, 2.0 if interval is found.difference else 1.0)
         base = replace(
             about(kind, n, of.n_asked, g, names, field),

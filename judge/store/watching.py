@@ -19,7 +19,7 @@ SUMMED = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class RunStanding:
     """How a run stands. `state` is running, finished or stopped; `units` are those that it was last asked over, None
     where nothing says how many; `cost` is in US dollars, None without a price or while it is not summed up."""
 
@@ -71,7 +71,7 @@ class Watched:
         self._cost: float | None = None
         self._summed = False
 
-    def look(self) -> Look:
+    def look(self) -> RunStanding:
         """How it stands now."""
         conn = self._store.conn
         # Whether it runs is asked first: one that ends in between has then written all that is read here.
@@ -84,7 +84,9 @@ class Watched:
         ended = {name: int(found.get(name, 0)) for name in STATUSES}
         cost = self._summed_up(sum(ended.values()), ending=state != "running")
         failures = list(self._failures())
-        return Look(self._run, self._task, self._model, state, self._selected(facts), ended, cost, failures)
+        return RunStanding(
+            self._run, self._task, self._model, state, self._selected(facts), ended, cost, failures
+        )
 
     def _selected(self, facts: dict[str, Any]) -> int | None:
         if facts.get(SELECTED) is not None:

@@ -28,7 +28,7 @@ from judge.suites.correction import Correction, corrected
 from judge.suites.paper import Asked, Paper
 from judge.suites.result import ALL, is_of, scores_of, strata
 from judge.suites.steps import Incomplete
-from judge.suites.study import Study
+from judge.suites.study import PaperStudy
 from judge.types import Json, Measure, Status
 
 Axis = Literal["system", "judge"]
@@ -150,7 +150,7 @@ def board(
         )
     held = None if reference is None else Held(store, reference, batch)
     found: dict[str, list[Score]] = {}
-    studies: dict[str, Study] = {}
+    studies: dict[str, PaperStudy] = {}
     steps = []
     for name in names:
         own = replace(asked, system=name) if axis == "system" else replace(asked, models=(name,))
@@ -236,7 +236,7 @@ def all_systems(store: Store, paper: Paper, asked: Asked) -> list[str]:
 
     Those with answers, and those that runs of generated answers name. Raises UsageError when there are none.
     """
-    study = Study(store, paper, asked)
+    study = PaperStudy(store, paper, asked)
     if paper.contenders is not None:
         found = paper.contenders(study)
     else:

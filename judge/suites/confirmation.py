@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from judge.scores.score import Score
     from judge.store.study import Store
     from judge.suites.rows import System
-    from judge.suites.study import Study
+    from judge.suites.study import PaperStudy
 
 STAGES = ("retrieve", "rerank", "top-k")
 _ANSWER = {"yes": "Yes", "no": "No", "others": "Others"}
 
 
-def read(study: Study) -> list[Score]:
+def read(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import confirmation
 
@@ -59,7 +59,7 @@ def present(store: Store, dataset: str) -> bool:
     return dataset in pairs.datasets(store)
 
 
-def _pairs(study: Study) -> pd.DataFrame:
+def _pairs(study: PaperStudy) -> pd.DataFrame:
     """pair_id, original, counter, question_id of the pairs asked about that people have not turned down."""
     import pandas as pd
 
@@ -95,7 +95,7 @@ def _pairs(study: Study) -> pd.DataFrame:
     return table
 
 
-def _listed(study: Study, pairs: pd.DataFrame) -> pd.DataFrame | None:
+def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
     """claim_id, stage, rank, document, label, status of the first k passages of each list."""
     import pandas as pd
 
@@ -137,7 +137,7 @@ def _listed(study: Study, pairs: pd.DataFrame) -> pd.DataFrame | None:
     return found
 
 
-def _depths(study: Study) -> dict[str, int]:
+def _depths(study: PaperStudy) -> dict[str, int]:
     """How many passages of each stage's lists count: --k 10 for all, or retrieve=100,rerank=20,top-k=5."""
     text = study.option("k")
     if "=" not in text:
@@ -153,7 +153,7 @@ def _depths(study: Study) -> dict[str, int]:
     return found
 
 
-def _ranking(study: Study) -> str | None:
+def _ranking(study: PaperStudy) -> str | None:
     """The name of the ranking whose stages are compared; None, and a step, when there is none."""
     query = "SELECT DISTINCT r.name FROM rankings AS r JOIN items AS i USING (item_id) WHERE i.dataset = ? ORDER BY 1"
     there = [str(row[0]) for row in study.store.conn.execute(query, [study.dataset])]
@@ -175,7 +175,7 @@ def _stages(entries: pd.DataFrame) -> list[str]:
     return [stage for stage in STAGES if stage in there]
 
 
-def _answers(study: Study) -> pd.DataFrame:
+def _answers(study: PaperStudy) -> pd.DataFrame:
     """claim_id, label, valid, status of each claim's answer."""
     import numpy as np
 
@@ -207,7 +207,7 @@ def _answers(study: Study) -> pd.DataFrame:
     return table
 
 
-def _whose(study: Study) -> tuple[System, pd.DataFrame | None]:
+def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
     """Whose answers, and how making them ended (None: they were imported)."""
     from judge.runner import contexts
     from judge.suites.rows import System
@@ -257,7 +257,7 @@ def _support(pairs: pd.DataFrame, table: pd.DataFrame, stage: str) -> list[Score
 
 
 def _files(
-    study: Study, pairs: pd.DataFrame, entries: pd.DataFrame | None, answers: pd.DataFrame | None
+    study: PaperStudy, pairs: pd.DataFrame, entries: pd.DataFrame | None, answers: pd.DataFrame | None
 ) -> None:
     """The picture and the table of claims, when they were asked for."""
     import pandas as pd

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from judge.scores.score import Score
     from judge.scores.urag import Choices, Sets
     from judge.stats.ratings import BoolArray
-    from judge.suites.study import Study
+    from judge.suites.study import PaperStudy
 
 _NAMED = 10
 
 
-def read(study: Study) -> list[Score]:
+def read(study: PaperStudy) -> list[Score]:
     """Accuracy, coverage, set size and empty sets of the test half, by LAC and APS, and by label."""
     import numpy as np
 
@@ -81,7 +81,7 @@ def read(study: Study) -> list[Score]:
     return scores
 
 
-def _truth(study: Study, task: str, letters: list[str]) -> tuple[dict[int, str], dict[str, str], str]:
+def _truth(study: PaperStudy, task: str, letters: list[str]) -> tuple[dict[int, str], dict[str, str], str]:
     """Unit number -> its name, name -> true label, and the field."""
     from judge.labels.held import Held
     from judge.suites.frames import frame
@@ -99,7 +99,7 @@ def _truth(study: Study, task: str, letters: list[str]) -> tuple[dict[int, str],
     return dict(zip(units["n"].tolist(), units["name"], strict=True)), truth, field
 
 
-def _ambiguous(study: Study, rest: Choices, made: Sets, label: pd.Series) -> None:
+def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -> None:
     """Say which units beside the calibrating ones have a set that is not one label; all of them to --ambiguous."""
     import numpy as np
     import pandas as pd

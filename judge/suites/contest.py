@@ -34,7 +34,7 @@ ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class RunSpent:
     """What a run took: units judged, and per unit US dollars, seconds of calls and tokens (None: not known).
 
     A run made of others took what its parents took.
@@ -62,7 +62,7 @@ class Contender:
     n_labels: int
     n_asked: int
     n_labelled: int
-    spent: Spent
+    spent: RunSpent
     front: frozenset[str] = frozenset()
     """Of `cost` and `seconds` those on which no other run has at least its kappa for less."""
 
@@ -262,7 +262,7 @@ def _notes(
     return told
 
 
-def spent(store: Store, run: str) -> Spent:
+def spent(store: Store, run: str) -> RunSpent:
     """What a run took per unit, over all of it: judgements with all their attempts; parents' sums for a derived run."""
     query = (
         "SELECT count(DISTINCT unit_id), count(*), sum(cost), count(cost), sum(latency), count(latency), "
@@ -276,7 +276,7 @@ def spent(store: Store, run: str) -> Spent:
             query, [source]
         ).fetchone()
         if not n:
-            return Spent(units, None, None, None)
+            return RunSpent(units, None, None, None)
         units = max(units, n)
         known = [a and b == rows for a, b in zip(known, (n_dollars, n_time, n_used), strict=True)]
         cost, seconds, tokens = (
@@ -284,7 +284,7 @@ def spent(store: Store, run: str) -> Spent:
             for total, value in zip((cost, seconds, tokens), (dollars, time, used), strict=True)
         )
     shown = [value if sure else None for value, sure in zip((cost, seconds, tokens), known, strict=True)]
-    return Spent(units, *shown)
+    return RunSpent(units, *shown)
 
 
 AXES: Mapping[str, Callable[[Contender], float | None]] = {

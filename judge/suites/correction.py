@@ -22,7 +22,7 @@ from judge.store.derived import folds
 from judge.store.export import stored_task
 from judge.suites.paper import Part
 from judge.suites.people import PeopleRows
-from judge.suites.study import Study
+from judge.suites.study import PaperStudy
 from judge.types import Json, Status
 
 Weights = Mapping[int | str, float]
@@ -69,7 +69,7 @@ FITTED = "the judge was fitted on labels of their questions"
 SEALED = "they are in a sealed test that was not opened for this judge (judge compare --part test)"
 
 
-def corrected(study: Study, scores: Sequence[Score], held: Held, confidence: float) -> Correction:
+def corrected(study: PaperStudy, scores: Sequence[Score], held: Held, confidence: float) -> Correction:
     """The judge's `scores` beside those that the labels of a reference give, and both together."""
     each = [beside(*side) for side in _sides(study, scores, held)]
     found = {one.measure: one.corrected(confidence) for sides in each for one in sides.found}
@@ -79,8 +79,8 @@ def corrected(study: Study, scores: Sequence[Score], held: Held, confidence: flo
 
 
 def _sides(
-    study: Study, scores: Sequence[Score], held: Held
-) -> Iterator[tuple[Study, Sequence[Score], Held, Weights]]:
+    study: PaperStudy, scores: Sequence[Score], held: Held
+) -> Iterator[tuple[PaperStudy, Sequence[Score], Held, Weights]]:
     """The whole reading; parts on labels of one task by themselves, where these were drawn with unequal probabilities.
 
     The probability of a unit to be labelled for two tasks is not that of either: such parts have no weights.
@@ -99,12 +99,12 @@ def _sides(
         groups.setdefault(part.tasks[0] if len(part.tasks) == 1 else "", []).append(part)
     for task, several in groups.items():
         only = replace(asked, parts=tuple(p.name for p in several), partial=True)
-        some = Study(study.store, study.paper, only)
+        some = PaperStudy(study.store, study.paper, only)
         some.share(study)
         yield some, study.paper.read(some), held, weighted.get(task, {})
 
 
-def beside(judge: Study, scores: Sequence[Score], held: Held, weights: Weights) -> Sides:
+def beside(judge: PaperStudy, scores: Sequence[Score], held: Held, weights: Weights) -> Sides:
     """The `scores` that were read with the judge's labels beside people's, wherever they are means that rest on labels.
 
     `weights`: for how many units a labelled unit stands, by its number, or the units of a question, by its name.
@@ -151,14 +151,14 @@ def beside(judge: Study, scores: Sequence[Score], held: Held, weights: Weights) 
     return Sides(found, tuple(left_out), tuple(notes))
 
 
-def _seen(study: Study) -> set[str]:
+def _seen(study: PaperStudy) -> set[str]:
     """The questions on whose labels a judge that is read here was fitted: it is not independent of them."""
     conn = study.store.conn
     every = (folds(conn, read.run.run_id).items() for read in study.read)
     return {question for own in every for question, fold in own if fold is None}
 
 
-def _closed(study: Study) -> set[str]:
+def _closed(study: PaperStudy) -> set[str]:
     """The questions of a sealed test that no look opened for a judge that is read here."""
     found: set[str] = set()
     for read in study.read:

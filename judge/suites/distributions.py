@@ -18,11 +18,11 @@ from judge.stats.ratings import BoolArray, FloatArray
 from judge.store import label_rows
 from judge.suites.chosen import Run
 from judge.suites.frames import frame
-from judge.suites.study import Study
+from judge.suites.study import PaperStudy
 
 
 def choices(
-    study: Study,
+    study: PaperStudy,
     table: pd.DataFrame,
     run: Run | None,
     field: str,
@@ -75,7 +75,7 @@ def _failures(table: pd.DataFrame, letters: Sequence[str], known: BoolArray) -> 
 
 
 def _logits(
-    study: Study, table: pd.DataFrame, run: Run | None, field: str, letters: Sequence[str]
+    study: PaperStudy, table: pd.DataFrame, run: Run | None, field: str, letters: Sequence[str]
 ) -> FloatArray:
     """Natural logarithms of the stored probabilities `[units, letters]`, nan for none."""
     found = np.full((len(table), len(letters)), np.nan)
@@ -97,12 +97,12 @@ def _logits(
     return logs
 
 
-def last_run(study: Study, before: int) -> Run | None:
+def last_run(study: PaperStudy, before: int) -> Run | None:
     """The run that labels were read from since the study had read `before` of them."""
     return study.read[-1].run if len(study.read) > before else None
 
 
-def check_halves(study: Study, items: Sequence[str], split: Mapping[str, str] | None) -> None:
+def check_halves(study: PaperStudy, items: Sequence[str], split: Mapping[str, str] | None) -> None:
     """Raises UsageError, before a model is asked anything, when the file's split leaves one side empty."""
     if split is None:
         return
@@ -116,7 +116,7 @@ def _refuse_empty(mask: BoolArray) -> None:
             raise UsageError(f"no question to {name}: see --split and --calibration, and -n")
 
 
-def halves(study: Study, found: urag.Choices, split: Mapping[str, str] | None) -> BoolArray:
+def halves(study: PaperStudy, found: urag.Choices, split: Mapping[str, str] | None) -> BoolArray:
     """True for what calibrates: the file's own split where items have one, else a random half of the questions.
 
     Raises UsageError when one side is empty.
@@ -140,7 +140,7 @@ def halves(study: Study, found: urag.Choices, split: Mapping[str, str] | None) -
 NONE = "they come from a model that gives token probabilities (openai, llamacpp), asked with --answers auto or codes"
 
 
-def alpha_of(study: Study) -> float:
+def alpha_of(study: PaperStudy) -> float:
     """--alpha. Raises UsageError outside 0 to 1."""
     alpha = study.number("alpha")
     if not 0 < alpha < 1:
@@ -148,6 +148,6 @@ def alpha_of(study: Study) -> float:
     return alpha
 
 
-def convention_of(study: Study) -> Convention:
+def convention_of(study: PaperStudy) -> Convention:
     """--convention."""
     return study.option("convention")  # type: ignore[return-value]

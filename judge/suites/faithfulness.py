@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from judge.scores.score import Score
     from judge.suites.rows import System
-    from judge.suites.study import Study
+    from judge.suites.study import PaperStudy
 
 
-def read(study: Study) -> list[Score]:
+def read(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import citation_support, faithfulness
 
@@ -68,11 +68,11 @@ def read(study: Study) -> list[Score]:
     return scores
 
 
-def _uncited(study: Study) -> float | None:
+def _uncited(study: PaperStudy) -> float | None:
     return None if study.option("uncited") == "undefined" else 0.0
 
 
-def _claims(study: Study, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
+def _claims(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
     """Claims with their labels; lists the decomposition, or making claims of it, as a step while there are none."""
     have = study.claim_counts()
     without = answers[answers["answered"] & ~answers["unit_id"].isin(have.index)]

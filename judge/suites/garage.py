@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from judge.scores.score import Score
     from judge.suites.chosen import Run
     from judge.suites.rows import System
-    from judge.suites.study import Study
+    from judge.suites.study import PaperStudy
 
 RELEVANT_TASK = {"answer": "grounding_relevant", "answer+related": "grounding_related"}
 _ANSWERABLE = f"item_id NOT IN ({label_rows.units_of_gold('insufficient', 'true')})"
 
 
-def read(study: Study) -> list[Score]:
+def read(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import attribution, garage
 
@@ -78,7 +78,7 @@ def read(study: Study) -> list[Score]:
     return scores
 
 
-def _any(study: Study, *parts: str) -> bool:
+def _any(study: PaperStudy, *parts: str) -> bool:
     return any(study.part(part) for part in parts)
 
 
@@ -93,7 +93,7 @@ def _sentences(judged: pd.DataFrame) -> pd.DataFrame:
     return judged.drop(columns=["item_id", "question_id"]).rename(columns={"answer_unit": "answer_id"})
 
 
-def _answerable(study: Study, answers: pd.DataFrame) -> Any:
+def _answerable(study: PaperStudy, answers: pd.DataFrame) -> Any:
     """False where gold says that the grounding is insufficient."""
     gold = study.gold("insufficient")
     if not len(gold):
@@ -109,7 +109,7 @@ def _answerable(study: Study, answers: pd.DataFrame) -> Any:
     return (told != "true").to_numpy()
 
 
-def _relevant_task(study: Study) -> tuple[str, dict[str, str]]:
+def _relevant_task(study: PaperStudy) -> tuple[str, dict[str, str]]:
     """The task that shows the relevant passages, and what makes its run one of its own."""
     kind = study.option("relevant-set")
     if kind == "marked":
@@ -135,7 +135,7 @@ def reads(run: Run) -> dict[str, str]:
     return {"relevant-set": shown.partition(":")[2], "relevance": "judge"}
 
 
-def passage_labels(study: Study) -> pd.DataFrame:
+def passage_labels(study: PaperStudy) -> pd.DataFrame:
     """item_id, question_id, passage_id, label (the class) and relevant (as marked) of every passage."""
     if study.option("relevance") == "judge":
         return study.labels("garage_relevance", columns="passage_id")
@@ -144,7 +144,7 @@ def passage_labels(study: Study) -> pd.DataFrame:
     return passages.assign(label=label.astype(object).where(label.notna(), None))
 
 
-def _relevant_counts(study: Study) -> pd.Series:
+def _relevant_counts(study: PaperStudy) -> pd.Series:
     """Item -> how many of its passages are relevant; nan where there may be one: none has a label, or a judge's is missing."""
     import numpy as np
     import pandas as pd
@@ -163,12 +163,12 @@ def _relevant_counts(study: Study) -> pd.Series:
     return found.reindex(items).where(items.isin(size.index).to_numpy(), 0.0)
 
 
-def _marked_as_relevant(study: Study, passages: pd.DataFrame) -> pd.DataFrame:
+def _marked_as_relevant(study: PaperStudy, passages: pd.DataFrame) -> pd.DataFrame:
     marks = passages["passage_id"].map(study.meta("evidence_relevant", "passages"))
     return passages.assign(relevant=marks.map({"YES": True, "NO": False}).astype(object))
 
 
-def _has_relevant(study: Study) -> bool:
+def _has_relevant(study: PaperStudy) -> bool:
     if study.option("relevance") == "judge" or study.option("relevant-set") == "marked":
         return True
     if study.has_gold("relevance", "passage"):
@@ -190,7 +190,7 @@ _OF_PART = {
 
 
 def _factuality(
-    study: Study, answers: pd.DataFrame, full: pd.DataFrame | None, relevant: pd.DataFrame | None
+    study: PaperStudy, answers: pd.DataFrame, full: pd.DataFrame | None, relevant: pd.DataFrame | None
 ) -> list[Score]:
     from judge.scores import garage
 
@@ -213,7 +213,7 @@ def _factuality(
     return [score for score in found if study.part(_OF_PART[score.measure])]
 
 
-def _cited(study: Study, answers: pd.DataFrame, chosen: System) -> list[Score]:
+def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Score]:
     """Cited ids against those of the human answer, or against the passages that the data set marks as cited."""
     from judge.scores import attribution
 
@@ -243,7 +243,7 @@ def _cited(study: Study, answers: pd.DataFrame, chosen: System) -> list[Score]:
     return attribution.cited(table)
 
 
-def _marked(study: Study) -> Mapping[str, list[str]]:
+def _marked(study: PaperStudy) -> Mapping[str, list[str]]:
     marks = study.meta("evidence_cited", "passages")
     owner = study.passages().set_index("passage_id")["item_id"]
     cited: dict[str, list[str]] = {item: [] for item in owner.reindex(marks.dropna().index).unique()}
@@ -252,7 +252,7 @@ def _marked(study: Study) -> Mapping[str, list[str]]:
     return cited
 
 
-def density(study: Study) -> Mapping[Any, Any]:
+def density(study: PaperStudy) -> Mapping[Any, Any]:
     """Question -> low, medium or high: the share of its passages that are relevant."""
     from judge.scores import garage
 

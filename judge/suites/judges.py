@@ -1,6 +1,6 @@
 """Several judges on the same units: the mean over judges, with the paper's own rule where it has one.
 
-The other way, a majority of labels unit by unit, is that of `judge panel`: `Study.labels` votes as it does, or reads the
+The other way, a majority of labels unit by unit, is that of `judge panel`: `PaperStudy.labels` votes as it does, or reads the
 run that it kept.
 """
 
@@ -19,10 +19,10 @@ from judge.store.study import Store
 from judge.suites import chosen
 from judge.suites.paper import Asked, Paper
 from judge.suites.steps import Incomplete
-from judge.suites.study import Study
+from judge.suites.study import PaperStudy
 
 
-def over_judges(store: Store, paper: Paper, asked: Asked) -> tuple[list[Score], Study]:
+def over_judges(store: Store, paper: Paper, asked: Asked) -> tuple[list[Score], PaperStudy]:
     """The mean over judges of each measure, every judge read by itself; `paper.several` replaces what it has a rule for.
 
     Judges are the models asked for, or those of the runs that were named. Raises UsageError for fewer than two,
@@ -33,11 +33,11 @@ def over_judges(store: Store, paper: Paper, asked: Asked) -> tuple[list[Score], 
     if len(models) < 2:
         raise UsageError("--judges takes several judges: give -m or --run several times")
     found: dict[str, list[Score]] = {}
-    studies: list[Study] = []
+    studies: list[PaperStudy] = []
     steps = []
     for model in models:
         own = tuple(run.run_id for run in named if run.model == model)
-        study = Study(store, paper, replace(asked, models=(model,), runs=own))
+        study = PaperStudy(store, paper, replace(asked, models=(model,), runs=own))
         studies.append(study)
         try:
             found[model] = paper.read(study)

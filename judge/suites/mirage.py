@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judge.scores.score import Score
-    from judge.suites.study import Study
+    from judge.suites.study import PaperStudy
 
 
 TASKS = {"paper": "mirage_answer", "practice": "qa_answer"}
 
 
-def read(study: Study) -> list[Score]:
+def read(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import mirage
 
@@ -55,7 +55,7 @@ def read(study: Study) -> list[Score]:
     return scores
 
 
-def _correct(study: Study, found: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+def _correct(study: PaperStudy, found: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Each condition's answers by exact match: unit_id (the item), question_id, correct, status."""
     from judge.scores import mirage
     from judge.scores.score import NOT_JUDGED
@@ -76,7 +76,7 @@ def _correct(study: Study, found: dict[str, pd.DataFrame]) -> dict[str, pd.DataF
     return tables
 
 
-def _retrieval(study: Study, ranking: tuple[str, str], support: pd.DataFrame | None) -> list[Score]:
+def _retrieval(study: PaperStudy, ranking: tuple[str, str], support: pd.DataFrame | None) -> list[Score]:
     from judge.scores import retrieval
 
     passages = study.passages()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from judge.scores.score import Score
     from judge.store.study import Store
     from judge.suites.chosen import Run
-    from judge.suites.study import Study
+    from judge.suites.study import PaperStudy
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ class Paper:
 
     name: str
     title: str
-    read: Callable[[Study], list[Score]]
+    read: Callable[[PaperStudy], list[Score]]
     parts: tuple[Part, ...]
     options: tuple[Option, ...] = ()
-    strata: Mapping[str, Callable[[Study], Mapping[Any, Any]]] = field(default_factory=dict)
+    strata: Mapping[str, Callable[[PaperStudy], Mapping[Any, Any]]] = field(default_factory=dict)
     several: Callable[[Mapping[str, list[Score]]], list[Score]] | None = None
     reads: Callable[[Run], Mapping[str, str]] = lambda run: {}
     present: Callable[[Store, str], bool] = lambda store, dataset: True
@@ -78,7 +78,7 @@ class Paper:
     lower: tuple[str, ...] = ()
     neutral: tuple[str, ...] = ()
     main: tuple[str, ...] = ()
-    contenders: Callable[[Study], list[str]] | None = None
+    contenders: Callable[[PaperStudy], list[str]] | None = None
     abbreviations: tuple[str, ...] = ()
     """Words of its measures that a report writes in capitals."""
 

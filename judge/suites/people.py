@@ -13,16 +13,16 @@ from judge.scores.score import NOT_JUDGED
 from judge.suites.chosen import Run
 from judge.suites.labelled import Found
 from judge.suites.paper import Asked
-from judge.suites.study import Study
+from judge.suites.study import PaperStudy
 from judge.types import Status
 
 
-class PeopleRows(Study):
+class PeopleRows(PaperStudy):
     """The study with people's labels where the judge's stand. What the system under test answered stays."""
 
     of_people = True
 
-    def __init__(self, judge: Study, asked: Asked, held: Held | None) -> None:
+    def __init__(self, judge: PaperStudy, asked: Asked, held: Held | None) -> None:
         """`judge` is the reading with the judge's labels, of the same rows; `held` None: nobody's labels."""
         super().__init__(judge.store, judge.paper, asked)
         self.share(judge)

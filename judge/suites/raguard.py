@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judge.scores.score import Score
-    from judge.suites.study import Study
+    from judge.suites.study import PaperStudy
 
 # Documents that gold, or the exam, gives a role: the claim's associated ones.
 _HAS_ROLE = f"unit_id IN ({label_rows.units_of_gold('raguard.role')})"
 
 
-def read(study: Study) -> list[Score]:
+def read(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import raguard
 
@@ -55,7 +55,7 @@ FEW = 20
 """With fewer claims than this, two of them are worth more as rows than as examples."""
 
 
-def _examples(study: Study, gold: pd.Series) -> str:
+def _examples(study: PaperStudy, gold: pd.Series) -> str:
     """One true and one false claim that are shown with every question and left out of the scores (section 4.1)."""
     asked = study.option("examples")
     if asked not in ("auto", "none"):
@@ -83,7 +83,7 @@ def _examples(study: Study, gold: pd.Series) -> str:
     return ",".join(picked)
 
 
-def _answers(study: Study, ranking: tuple[str, str] | None, examples: str) -> dict[str, pd.DataFrame]:
+def _answers(study: PaperStudy, ranking: tuple[str, str] | None, examples: str) -> dict[str, pd.DataFrame]:
     """What the system answered in each condition, by its name in `judge.scores.raguard`."""
     found = {}
     if study.part("zero") or study.part("rag") or study.part("oracle"):
@@ -103,7 +103,7 @@ def _answers(study: Study, ranking: tuple[str, str] | None, examples: str) -> di
 
 
 def _table(
-    study: Study, tables: dict[str, pd.DataFrame], gold: pd.Series, documents: pd.DataFrame
+    study: PaperStudy, tables: dict[str, pd.DataFrame], gold: pd.Series, documents: pd.DataFrame
 ) -> pd.DataFrame:
     """One row an answer, in all conditions."""
     import pandas as pd
@@ -129,13 +129,13 @@ def _table(
     return whole
 
 
-def _gold_documents(study: Study) -> pd.DataFrame:
+def _gold_documents(study: PaperStudy) -> pd.DataFrame:
     role = study.gold("raguard.role", "passage", everywhere=True)
     table = study.passages(everywhere=True).rename(columns={"passage_id": "document_id"})
     return table.assign(role=table["document_id"].map(role).astype(object)).drop(columns="unit_id")
 
 
-def _documents(study: Study, exam: pd.DataFrame, gold: pd.Series) -> pd.DataFrame:
+def _documents(study: PaperStudy, exam: pd.DataFrame, gold: pd.Series) -> pd.DataFrame:
     """Documents with the role that follows from the judge's exam and the gold verdict."""
     from judge.scores import raguard
 
@@ -145,7 +145,7 @@ def _documents(study: Study, exam: pd.DataFrame, gold: pd.Series) -> pd.DataFram
     return table.assign(role=role.to_numpy())
 
 
-def _retrieval(study: Study, documents: pd.DataFrame, ranking: tuple[str, str]) -> list[Score]:
+def _retrieval(study: PaperStudy, documents: pd.DataFrame, ranking: tuple[str, str]) -> list[Score]:
     from judge.scores import raguard_retrieval
 
     ranked = study.ranked(ranking)
@@ -168,7 +168,7 @@ def _retrieval(study: Study, documents: pd.DataFrame, ranking: tuple[str, str]) 
     return [score.noted(f"ranking: {ranking[0]} ({ranking[1]})") for score in scores]
 
 
-def _exam(exam: pd.DataFrame, gold: pd.Series, study: Study) -> list[Score]:
+def _exam(exam: pd.DataFrame, gold: pd.Series, study: PaperStudy) -> list[Score]:
     """Shares of the judge's roles, and how many are gold's."""
     import numpy as np
 

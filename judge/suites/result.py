@@ -18,7 +18,7 @@ from judge.store.study import Store
 from judge.suites.correction import Correction, corrected
 from judge.suites.judges import over_judges
 from judge.suites.paper import Asked, Paper
-from judge.suites.study import Study
+from judge.suites.study import PaperStudy
 from judge.types import Json, Measure
 
 ALL = ""
@@ -125,15 +125,15 @@ def is_of(printed: Published, measure: str) -> bool:
     return measure in names or (measure.partition("[")[0] == printed.measure and "/" in measure)
 
 
-def scores_of(store: Store, paper: Paper, asked: Asked, judges: str | None) -> tuple[list[Score], Study]:
+def scores_of(store: Store, paper: Paper, asked: Asked, judges: str | None) -> tuple[list[Score], PaperStudy]:
     """A paper's scores, of one judge or put together, and the study as it was read."""
     if judges != "mean":
-        study = Study(store, paper, asked)
+        study = PaperStudy(store, paper, asked)
         return _checked(study), study
     return over_judges(store, paper, asked)
 
 
-def _checked(study: Study) -> list[Score]:
+def _checked(study: PaperStudy) -> list[Score]:
     unknown = set(study.asked.parts) - {part.name for part in study.paper.parts}
     if unknown:
         known = ", ".join(part.name for part in study.paper.parts)
@@ -144,7 +144,7 @@ def _checked(study: Study) -> list[Score]:
     return scores
 
 
-def strata(study: Study, by: str) -> Mapping[Any, Any]:
+def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
     """Question -> stratum by name: one of the paper's own, `dataset`, a gold label of items, or a tag in their meta.
 
     Raises UsageError when nothing is called so, or when a question has items in several strata.
@@ -170,7 +170,7 @@ def strata(study: Study, by: str) -> Mapping[Any, Any]:
     return dict(zip(table["question"], table["stratum"], strict=True))
 
 
-def _tags(study: Study) -> list[str]:
+def _tags(study: PaperStudy) -> list[str]:
     """Keys of the items' meta that hold short texts, and gold fields of items."""
     query = (
         "SELECT DISTINCT j.key FROM items AS i, json_each(i.meta) AS j WHERE i.dataset = ? "

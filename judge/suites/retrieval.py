@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judge.scores.score import Score
-    from judge.suites.study import Study
+    from judge.suites.study import PaperStudy
 
 FIELDS = ("relevance_0_3", "relevance_grade", "relevant", "support")
 """Gold fields with grades, the finest first."""
@@ -29,7 +29,7 @@ COMPARED = ("ndcg", "mrr", "precision")
 """The measures whose orders of systems are compared."""
 
 
-def read(study: Study) -> list[Score]:
+def read(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     # On a leaderboard each ranking is a system.
     rankings = study.rankings(study.asked.system or study.option("ranking"), study.option("stage"))
@@ -52,7 +52,9 @@ def read(study: Study) -> list[Score]:
     return _scores(study, rankings, qrels)
 
 
-def _scores(study: Study, rankings: list[tuple[str, str]], qrels: dict[str, pd.DataFrame]) -> list[Score]:
+def _scores(
+    study: PaperStudy, rankings: list[tuple[str, str]], qrels: dict[str, pd.DataFrame]
+) -> list[Score]:
     import numpy as np
 
     from judge.scores import retrieval, system_order
@@ -88,7 +90,7 @@ def _scores(study: Study, rankings: list[tuple[str, str]], qrels: dict[str, pd.D
     return found
 
 
-def _task(study: Study) -> str | None:
+def _task(study: PaperStudy) -> str | None:
     """The task of the judge's qrels: --task, else the only one of TASKS that has a run."""
     if study.option("task"):
         return study.option("task")
@@ -100,7 +102,7 @@ def _task(study: Study) -> str | None:
     return run[0] if run else None
 
 
-def _own_field(study: Study, task: str | None) -> str | None:
+def _own_field(study: PaperStudy, task: str | None) -> str | None:
     """The field of the task that is compared: one that passages have gold for, else its first with grades."""
     from judge.scores.grades import graded_field
 
@@ -113,7 +115,7 @@ def _own_field(study: Study, task: str | None) -> str | None:
     return next(gold, None) or graded_field(loaded)
 
 
-def _gold(study: Study, own: str | None) -> pd.DataFrame | None:
+def _gold(study: PaperStudy, own: str | None) -> pd.DataFrame | None:
     """item_id, passage_id, grade of passages with gold. None, and a note, where there is none."""
     there = [f for f in ((own,) if own else FIELDS) if study.has_gold(f, "passage")]
     there = there or [f for f in FIELDS if study.has_gold(f, "passage")]
@@ -132,7 +134,7 @@ def _gold(study: Study, own: str | None) -> pd.DataFrame | None:
     return _graded(passages.assign(label=label), _grades(there[0], label))
 
 
-def _people(study: Study, word: str, task: str | None, own: str | None) -> pd.DataFrame:
+def _people(study: PaperStudy, word: str, task: str | None, own: str | None) -> pd.DataFrame:
     """The same by the labels of a reference. Raises BadInput when it has no grades of passages of this data set."""
     from judge.labels.held import Held
 
@@ -151,7 +153,7 @@ def _people(study: Study, word: str, task: str | None, own: str | None) -> pd.Da
     )
 
 
-def _judged(study: Study, task: str, own: str | None) -> pd.DataFrame:
+def _judged(study: PaperStudy, task: str, own: str | None) -> pd.DataFrame:
     """The same by the judge's labels."""
     from judge.scores.grades import graded_field, grades_of
 

@@ -25,7 +25,7 @@ from judge.labels.split import Split
 from judge.stats import MISSING
 from judge.stats.metrics import measures
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
-from judge.stats.selective import STEPS, Step, first_share, first_units, follow, path_of, reached_by
+from judge.stats.selective import STEPS, PathStep, first_share, first_units, follow, path_of, reached_by
 from judge.store.derived import seen
 from judge.store.splits import Look
 from judge.store.study import Store
@@ -36,7 +36,7 @@ ORDER_SHARE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PathPlace:
     """One step of the path: which judge's threshold moves (0: A, 1: B), where to, and the share of all units accepted."""
 
     judge: int
@@ -52,7 +52,7 @@ class Route:
     `reached[u]`: the first step that accepts each unit of the table. `tested[u]`: its label took part in the tests.
     """
 
-    table: derive.Table
+    table: derive.RunTable
     labels: derive.Found
     field: str
     truth: derive.Truth
@@ -60,8 +60,8 @@ class Route:
     confidence: float
     level: float
     look: Look | None
-    places: Sequence[Place]
-    steps: Sequence[Step]
+    places: Sequence[PathPlace]
+    steps: Sequence[PathStep]
     at: int | None
     reached: IntArray
     which: IntArray
@@ -168,7 +168,7 @@ def route(
     total = int(asked.sum())
     counts = np.cumsum(np.bincount(reached[asked], minlength=len(places) + 1))[: len(places)]
     told = [
-        Place(j, threshold, int(n), float(n / total))
+        PathPlace(j, threshold, int(n), float(n / total))
         for (j, threshold), n in zip(places, counts.tolist(), strict=True)
     ]
     held = [i for i, step in enumerate(steps) if step.holds]
@@ -200,7 +200,7 @@ def _sure(labels: derive.Found, run: int) -> FloatArray:
     return np.asarray(np.where(codes == MISSING, np.nan, own))
 
 
-def _seen(store: Store, table: derive.Table) -> BoolArray:
+def _seen(store: Store, table: derive.RunTable) -> BoolArray:
     """Units whose labels by one of the runs are fitted on labels of their questions."""
     out: set[str] = set().union(*(seen(store.conn, run) for run in table.run_ids))
     if not out:
@@ -295,7 +295,9 @@ def _planned(
     return best
 
 
-def _people(store: Store, field: str, table: derive.Table, agree: float) -> tuple[list[Measure], list[str]]:
+def _people(
+    store: Store, field: str, table: derive.RunTable, agree: float
+) -> tuple[list[Measure], list[str]]:
     """People's agreement with each other, and what it says of the promise."""
     scope = Scope(field, table.task.name)
     try:

@@ -41,7 +41,7 @@ class Read:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-class Study(Reading):
+class PaperStudy(Reading):
     """One study as one paper reads it. Everything asked for is remembered: runs, notes, missing steps."""
 
     of_people = False

@@ -25,7 +25,7 @@ from judge.suites.board import differences
 from judge.suites.chosen import Run
 from judge.suites.paper import Asked, Paper, Part
 from judge.suites.result import scores_of
-from judge.suites.study import Study
+from judge.suites.study import PaperStudy
 from judge.types import Json
 
 LABELS = Paper("labels", "Labels of one task", lambda study: [], ())
@@ -130,7 +130,7 @@ def swap(
     labels: list[Difference] = []
     dataset = ""
     for task in sorted(tasks):
-        pair = [Study(store, LABELS, _whose(s, replace(asked, partial=True, options={}))) for s in both]
+        pair = [PaperStudy(store, LABELS, _whose(s, replace(asked, partial=True, options={}))) for s in both]
         dataset = pair[0].dataset
         labels += compare_all(*(_shares(study, task) for study in pair), **how)
     found["labels"] = labels
@@ -185,13 +185,13 @@ def _options(paper: Paper, asked: Asked) -> dict[str, str]:
 
 
 def _scores(store: Store, paper: Paper, asked: Asked, notes: list[str]) -> list[Score]:
-    study = Study(store, paper, asked)
+    study = PaperStudy(store, paper, asked)
     scores = paper.read(study)
     notes += [text for text in study.notes if text not in notes]
     return scores
 
 
-def _shares(study: Study, task: str) -> list[Score]:
+def _shares(study: PaperStudy, task: str) -> list[Score]:
     """The share of each label of a task's first field among the units that were judged."""
     table = study.labels(task)
     table = table[table["status"] != NOT_JUDGED]

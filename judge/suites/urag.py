@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from judge.scores.score import Score
     from judge.scores.urag import Choices
     from judge.suites.chosen import Run
-    from judge.suites.study import Study
+    from judge.suites.study import PaperStudy
 
 TASKS = {"paper": "urag_choice", "practice": "multiple_choice"}
 TASK, FIELD = TASKS["paper"], "choice"
@@ -29,7 +29,7 @@ AWARE_TASK = "urag_aware"
 _CHANGES = ("accuracy", "set_size")
 
 
-def read(study: Study) -> list[Score]:
+def read(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import urag
     from judge.suites.distributions import alpha_of, check_halves, convention_of, halves
@@ -83,7 +83,7 @@ def read(study: Study) -> list[Score]:
 
 
 def _again(
-    study: Study,
+    study: PaperStudy,
     context: str,
     questions: Mapping[str, tuple[tuple[str, ...], str | None]],
     first: Choices,
@@ -127,7 +127,7 @@ def _again(
     return _answered(study, context, questions, shown, first)[0]
 
 
-def _changes(study: Study, first: list[Score], again: list[Score]) -> list[Score]:
+def _changes(study: PaperStudy, first: list[Score], again: list[Score]) -> list[Score]:
     """The second pass, and what accuracy and set size gain by it on the questions that have both."""
     from judge.scores.compare import paired
 
@@ -141,7 +141,7 @@ def _changes(study: Study, first: list[Score], again: list[Score]) -> list[Score
     ]
 
 
-def _questions(study: Study) -> dict[str, tuple[tuple[str, ...], str | None]]:
+def _questions(study: PaperStudy) -> dict[str, tuple[tuple[str, ...], str | None]]:
     """Item -> its letters, and the right one."""
     query = (
         "SELECT item_id, options, correct FROM items WHERE options IS NOT NULL AND item_id IN "
@@ -160,7 +160,7 @@ def _questions(study: Study) -> dict[str, tuple[tuple[str, ...], str | None]]:
 
 
 def _answered(
-    study: Study,
+    study: PaperStudy,
     context: str,
     questions: Mapping[str, tuple[tuple[str, ...], str | None]],
     shown: ShownProbabilities | None = None,
@@ -195,7 +195,7 @@ def _answered(
 
 
 def _imported(
-    study: Study, context: str, ranking: tuple[str, str] | None, mark: str
+    study: PaperStudy, context: str, ranking: tuple[str, str] | None, mark: str
 ) -> dict[str, dict[str, float]]:
     """Item -> the probabilities that came with the system's own answers under this context (judge answers import)."""
     from judge.runner import contexts
@@ -210,7 +210,7 @@ def _imported(
     return {str(item): json.loads(text) for item, text in rows}
 
 
-def _split(study: Study) -> dict[str, str] | None:
+def _split(study: PaperStudy) -> dict[str, str] | None:
     """Item -> calibration or test as its file says; None for a random split."""
     if study.option("split") == "random":
         return None

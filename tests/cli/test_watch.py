@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from judge.cli.log_json import Log
-from judge.cli.watch import Shown
+from judge.cli.watch import ShownRun
 from judge.errors import Unreachable
 from judge.runner.retry import Patience
 from judge.store import Store
-from judge.store.watching import Look
+from judge.store.watching import RunStanding
 from judge.types import Reply, Request
 from tests.cli.helpers import Done, checked, script, write_rows
 from tests.real import ROOT
@@ -105,11 +105,11 @@ def test_a_run_in_another_process_until_it_is_killed(judge: Judge, tmp_path: Pat
 
 
 def test_the_rate_is_that_of_the_last_minute(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = Shown(as_json=True)
+    shown = ShownRun(as_json=True)
     # 10 a second for a minute, then 1 a second for another.
     for second in range(121):
         done = 10 * second if second <= 60 else 600 + (second - 60)
-        look = Look("R", "t.v1", "m", "running", 1200, {"ok": done}, None)
+        look = RunStanding("R", "t.v1", "m", "running", 1200, {"ok": done}, None)
         shown.show(look, float(second))
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert rows[0]["rate"] is None and rows[0]["seconds_left"] is None

@@ -29,7 +29,7 @@ N = 400
 BIAS = (0.0, -1.0, 3.0)
 
 
-def world(path: Path, signal: float = 2.0, bias: Any = BIAS, **how: Any) -> tuple[Store, derive.Table]:
+def world(path: Path, signal: float = 2.0, bias: Any = BIAS, **how: Any) -> tuple[Store, derive.RunTable]:
     """400 units in 80 questions and one judge with a bias to 'neutral'."""
     truth = worlds.draw(N, **{k: v for k, v in how.items() if k == "shares"})
     store = worlds.study(path, truth, **{k: v for k, v in how.items() if k == "gold"})
@@ -37,7 +37,7 @@ def world(path: Path, signal: float = 2.0, bias: Any = BIAS, **how: Any) -> tupl
     return store, derive.read(store, [run])
 
 
-def result(store: Store, table: derive.Table, method: str, prior: Prior | None = None) -> Any:
+def result(store: Store, table: derive.RunTable, method: str, prior: Prior | None = None) -> Any:
     truth = derive.reference(store, table, "stance")
     return calibrate(table, truth, "stance", method, prior, replicates=200)
 

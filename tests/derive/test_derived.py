@@ -38,7 +38,7 @@ def run_ids(store: Store) -> list[str]:
     return [run for (run,) in store.conn.execute("SELECT run_id FROM runs ORDER BY rowid")]
 
 
-def echo(table: derive.Table, r: int = 0) -> dict[str, Made]:
+def echo(table: derive.RunTable, r: int = 0) -> dict[str, Made]:
     """What parent r says, as it is."""
     found = table.labels("stance")
     return {"stance": Made(found.codes[:, r], found.probabilities[r])}

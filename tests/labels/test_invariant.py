@@ -17,7 +17,7 @@ from judge.labels.held import Held
 from judge.labels.reference import resolve, there
 from judge.labels.scope import Scope, read
 from judge.stats import MISSING
-from judge.stats.bootstrap import Settings
+from judge.stats.bootstrap import IntervalSettings
 from judge.store import Store
 from judge.suites import contest
 from judge.suites.paper import Asked
@@ -135,7 +135,7 @@ def scopes(name: str) -> list[str | None]:
 @pytest.fixture
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Values, n and coverage are compared, no bounds: a hundred resamples will do."""
-    monkeypatch.setattr(Settings.__init__, "__defaults__", ("bca", 0.95, 100, 0))
+    monkeypatch.setattr(IntervalSettings.__init__, "__defaults__", ("bca", 0.95, 100, 0))
 
 
 @pytest.mark.usefixtures("few_resamples")

@@ -14,7 +14,7 @@ import pytest
 from judge.errors import MissingExtra, Rejected, UsageError
 from judge.prompts import load_task
 from judge.providers import base, embedded
-from judge.providers.embedded import Embedder, Provider
+from judge.providers.embedded import LocalEmbedder, Provider
 from judge.runner.requests import Asker, Sampling
 from judge.types import Unit
 from tests.real import ROOT, require
@@ -59,7 +59,7 @@ def test_what_answers_is_more_relevant_than_what_is_about_something_else(model: 
 
 @pytest.mark.real
 async def test_the_probability_is_the_head_of_the_cosine_that_retrieve_uses(model: Provider) -> None:
-    found = (await Embedder(ONE).embed([QUESTION, TEXTS["answer"], TEXTS["other"]])).vectors
+    found = (await LocalEmbedder(ONE).embed([QUESTION, TEXTS["answer"], TEXTS["other"]])).vectors
     assert [float(v @ v) for v in found] == pytest.approx([1, 1, 1], abs=1e-5)
     cosine = float(found[0] @ found[1])
     head = json.loads((ROOT / "data" / "minilm" / "head.json").read_text())
@@ -111,7 +111,7 @@ def test_retrieve_ranks_by_the_same_vectors(tmp_path: Path, judge: Judge) -> Non
     )
     (hot, best), *_ = rows
     assert hot == "t:1/p", "of 'Tea is hot.', the passage about brewing"
-    claim, passage = asyncio.run(Embedder(ONE).embed(["Tea is hot.", TEXTS["topic"]])).vectors
+    claim, passage = asyncio.run(LocalEmbedder(ONE).embed(["Tea is hot.", TEXTS["topic"]])).vectors
     assert best == pytest.approx(float(claim @ passage), abs=1e-4)
     judge("retrieve", "--retriever", "embeddings", "-m", "embedded/minilm", "--name", "again")
 

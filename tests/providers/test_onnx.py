@@ -19,7 +19,7 @@ from judge.prompts import load_task
 from judge.prompts.pair import PairRenderer
 from judge.providers import base, sessions
 from judge.providers.onnx import Provider
-from judge.providers.sessions import Batches
+from judge.providers.sessions import SessionBatches
 from judge.runner.requests import Asker, Sampling
 from judge.types import Request, Unit
 from tests.providers.onnx_models import by_word, folder
@@ -91,7 +91,7 @@ async def test_those_who_wait_are_worked_on_together() -> None:
         sizes.append(len(batch))
         return [n * n for n in batch]
 
-    batches = Batches[int, int](work, lambda n: n)
+    batches = SessionBatches[int, int](work, lambda n: n)
     assert await asyncio.gather(*(batches.of(n) for n in range(100))) == [n * n for n in range(100)]
     assert sum(sizes) == 100
     assert max(sizes) == sessions.BATCH
@@ -104,7 +104,7 @@ async def test_an_error_in_a_batch_is_its_own_units_and_the_others_have_their_an
             raise ValueError("no zero")
         return list(batch)
 
-    batches = Batches[int, int](work, lambda n: n)
+    batches = SessionBatches[int, int](work, lambda n: n)
     found = await asyncio.gather(*(batches.of(n) for n in (2, 0, 1)), return_exceptions=True)
     assert found[::2] == [2, 1]
     assert isinstance(found[1], ValueError)
@@ -112,7 +112,7 @@ async def test_an_error_in_a_batch_is_its_own_units_and_the_others_have_their_an
 
 
 async def test_a_cancelled_call_leaves_the_others(tmp_path: Path) -> None:
-    batches = Batches[int, int](lambda batch: list(batch), lambda n: n)
+    batches = SessionBatches[int, int](lambda batch: list(batch), lambda n: n)
     gone, kept = asyncio.create_task(batches.of(1)), asyncio.create_task(batches.of(2))
     await asyncio.sleep(0)
     gone.cancel()

@@ -7,7 +7,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from judge.providers.http import Answer, duration, retry_after
+from judge.providers.http import HttpAnswer, duration, retry_after
 from tests.loopback.faults import rule
 
 
@@ -39,4 +39,4 @@ def test_patterns_of_faults() -> None:
 
 
 def test_errors_without_a_body() -> None:
-    assert retry_after(Answer(503, {}, b"").headers) is None
+    assert retry_after(HttpAnswer(503, {}, b"").headers) is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judge.providers import base
-from judge.runner.estimate import Pace, estimate
+from judge.runner.estimate import Throughput, estimate
 from judge.runner.requests import Sampling
 from judge.store import Store
 from judge.types import Reply, Usage
@@ -32,7 +32,7 @@ async def test_the_estimate_is_what_the_run_then_takes(db: Path) -> None:
         lambda r, t: Reply(label().text, usage=Usage(sum(len(m.content) for m in r.messages) // 4, 12, 0))
     )
     with Store.open(db) as store:
-        first = await estimate(store, asked, fake, Pace(concurrency=10, latency=2.0))
+        first = await estimate(store, asked, fake, Throughput(concurrency=10, latency=2.0))
         assert (first.units, first.calls, fake.requests) == (2 * UNITS, 2 * UNITS, [])
         assert select(db, "SELECT count(*) FROM runs") == [(0,)]
         # 100 calls of 2 s, 10 at once
@@ -41,9 +41,11 @@ async def test_the_estimate_is_what_the_run_then_takes(db: Path) -> None:
     took = report.usage["input_tokens"]
     assert 0.95 * took < first.input_tokens < 1.25 * took, "the schema of 160 characters is counted too"
     with Store.open(db) as store:
-        done = await estimate(store, asked, fake, Pace())
+        done = await estimate(store, asked, fake, Throughput())
         assert (done.calls, done.online, done.seconds) == (0, 0.0, 0.0)
-        more = await estimate(store, plan(sampling=JSON, prices=FILE, extra={"system": "b"}), fake, Pace())
+        more = await estimate(
+            store, plan(sampling=JSON, prices=FILE, extra={"system": "b"}), fake, Throughput()
+        )
     assert more.output_tokens == 12 * UNITS, "as measured"
     assert more.online == pytest.approx((more.input_tokens + 10 * more.output_tokens) / 1e6, rel=1e-3)
     assert more.batch is not None and more.online == pytest.approx(2 * more.batch)
@@ -53,8 +55,8 @@ async def test_the_estimate_is_what_the_run_then_takes(db: Path) -> None:
 
 async def test_limits_of_the_account_decide_the_time(db: Path) -> None:
     with Store.open(db) as store:
-        requests = await estimate(store, plan(), Fake(), Pace(latency=1.0, requests_per_minute=5))
-        tokens = await estimate(store, plan(), Fake(), Pace(latency=1.0, tokens_per_minute=60))
+        requests = await estimate(store, plan(), Fake(), Throughput(latency=1.0, requests_per_minute=5))
+        tokens = await estimate(store, plan(), Fake(), Throughput(latency=1.0, tokens_per_minute=60))
     assert (requests.seconds, requests.bound_by) == (600.0, "5 requests a minute")
     assert tokens.seconds == tokens.input_tokens + tokens.output_tokens
     assert requests.online is None and requests.price is None
@@ -68,8 +70,8 @@ async def test_the_vendor_counts_the_tokens_of_some(db: Path, vendor: str) -> No
         provider = base.get(f"{vendor}/m", base.Settings(server.url))
         with Store.open(db) as store:
             asked = plan(f"{vendor}/m", sampling=JSON)
-            alone = await estimate(store, asked, provider, Pace())
-            counted = await estimate(store, asked, provider, Pace(), getattr(provider, "count_tokens"), 5)  # noqa: B009
+            alone = await estimate(store, asked, provider, Throughput())
+            counted = await estimate(store, asked, provider, Throughput(), provider.count_tokens, 5)
         await provider.close()
         assert (len(server.counted), server.requests) == (5, 0)
         sent = server.counted[0]

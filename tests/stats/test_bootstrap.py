@@ -10,7 +10,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from judge.errors import BadInput
 from judge.stats import METRICS, Ratings, mean, measures
-from judge.stats.bootstrap import How, Settings, bootstrap, resample
+from judge.stats.bootstrap import How, IntervalSettings, bootstrap, resample
 from judge.stats.metrics import estimate
 from judge.stats.patterns import Tally, collapse, tally_units
 
@@ -28,7 +28,7 @@ def table(n: int = 120, per_cluster: int = 1) -> Ratings:
 def test_resamples_follow_the_law_of_a_loop_over_the_package(per_cluster: int) -> None:
     ratings = table(120, per_cluster)
     one = estimate(METRICS["krippendorff_alpha:nominal"], ratings, collapse(ratings.counts))
-    drawn = one.value(resample([one.tally], Settings(replicates=4000, seed=3))[0])
+    drawn = one.value(resample([one.tally], IntervalSettings(replicates=4000, seed=3))[0])
     rng = np.random.default_rng(4)
     # The loop draws what we draw: clusters that have a unit with two labels.
     counts = ratings.counts[ratings.counts.sum(axis=1) >= 2]
@@ -47,7 +47,7 @@ def test_resamples_follow_the_law_of_a_loop_over_the_package(per_cluster: int) -
 def test_kappa_resamples_follow_the_law_of_a_loop_over_units() -> None:
     ratings = table(150).select(["x", "y"])
     one = estimate(METRICS["cohen_kappa"], ratings, collapse(ratings.codes))
-    drawn = one.value(resample([one.tally], Settings(replicates=4000))[0])
+    drawn = one.value(resample([one.tally], IntervalSettings(replicates=4000))[0])
     both = ratings.codes[(ratings.codes >= 0).all(axis=1)]
     rng = np.random.default_rng(5)
     loop = [cohen_kappa_score(*both[rng.integers(0, len(both), len(both))].T) for _ in range(600)]
@@ -64,7 +64,7 @@ def test_many_clusters_are_drawn_in_blocks_by_the_same_law() -> None:
     marked[[17, 9_000, 9_001]] = 1
     rows = np.column_stack([x, m, marked])
     one = Tally(rows, np.ones(20_000, dtype=np.int64), b"")
-    (sums,) = resample([one], Settings(replicates=4000))
+    (sums,) = resample([one], IntervalSettings(replicates=4000))
     # The law of 20,000 draws: each sum's mean is its total, their covariance 20,000 times that of the rows. Blocks by
     # lot cost the spread 1 / sqrt(2 * 4096) = 1.1 % and 4,000 replicates the same; four of both together are 6 %.
     assert sums[:, :2].mean(axis=0) == pytest.approx(rows.sum(axis=0)[:2], rel=1e-3)
@@ -81,7 +81,7 @@ def test_counts_of_distinct_rows_are_drawn_in_blocks_too() -> None:
     # 6,000 distinct values twice each are 12,000 things drawn, not 6,000: the mean's error is sd / sqrt(12,000).
     x = np.random.default_rng(9).normal(size=6_000)
     one = Tally(np.column_stack([x, np.ones(6_000)]), np.full(6_000, 2, dtype=np.int64), b"")
-    (sums,) = resample([one], Settings(replicates=4000))
+    (sums,) = resample([one], IntervalSettings(replicates=4000))
     assert (sums[:, 0] / sums[:, 1]).std() == pytest.approx(x.std() / np.sqrt(12_000), rel=0.065)
 
 
@@ -93,7 +93,7 @@ def test_both_ways_of_drawing_have_one_law() -> None:
     many = Tally(np.column_stack([values, np.ones(400)]), np.ones(400, dtype=int), b"")
     half = Tally(np.column_stack([np.repeat(rows, 20), np.ones(100)]), np.tile([1, 7], 50), b"")
     for one in (few, many, half):
-        (sums,) = resample([one], Settings(replicates=5000))
+        (sums,) = resample([one], IntervalSettings(replicates=5000))
         assert (sums[:, 1] == one.n_clusters).all()
         centre, spread = (
             one.total[0],
@@ -126,8 +126,8 @@ def test_bca_formula() -> None:
     def average(sums: np.ndarray) -> np.ndarray:
         return sums[:, 0] / sums[:, 1]
 
-    found = bootstrap(one, average, Settings(replicates=999, seed=8))
-    drawn = average(resample([one], Settings(replicates=999, seed=8))[0])
+    found = bootstrap(one, average, IntervalSettings(replicates=999, seed=8))
+    drawn = average(resample([one], IntervalSettings(replicates=999, seed=8))[0])
     theta = values.mean()
     z0 = stats.norm.ppf(((drawn < theta).sum() + (drawn == theta).sum() / 2) / 999)
     jack = np.array([np.delete(values, i).mean() for i in range(8)])
@@ -141,7 +141,7 @@ def test_percentile_is_the_quantile_of_the_resamples() -> None:
     values = np.arange(20.0)
     found = mean(values, interval="percentile", confidence=0.8)
     one = Tally(np.column_stack([values, np.ones(20)]), np.ones(20, dtype=int), b"")
-    (sums,) = resample([one], Settings())
+    (sums,) = resample([one], IntervalSettings())
     assert (found.low, found.high) == pytest.approx(tuple(np.quantile(sums[:, 0] / 20, [0.1, 0.9])))
     assert found.confidence == 0.8
 
@@ -161,9 +161,9 @@ def test_bca_falls_back_to_percentile_with_a_note() -> None:
         return np.where(sums.sum(axis=1) < 50, np.nan, sums[:, 0])
 
     pair = Tally(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([20, 30]), b"")
-    fallen = bootstrap(pair, undefined_without_one, Settings())
+    fallen = bootstrap(pair, undefined_without_one, IntervalSettings())
     assert "percentile interval: the BCa correction is undefined here" in fallen.notes
-    plain = bootstrap(pair, undefined_without_one, Settings(interval="percentile"))
+    plain = bootstrap(pair, undefined_without_one, IntervalSettings(interval="percentile"))
     assert (fallen.low, fallen.high) == (plain.low, plain.high)
     assert plain.notes == ()
 
@@ -229,8 +229,12 @@ def test_single_precision_changes_no_sum() -> None:
     # is exact, so both give the same sums, and the last table, whose sums pass 2^24, must not be rounded either.
     rows = RNG.integers(0, 4000, (400, 6)).astype(float)
     for table_rows in (rows, rows * 4096):
-        (whole,) = resample([Tally(table_rows, np.ones(400, dtype=int), b"")], Settings(replicates=300))
-        (half,) = resample([Tally(table_rows + 0.5, np.ones(400, dtype=int), b"")], Settings(replicates=300))
+        (whole,) = resample(
+            [Tally(table_rows, np.ones(400, dtype=int), b"")], IntervalSettings(replicates=300)
+        )
+        (half,) = resample(
+            [Tally(table_rows + 0.5, np.ones(400, dtype=int), b"")], IntervalSettings(replicates=300)
+        )
         assert (whole == np.rint(whole)).all()
         assert (whole + 200 == half).all()
 

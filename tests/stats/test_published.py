@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judge.stats import METRICS, Ratings, dawid_skene_counts, measures
-from judge.stats.bootstrap import Settings, resample
+from judge.stats.bootstrap import IntervalSettings, resample
 from judge.stats.metrics import estimate
 from judge.stats.patterns import collapse
 from tests.stats.published import COHEN, dawid_skene_1979, fleiss_1971, krippendorff_2011, two_annotators
@@ -101,7 +101,7 @@ def test_gwet_standard_error() -> None:
 
     def resampled(table: Ratings) -> float:
         one = estimate(METRICS["gwet_ac1"], table, collapse(table.counts))
-        (sums,) = resample([one.tally], Settings(replicates=20_000))
+        (sums,) = resample([one.tally], IntervalSettings(replicates=20_000))
         return float(np.nanstd(one.value(sums)))
 
     # Our resamples spread as the formula says, but for n / (n - 1) and terms of second order: on Fleiss' 30 units...

@@ -9,10 +9,10 @@ from judge.suites.paper import Paper, Part
 
 if TYPE_CHECKING:
     from judge.scores.score import Score
-    from judge.suites.study import Study
+    from judge.suites.study import PaperStudy
 
 
-def read(study: Study) -> list[Score]:
+def read(study: PaperStudy) -> list[Score]:
     """One score, a mean over answers."""
     import numpy as np
 
