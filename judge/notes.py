@@ -6,7 +6,7 @@ or for its `general` words where the counts stand beside it anyway.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
@@ -68,6 +68,12 @@ def _copied(judge: str, who: tuple[tuple[str, int], ...], alone: bool, without: 
     )
 
 
+def few(names: Sequence[str]) -> str:
+    """The names, or three of them and how many more there are."""
+    first = [*names[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])]
+    return " and ".join([*([", ".join(first[:-1])] if len(first) > 1 else []), first[-1]])
+
+
 WORDS: Mapping[str, Callable[..., str]] = {
     "few_questions": lambda n, least: (
         f"only {_counted(n, 'question')}: with fewer than {least} the interval is too narrow"
@@ -92,6 +98,12 @@ WORDS: Mapping[str, Callable[..., str]] = {
         "no interval: the difference is the same on every question; its p value is that of the sign test"
     ),
     "copied_judge": _copied,
+    "leaning": lambda judge, who, others, agreement, rest: (
+        f"only {few(who)} agree{'s' if len(who) == 1 else ''} with '{judge}' ({agreement:.3f}); "
+        f"{few(others)} do{'es' if len(others) == 1 else ''} not ({rest:.3f}). Labels that were copied from a judge "
+        "look like this however it guesses; so does a person who guesses. Find out who is right, and leave the others "
+        "out (--annotators)"
+    ),
     "cut": lambda least, most, value: f"cut to {least:g}..{most:g} from {value:.3f}",
     "all_same": lambda bounded: (
         "all values are the same: the other bound is the exact binomial one"

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from judge.errors import BadInput
-from judge.notes import Note
+from judge.notes import Note, few
 from judge.stats import told
 from judge.stats.alternative import AltTest, alt_test
 from judge.stats.bootstrap import How
 from judge.stats.case import Case, Regime, case
 from judge.stats.conditions import ConditionArrays, rule
+from judge.stats.leaning import leaning
 from judge.stats.limits import ENOUGH, FEWEST_QUESTIONS, Limits
 from judge.stats.outlook import Outlook, outlook
 from judge.stats.pairwise import copied, identical
@@ -33,8 +34,8 @@ class Verdict:
     """`rule` is the rule in words, `because` its numbers. `more_clusters` and `more_units` (None when
     decided, or where no number would do: `outlook` says why) are labels still needed. `ceiling_known` is False where
     people cannot be compared with people. `people` are those that took part, `source` the one source of labels. `of`
-    and `limits` are what the rule was put to. `copies` are people who gave the judge's own labels throughout: beside them no
-    judge is trusted."""
+    and `limits` are what the rule was put to. `copies` are people who gave the judge's own labels throughout, or on whom alone its
+    agreement rests (`leaning`): beside them no judge is trusted."""
 
     judge: str
     decision: Decision
@@ -127,6 +128,7 @@ def verdict(
     conditions = told.conditions(about_it, found, limits, test, table)
     voices = about_it.people or [p for p in people if p == about_it.source]
     copies = copied(ratings.select(voices), ratings.column(judge)) if voices else ()
+    lean = None if copies else leaning(ratings, judge, about_it.people, limits, name, level)
     warnings = identical(table) if table is not None else ()
     labels = told.labels(ratings, found, limits) if about_it.regime == "people" and limits.by_label else ()
     ahead = None
@@ -155,9 +157,26 @@ def verdict(
         conditions = (*conditions, told.independence(copies, limits, int(found.questions[0])))
         why = f"{' and '.join(names[:3])} gave the judge's own labels throughout"
         ahead = Outlook(power or 0.0, (), None, None, None, None, why)
+    elif lean is not None and decision != "do not trust":
+        decision = "undecided"
+        warnings = (
+            Note(
+                "leaning",
+                judge=judge,
+                who=lean.people,
+                others=lean.others,
+                agreement=lean.agreement,
+                rest=lean.rest,
+            ),
+            *warnings,
+        )
+        n, g = round(float(found.units[0])), int(found.questions[0])
+        conditions = (*conditions, told.carried(lean, n, g))
+        why = f"the judge's agreement rests on {few(lean.people)} alone"
+        ahead = Outlook(power or 0.0, (), None, None, None, None, why)
     elif decision == "undecided" and power is not None:
         ahead = outlook(about_it.sums, limits, power=power)
-    more = (None, None) if copies else _more(ahead, found)
+    more = (None, None) if copies or lean else _more(ahead, found)
     return Verdict(
         judge,
         decision,
@@ -176,7 +195,7 @@ def verdict(
         test,
         ahead,
         tuple(warnings),
-        tuple(name for name, _ in copies),
+        tuple(name for name, _ in copies) or (lean.people if lean else ()),
     )
 
 

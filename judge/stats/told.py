@@ -8,11 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from judge.notes import Note
+from judge.notes import Note, few
 from judge.stats.alternative import AltTest
 from judge.stats.case import Case
 from judge.stats.conditions import ConditionArrays, IntervalArrays
 from judge.stats.estimate import about
+from judge.stats.leaning import Leaning
 from judge.stats.limits import ENOUGH, FEWEST_OTHER, FEWEST_QUESTIONS, Limits
 from judge.stats.pairwise import lone
 from judge.stats.ratings import FloatArray, Ratings
@@ -29,7 +30,7 @@ class Condition:
     """One condition: `value` with its interval (at `confidence`) against `limit`; `why` says it in words.
 
     `name` is evidence, non_inferiority (a) or threshold in its place, skill (b), alt_test (c) or people_agree (e);
-    independence where people gave the judge's own labels throughout.
+    independence where people gave the judge's own labels throughout, or carry its agreement alone.
     """
 
     name: str
@@ -129,6 +130,15 @@ def independence(copies: Sequence[tuple[str, int]], limits: Limits, questions: i
     who, n = "; ".join(f"{name} on {n:,} units" for name, n in copies), max(n for _, n in copies)
     why = f"labels that were given without the judge's: {who} gave its own throughout, which hardly happens by chance"
     return Condition("independence", "open", 1.0, None, None, 1.0, None, n, questions, why)
+
+
+def carried(lean: Leaning, units: int, questions: int) -> Condition:
+    """Agreement that a few people carry may be their copying: open, its value that with the others."""
+    why = (
+        f"agreement that others bear out: {few(lean.people)} agree with the judge ({lean.agreement:.3f}), "
+        f"{few(lean.others)} do not ({lean.rest:.3f})"
+    )
+    return Condition("independence", "open", lean.rest, None, None, 0.0, None, units, questions, why)
 
 
 def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None, n: int, g: int) -> Condition:

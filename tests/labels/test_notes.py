@@ -26,6 +26,7 @@ EXAMPLES = {
     "one_cluster": {},
     "same_everywhere": {},
     "copied_judge": {"judge": "gpt", "who": (("ann", 600),), "alone": False, "without": "do not trust"},
+    "leaning": {"judge": "gpt", "who": ("ann",), "others": ("bob", "cyd"), "agreement": 0.97, "rest": 0.02},
     "jackknife": {},
     "cut": {"least": 0, "most": 1, "value": 1.25},
     "all_same": {"bounded": True},

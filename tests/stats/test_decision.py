@@ -255,3 +255,49 @@ def test_no_bound_of_an_agreement_lies_beyond_one() -> None:
     assert difference.high - difference.value == pytest.approx(difference.value - difference.low)
     assert all(c.high is None or c.high <= 1 for c in found.conditions)
     assert "to 1.000)" in next(c.why for c in found.conditions if c.name == "people_agree")
+
+
+@pytest.mark.parametrize(
+    ("honest", "copying", "changed", "part"),
+    [
+        (2, 1, 0.01, 1.0),
+        (2, 1, 0.05, 1.0),
+        (1, 2, 0.03, 1.0),
+        (1, 2, 0.0, 0.8),
+        (3, 2, 0.02, 1.0),
+        (1, 1, 0.0, 0.6),
+        (1, 4, 0.01, 1.0),
+    ],
+)
+@pytest.mark.parametrize("minority", [0.5, 0.1])
+def test_whoever_copies_most_of_a_judge_that_guesses_lets_it_not_pass(
+    honest: int, copying: int, changed: float, part: float, minority: float
+) -> None:
+    """One label of a hundred turned round, or own labels on some of the units: no copy throughout, and the judge that
+    guesses agreed with people better than they did with each other."""
+    found = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        truth, judge = (rng.random((2, 1000)) < minority).astype(int)
+
+        def turned(labels: np.ndarray, share: float, rng: np.random.Generator = rng) -> np.ndarray:
+            return np.where(rng.random(1000) < share, 1 - labels, labels)
+
+        names = [*(f"own{i}" for i in range(honest)), *(f"copy{i}" for i in range(copying))]
+        columns = [turned(truth, 0.05) for _ in range(honest)]
+        for _ in range(copying):
+            columns.append(turned(np.where(rng.random(1000) < part, judge, turned(truth, 0.05)), changed))
+        table = Ratings.from_codes(np.column_stack([*columns, judge]), ["a", "b"], [*names, "judge"])
+        found.append(verdict(table, "judge", names, power=None))
+    assert not {one.decision for one in found} & {"trust", "trust in part"}
+    assert all(set(one.copies) <= {f"copy{i}" for i in range(copying)} for one in found)
+
+
+def test_a_judge_as_good_as_people_of_unequal_skill_rests_on_all_of_them() -> None:
+    skills = {"a": 0.95, "b": 0.85, "c": 0.6, "d": 0.75, "e": 0.8, "judge": 0.9}
+    names = list(skills)[:5]
+    found = [
+        verdict(copied(1000, skills, [0.9, 0.1], seed), "judge", names, power=None) for seed in range(20)
+    ]
+    assert not any(one.copies for one in found)
+    assert {one.decision for one in found} == {"trust"}
