@@ -109,6 +109,8 @@ YES, NO = ("yes", "true", "1", "y", "pos", "positive"), ("no", "false", "0", "n"
 MOST_LABELS = 10
 LOOKED_AT = 1000
 """Rows of a file whose labels are looked at."""
+GRADED = ("relevance_grade", "relevance_0_3")
+"""Fields whose labels are grades, the fewest first."""
 
 
 def label_maps(path: Path, maps: Mapping[str, str]) -> list[str]:
@@ -116,24 +118,50 @@ def label_maps(path: Path, maps: Mapping[str, str]) -> list[str]:
 
     Where it cannot be told which of the task's labels is meant, NEW names all of them.
     """
-    from itertools import islice
-
-    from judge.importers.files import csv_records
-
     columns = {name.rpartition("gold.")[2]: column for name, column in maps.items() if "gold." in name}
-    domains = _domains()
-    header, records = csv_records(path, lambda problem: None)
-    rows = [row for _, row in islice(records.rows, LOOKED_AT)]
+    domains, found = _domains(), _values(path) if columns else {}
     out = []
     for field_name, column in columns.items():
         known = domains.get(field_name, [])
-        values = list(dict.fromkeys(row[column] for row in rows if column in header and row[column]))
+        values = found.get(column, [])
         if not known or set(values) <= set(known) or len(values) > MOST_LABELS:
             continue
         for value in values:
             if value not in known:
                 out.append(f"{field_name}:{value}={_meant(value, known)}")
     return out
+
+
+def gold_maps(path: Path, maps: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """The maps of a CSV file with the guessed columns of labels held against their values.
+
+    A retriever's score is left out; grades go to the field that has them. What the user gave stays.
+    """
+    from judge.importers.guess import are_ranking
+
+    domains, values = _domains(), _values(path)
+    out: dict[str, str] = {}
+    for name, column in maps.items():
+        before, gold, field_name = name.rpartition("gold.")
+        found = values.get(column, [])
+        if gold and name not in given and are_ranking(column, found):
+            continue
+        if gold and name not in given and any("|" in _meant(v, domains.get(field_name, [v])) for v in found):
+            graded = (f for f in GRADED if set(found) <= set(domains[f]))
+            field_name = next(graded, field_name)
+        out[before + gold + field_name] = column
+    return out
+
+
+def _values(path: Path) -> dict[str, list[str]]:
+    """Column of a CSV file -> the different values of its first rows."""
+    from itertools import islice
+
+    from judge.importers.files import csv_records
+
+    header, records = csv_records(path, lambda problem: None)
+    rows = [row for _, row in islice(records.rows, LOOKED_AT)]
+    return {column: list(dict.fromkeys(row[column] for row in rows if row[column])) for column in header}
 
 
 def _meant(value: str, known: Sequence[str]) -> str:

@@ -71,7 +71,7 @@ def import_(
     Importing the same file again changes nothing. A file is one transaction: a bad row is
     named with file, line and field, and nothing of the file is kept (see --skip-bad).
     """
-    from judge.asking.items import MOST_SUGGESTED, from_files
+    from judge.asking.items import MOST_SUGGESTED, from_files, gold_maps
     from judge.asking.items import label_maps as find_labels
     from judge.importers import base
     from judge.importers.guess import MissingFields
@@ -88,9 +88,10 @@ def import_(
     try:
         done = from_files(db, format_name, paths, options, skip_bad)
     except MissingFields as lacking:
+        held = gold_maps(paths[0], lacking.maps, options.maps) if format_name == "csv" else dict(lacking.maps)
         words = ["judge", "items", "import", format_name, *map(str, paths)]
-        words += [word for name, path in lacking.maps.items() for word in ("--map", f"{name}={path}")]
-        renamed = label_maps or (find_labels(paths[0], lacking.maps) if format_name == "csv" else ())
+        words += [word for name, path in held.items() for word in ("--map", f"{name}={path}")]
+        renamed = label_maps or (find_labels(paths[0], held) if format_name == "csv" else ())
         words += [word for value in renamed for word in ("--map-label", value)]
         words += ["--dataset", dataset] if dataset else []
         words += ["--skip-bad"] if skip_bad else []

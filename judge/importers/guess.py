@@ -69,14 +69,20 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
         for field in ("passages.text", "passages.id"):
             if field.rpartition(".")[2] not in inside:
                 take(field, keys)
-        label = next((keys[word] for word in LABELS if word in keys), None)
+        label = next(
+            (keys[word] for word in LABELS if word in keys and not are_ranking(word, [inside[keys[word]]])),
+            None,
+        )
     else:
         if "passages" not in row and "passages" not in found:
             for field in ("passages.text", "passages.id"):
                 if field not in row:
                     # The row's own id is the item's.
                     take(field, {key: name for key, name in flat.items() if key not in ("id", "_id")})
-        label = next((flat[word] for word in LABELS if word in flat and flat[word] not in taken), None)
+        free = {
+            key: name for key, name in flat.items() if name not in taken and not are_ranking(key, [row[name]])
+        }
+        label = next((free[word] for word in LABELS if word in free), None)
     has_gold = any("gold." in name for name in (*row, *maps))
     if label is not None and not has_gold and ("passages.text" in found or "passages" in found):
         is_claim = bool({"claim"} & {*row, *found, *maps})
@@ -96,6 +102,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 def _plain(name: str) -> str:
     return re.sub(r"[\s.-]+", "_", name.strip().lower())
+
+
+def are_ranking(name: str, values: Iterable[Any]) -> bool:
+    """Whether a column called score is a retriever's (12.7, 0.83), which is nobody's label."""
+    decimals = re.compile(r"-?(\d*\.\d+|\d+(?=e))(e[+-]?\d+)?")
+    return _plain(name) == "score" and any(decimals.fullmatch(str(value).strip().lower()) for value in values)
 
 
 def _field(label: str, is_claim: bool) -> str:

@@ -136,6 +136,29 @@ def test_a_label_that_cannot_be_told_names_what_there_is(table: Path, judge: Jud
     assert "'relevant:meh=relevant|not_relevant'" in told
 
 
+@pytest.mark.parametrize(
+    ("column", "cells", "offered"),
+    [
+        # BM25 and cosines are a retriever's opinion: offered as gold they would be held against the judge.
+        ("score", ("1.0", "0.83"), None),
+        # Grades beyond yes and no are not two labels: they go where grades are labels.
+        ("relevance", ("0", "3"), "passages.gold.relevance_0_3=relevance"),
+        ("relevance", ("0", "2"), "passages.gold.relevance_grade=relevance"),
+        ("relevance", ("0", "1"), "passages.gold.relevant=relevance"),
+    ],
+)  # fmt: skip
+def test_numbers_beside_passages(
+    tmp_path: Path, judge: Judge, column: str, cells: tuple[str, str], offered: str | None
+) -> None:
+    path = tmp_path / "numbers.csv"
+    rows = [f"q1,how,passage {n},{cell}" for n, cell in enumerate(cells)]
+    path.write_text("\n".join([f"query_id,query,chunk,{column}", *rows]) + "\n", "utf-8")
+    words = typed(judge("items", "import", path, code=1).err)
+    assert [word for word in words if "gold." in word] == ([offered] if offered else [])
+    assert not any("|" in word for word in words), "nothing is left to fill in"
+    assert "labels of" not in judge(*words).err
+
+
 def test_labels_of_a_field_that_no_task_has(table: Path, judge: Judge) -> None:
     maps = ("--map", "id=qid", "--map", "question=query", "--map", "passages.text=document")
     told = judge("items", "import", table, *maps, "--map", "passages.gold.mine=relevance").err
@@ -151,6 +174,10 @@ def test_labels_of_a_field_that_no_task_has(table: Path, judge: Judge) -> None:
         ({"qid": "1", "question": "q", "text": "t"}, {"id": "qid"}, {"passages.text": "text"}),
         ({"id": 1, "query": "q", "contexts": ["a", "b"]}, {}, {"question": "query", "passages": "contexts"}),
         ({"id": 1, "question": "q", "results": [{"text": "a", "score": 2}]}, {}, {"passages": "results", "passages.gold.relevance_grade": "score"}),
+        # What a retriever thinks of a passage is no gold: a score with decimals is offered as nothing.
+        ({"id": 1, "question": "q", "results": [{"text": "a", "score": 0.83}]}, {}, {"passages": "results"}),
+        ({"id": 1, "query": "q", "chunk": "a", "score": "12.70"}, {}, {"question": "query", "passages.text": "chunk"}),
+        ({"id": 1, "query": "q", "chunk": "a", "score": 1e-05}, {}, {"question": "query", "passages.text": "chunk"}),
         ({"id": 1, "statement": "c", "evidence": "e", "label": "yes"}, {}, {"claim": "statement", "passages.text": "evidence", "passages.gold.stance": "label"}),
         ({"foo": 1, "bar": 2}, {}, {}),
     ],
