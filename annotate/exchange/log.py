@@ -207,16 +207,32 @@ class BatchLog:
                 f"{response.annotator} was not asked to label '{response.unit}' twice", field="repeat"
             )
         ensure_person(self._conn, response)
-        places = self._places_of(response.annotator)
-        position = 1 + max(
-            (p.position if isinstance(p, _Place) else p[0] for p in places.values()), default=0
-        )
+        place = self._seat_of_before(response) or (self._next_position(response.annotator), role)
         self._conn.execute(
             "INSERT INTO assignments (batch, annotator_id, position, unit_id, role) VALUES (?, ?, ?, ?, ?)",
-            [self._info.batch, response.annotator, position, response.unit, role],
+            [self._info.batch, response.annotator, place[0], response.unit, place[1]],
         )
         self._done.joined[response.annotator] += 1
-        return position, role
+        return place
+
+    def _seat_of_before(self, response: Response) -> tuple[int, str] | None:
+        """The position and role that the person had of a unit before it was handed over."""
+        query = (
+            "SELECT position, role FROM handed_over WHERE batch = ? AND annotator_id = ? AND unit_id = ? "
+            "AND repeat = 0 ORDER BY at DESC LIMIT 1"
+        )
+        found: tuple[int, str] | None = self._conn.execute(
+            query, [self._info.batch, response.annotator, response.unit]
+        ).fetchone()
+        return found
+
+    def _next_position(self, who: str) -> int:
+        # A position that was handed over is never another unit's: a pack may still come back with it.
+        query = (
+            "SELECT coalesce(max(position), 0) + 1 FROM (SELECT position FROM assignments WHERE batch = :b AND annotator_id = :a "
+            "UNION ALL SELECT position FROM handed_over WHERE batch = :b AND annotator_id = :a)"
+        )
+        return int(self._conn.execute(query, {"b": self._info.batch, "a": who}).fetchone()[0])
 
     def _session(self, who: str) -> str:
         if who not in self._sessions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -69,6 +69,8 @@ def merge(store: Store, path: Path) -> MergedLabels:
             edited = _edited(packed, theirs, store, ours, person)
             with store.transaction() as conn:
                 refused = _refused(conn, packed.conn, (batch, person, path), there, here, edited, done)
+                # What is held stays with whom it was handed to, until a lead accepts it.
+                done.back -= _take_away(conn, batch, person, set(back) & set(refused))
                 packed.conn.execute("CREATE TEMP TABLE refused (position INTEGER PRIMARY KEY)")
                 packed.conn.executemany("INSERT INTO refused VALUES (?)", [(p,) for p in refused])
                 done.events = _copy_new(packed.conn, conn, ours, person)
@@ -128,6 +130,13 @@ def _give_back(conn: sqlite3.Connection, batch: str, person: str, positions: Seq
             "WHERE batch = ? AND annotator_id = ? AND position = ?",
             [batch, person, position],
         )
+    return len(positions)
+
+
+def _take_away(conn: sqlite3.Connection, batch: str, person: str, positions: Collection[int]) -> int:
+    """The reverse of `_give_back`."""
+    query = "DELETE FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
+    conn.executemany(query, [(batch, person, position) for position in positions])
     return len(positions)
 
 
@@ -236,7 +245,10 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
     """
     batch, person, position = payload["batch"], payload["annotator"], int(payload["position"])
     info = batch_info(store, batch)
-    with Desk.open(store, batch, person), store.transaction() as conn:
+    with Desk.open(store, batch, person, returning=True), store.transaction() as conn:
+        seated = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
+        if not conn.execute(seated, [batch, person, position]).fetchone()[0]:
+            _give_back(conn, batch, person, [position])
         session = str(ULID())
         told = f"{version('adjudge')} merge"
         conn.execute(

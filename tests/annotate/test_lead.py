@@ -12,14 +12,17 @@ from typing import Any
 import pytest
 
 from annotate.drawing.extend import extend_batch
+from annotate.exchange.intake import Intake, take
+from annotate.exchange.quarantine import accept, listing
+from annotate.exchange.responses import Response
 from annotate.leading.adjudication import fill_queue, predecide, set_policy
 from annotate.leading.lead import add_people, hand_over, resume_person, stop_person
 from annotate.leading.progress import show_batch
-from annotate.packing.merge import merge
+from annotate.packing.merge import merge, settle_conflict
 from annotate.packing.pack import pack
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
-from judge.errors import StudyError, UsageError
+from judge.errors import BadInput, StudyError, UsageError
 from judge.prompts.load import Task, parse_task
 from tests.annotate.agreement_helpers import annotate
 from tests.tui.studies import batch, build, judge_all, labels
@@ -396,3 +399,61 @@ def test_a_kill_in_the_middle_of_a_change_leaves_nothing_half(tmp_path: Path) ->
         assert {t: rows(path, f"SELECT * FROM {t}") for t in before} == before
     with open_study(path) as store:
         assert extend_batch(store, "pilot", n=4).units == 4, "nothing is locked"
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_an_import_leaves_the_place_of_what_was_handed_over(tmp_path: Path, same: bool) -> None:
+    """A pack is out, its units are handed over, then an import gives the person a unit: the merge met its position."""
+    path = build(tmp_path / "s.db", items=4)
+    batch(path, n=4, annotators=["alice", "bob"], overlap=1)
+    mine = queue(path, "alice")
+    unit = mine[0] if same else queue(path, "bob")[0]
+    out = tmp_path / "alice.db"
+    with open_study(path) as store:
+        pack(store, "pilot", "alice", out)
+        hand_over(store, "pilot", "alice", ["dave"])
+        how = Intake("csv", blind="blind", new_people=True)
+        done = take(
+            store, [Response(unit, "alice", answers={"stance": "support"})], how, _raise, batch="pilot"
+        )
+    assert done.joined == {"alice": 1} and queue(path, "alice") == [unit]
+    with open_study(out) as store, Desk.open(store, "pilot", "alice") as desk:
+        for position in (1, 2):
+            desk.label(position, "stance", "refute")
+    with open_study(path) as store:
+        merged = merge(store, out)
+    came = {u: v for (u, *_), v in labels(path).items()}
+    if same:
+        # Both places answered: the import's word stands, the pack's waits for a lead.
+        assert came == {unit: "support", mine[1]: "refute"} and len(merged.conflicts) == 1
+    else:
+        assert came == {unit: "support", mine[0]: "refute", mine[1]: "refute"} and merged.conflicts == []
+
+
+def _raise(error: BadInput) -> None:
+    raise error
+
+
+def test_a_held_label_does_not_give_the_unit_back(tmp_path: Path) -> None:
+    """What waits in the quarantine, or was undone in the pack, leaves the unit with whom it was handed to."""
+    path = build(tmp_path / "s.db", items=4)
+    batch(path, n=4, annotators=["alice"])
+    out = tmp_path / "alice.db"
+    with open_study(path) as store:
+        pack(store, "pilot", "alice", out)
+        hand_over(store, "pilot", "alice", ["dave"])
+    with open_study(out) as store, Desk.open(store, "pilot", "alice") as desk:
+        edited = desk.load(3).unit_id
+        desk.label(2, "stance", "refute")
+        desk.label(3, "stance", "refute")
+    with sqlite3.connect(out) as conn:
+        conn.execute("UPDATE passages SET text = text || ' edited' WHERE passage_id = ?", [edited])
+    with open_study(path) as store:
+        merged = merge(store, out)
+        assert len(merged.conflicts) == 1 and merged.back == 1
+    assert edited not in queue(path, "alice") and len(queue(path, "alice")) == 1
+    with open_study(path) as store:
+        (row,) = listing(store, "pilot")
+        accept(store, [int(str(row["id"]))], merged=settle_conflict)
+    assert {u: v for (u, *_), v in labels(path).items()}[edited] == "refute"
+    assert edited in queue(path, "alice")
