@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from ulid import ULID
@@ -70,6 +70,7 @@ class BatchLog:
         kinds = {name: kind_of(response, name, self._how) for name in response.answers}
         kinds = self._exposed(response, place, kinds)
         new = self._news(response, place, kinds)
+        self._done.retracted += self._withdraw(response, place)
         ms = max(0, round((response.seconds or 0) * 1000) - place.imported_ms)
         for kind, name, value, event_id in new:
             reason = kinds.get(name or "")
@@ -102,17 +103,37 @@ class BatchLog:
         """Undo what a record said that was taken back since; the log keeps both. Returns how many labels fell."""
         said_by = Response(back.unit, back.annotator, repeat=back.repeat)
         place = self._place(said_by)
+        return self._undo(said_by, place, self._said_by(place, back.source))
+
+    def _withdraw(self, response: Response, place: _Place) -> int:
+        """Undo what the same record said once and says no more: an answer, the note or the skip that was cleared."""
+        if not response.source:
+            return 0
+        now_says: set[tuple[str, str | None]] = {(Kind.LABEL, name) for name in response.answers}
+        now_says |= {(Kind.NOTE, None)} if response.note else set()
+        # A skipped record says nothing of its answers: they wait below the skip.
+        kinds = (Kind.NOTE,) if response.skipped else (Kind.LABEL, Kind.NOTE, Kind.SKIP)
+        said = self._said_by(place, response.source)
+        gone = [e for e in said if e.kind in kinds and (e.kind, e.field) not in now_says]
+        return self._undo(response, place, gone)
+
+    def _said_by(self, place: _Place, source: str) -> list[Event]:
+        """The events of a place that a record made, and that stand."""
         query = "SELECT event_id FROM event_sources WHERE source = ?"
-        said = {e for (e,) in self._conn.execute(query, [back.source])}
+        said = {e for (e,) in self._conn.execute(query, [source])}
         undone = {e.undoes for e in place.events}
+        return [e for e in place.events if e.event_id in said - undone]
+
+    def _undo(self, said_by: Response, place: _Place, events: Sequence[Event]) -> int:
+        """Undo events, first answers of a unit whose answer was shown left out; returns how many labels fell."""
         labels = 0
-        for event in list(place.events):
-            first = event.kind in FIRST_LAYER
-            if event.event_id in said - undone and not (first and place.state.locked):
-                undo = hashlib.sha256(f"retracted {event.event_id}".encode()).hexdigest()[:32]
-                told = Event(undo, Kind.UNDO, None, None, "retracted", event.event_id)
-                self._append(said_by, place, told)
-                labels += event.kind == Kind.LABEL
+        back = replace(said_by, source="")
+        for event in events:
+            if event.kind in FIRST_LAYER and place.state.locked:
+                continue
+            undo = hashlib.sha256(f"retracted {event.event_id}".encode()).hexdigest()[:32]
+            self._append(back, place, Event(undo, Kind.UNDO, None, None, "retracted", event.event_id))
+            labels += event.kind == Kind.LABEL
         return labels
 
     def _news(

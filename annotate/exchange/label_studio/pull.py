@@ -294,7 +294,8 @@ class _Page:
             conn.execute(query, [*self._key, dumps([task["id"] for task in tasks])])
             conn.executemany(
                 "INSERT OR REPLACE INTO label_studio_annotations VALUES (?, ?, ?, ?, ?, ?, ?, "
-                "(SELECT e.annotator_id FROM event_sources AS s JOIN events AS e USING (event_id) WHERE s.source = ? LIMIT 1))",
+                "(SELECT e.annotator_id FROM event_sources AS s JOIN events AS e USING (event_id) WHERE s.source = ? "
+                "ORDER BY e.seq DESC LIMIT 1))",
                 [
                     (*self._key, a["id"], task["id"], *units[task["id"]], self._source(a["id"]))
                     for task in tasks
