@@ -1,7 +1,7 @@
 """The report on one field of a study: how far can a judge be trusted, and what are the corrected numbers.
 
     with Store.open("study.db", create=False) as store:
-        document = build(store, Asked(task="stance"))        # everything is computed here, once
+        document = build(store, ReportOptions(task="stance"))   # everything is computed here, once
     Path("report.html").write_text(FORMATS["html"](document), encoding="utf-8")
 
 `subject` loads the labels, `rulings` and the section modules (people, judges, confusions, shares, cases,

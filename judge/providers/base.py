@@ -68,7 +68,11 @@ def _is_there(package: str) -> bool:
 
 
 class Provider(Protocol):
-    """One model of one vendor, opened once per run."""
+    """One model of one vendor, opened once per run.
+
+    Made as `Provider(name, settings)`: `name` is what follows the vendor's slash in `-m`. Raises UsageError for a name
+    or an option that it does not know, and connects to nothing before `open`.
+    """
 
     label_codes: bool
     """Token log-probabilities come back for a one-character or one-word answer (known after `open`)."""

@@ -3,7 +3,7 @@
 A paper is a module with a `PAPER = Paper(...)` (`judge.suites.paper`), listed in `judge.suites.papers`; `judge score
 NAME` and `judge suite NAME` then have it, with its options, its parts and its help. Its `read(study)` does all:
 
-    def read(study: Study) -> list[Score]:
+    def read(study: PaperStudy) -> list[Score]:
         chosen = study.system()                                   whose answers: --system, --condition
         answers = study.answers(chosen)                           one row an answer
         labels = study.labels("eligibility", chosen)              one row a unit, from the run that was chosen
