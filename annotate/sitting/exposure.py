@@ -87,15 +87,17 @@ def rows_after(task: Task, where: str, more: str = "") -> str:
     )
 
 
-def exposed(task: Task | None, person: str, unit: str) -> str:
+def exposed(task: Task | None, person: str, unit: str, *, deciding: bool = False) -> str:
     """SQL condition: the person was shown what ends blindness of the unit (an SQL expression), or of its item.
 
-    Gold that the task shows as its input is no exposure to itself.
+    Gold that the task shows as its input is no exposure to itself; other people's labels are none to who is `deciding`
+    between them.
     """
+    seen = "'judge'" if deciding else "'judge', 'labels'"
     own = ", ".join(quoted(f) for f in own_gold(task)) or "''"
     return (
         f"EXISTS (SELECT 1 FROM main.units AS xu JOIN main.exposures AS x ON x.unit_id IN (xu.unit_id, xu.item_id) "
-        f"WHERE xu.unit_id = {unit} AND x.person = {person} AND ((x.what IN ('judge', 'labels') "
+        f"WHERE xu.unit_id = {unit} AND x.person = {person} AND ((x.what IN ({seen}) "
         f"AND x.unit_id = xu.unit_id) OR (x.what = 'gold' AND x.field NOT IN ({own}))))"
     )
 

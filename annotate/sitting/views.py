@@ -123,10 +123,9 @@ def events(task: Task, seat: Seat, here: str, locks: Locks) -> str:
         f"SELECT RAISE(ABORT, {quoted(told)}) WHERE {condition}" for condition, told in refused
     )
     unit = f"(SELECT unit_id FROM main.assignments WHERE {here})"
-    reason = "NEW.reason"
-    if seat.annotator == seat.person:
-        blind = exposed(task, quoted(seat.person), unit)
-        reason = f"CASE WHEN NEW.kind <> 'label' THEN NEW.reason WHEN {blind} THEN 'assisted' END"
+    # A ruling is a reference: who has seen the judge's label, or the key, cannot make one that either is measured against.
+    blind = exposed(task, quoted(seat.person), unit, deciding=seat.annotator != seat.person)
+    reason = f"CASE WHEN NEW.kind <> 'label' THEN NEW.reason WHEN {blind} THEN 'assisted' END"
     batch, who = quoted(seat.batch), quoted(seat.annotator)
     insert = (
         "INSERT INTO events (event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, "

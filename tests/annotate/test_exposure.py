@@ -265,3 +265,31 @@ def test_what_people_saw_in_a_batch_of_before_is_unknown_and_said_so(
     assert any("what people saw in old is not known" in line for line in made.notes)
     told = " ".join(annotate("report", "--field", "stance", "--batch", "old", "-d", path).stdout.split())
     assert "is not known: drawn before exposures were kept" in told
+
+
+@pytest.mark.parametrize("saw", [True, False])
+def test_a_ruling_by_somebody_who_saw_the_judge_is_assisted(tmp_path: Path, saw: bool) -> None:
+    """Before: it was the reference that the same judge was then measured against."""
+    path = build(tmp_path / "s.db", items=2)
+    run = judge_all(path)
+    batch(path, n=4, name="reveal", reveal=True, run=run, annotators=["lead"])
+    batch(path, "raguard_exam", n=4, name="pilot", annotators=["alice", "bob"])
+    with open_study(path) as store, Desk.open(store, "reveal", "lead") as desk:
+        desk.label(1, "stance", "refute")
+        unit = desk.load(1).unit_id
+        if saw:
+            desk.lock(1, "judge")
+    with open_study(path) as store:
+        for n, person in enumerate(("alice", "bob")):
+            with Desk.open(store, "pilot", person) as desk:
+                field = desk.fields[0]
+                for position in range(1, 5):
+                    desk.label(position, field, desk.task.domain(field)[n])
+        assert fill_queue(store, "pilot", "lead") == 4
+        with Desk.open(store, "pilot", "lead", adjudicate=True) as desk:
+            for position in range(1, 5):
+                desk.load(position)
+                desk.label(position, field, desk.task.domain(field)[0])
+        query = "SELECT unit_id, layer FROM labels WHERE annotator_id = 'adjudicated' AND field = ?"
+        layers = dict(store.conn.execute(query, [field]).fetchall())
+    assert layers == dict.fromkeys(layers, "first") | ({unit: "assisted"} if saw else {}) and len(layers) == 4
