@@ -198,6 +198,10 @@ def submit(name: str, max_tokens: int | None, max_cost: float | None, db: Path, 
             print(f"next: judge jobs status {job.job_id} -d {db}")
     for said in done.unsure:
         note(f"note: {said}")
+    for file in done.withdrawn:
+        note(
+            f"note: {file.file}: not posted: units of it were given back or have answers; judge jobs write asks the rest"
+        )
     return Exit.INCOMPLETE if done.unsure else Exit.DONE
 
 

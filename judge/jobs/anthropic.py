@@ -89,12 +89,14 @@ class AnthropicBatches:
     def state(self, batch_id: str) -> BatchState:
         """How a batch stands; its counts stay 0 until the end."""
         found = self._object(partial(self._batches.with_raw_response.retrieve, batch_id))
-        status = str(found.get("processing_status"))
+        status = self._clean(str(found.get("processing_status")))
         counts = found.get("request_counts")
         numbers = {n: http.counted(v) or 0 for n, v in (counts if isinstance(counts, dict) else {}).items()}
         total = sum(numbers.values())
         ended = status == "ended" and isinstance(found.get("results_url"), str)
-        return BatchState(status, ended, total - numbers.get("processing", 0), total)
+        return BatchState(
+            status, ended, total - numbers.get("processing", 0), total, answered=numbers.get("succeeded", 0)
+        )
 
     def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
         """Write the results of a batch that has ended."""
@@ -148,11 +150,14 @@ class AnthropicBatches:
         except self._http.HTTPError as e:
             raise self._lost(e) from None
         except self._anthropic.AnthropicError as e:
-            raise ServerFault(f"{self.who}: {http.clean(str(e), [self._key] if self._key else [])}") from None
+            raise ServerFault(f"{self.who}: {self._clean(str(e))}") from None
+
+    def _clean(self, text: str) -> str:
+        return http.clean(text, [self._key] if self._key else [])
 
     def _lost(self, error: BaseException) -> Unreachable:
         sent = not isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
-        why = http.clean(str(error) or type(error).__name__, [self._key] if self._key else [])
+        why = self._clean(str(error) or type(error).__name__)
         return Unreachable(f"{self.who}: {'connection lost' if sent else 'cannot connect'}: {why}", sent)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from judge.errors import Rejected
+from judge.errors import Rejected, ServerFault
 from judge.jobs.read import JobTally, read_results
 from judge.jobs.service import NOT_FOUND, SUFFIXES, BatchService, BatchState
 from judge.store import jobs, runs
@@ -90,15 +90,46 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
         assert file.batch_id is not None
         try:
             state = service.state(file.batch_id)
+            if not state.ended:
+                # Not every machine of the vendor knows yet that it has.
+                continue
             for suffix, path in zip(SUFFIXES[job.vendor], paths, strict=True):
                 service.fetch(file.batch_id, state, suffix, path)
+            _whole(service, file, state, paths)
         except Rejected as error:
-            if error.status != NOT_FOUND or _age(file) >= EARLY_SECONDS:
+            if error.status != NOT_FOUND:
                 raise
-            continue
+            if _age(file) < EARLY_SECONDS:
+                continue
+            # The results of a long batch may be late, too.
+            raise ServerFault(
+                f"{error}; if its results are gone, judge jobs cancel --release gives its units back"
+            ) from error
         jobs.update_file(store, job.job_id, file.part, state="fetched")
         written += paths
     return written
+
+
+def _whole(service: BatchService, file: JobFile, state: BatchState, paths: list[Path]) -> None:
+    """Raises ServerFault, and leaves no file, when there are fewer lines than answers: those were paid for."""
+    found = sum(map(_lines_in, paths))
+    if found < state.answered:
+        for path in paths:
+            path.unlink(missing_ok=True)
+        raise ServerFault(
+            f"{service.who}: the results of {file.file} have {found:,} lines for {state.answered:,} answers; fetch "
+            "them again (if the others are gone, judge jobs cancel --release gives its units back)"
+        )
+
+
+def _lines_in(path: Path) -> int:
+    """How many lines a file has, also without an end of the last one."""
+    lines, last = 0, b"\n"
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            lines += block.count(b"\n")
+            last = block[-1:]
+    return lines + (last != b"\n")
 
 
 def read_fetched(store: Store, job: Job) -> JobTally:

@@ -7,7 +7,7 @@ https://docs.anthropic.com/en/api/creating-message-batches. Results are untruste
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -40,13 +40,15 @@ class BatchReader(Protocol):
 class ResultLine:
     """What a line says of one request: a reply, or why there is none.
 
-    `unasked`: the request was not worked on (expired, cancelled, a busy server), so it may be asked again.
+    `unasked`: the request was not worked on (expired, cancelled, a busy server), so it may be asked again. `paid`:
+    what it took is not known, and may be all that it could.
     """
 
     custom_id: str
     reply: Reply | None = None
     reason: str | None = None
     unasked: bool = False
+    paid: bool = False
 
 
 def written(vendor: str, custom_id: str, body: bytes) -> bytes:
@@ -77,15 +79,20 @@ def raw_lines(path: Path) -> Iterator[tuple[int, Json]]:
                 yield number, http.decoded(line)
 
 
-def read_line(vendor: str, row: Json, provider: BatchReader, asked: Request) -> ResultLine | None:
-    """What a line says; None when it names no request. `asked` has what all requests have in common."""
+def read_line(
+    vendor: str, row: Json, provider: BatchReader, asked: Request, secrets: Sequence[str] = ()
+) -> ResultLine | None:
+    """What a line says; None when it names no request.
+
+    `asked` has what all requests have in common; `secrets` are left out of reasons.
+    """
     name = row.get("custom_id") if isinstance(row, dict) else None
     if not isinstance(name, str) or not name:
         return None
     try:
-        said = _of_anthropic(row) if vendor == "anthropic" else _of_openai(row)
+        said = _of_anthropic(row) if vendor == "anthropic" else _of_openai(row, secrets)
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
-        return ResultLine(name, reason="its line in the results is not in the vendor's format")
+        return ResultLine(name, reason="its line in the results is not in the vendor's format", paid=True)
     if isinstance(said, ResultLine):
         return said
     status, body = said
@@ -93,21 +100,23 @@ def read_line(vendor: str, row: Json, provider: BatchReader, asked: Request) -> 
         try:
             return ResultLine(name, provider.read(body, asked))
         except ValueError as e:
-            return ResultLine(name, reason=f"the answer {e}")
-    complaint = http.complaint(http.HttpAnswer(status, {}, json.dumps(body).encode()))
+            return ResultLine(name, reason=f"the answer {e}", paid=True)
+    complaint = http.complaint(http.HttpAnswer(status, {}, json.dumps(body).encode()), secrets)
     if (reply := provider.refusal(complaint)) is not None:
         return ResultLine(name, reply)
     reason = f"HTTP {status}" + (f": {complaint.message}" if complaint.message else "")
     return ResultLine(name, reason=reason, unasked=status in _PASSING or status >= 500)
 
 
-def _of_openai(row: dict[str, Json]) -> ResultLine | tuple[int, Json]:
+def _of_openai(row: dict[str, Json], secrets: Sequence[str]) -> ResultLine | tuple[int, Json]:
     response, error = row.get("response"), row.get("error")
     if response is None:
         if not isinstance(error, dict):
             raise ValueError("neither a response nor an error")
         code, message = str(error.get("code") or ""), str(error.get("message") or "")
-        return ResultLine(row["custom_id"], reason=http.clean(f"{code}: {message}".strip(": ")), unasked=True)
+        return ResultLine(
+            row["custom_id"], reason=http.clean(f"{code}: {message}".strip(": "), secrets), unasked=True
+        )
     status, body = response["status_code"], response.get("body")
     if isinstance(status, bool) or not isinstance(status, int):
         raise ValueError("no HTTP status")

@@ -93,7 +93,7 @@ class OpenAIBatches:
     def state(self, batch_id: str) -> BatchState:
         """How a batch stands."""
         found = self._object(lambda: self._client.batches.with_raw_response.retrieve(batch_id))
-        status = str(found.get("status"))
+        status = self._clean(str(found.get("status")))
         counts = found.get("request_counts")
         counts = counts if isinstance(counts, dict) else {}
         done, failed, total = (http.counted(counts.get(n)) for n in ("completed", "failed", "total"))
@@ -104,8 +104,8 @@ class OpenAIBatches:
         }
         # The file of a batch that has just ended may be named a moment later.
         ended = status in _ENDED and (not done or "output" in files)
-        why = _why(found.get("errors")) if status == "failed" and not files else None
-        return BatchState(status, ended, (done or 0) + (failed or 0), total, why, files)
+        why = self._clean(_why(found.get("errors"))) if status == "failed" and not files else None
+        return BatchState(status, ended, (done or 0) + (failed or 0), total, why, files, answered=done or 0)
 
     def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
         """Write the output or the errors of a batch."""
@@ -149,9 +149,12 @@ class OpenAIBatches:
         except self._http.HTTPError as e:
             raise self._lost(e) from None
 
+    def _clean(self, text: str) -> str:
+        return http.clean(text, [self._key] if self._key else [])
+
     def _lost(self, error: BaseException) -> Unreachable:
         sent = not isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
-        why = http.clean(str(error) or type(error).__name__, [self._key] if self._key else [])
+        why = self._clean(str(error) or type(error).__name__)
         return Unreachable(f"{self.who}: {'connection lost' if sent else 'cannot connect'}: {why}", sent)
 
 
@@ -168,4 +171,4 @@ def _why(errors: Json) -> str:
         for row in (rows if isinstance(rows, list) else [])[:3]
         if isinstance(row, dict)
     ]
-    return http.clean("; ".join(told) or "it does not say why")
+    return "; ".join(told) or "it does not say why"

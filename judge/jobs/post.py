@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
-from judge.errors import AdjudgeError, BadInput, KeyProblem, RateLimited, Rejected, Unreachable, UsageError
+from judge.errors import BadInput, KeyProblem, RateLimited, Rejected, Unreachable, UsageError
 from judge.jobs.service import NOT_FOUND, BatchService
 from judge.store import jobs
 from judge.store.jobs import Job, JobFile
@@ -28,13 +28,14 @@ PEEKED = 100
 
 @dataclass(slots=True)
 class Posted:
-    """What became of a job's files: `posted` now, `found` at the vendor after an interruption.
+    """What became of a job's files: `posted` now, `found` at the vendor after an interruption, `withdrawn` for good.
 
     `unsure` are those that may or may not have been posted: they wait for what the vendor's batches say.
     """
 
     posted: list[JobFile] = field(default_factory=list)
     found: list[JobFile] = field(default_factory=list)
+    withdrawn: list[JobFile] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
 
 
@@ -72,9 +73,25 @@ def submit(store: Store, job: Job, service: BatchService) -> Posted:
         if file.state == "posting" and not _settled(store, job, file, service, done):
             continue
         file = next(f for f in jobs.files(store, job.job_id) if f.part == file.part)
-        if file.state == "written":
+        if file.state != "written":
+            continue
+        if jobs.open_in(store, job.job_id, file.part) < file.lines:
+            _withdraw(store, file)
+            done.withdrawn.append(file)
+        else:
             done.posted.append(_post(store, job, file, service))
     return done
+
+
+def _withdraw(store: Store, file: JobFile) -> None:
+    """Not post a file of which some lines are no longer waited for: they were given back, or answered otherwise.
+
+    The others are given back, so that they can be asked in another file.
+    """
+    with store.transaction() as conn:
+        jobs.release(conn, file.job_id, "not posted", file.part)
+        jobs.set_file(conn, file.job_id, file.part, state="read", status="cancelled")
+        jobs.finish(conn, file.job_id)
 
 
 def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> JobFile:
@@ -91,12 +108,15 @@ def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> JobFi
     note(state="posting", intended=now())
     try:
         batch = service.create(path, upload, mark_of(file))
-    except AdjudgeError as error:
+    except BaseException as error:
         if isinstance(error, Rejected | KeyProblem | RateLimited) or (
             isinstance(error, Unreachable) and not error.sent
         ):
             # Turned down: nothing was begun. A file that is gone there is posted anew.
             note(state="written", upload_id=None if isinstance(error, Rejected) else upload)
+        else:
+            # It may have been begun at any moment until now.
+            note(intended=now())
         raise
     note(state="submitted", batch_id=batch, submitted=now())
     return file

@@ -20,7 +20,7 @@ from judge.jobs.offline import reader_of
 from judge.parse import Parsed, derive
 from judge.prompts.load import Task
 from judge.prompts.render import Mode
-from judge.providers import base
+from judge.providers import anthropic, base, http, openai
 from judge.runner.budget import Spent
 from judge.runner.prices import Price, find
 from judge.runner.requests import Asker, Sampling
@@ -33,6 +33,7 @@ from judge.types import Answered, Json, Judgement, Reply, Request, Status, Usage
 
 AT_ONCE = 500
 """Lines of results in one commit."""
+KEYS = {"openai": openai.KEY, "anthropic": anthropic.KEY}
 NAMED = 5
 """Lines that are named one by one; of the rest their number is said."""
 
@@ -114,6 +115,9 @@ class _Reading:
         self.provider = reader_of(base.get(job.model, base.Settings(base_url=job.base_url)))
         self.asker = asker_of(store, job)
         self.price = price_of(job)
+        # A server may echo the key that it was called with.
+        key = http.key_from(KEYS[job.vendor])
+        self.secrets = [key] if key else []
         self.seen: set[str] = set()
         renderer = self.asker.renderer
         # What all of the job's requests have in common says how their replies are read.
@@ -126,7 +130,7 @@ class _Reading:
         said: dict[str, tuple[str, ResultLine]] = {}
         tally = JobTally(lines=len(rows))
         for where, row in rows:
-            line = None if row is None else lines.read_line(self.job.vendor, row, self.provider, self.asked)
+            line = None if row is None else self._said(row)
             if line is None:
                 tally.odd.append(where)
             elif line.custom_id in said:
@@ -162,6 +166,9 @@ class _Reading:
             jobs.close_requests(conn, self.job.job_id, "released", unasked)
         # Counted when it is committed.
         self.tally.add(tally)
+
+    def _said(self, row: Json) -> ResultLine | None:
+        return lines.read_line(self.job.vendor, row, self.provider, self.asked, self.secrets)
 
     def _entries(
         self,
@@ -207,9 +214,9 @@ class _Reading:
 
     def _count(self, line: ResultLine, asked: Sequence[JobRequest], tally: JobTally) -> None:
         """What the line took; where it does not say, the most that was set aside for it."""
-        if line.reply is None:
+        if line.reply is None and not line.paid:
             return
-        usage = line.reply.usage
+        usage = Usage() if line.reply is None else line.reply.usage
         for name in ("input_tokens", "output_tokens", "cached_tokens"):
             tally.usage[name] += getattr(usage, name) or 0
         used = (usage.input_tokens or 0) + (usage.output_tokens or 0)

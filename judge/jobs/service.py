@@ -25,7 +25,8 @@ SUFFIXES = {"openai": ("output", "errors"), "anthropic": ("results",)}
 class BatchState:
     """How a batch stands. `status` is the vendor's word; `done` of `total` requests, as far as it says.
 
-    `failed` says why the vendor took none of the requests; `results` names what can be fetched once it has ended.
+    `failed` says why the vendor took none of the requests; `results` names what can be fetched once it has ended, and
+    `answered` is how many of its lines are answers.
     """
 
     status: str
@@ -34,6 +35,7 @@ class BatchState:
     total: int | None = None
     failed: str | None = None
     results: Mapping[str, str] | None = None
+    answered: int = 0
 
 
 @dataclass(frozen=True, slots=True)

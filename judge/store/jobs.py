@@ -50,7 +50,7 @@ class Job:
 class JobFile:
     """One file of a job, and how far it came: written, posting, submitted, ended, fetched, read.
 
-    `intended` is when it was first about to be posted, `status` the vendor's own word.
+    `intended` is when it was last about to be posted, or when that was lost, `status` the vendor's own word.
     """
 
     job_id: str
@@ -271,7 +271,8 @@ def in_job(
 
 def requests(conn: sqlite3.Connection, job_id: str, custom_ids: Iterable[str]) -> dict[str, list[JobRequest]]:
     """The units that lines of a job ask about, by custom id; ids that the job has not are not in it."""
-    wanted = list(custom_ids)
+    # Ours are hex; what is no text at all cannot even be looked for.
+    wanted = [name for name in custom_ids if name.isascii()]
     found: dict[str, list[JobRequest]] = {}
     query = (
         "SELECT custom_id, unit_id, repeat, attempt, part, request_sha, most_tokens, most_cost, state "

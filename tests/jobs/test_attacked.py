@@ -1,0 +1,235 @@
+"""Batches in hostile hands: results that no vendor would write, servers that take their words back, given up files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.jobs import post
+from tests.cli.helpers import Done, checked
+from tests.jobs.helpers import (
+    SERVERS,
+    answer_to,
+    read_files,
+    requests_in,
+    threaded,
+    write_lines,
+    write_offline,
+)
+from tests.jobs.test_vendors import batch, of
+from tests.loopback.batches_server import Batch, Batching
+from tests.loopback.faults import Fault
+from tests.loopback.wire import Out
+from tests.runner.helpers import make_study, numbered, select
+
+UNITS = 12
+Judge = Callable[..., Done]
+Line = dict[str, Any]
+
+
+@pytest.fixture(params=sorted(SERVERS))
+def server(request: pytest.FixtureRequest) -> Iterator[Batching]:
+    with threaded(SERVERS[request.param]()) as running:
+        yield running
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return make_study(tmp_path / "study.db", numbered(UNITS))
+
+
+def changed(line: Line, **body: Any) -> Line:
+    """A good line with another body."""
+    response = line["response"]
+    return {**line, "response": {**response, "body": {**response["body"], **body}}}
+
+
+NESTED = "[" * 900 + "]" * 900
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        lambda line: changed(line, model="\ud800"),
+        lambda line: changed(line, model=["x"] * 3),
+        lambda line: changed(line, choices=[{"message": {"content": "\ud800 \x00"}}]),
+        lambda line: changed(line, choices=[{"message": {"content": None, "refusal": "\udfff"}}]),
+        lambda line: changed(line, choices=[{"message": {"content": 7}, "finish_reason": ["\ud800"]}]),
+        lambda line: changed(line, choices={"0": 1}),
+        lambda line: changed(line, choices=[None]),
+        lambda line: changed(line, choices=[{"message": [1]}]),
+        lambda line: changed(line, usage={"prompt_tokens": 10**300, "completion_tokens": -5}),
+        lambda line: changed(
+            line, usage=[1], choices=[{"message": {"content": "x"}, "logprobs": {"content": [0]}}]
+        ),
+        lambda line: {**line, "response": {"status_code": 10**40, "body": json.loads(NESTED)}},
+        lambda line: {**line, "response": {"status_code": 400, "body": json.loads(NESTED)}},
+        lambda line: {
+            **line,
+            "response": {"status_code": -1, "body": {"error": {"message": "\ud800", "code": {"a": 1}}}},
+        },
+        lambda line: {
+            **line,
+            "response": {"status_code": 400, "body": {"error": {"message": ["\ud800"], "type": [1]}}},
+        },
+        lambda line: {**line, "response": None, "error": {"code": "\ud800", "message": {"a": ["\ud800"]}}},
+    ],
+)
+def test_a_hostile_line_is_missing_data_of_its_own_unit(db: Path, hostile: Callable[[Line], Line]) -> None:
+    written = write_offline(db)
+    assert written.job is not None
+    good = [answer_to(request) for request in requests_in(written.job.folder / "part-0001.jsonl")]
+    tally = read_files(db, [write_lines(written.job.folder / "results", [hostile(good[0]), *good[1:]])])
+    assert tally.ended["ok"] >= UNITS - 1
+    assert select(db, "SELECT count(DISTINCT unit_id) FROM judgements WHERE status = 'ok'") >= [(UNITS - 1,)]
+
+
+@pytest.mark.parametrize("name", ["\ud800", "x\x00", "x" * 100_000, "'; DROP TABLE jobs; --", "\x1b[2J"])
+def test_a_hostile_name_is_no_request(db: Path, name: str) -> None:
+    written = write_offline(db)
+    assert written.job is not None
+    good = [answer_to(request) for request in requests_in(written.job.folder / "part-0001.jsonl")]
+    tally = read_files(
+        db, [write_lines(written.job.folder / "results", [{**good[0], "custom_id": name}, *good])]
+    )
+    assert tally.ended == {"ok": UNITS}
+    assert len(tally.unknown) == 1
+    assert "\x1b" not in tally.unknown[0]
+
+
+def test_bytes_that_are_no_text(db: Path) -> None:
+    written = write_offline(db)
+    assert written.job is not None
+    good = [answer_to(request) for request in requests_in(written.job.folder / "part-0001.jsonl")]
+    path = write_lines(written.job.folder / "results", good[1:])
+    path.write_bytes(b"\xff\xfe\x00{}\n" + json.dumps(good[0]).encode("utf-16") + b"\n" + path.read_bytes())
+    tally = read_files(db, [path])
+    assert tally.ended["ok"] >= UNITS - 1
+
+
+def test_given_up_requests_are_not_posted_after_all(
+    server: Batching, db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The post was lost, the units were given back and asked live: the file must stay where it is."""
+    monkeypatch.setattr(post, "SETTLE_SECONDS", 0.0)
+    judge("jobs", "write", *of(server))
+    server.not_sent = 1
+    judge("jobs", "submit", code=3)
+    judge("jobs", "cancel", "--release")
+    judge("run", *of(server))
+    judge("jobs", "submit", code=None)
+    assert server.created == 0
+
+
+def test_a_key_that_the_vendor_echoes_is_not_kept(
+    server: Batching, db: Path, judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key in no known form, in the error of a request."""
+    key = "corporate.gateway.token.5150"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    end = server.end
+
+    def echoing(ended: Batch) -> None:
+        end(ended)
+        for name, held in list(server.files.items()):
+            server.files[name] = held.replace(b"injected error", b"no such key: " + key.encode())
+        for name, text in list(ended.results.items()):
+            ended.results[name] = text.replace("injected error", f"no such key: {key}")
+
+    monkeypatch.setattr(server, "end", echoing)
+    server.outcome = lambda line: "error" if int(line["custom_id"][:8], 16) % 2 else "ok"
+    done = judge(*batch(server), code=None)
+    judge("jobs", "list")
+    assert select(db, "SELECT count(*) FROM judgements WHERE reason LIKE '%no such key%'") > [(0,)]
+    assert key not in done.out + done.err
+    for path in [p for p in tmp_path.rglob("*") if p.is_file() and p.suffix != ".jsonl"]:
+        assert key.encode() not in path.read_bytes(), path
+
+
+def test_results_that_are_not_all_there_are_waited_for(
+    server: Batching, db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first download is empty, as behind a broken cache: what was paid is fetched again, not asked again."""
+    respond, emptied = server.respond, []
+
+    def empty_once(method: str, path: str, head: str, payload: bytes) -> Out:
+        out = respond(method, path, head, payload)
+        if path.endswith(("/content", "/results")) and not emptied:
+            emptied.append(path)
+            return Out(b"")
+        return out
+
+    monkeypatch.setattr(server, "respond", empty_once)
+    done = checked(judge(*batch(server), "--json").out, "run")
+    assert done["labelled"] == UNITS
+    assert emptied
+    assert (server.created, set(server.paid.values())) == (1, {1})
+
+
+def test_a_batch_that_is_said_to_go_on_again_is_not_read(
+    server: Batching, db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two machines of the vendor: one says that the batch has ended, the next that it has not."""
+    shown, told = server.shown, []
+
+    def forgetful(one: Batch) -> dict[str, Any]:
+        found = shown(one)
+        word = "status" if "status" in found else "processing_status"
+        told.append(found[word])
+        if len([w for w in told if w in ("completed", "ended")]) == 2:
+            found |= {word: "in_progress", "output_file_id": None, "results_url": None}
+        return found
+
+    monkeypatch.setattr(server, "shown", forgetful)
+    done = checked(judge(*batch(server), "--json").out, "run")
+    assert done["labelled"] == UNITS
+    assert (server.created, set(server.paid.values())) == (1, {1})
+
+
+def test_results_that_are_late_after_a_long_batch_are_waited_for(
+    server: Batching, db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judge.jobs.follow.EARLY_SECONDS", 0.0)
+    respond, late = server.respond, [1, 2]
+
+    def late_results(method: str, path: str, head: str, payload: bytes) -> Out:
+        if path.endswith(("/content", "/results")) and late:
+            late.pop()
+            return server.error(404, Fault("404", message="not yet"))
+        return respond(method, path, head, payload)
+
+    monkeypatch.setattr(server, "respond", late_results)
+    done = checked(judge(*batch(server), "--json").out, "run")
+    assert (done["labelled"], server.created) == (UNITS, 1)
+
+
+def test_whether_a_post_arrived_shows_after_it_was_lost_not_after_it_was_begun(
+    server: Batching, db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A post that hung for ten minutes and was begun at its end, in a list that shows it a moment later."""
+    judge("jobs", "write", *of(server))
+    times = iter(["2020-01-01T00:00:00+00:00"])
+    real = post.now
+    monkeypatch.setattr(post, "now", lambda: next(times, None) or real())
+    server.lost_answers = 1
+    judge("jobs", "submit", code=3)
+    server.listed_late = 1
+    assert "shows within" in judge("jobs", "submit", code=4).err
+    assert server.created == 1
+
+
+def test_an_answer_that_cannot_be_read_is_counted_as_the_most_it_can_have_taken(db: Path) -> None:
+    """Vendors bill what they answered, whatever arrived of it: a limit that forgets it is none."""
+    written = write_offline(db)
+    assert written.job is not None
+    good = [answer_to(request) for request in requests_in(written.job.folder / "part-0001.jsonl")]
+    rows = [changed(line, choices=[]) for line in good[:2]] + [{"custom_id": good[2]["custom_id"]}]
+    tally = read_files(db, [write_lines(written.job.folder / "results", rows)])
+    asked = dict(select(db, "SELECT custom_id, most_tokens FROM job_requests"))
+    most = sum(asked[row["custom_id"]] for row in rows)
+    assert (tally.ended["failed"], tally.spent.tokens) == (3, most)
