@@ -113,13 +113,13 @@ GRADED = ("relevance_grade", "relevance_0_3")
 """Fields whose labels are grades, the fewest first."""
 
 
-def label_maps(path: Path, maps: Mapping[str, str]) -> list[str]:
-    """`FIELD:OLD=NEW` for each label of a CSV file's mapped columns that the field's task has not.
+def label_maps(format_name: str, path: Path, maps: Mapping[str, str]) -> list[str]:
+    """`FIELD:OLD=NEW` for each label of a CSV or JSONL file's mapped columns that the field's task has not.
 
     Where it cannot be told which of the task's labels is meant, NEW names all of them.
     """
     columns = {name.rpartition("gold.")[2]: column for name, column in maps.items() if "gold." in name}
-    domains, found = _domains(), _values(path) if columns else {}
+    domains, found = _domains(), _values(format_name, path, maps)
     out = []
     for field_name, column in columns.items():
         known = domains.get(field_name, [])
@@ -132,14 +132,16 @@ def label_maps(path: Path, maps: Mapping[str, str]) -> list[str]:
     return out
 
 
-def gold_maps(path: Path, maps: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """The maps of a CSV file with the guessed columns of labels held against their values.
+def gold_maps(
+    format_name: str, path: Path, maps: Mapping[str, str], given: Mapping[str, str]
+) -> dict[str, str]:
+    """The maps of a CSV or JSONL file with the guessed columns of labels held against their values.
 
     A retriever's score is left out; grades go to the field that has them. What the user gave stays.
     """
     from judge.importers.guess import are_ranking
 
-    domains, values = _domains(), _values(path)
+    domains, values = _domains(), _values(format_name, path, maps)
     out: dict[str, str] = {}
     for name, column in maps.items():
         before, gold, field_name = name.rpartition("gold.")
@@ -153,15 +155,26 @@ def gold_maps(path: Path, maps: Mapping[str, str], given: Mapping[str, str]) -> 
     return out
 
 
-def _values(path: Path) -> dict[str, list[str]]:
-    """Column of a CSV file -> the different values of its first rows."""
+def _values(format_name: str, path: Path, maps: Mapping[str, str]) -> dict[str, list[str]]:
+    """Column mapped to gold -> its different values as text, in the first rows of the file and in their passages."""
     from itertools import islice
 
-    from judge.importers.files import csv_records
+    from judge.importers import files
 
-    header, records = csv_records(path, lambda problem: None)
-    rows = [row for _, row in islice(records.rows, LOOKED_AT)]
-    return {column: list(dict.fromkeys(row[column] for row in rows if row[column])) for column in header}
+    columns = [column for name, column in maps.items() if "gold." in name]
+    if not columns:
+        return {}
+    inside = maps.get("passages", "passages")
+    reader = files.json_records if format_name == "jsonl" else lambda *given: files.csv_records(*given)[1]
+    found: dict[str, dict[str, None]] = {column: {} for column in columns}
+    for _, row in islice(reader(path, lambda problem: None).rows, LOOKED_AT):
+        held = row.get(inside) if isinstance(row, dict) else None
+        for part in (row, *(held if isinstance(held, list) else [])):
+            for column in columns if isinstance(part, dict) else ():
+                value = part.get(column)
+                if isinstance(value, str | int | float) and not isinstance(value, bool) and value != "":
+                    found[column][str(value)] = None
+    return {column: list(values) for column, values in found.items()}
 
 
 def _meant(value: str, known: Sequence[str]) -> str:

@@ -88,10 +88,12 @@ def import_(
     try:
         done = from_files(db, format_name, paths, options, skip_bad)
     except MissingFields as lacking:
-        held = gold_maps(paths[0], lacking.maps, options.maps) if format_name == "csv" else dict(lacking.maps)
+        held, renamed = dict(lacking.maps), list(label_maps)
+        if format_name in ("csv", "jsonl"):
+            held = gold_maps(format_name, paths[0], held, options.maps)
+            renamed = renamed or find_labels(format_name, paths[0], held)
         words = ["judge", "items", "import", format_name, *map(str, paths)]
         words += [word for name, path in held.items() for word in ("--map", f"{name}={path}")]
-        renamed = label_maps or (find_labels(paths[0], held) if format_name == "csv" else ())
         words += [word for value in renamed for word in ("--map-label", value)]
         words += ["--dataset", dataset] if dataset else []
         words += ["--skip-bad"] if skip_bad else []

@@ -147,16 +147,21 @@ def test_a_label_that_cannot_be_told_names_what_there_is(table: Path, judge: Jud
         ("relevance", ("0", "1"), "passages.gold.relevant=relevance"),
     ],
 )  # fmt: skip
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_numbers_beside_passages(
-    tmp_path: Path, judge: Judge, column: str, cells: tuple[str, str], offered: str | None
+    tmp_path: Path, judge: Judge, kind: str, column: str, cells: tuple[str, str], offered: str | None
 ) -> None:
-    path = tmp_path / "numbers.csv"
-    rows = [f"q1,how,passage {n},{cell}" for n, cell in enumerate(cells)]
-    path.write_text("\n".join([f"query_id,query,chunk,{column}", *rows]) + "\n", "utf-8")
+    path = tmp_path / f"numbers.{kind}"
+    if kind == "csv":
+        rows = [f"q1,how,passage {n},{cell}" for n, cell in enumerate(cells)]
+        path.write_text("\n".join([f"query_id,query,chunk,{column}", *rows]) + "\n", "utf-8")
+    else:
+        results = [{"chunk": f"passage {n}", column: json.loads(cell)} for n, cell in enumerate(cells)]
+        path.write_text(json.dumps({"qid": "q1", "query": "how", "results": results}) + "\n", "utf-8")
     words = typed(judge("items", "import", path, code=1).err)
     assert [word for word in words if "gold." in word] == ([offered] if offered else [])
     assert not any("|" in word for word in words), "nothing is left to fill in"
-    assert "labels of" not in judge(*words).err
+    assert "labels of" not in judge(*words).err, "all of them are the task's"
 
 
 def test_labels_of_a_field_that_no_task_has(table: Path, judge: Judge) -> None:
