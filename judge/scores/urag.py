@@ -22,6 +22,7 @@ from judge.scores.tables import coded, column, flags, unanswered
 from judge.scores.units import Units
 from judge.stats.conformal import Convention, few_questions, members, thresholds
 from judge.stats.conformal import Score as ConformalScore
+from judge.stats.patterns import n_present
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 
 SCORES: tuple[ConformalScore, ...] = ("lac", "aps")
@@ -187,16 +188,21 @@ def scores(
     made = sets(calibration, test, alpha=alpha, convention=convention, by_class=by_class)
     known, rows = test.known, np.arange(len(test.units))
     n_cal = int(calibration.known.sum())
-    notes = [f"alpha {alpha:g}, {convention} quantile, calibrated on {n_cal} questions"]
+    fit = calibration.where(calibration.known)
+    # A question of a judge's own labels has several units; a question of multiple choice is one.
+    n_questions = n_present(fit.units.clusters)
+    one_each = n_present(calibration.units.clusters) == len(calibration.units)
+    noun = "questions" if one_each else "units"
+    fitted = f"{n_cal} questions" if one_each else f"{n_cal} units of {n_questions} questions"
+    notes = [f"alpha {alpha:g}, {convention} quantile, calibrated on {fitted}"]
     lost = len(calibration.units) - n_cal
     if lost:
-        notes.append(f"{lost} calibration questions left out: {NO_DISTRIBUTION}")
-    fit = calibration.where(calibration.known)
+        notes.append(f"{lost} calibration {noun} left out: {NO_DISTRIBUTION}")
     if by_class:
         notes.append("each label is calibrated on the units whose true label it is")
         notes += few_questions(fit.units.clusters, fit.correct, test.letters, alpha)
     elif np.isinf(made.threshold_lac):
-        notes.append(f"{n_cal} calibration questions are too few for alpha {alpha:g}: every set is full")
+        notes.append(f"{n_cal} calibration {noun} are too few for alpha {alpha:g}: every set is full")
     else:
         notes += few_questions(fit.units.clusters, fit.correct, alpha=alpha)
 

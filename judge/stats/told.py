@@ -135,8 +135,8 @@ def independence(copies: Sequence[tuple[str, int]], limits: Limits, questions: i
 def carried(lean: Leaning, units: int, questions: int) -> Condition:
     """Agreement that a few people carry may be their copying: open, its value that with the others."""
     why = (
-        f"agreement that others bear out: {few(lean.people)} agree with the judge ({lean.agreement:.3f}), "
-        f"{few(lean.others)} do not ({lean.rest:.3f})"
+        f"agreement that others bear out: {few(lean.people)} agree{'s' if len(lean.people) == 1 else ''} with the judge ({lean.agreement:.3f}), "
+        f"{few(lean.others)} do{'es' if len(lean.others) == 1 else ''} not ({lean.rest:.3f})"
     )
     return Condition("independence", "open", lean.rest, None, None, 0.0, None, units, questions, why)
 

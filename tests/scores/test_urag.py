@@ -253,3 +253,20 @@ def test_thresholds_label_by_label() -> None:
     apart = urag.sets(cal, test, alpha=0.5, by_class=True)
     assert apart.lac.tolist() == [[False, True]]
     assert apart.limits_lac.tolist() == [pytest.approx(0.1), pytest.approx(0.7)]
+
+
+def test_units_of_a_question_are_not_called_questions() -> None:
+    # Ten units of five questions calibrate, one of them without a distribution: nine units of five questions are left.
+    def two_each(rows: list[list[float]], prefix: str) -> urag.Choices:
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.array(rows))
+        names = [f"{prefix}{i}" for i in range(len(rows))]
+        who = Units.of(names, [f"{prefix}q{i // 2}" for i in range(len(rows))])
+        return urag.Choices.of(who, "AB", logs, ["A"] * len(rows))
+
+    calibration = two_each([[0.9, 0.1]] * 9 + [[NAN, 1]], "c")
+    found = points(urag.scores(calibration, two_each([[0.7, 0.3]] * 4, "t"), alpha=0.5))["coverage"]
+    assert found.notes[:2] == (
+        "alpha 0.5, exact quantile, calibrated on 9 units of 5 questions",
+        f"1 calibration units left out: {urag.NO_DISTRIBUTION}",
+    )
