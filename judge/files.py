@@ -124,6 +124,14 @@ def is_list(handle: IO[bytes]) -> bool:
     return start == b"["
 
 
+def is_json(handle: IO[bytes]) -> bool:
+    """Whether it begins as a list or an object does. The handle is put back."""
+    at = handle.tell()
+    start = handle.read(4096).lstrip()[:1]
+    handle.seek(at)
+    return start in (b"[", b"{")
+
+
 def is_parquet(handle: IO[bytes]) -> bool:
     """Whether it is Parquet. The handle is put back."""
     start = handle.read(4)

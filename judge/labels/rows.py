@@ -19,6 +19,9 @@ from judge.types import Json
 
 FORMATS = "CSV, TSV, JSON, JSON Lines or Parquet"
 
+JSON = (".jsonl", ".ndjson", ".json")
+DELIMITED = (".csv", *files.TABS)
+
 Row = tuple[int, Sequence[Json]]
 
 
@@ -90,7 +93,7 @@ def _records(path: Path, hint: Sequence[str]) -> Iterator[tuple[Any, Any]]:
         yield columns, 0
         for line, row in rows:
             yield line, [row[name] for name in columns]
-    elif ending in (".jsonl", ".ndjson", ".json"):
+    elif ending in JSON or (ending not in DELIMITED and files.is_json(handle)):
         yield from _objects(handle, path, ending)
     else:
         yield from _delimited(handle, path, hint)
@@ -120,7 +123,7 @@ def _objects(handle: IO[bytes], path: Path, ending: str) -> Iterator[tuple[Any, 
     rows: list[tuple[int, dict[str, Json]]] = []
     # A column may be left out where it is empty, so the columns are those that any row has.
     head: dict[str, None] = {}
-    listed = ending == ".json" and files.is_list(handle)
+    listed = ending not in (".jsonl", ".ndjson") and files.is_list(handle)
     found = files.json_list(handle, path) if listed else files.json_lines(handle, path, files.stop)
     for line, row in found:
         if not isinstance(row, dict):

@@ -13,6 +13,7 @@ import pytest
 
 from judge.errors import BadInput, UsageError
 from judge.labels.panel import Panel
+from judge.labels.rows import read_rows
 from judge.labels.tables import Layout, read_table
 from judge.labels.values import number
 from tests.annotate.agreement_helpers import write_csv
@@ -326,3 +327,10 @@ def test_bad_files_of_other_formats(tmp_path: Path, name: str, content: bytes, c
     path.write_bytes(content)
     with pytest.raises(BadInput, match=complaint):
         read_table(path, LONG)
+
+
+@pytest.mark.parametrize("text", ['[{"unit": "u1", "label": "yes"}]', '{"unit": "u1", "label": "yes"}\n'])
+def test_json_is_found_in_a_file_of_no_ending(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "labels"
+    path.write_text(text)
+    assert list(read_rows(path, ["unit", "label"])) == [(1, ["u1", "yes"])]
