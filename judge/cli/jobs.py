@@ -319,12 +319,26 @@ def read(name: str, results: tuple[Path, ...], db: Path, as_json: bool) -> int:
     from judge.jobs.read import read_results
     from judge.store import jobs as stored
 
-    with _of(db, name) as (store, job):
+    with _of(db, name) as (store, job), _not_beside_live_calls(store, job):
         if job.base_url is None and not results:
             raise UsageError(f"name the files of results: judge jobs read {job.job_id} RESULTS...")
         tally = read_results(store, job, results) if results else read_fetched(store, job)
         counts = stored.counts(store, job.job_id)
     return tell_read(job, tally, counts, as_json)
+
+
+@contextmanager
+def _not_beside_live_calls(store: Store, job: Job) -> Iterator[None]:
+    """Units that were given back are anybody's: nobody else may ask them while their answers are read."""
+    from judge.store import jobs as stored
+    from judge.store.export import named_run, stored_task
+
+    if not stored.counts(store, job.job_id)["released"]:
+        yield
+        return
+    run = named_run(store, job.run_id)
+    with store.run_lock(f"{stored_task(store, run['task']).name} {run['model']}"):
+        yield
 
 
 def tell_read(job: Job, tally: JobTally, counts: dict[str, int], as_json: bool) -> int:

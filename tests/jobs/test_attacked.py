@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from judge.jobs import post
+from judge.store import Store
 from tests.cli.helpers import Done, checked
 from tests.jobs.helpers import (
     SERVERS,
     answer_to,
     read_files,
     requests_in,
+    states,
     threaded,
     write_lines,
     write_offline,
@@ -24,7 +26,7 @@ from tests.jobs.test_vendors import batch, of
 from tests.loopback.batches_server import Batch, Batching
 from tests.loopback.faults import Fault
 from tests.loopback.wire import Out
-from tests.runner.helpers import make_study, numbered, select
+from tests.runner.helpers import make_study, numbered, plan, select
 
 UNITS = 12
 Judge = Callable[..., Done]
@@ -233,3 +235,19 @@ def test_an_answer_that_cannot_be_read_is_counted_as_the_most_it_can_have_taken(
     asked = dict(select(db, "SELECT custom_id, most_tokens FROM job_requests"))
     most = sum(asked[row["custom_id"]] for row in rows)
     assert (tally.ended["failed"], tally.spent.tokens) == (3, most)
+
+
+def test_answers_to_units_that_were_given_back_wait_for_the_run_that_asks_them(
+    server: Batching, db: Path, judge: Judge
+) -> None:
+    """Both would be the unit's first attempt: a live run must not find it taken when it keeps its answer."""
+    judge("jobs", "write", *of(server))
+    judge("jobs", "submit")
+    judge("jobs", "fetch")
+    ((model,),) = select(db, "SELECT model FROM runs")
+    with Store.open(db, create=False) as store, store.run_lock(f"{plan(model).task.name} {model}"):
+        judge("jobs", "cancel", "--release")
+        assert "another process is running" in judge("jobs", "read", code=1).err
+        assert states(db) == {"released": UNITS}
+    judge("jobs", "read")
+    assert states(db) == {"answered": UNITS}
