@@ -10,8 +10,8 @@ with Study("study.db") as study:
 """
 
 from adjudge.outcome import Outcome
-from adjudge.report import TrustReport
+from adjudge.report import Report
 from adjudge.study import Study
 from judge.errors import AdjudgeError
 
-__all__ = ["AdjudgeError", "Outcome", "Study", "TrustReport"]
+__all__ = ["AdjudgeError", "Outcome", "Report", "Study"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TrustReport:
+class Report:
     """How far the judges of one field can be trusted. A notebook shows the verdicts and the drawings.
 
     `document` is the whole report as data (`annotate.report.model`).

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from adjudge import outcomes
 from adjudge.options import how, known, names_datasets, run_options, watching
 from adjudge.outcome import Outcome
-from adjudge.report import TrustReport
+from adjudge.report import Report
 from adjudge.waiting import outside_the_loop
 from judge.errors import BadInput, UsageError
 
@@ -390,7 +390,7 @@ class Study:
         task: str | None = None,
         epsilon: float | str = "expert",
         **options: Any,
-    ) -> TrustReport:
+    ) -> Report:
         """How far the judges of a field can be trusted (`annotate report`). A notebook shows the verdicts and the drawings.
 
         `epsilon` is expert (0.2), skilled (0.15), crowd (0.1), or a number; the other options are those of
@@ -406,4 +406,4 @@ class Study:
         value = EPSILON[named] if named else float(epsilon)
         asked = ReportOptions(field=field, task=task, epsilon=value, epsilon_name=named, **options)
         with self._open() as store:
-            return TrustReport(build(store, asked))
+            return Report(build(store, asked))

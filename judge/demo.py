@@ -18,7 +18,7 @@ from judge.importers.run import import_files
 from judge.prompts import load_task
 from judge.providers.base import Provider
 from judge.resources import resource_dir
-from judge.runner import Plan, Report
+from judge.runner import Plan, RunReport
 from judge.scores.gold import FieldResult, compare
 from judge.store import Store, label_rows
 from judge.store.selection import Selection
@@ -32,7 +32,7 @@ LONGEST = 1100
 EACH = 10
 """Units of each of the language model's tasks; relevance takes every passage of its sample."""
 
-Run = Callable[[Store, Plan, Provider], Awaitable[Report]]
+Run = Callable[[Store, Plan, Provider], Awaitable[RunReport]]
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class TaskResult:
 
     task: str
     plan: Plan
-    report: Report
+    report: RunReport
     fields: list[FieldResult]
 
 

@@ -20,7 +20,7 @@ from judge.errors import UsageError
 if TYPE_CHECKING:
     from judge.improve.recipe import Recipe
     from judge.providers.base import Provider
-    from judge.runner import Live, Plan, Report
+    from judge.runner import Live, Plan, RunReport
     from judge.store import Store
 
 
@@ -99,7 +99,7 @@ class Ran:
     """How a run went. `calibrated`: the run that a recipe made of it."""
 
     plan: Plan
-    report: Report
+    report: RunReport
     calibrated: str | None = None
 
 
@@ -268,7 +268,7 @@ def run(store: Store, asking: Asking, progress: Watching | None = None, stop: St
     return Ran(plan, report, calibrated)
 
 
-async def _execute(store: Store, asking: Asking, progress: Watching | None, stop: Stop | None) -> Report:
+async def _execute(store: Store, asking: Asking, progress: Watching | None, stop: Stop | None) -> RunReport:
     """Open the provider, run the plan, close the provider."""
     from judge.runner import open_patiently, run_task
 
@@ -286,7 +286,7 @@ async def _execute(store: Store, asking: Asking, progress: Watching | None, stop
 STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
 
 
-def summary(plan: Plan, report: Report) -> dict[str, Any]:
+def summary(plan: Plan, report: RunReport) -> dict[str, Any]:
     """The documented counts: ok, unparsed, refused, truncated, failed, reused (and pending) sum to units."""
     return {
         "run": report.run_id,
@@ -306,7 +306,7 @@ def summary(plan: Plan, report: Report) -> dict[str, Any]:
     }
 
 
-def cost_of(report: Report) -> dict[str, Any] | None:
+def cost_of(report: RunReport) -> dict[str, Any] | None:
     """What the invocation cost in US dollars, at most where calls were lost; None without a price."""
     if report.price is None:
         return None
@@ -317,7 +317,7 @@ def cost_of(report: Report) -> dict[str, Any] | None:
     }
 
 
-def remarks(plan: Plan, report: Report) -> list[str]:
+def remarks(plan: Plan, report: RunReport) -> list[str]:
     """What people should know of a run beside its counts."""
     said = list(report.notes)
     if report.left_out:
@@ -336,7 +336,7 @@ def remarks(plan: Plan, report: Report) -> list[str]:
     return said
 
 
-def ending(report: Report) -> Exception | None:
+def ending(report: RunReport) -> Exception | None:
     """The error that ended a run; a provider's where nothing at all has a label."""
     from judge.errors import ProviderError
 

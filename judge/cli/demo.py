@@ -21,7 +21,7 @@ from judge.errors import Exit, MissingExtra
 if TYPE_CHECKING:
     from judge.demo import Beside, TaskResult
     from judge.providers.base import Provider, Settings
-    from judge.runner import Plan, Report
+    from judge.runner import Plan, RunReport
     from judge.store import Store
 
 
@@ -176,7 +176,7 @@ def _ended(results: list[TaskResult]) -> bool:
     return all(r.report.error is None and not r.report.interrupted for r in results)
 
 
-async def _run(store: Store, plan: Plan, provider: Provider) -> Report:
+async def _run(store: Store, plan: Plan, provider: Provider) -> RunReport:
     from judge.cli.progress import Progress
     from judge.runner import run_task
 

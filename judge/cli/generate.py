@@ -16,7 +16,7 @@ from judge.errors import Exit
 
 if TYPE_CHECKING:
     from judge.providers.base import Provider
-    from judge.runner import Report
+    from judge.runner import RunReport
     from judge.runner.generate import Generation, Kept
     from judge.store import Store
 
@@ -90,7 +90,7 @@ def generate(task_name: str, model: str, **options: Any) -> int:
 generate.params = [*(p for p in run.params if p.name not in ("repeats", "relevant")), *generate.params]
 
 
-async def _execute(store: Store, generation: Generation, provider: Provider) -> tuple[Report, Kept]:
+async def _execute(store: Store, generation: Generation, provider: Provider) -> tuple[RunReport, Kept]:
     from judge.cli.progress import Progress
     from judge.runner.generate import generate as make
 
@@ -103,7 +103,7 @@ async def _execute(store: Store, generation: Generation, provider: Provider) -> 
         await provider.close()
 
 
-def _finish(generation: Generation, report: Report, kept: Kept, options: dict[str, Any]) -> int:
+def _finish(generation: Generation, report: RunReport, kept: Kept, options: dict[str, Any]) -> int:
     document = {
         **summary(generation.plan, report),
         "system": generation.system,

@@ -21,7 +21,7 @@ from judge.errors import Exit, UsageError
 if TYPE_CHECKING:
     from judge.asking.run import Asking, Ran, RunOptions, Watching
     from judge.providers.base import Provider
-    from judge.runner import Plan, Report
+    from judge.runner import Plan, RunReport
     from judge.store import Store
 
 
@@ -316,7 +316,7 @@ def dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:
     return Exit.DONE
 
 
-def _finish(plan: Plan, report: Report, options: dict[str, Any], then: str) -> int:
+def _finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) -> int:
     document = summary(plan, report)
     if options["as_json"]:
         emit_json("run", document)
@@ -338,7 +338,7 @@ def _finish(plan: Plan, report: Report, options: dict[str, Any], then: str) -> i
     return exit_code(report)
 
 
-def exit_code(report: Report) -> int:
+def exit_code(report: RunReport) -> int:
     """The exit code of a run, after what people should know; raises the error that ended it."""
     error = ending(report)
     if report.interrupted or error is not None:

@@ -20,7 +20,7 @@ from judge.jobs.read import JobTally
 from judge.providers.base import Provider
 from judge.runner.ends import close, statuses
 from judge.runner.identity import own_runs
-from judge.runner.plan import Plan, Report
+from judge.runner.plan import Plan, RunReport
 from judge.runner.retry import told_to_wait
 from judge.store import jobs, runs
 from judge.store.jobs import Job
@@ -39,7 +39,7 @@ class Waiting:
     sleep: Callable[[float], None] = time.sleep
 
 
-def run_batches(store: Store, plan: Plan, provider: Provider, waiting: Waiting) -> Report:
+def run_batches(store: Store, plan: Plan, provider: Provider, waiting: Waiting) -> RunReport:
     """Judge the plan's pending units in batches. The caller holds the run's lock and has had the provider open.
 
     Not a coroutine: Ctrl-C interrupts its waiting at once. The report carries the error that ended it early;
@@ -83,11 +83,11 @@ class _Batched:
     failing_since: float | None = None
     services: dict[tuple[str, str | None], service.BatchService] = field(default_factory=dict)
 
-    def go(self) -> Report:
+    def go(self) -> RunReport:
         with explained(self.store.path):
             first = self._write()
             again = {"pending", str(Status.FAILED), *self.plan.retry}
-            report = Report(first.run_id, first.resumed, first.units, first.left_out, price=first.price)
+            report = RunReport(first.run_id, first.resumed, first.units, first.left_out, price=first.price)
             report.notes = first.notes
             report.reused = sum(
                 n
@@ -110,7 +110,7 @@ class _Batched:
             self._count(report)
         return report
 
-    def _rounds(self, report: Report) -> None:
+    def _rounds(self, report: RunReport) -> None:
         while True:
             answered = sum(self.tally.ended.values())
             if not self._follow(report) or not self.mine:
@@ -129,7 +129,7 @@ class _Batched:
         """The run's jobs in flight at a provider; files for other programs are not ours to follow."""
         return [j for j in jobs.listed(self.store, run_id) if j.state == "open" and j.base_url is not None]
 
-    def _write(self, report: Report | None = None) -> write.Written:
+    def _write(self, report: RunReport | None = None) -> write.Written:
         """Write what is pending, within what is left of the limits."""
         tokens, cost = self.plan.max_tokens, self.plan.max_cost
         # Jobs of before take what they can, too; which they are is known when the run is.
@@ -148,7 +148,7 @@ class _Batched:
     def _held_before(self) -> list[Job]:
         return [job for run in own_runs(self.store, self.plan, self.provider) for job in self._open(run)]
 
-    def _follow(self, report: Report) -> bool:
+    def _follow(self, report: RunReport) -> bool:
         """Post, wait and read until no batch of the run is in flight; False when that must end before."""
         while open_jobs := self._open(report.run_id):
             if self._over(report, open_jobs):
@@ -167,7 +167,7 @@ class _Batched:
             self.waiting.sleep(self.waiting.poll)
         return True
 
-    def _over(self, report: Report, open_jobs: list[Job]) -> bool:
+    def _over(self, report: RunReport, open_jobs: list[Job]) -> bool:
         """Whether jobs written by an earlier command can take more than this one may spend: then none is posted."""
         unposted = [
             j
@@ -233,7 +233,7 @@ class _Batched:
             self.told = text
             self.waiting.said(text)
 
-    def _count(self, report: Report) -> None:
+    def _count(self, report: RunReport) -> None:
         """What the batches brought, as a run reports it."""
         report.ended.update(self.tally.ended)
         report.reused += self.tally.reused

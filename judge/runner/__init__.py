@@ -1,7 +1,7 @@
 """Units in, judgements in the study: asking, retrying, parsing, and committing before counting."""
 
 from judge.runner.calls import open_patiently
-from judge.runner.plan import Live, Plan, Report
+from judge.runner.plan import Live, Plan, RunReport
 from judge.runner.run import run_task
 
-__all__ = ["Live", "Plan", "Report", "open_patiently", "run_task"]
+__all__ = ["Live", "Plan", "RunReport", "open_patiently", "run_task"]

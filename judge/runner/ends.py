@@ -10,13 +10,13 @@ from contextlib import contextmanager
 
 from judge.errors import StudyError
 from judge.runner import writer
-from judge.runner.plan import Plan, Report
+from judge.runner.plan import Plan, RunReport
 from judge.store import runs, selection
 from judge.store.study import BUSY_SECONDS, Store, explained
 from judge.types import Json
 
 
-async def close(store: Store, plan: Plan, report: Report, facts: Mapping[str, Json]) -> None:
+async def close(store: Store, plan: Plan, report: RunReport, facts: Mapping[str, Json]) -> None:
     """Note the run's end, again while the study cannot be written; judgements are all in it by now."""
     begun = time.monotonic()
     patience = 0.0 if report.interrupted else plan.patience.outage
@@ -34,7 +34,7 @@ async def close(store: Store, plan: Plan, report: Report, facts: Mapping[str, Js
     store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
 
 
-async def count(store: Store, plan: Plan, report: Report, begun: asyncio.Event) -> None:
+async def count(store: Store, plan: Plan, report: RunReport, begun: asyncio.Event) -> None:
     """How many units there are, counted beside the run where it has millions, when its first calls are out."""
 
     def counted() -> tuple[int, int]:

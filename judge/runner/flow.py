@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from judge.errors import AdjudgeError, ProviderError
 from judge.prompts.load import Task
 from judge.providers.base import Provider
-from judge.runner.plan import Live, Plan, Report
+from judge.runner.plan import Live, Plan, RunReport
 from judge.runner.run import run_task
 from judge.store.selection import Selection
 from judge.store.study import Store
@@ -18,7 +18,7 @@ from judge.types import Json
 class Halted(AdjudgeError):
     """A run of the chain ended before its last unit; `report` says how, and `plan` which it was."""
 
-    def __init__(self, plan: Plan, report: Report) -> None:
+    def __init__(self, plan: Plan, report: RunReport) -> None:
         super().__init__(f"{plan.task.name}: {report.stopped or report.last_failure or report.error}")
         self.plan, self.report = plan, report
 
@@ -31,9 +31,11 @@ class Flow:
     provider: Provider
     plan: Plan
     watch: Callable[[Live], None] | None = None
-    reports: list[tuple[Plan, Report]] = field(default_factory=list)
+    reports: list[tuple[Plan, RunReport]] = field(default_factory=list)
 
-    async def run(self, task: Task, selection: Selection, extra: Mapping[str, Json] | None = None) -> Report:
+    async def run(
+        self, task: Task, selection: Selection, extra: Mapping[str, Json] | None = None
+    ) -> RunReport:
         """One run over its selection. Raises Halted when it was stopped, or no unit could be asked."""
         own = self.plan.after([report for _, report in self.reports])
         plan = replace(own, task=task, selection=selection, extra=dict(extra or {}))

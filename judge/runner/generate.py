@@ -10,7 +10,7 @@ from judge.errors import AdjudgeError, BadInput, UsageError
 from judge.prompts.load import Task
 from judge.providers.base import Provider
 from judge.runner.identity import own_runs
-from judge.runner.plan import Live, Plan, Report
+from judge.runner.plan import Live, Plan, RunReport
 from judge.runner.run import run_task
 from judge.runner.second import INPUT, ShownProbabilities
 from judge.store import label_rows
@@ -72,7 +72,7 @@ def check(task: Task, system: str, condition: str, shown: ShownProbabilities | N
 
 async def generate(
     store: Store, generation: Generation, provider: Provider, watch: Callable[[Live], None] | None = None
-) -> tuple[Report, Kept]:
+) -> tuple[RunReport, Kept]:
     """Run the plan with an open provider and keep each labelled unit as an answer.
 
     Answers are kept also when the run was interrupted; the same command keeps what a killed process

@@ -44,7 +44,7 @@ class Plan:
     asked_as: str | None = None
     """The model as typed, when `model` is the name that `--as` gave the judge."""
 
-    def after(self, reports: Iterable[Report]) -> Plan:
+    def after(self, reports: Iterable[RunReport]) -> Plan:
         """The plan with what these runs, one after the other, have left of its limits."""
         done = list(reports)
         tokens, cost, seconds = self.max_tokens, self.max_cost, self.max_time
@@ -57,7 +57,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Report:
+class RunReport:
     """How a run stands. `ended` holds this invocation's units by status; they sum up to `units`
     with `reused` (judged before, or answered by an identical request) and `pending`. While a run over
     millions goes, `units` is 0 until they are counted."""
@@ -98,7 +98,7 @@ class Report:
 class Live:
     """What a progress line shows, read whenever it likes."""
 
-    report: Report
+    report: RunReport
     gate: Gate
     started: float
     stalled: tuple[float, AdjudgeError] | None = None

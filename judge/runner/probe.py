@@ -18,7 +18,7 @@ import numpy as np
 from judge.errors import UsageError
 from judge.labels import relation
 from judge.providers.base import PairReader, Provider
-from judge.runner.plan import Live, Plan, Report
+from judge.runner.plan import Live, Plan, RunReport
 from judge.runner.probes import CHANGES, NOTHING, PROBES, ProbeSetting
 from judge.runner.run import run_task
 from judge.stats import corrected_mean
@@ -66,14 +66,14 @@ class Probed:
     """What came out. `reports` are the runs in the scratch study; the last one may have been stopped."""
 
     rows: list[ProbeOutcome] = default(default_factory=list)
-    reports: list[Report] = default(default_factory=list)
+    reports: list[RunReport] = default(default_factory=list)
     n_units: int = 0
     n_labelled: int = 0
     nothing: str | None = None
     notes: list[str] = default(default_factory=list)
 
     @property
-    def ended(self) -> Report | None:
+    def ended(self) -> RunReport | None:
         """The run that did not come to its end; None when all did."""
         last = self.reports[-1] if self.reports else None
         stopped = last is not None and (last.stopped or last.interrupted or last.error)
@@ -110,7 +110,7 @@ async def probe(
     found = Probed(n_units=len(items))
     _add(scratch, (replace(item, dataset=BASE) for item in items))
 
-    async def ask(dataset: str, **changes: object) -> Report:
+    async def ask(dataset: str, **changes: object) -> RunReport:
         own = replace(plan, selection=Selection(f"dataset = '{dataset}'"), repeats=1)
         own = replace(own.after(found.reports), **changes)  # type: ignore[arg-type]
         report = await run_task(scratch, own, provider, watch)

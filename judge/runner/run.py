@@ -27,7 +27,7 @@ from judge.runner.gate import Gate
 from judge.runner.identical import Identical, UnitRequest
 from judge.runner.identity import Settled, settle
 from judge.runner.lane import Slot
-from judge.runner.plan import Live, Plan, Report
+from judge.runner.plan import Live, Plan, RunReport
 from judge.runner.prices import Price, find, wanted
 from judge.runner.requests import Asker
 from judge.runner.writer import Attempts, Writer
@@ -53,7 +53,7 @@ MOST_RESTING = 256
 
 async def run_task(
     store: Store, plan: Plan, provider: Provider, watch: Callable[[Live], None] | None = None
-) -> Report:
+) -> RunReport:
     """Judge the plan's pending units with an open provider and return how it went.
 
     A study that cannot be written, a refused key or a dead server ends the run: the report then
@@ -84,7 +84,7 @@ async def _begun(
     selected: tuple[int, int, bool],
     watch: Callable[[Live], None] | None,
     signals: Interrupts,
-) -> Report:
+) -> RunReport:
     """The run itself, over the selected units: how many, how many were left out, and whether they are counted late."""
     units, left_out, late = selected
     facts = dict(provider.describe())
@@ -95,7 +95,7 @@ async def _begun(
     # For who watches from elsewhere; while millions are being counted it is not known.
     facts["selected"] = None if late else units * plan.repeats
     runs.keep_facts(store, run_id, facts)
-    report = Report(run_id, resumed, units * plan.repeats, left_out, notes=settled.notes, price=price)
+    report = RunReport(run_id, resumed, units * plan.repeats, left_out, notes=settled.notes, price=price)
     run = _Run(store, plan, provider, settled.asker, report, watch)
     signals.tell(run.interrupt)
     counting = asyncio.create_task(count(store, plan, report, run.begun)) if late else None
@@ -126,7 +126,7 @@ class _Run:
         plan: Plan,
         provider: Provider,
         asker: Asker,
-        report: Report,
+        report: RunReport,
         watch: Callable[[Live], None] | None,
     ) -> None:
         self.store, self.plan, self.asker, self.report, self.watch = store, plan, asker, report, watch

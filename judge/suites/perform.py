@@ -9,7 +9,7 @@ from typing import Protocol
 from judge.errors import AdjudgeError, UsageError
 from judge.prompts import Task, load_task
 from judge.providers.base import Provider
-from judge.runner import Live, Plan, Report, contexts, run_task, second
+from judge.runner import Live, Plan, RunReport, contexts, run_task, second
 from judge.runner.examples import showing
 from judge.runner.generate import Generation, generate
 from judge.runner.relevant import relevant
@@ -35,9 +35,9 @@ class Watch(Protocol):
 class Performed:
     """What was done: each step with its report (None: no model was asked); `stopped` by the last one."""
 
-    steps: list[tuple[Step, Report | None]] = field(default_factory=list)
+    steps: list[tuple[Step, RunReport | None]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    stopped: Report | None = None
+    stopped: RunReport | None = None
 
 
 async def perform(
@@ -80,7 +80,7 @@ async def _perform(
     retrieve: Callable[[Step], None],
     problems: list[str],
     load: Callable[[str], Task],
-) -> Report | None:
+) -> RunReport | None:
     if step.kind == "retrieve":
         retrieve(step)
         return None

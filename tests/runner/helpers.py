@@ -11,7 +11,7 @@ from typing import Any
 
 from judge.prompts import load_task
 from judge.providers import base
-from judge.runner import Plan, Report, run_task
+from judge.runner import Plan, RunReport, run_task
 from judge.runner.requests import Sampling
 from judge.runner.retry import Patience
 from judge.store import Store
@@ -55,7 +55,7 @@ def plan(model: str = "test/model", task: str = "stance", **changes: Any) -> Pla
     return Plan(load_task(task), model, **given)
 
 
-async def run(db: Path, provider: base.Provider, asked: Plan | None = None, **options: Any) -> Report:
+async def run(db: Path, provider: base.Provider, asked: Plan | None = None, **options: Any) -> RunReport:
     """One run with an open provider; the report's counts add up."""
     with Store.open(db, create=False) as store:
         return checked(await run_task(store, asked or plan(), provider, **options))
@@ -74,7 +74,7 @@ async def served(server: LoopbackServer, timeout: float = 30.0) -> AsyncIterator
         await provider.close()
 
 
-def checked(report: Report) -> Report:
+def checked(report: RunReport) -> RunReport:
     """The report, if every unit is in exactly one of its counts."""
     assert set(report.ended) <= set(STATUSES)
     assert sum(report.ended.values()) + report.reused + report.pending == report.units

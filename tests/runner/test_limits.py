@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from judge.runner import Report
+from judge.runner import RunReport
 from judge.runner.retry import Patience
 from tests.runner.helpers import make_study, numbered, plan, run
 from tests.runner.test_pace import TokenBucket
 from tests.runner.virtual import Limited, simulated
 
 
-def ask(folder: Path, provider: Limited, units: int) -> Report:
+def ask(folder: Path, provider: Limited, units: int) -> RunReport:
     db = make_study(folder / "s.db", numbered(units))
     return simulated(run(db, provider, plan(patience=Patience(draw=random.Random(1)))))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from judge.errors import RateLimited
-from judge.runner import Report
+from judge.runner import RunReport
 from judge.types import Json, Reply, Request
 from tests.runner.helpers import label
 
@@ -43,7 +43,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         return self.seconds
 
 
-def simulated(work: Coroutine[Any, Any, Report]) -> Report:
+def simulated(work: Coroutine[Any, Any, RunReport]) -> RunReport:
     """What the run reports, in simulated time."""
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
         return runner.run(work)

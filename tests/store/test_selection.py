@@ -11,7 +11,7 @@ import pytest
 
 from judge.prompts import load_task
 from judge.providers import base
-from judge.runner import Plan, Report, run_task
+from judge.runner import Plan, RunReport, run_task
 from judge.store import Store, selection
 from judge.store.runs import start_run
 from judge.types import Status
@@ -64,7 +64,7 @@ def test_a_study_that_is_counted_beside_its_run(
 ) -> None:
     monkeypatch.setattr("judge.runner.run.COUNTED_FIRST", first)
 
-    def run(store: Store) -> Report:
+    def run(store: Store) -> RunReport:
         plan = Plan(load_task("stance"), "scripted/first", repeats=2)
         return asyncio.run(run_task(store, plan, base.get("scripted/first")))
 
