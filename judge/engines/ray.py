@@ -49,6 +49,9 @@ def provider(model: str, settings: Settings, workers: Workers) -> Provider:
     # What a model can do is asked of one that is not opened; it finds unknown models and options here, too.
     alike = base.get(model, settings)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Under `uv run` Ray would pack the current folder for its workers: it would read the study behind SQLite's back,
+    # which ends the locks that this process has on it, and send it to the cluster.
+    os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
     try:
         import ray  # noqa: F401
     except ImportError as e:
