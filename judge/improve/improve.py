@@ -24,6 +24,7 @@ from judge.labels.scope import Scope, read
 from judge.labels.split import Split
 from judge.prompts.load import Task
 from judge.providers.base import PairReader
+from judge.runner.budget import Budget, Spent
 from judge.runner.flow import Flow, Halted
 from judge.stats import MISSING, Ratings, measures
 from judge.stats.calibrate import Fit, cross_fitted, fit_bias
@@ -35,7 +36,7 @@ from judge.store.splits import level_of
 from judge.store.study import Store
 from judge.suites import contest
 from judge.suites.contest import Contest
-from judge.types import AnnotatorKind, Json, Request, Usage
+from judge.types import AnnotatorKind, Json
 
 FOLDS = 5
 FEWEST = 20
@@ -223,13 +224,14 @@ class Improve:
         sha = sha_of(request, rewriter.model)
         text = self._known(sha)
         if text is None:
-            if not self._affords(rewriter, request):
+            budget = self._left(rewriter)
+            if not budget.fits(budget.claim(request)):
                 self.found.notes.append(
                     "the rewriter was not asked: what is left of the limit is for the sealed test"
                 )
                 return best
-            text, usage, why = await rewriter.ask(self.task, request)
-            self._pay(rewriter, usage)
+            text, why = await rewriter.ask(self.task, request, budget)
+            self._pay(budget)
             if text is None:
                 self.found.notes.append(why)
                 return best
@@ -260,29 +262,28 @@ class Improve:
         row = self.store.conn.execute(query, [sha]).fetchone()
         return None if row is None else row[0]
 
-    def _affords(self, rewriter: Rewriter, request: Request) -> bool:
-        """Whether a call of the rewriter leaves what the sealed test takes."""
+    def _left(self, rewriter: Rewriter) -> Budget:
+        """What a call of the rewriter may take: it leaves what the sealed test takes."""
         tokens, cost = self.limit
         kept_tokens, kept_cost = self._reserve()
         used = sum(sum(r.usage[k] for k in ("input_tokens", "output_tokens")) for _, r in self.flow.reports)
         spent = sum(r.spent.cost for _, r in self.flow.reports)
-        # A token is three characters or more of most texts.
-        into = sum(len(m.content) for m in request.messages) // 3
-        enough = tokens is None or used + into + request.max_tokens + kept_tokens <= tokens
-        if cost is None or rewriter.price is None:
-            return enough
-        return enough and spent + rewriter.price.most(into, request.max_tokens) + kept_cost <= cost
+        return Budget(
+            None if tokens is None else tokens - used - kept_tokens,
+            None if cost is None else cost - spent - kept_cost,
+            rewriter.price,
+            Counter(),
+            Spent(),
+        )
 
-    def _pay(self, rewriter: Rewriter, usage: Usage) -> None:
-        """Take a call of the rewriter off the limits."""
-        used = {"input_tokens": usage.input_tokens or 0, "output_tokens": usage.output_tokens or 0}
-        self.found.spent.update(used)
-        cost = None if rewriter.price is None else rewriter.price.cost(usage)
-        self._paid += cost or 0.0
-        tokens, most = self.limit
+    def _pay(self, budget: Budget) -> None:
+        """Take a call of the rewriter off the limits; one that was lost counts at its most."""
+        self.found.spent.update(budget.usage)
+        self._paid += budget.spent.cost
+        tokens, cost = self.limit
         self.limit = (
-            None if tokens is None else max(0, tokens - sum(used.values())),
-            None if most is None else max(0.0, most - (cost or 0.0)),
+            None if tokens is None else max(0, tokens - budget.spent.tokens),
+            None if cost is None else max(0.0, cost - budget.spent.cost),
         )
 
     async def _ask(self, recipe: Recipe, units: Sequence[str], reserve: bool) -> str:

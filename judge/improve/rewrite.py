@@ -16,9 +16,10 @@ from judge.prompts.fence import DATA_NOTICE, fence, fence_code, untrusted
 from judge.prompts.load import Task, with_constant
 from judge.prompts.render import as_text
 from judge.providers.base import Provider
+from judge.runner.budget import Budget
 from judge.runner.prices import Price
 from judge.store.study import canonical
-from judge.types import Json, Message, Request, Usage
+from judge.types import Json, Message, Request
 
 MOST_SHOWN = 12
 """Disagreements in one prompt, each of a question of its own."""
@@ -59,14 +60,20 @@ class Rewriter:
         )
         return Request(self.model, messages, 1, SCHEMA, max_tokens=MOST_TOKENS)
 
-    async def ask(self, task: Task, request: Request) -> tuple[str | None, Usage, str]:
-        """The new instructions (None: none that can be used), what it took, and why there are none."""
+    async def ask(self, task: Task, request: Request, budget: Budget) -> tuple[str | None, str]:
+        """The new instructions (None: none that can be used), and why there are none. `budget` has room for the call."""
+        claim = budget.claim(request)
+        budget.hold(claim)
         try:
             reply = await self.provider.complete(request)
         except ProviderError as e:
-            return None, Usage(), f"the rewriter {self.model} gave no answer: {e}"
+            budget.failed(claim, e)
+            return None, f"the rewriter {self.model} gave no answer: {e}"
+        finally:
+            budget.release(claim)
+        budget.answered(claim, reply.usage)
         text, why = _checked(task, reply.text)
-        return text, reply.usage, "" if text else f"what the rewriter {self.model} wrote is not used: {why}"
+        return text, "" if text else f"what the rewriter {self.model} wrote is not used: {why}"
 
 
 def sha_of(request: Request, model: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judge.errors import Rejected
+from judge.errors import Rejected, ServerFault
 from judge.improve import recipe as recipes
 from judge.improve.improve import Improve, Improved
 from judge.improve.page import next_version, proved, sentences
@@ -56,6 +56,8 @@ class Writer:
         text = self.replies[min(len(self.seen), len(self.replies)) - 1]
         if text == "gone":
             raise Rejected("no such model")
+        if text == "lost":
+            raise ServerFault("the server broke while it wrote")
         return Reply(text, usage=Usage(1_000, 100, 0))
 
 
@@ -171,6 +173,21 @@ def test_the_rewriter_leaves_what_the_sealed_test_takes(tmp_path: Path) -> None:
     prices = {"planted/model": {"input": 1.0, "output": 1.0}}
     found = improve(store, Planted(truth, skill), writer, dear, max_cost=100.0, prices=prices)
     assert not writer.seen and any("the rewriter was not asked" in note for note in found.notes)
+
+
+def test_a_lost_call_of_the_rewriter_counts_at_its_most(tmp_path: Path) -> None:
+    # A dollar for a million tokens, in and out, of judge and rewriter.
+    store, truth = world(tmp_path / "w.db")
+    model, writer = Planted(truth, skill), Writer("lost")
+    prices = {"planted/model": {"input": 1.0, "output": 1.0}}
+    found = improve(store, model, writer, Price(1.0, 1.0, 1.0, 1.0, "planted"), max_cost=100.0, prices=prices)
+    assert any("gave no answer" in note for note in found.notes)
+    [request] = writer.seen
+    # One token a byte and 16 around each of two messages, 64 around the call, the schema, and the longest reply.
+    texts = sum(len(m.content.encode()) + 16 for m in request.messages)
+    most = 64 + texts + len(json.dumps(request.schema)) + request.max_tokens
+    judged = sum(sum(len(m.content) for m in r.messages) // 4 + 1 for r in model.seen)
+    assert found.cost == pytest.approx((judged + most) / 1e6)
 
 
 def test_the_clauses_that_name_the_labels_people_differ_on_are_found() -> None:
