@@ -6,7 +6,7 @@ those begun since; whose it is shows in its results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from judge.errors import KeyProblem, ServerFault, Unreachable
+from judge.errors import ServerFault
 from judge.jobs import service
 from judge.jobs.service import BatchState, FoundBatch
 from judge.providers import http
@@ -22,7 +22,6 @@ from judge.providers.anthropic import KEY, OWN_URL
 from judge.types import Json
 
 PAGE = 100
-SECONDS = 600.0
 _HEAD, _TAIL = b'{"requests": [', b"]}"
 
 
@@ -30,24 +29,11 @@ class AnthropicBatches:
     """The batches of one account."""
 
     def __init__(self, base_url: str) -> None:
-        self._at = http.server(base_url)
-        own = self._at.url == OWN_URL
-        self._key = http.key_from(KEY)
-        if own and not self._key:
-            raise KeyProblem(f"{KEY} is not set: export it to go on with this job")
-        self.who = "Anthropic" if own else self._at.url
         import anthropic
-        import httpx2
 
-        self._anthropic, self._http = anthropic, httpx2
-        self._client = anthropic.Anthropic(
-            api_key=self._key or http.NO_KEY,
-            base_url=self._at.url,
-            max_retries=0,
-            timeout=SECONDS,
-            # A redirect would carry prompts and key to another server.
-            http_client=anthropic.DefaultHttpxClient(follow_redirects=False),
-        )
+        self._account = service.Account(base_url, OWN_URL, "Anthropic", KEY)
+        self.who = self._account.who
+        self._client = anthropic.Anthropic(**self._account.settings(anthropic, anthropic.AnthropicError))
         self._batches = self._client.messages.batches
 
     def upload(self, path: Path, name: str) -> None:
@@ -58,7 +44,7 @@ class AnthropicBatches:
         # As many commas as line ends, but the last one.
         size = len(_HEAD) + path.stat().st_size - 1 + len(_TAIL)
         headers = {"Content-Type": "application/json", "Content-Length": str(size)}
-        with self._told():
+        with self._account.told():
             found = self._client.post(
                 "/v1/messages/batches",
                 cast_to=object,
@@ -74,7 +60,7 @@ class AnthropicBatches:
         after: str | None = None
         while True:
             place: dict[str, Any] = {} if after is None else {"after_id": after}
-            page = self._object(partial(self._batches.with_raw_response.list, limit=PAGE, **place))
+            page = self._account.object(partial(self._batches.with_raw_response.list, limit=PAGE, **place))
             rows = page.get("data")
             for row in rows if isinstance(rows, list) else []:
                 if not isinstance(row, dict) or not isinstance(row.get("id"), str):
@@ -88,8 +74,8 @@ class AnthropicBatches:
 
     def state(self, batch_id: str) -> BatchState:
         """How a batch stands; its counts stay 0 until the end."""
-        found = self._object(partial(self._batches.with_raw_response.retrieve, batch_id))
-        status = self._clean(str(found.get("processing_status")))
+        found = self._account.object(partial(self._batches.with_raw_response.retrieve, batch_id))
+        status = self._account.clean(str(found.get("processing_status")))
         counts = found.get("request_counts")
         numbers = {n: http.counted(v) or 0 for n, v in (counts if isinstance(counts, dict) else {}).items()}
         total = sum(numbers.values())
@@ -114,7 +100,7 @@ class AnthropicBatches:
 
     def cancel(self, batch_id: str) -> None:
         """Ask to stop it."""
-        self._object(partial(self._batches.with_raw_response.cancel, batch_id))
+        self._account.object(partial(self._batches.with_raw_response.cancel, batch_id))
 
     def close(self) -> None:
         """Close the connections."""
@@ -122,43 +108,13 @@ class AnthropicBatches:
 
     @contextmanager
     def _results(self, batch_id: str) -> Iterator[Any]:
-        found = self._object(partial(self._batches.with_raw_response.retrieve, batch_id))
+        found = self._account.object(partial(self._batches.with_raw_response.retrieve, batch_id))
         url = urlsplit(str(found.get("results_url") or ""))
-        if url.netloc and url.netloc != urlsplit(self._at.url).netloc:
+        if url.netloc and url.netloc != urlsplit(self._account.at.url).netloc:
             # The key goes with the call.
             raise ServerFault(f"{self.who}: the results are said to be at another server; not fetched")
-        with self._told(), self._batches.with_streaming_response.results(batch_id) as answer:
+        with self._account.told(), self._batches.with_streaming_response.results(batch_id) as answer:
             yield answer
-
-    def _object(self, call: Callable[[], Any]) -> dict[str, Json]:
-        with self._told():
-            body = call().http_response.content
-        return service.object_in(body, self.who)
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """The client's errors as ours."""
-        try:
-            yield
-        except self._anthropic.APIStatusError as e:
-            answer = e.response
-            raise service.refused(
-                answer.status_code, answer.headers, answer.read(), self.who, KEY, self._key
-            ) from None
-        except self._anthropic.APIConnectionError as e:
-            raise self._lost(e.__cause__ or e) from None
-        except self._http.HTTPError as e:
-            raise self._lost(e) from None
-        except self._anthropic.AnthropicError as e:
-            raise ServerFault(f"{self.who}: {self._clean(str(e))}") from None
-
-    def _clean(self, text: str) -> str:
-        return http.clean(text, [self._key] if self._key else [])
-
-    def _lost(self, error: BaseException) -> Unreachable:
-        sent = not isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
-        why = self._clean(str(error) or type(error).__name__)
-        return Unreachable(f"{self.who}: {'connection lost' if sent else 'cannot connect'}: {why}", sent)
 
 
 def _posted(path: Path) -> Iterator[bytes]:

@@ -6,14 +6,12 @@ metadata, so that one whose answer was lost is found again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from judge.errors import KeyProblem, Unreachable
 from judge.jobs import lines, service
 from judge.jobs.service import BatchState, FoundBatch
 from judge.providers import http
@@ -23,8 +21,6 @@ from judge.types import Json
 T = TypeVar("T")
 MARK = "adjudge"
 PAGE = 100
-SECONDS = 600.0
-"""For one call: a file of 200 MB takes its time."""
 _ENDED = {"completed", "failed", "expired", "cancelled"}
 
 
@@ -32,36 +28,23 @@ class OpenAIBatches:
     """The batches of one account."""
 
     def __init__(self, base_url: str) -> None:
-        at = http.server(base_url)
-        own = at.url == OWN_URL
-        self._key = http.key_from(KEY)
-        if own and not self._key:
-            raise KeyProblem(f"{KEY} is not set: export it to go on with this job")
-        self.who = "OpenAI" if own else at.url
-        import httpx2
         import openai
 
-        self._openai, self._http = openai, httpx2
-        self._client = openai.OpenAI(
-            api_key=self._key or http.NO_KEY,
-            base_url=at.url,
-            max_retries=0,
-            timeout=SECONDS,
-            # A redirect would carry prompts and key to another server.
-            http_client=openai.DefaultHttpxClient(follow_redirects=False),
-        )
+        self._account = service.Account(base_url, OWN_URL, "OpenAI", KEY)
+        self.who = self._account.who
+        self._client = openai.OpenAI(**self._account.settings(openai, openai.OpenAIError))
 
     def upload(self, path: Path, name: str) -> str:
         """Post the file; its id."""
         with path.open("rb") as file:
-            found = self._object(
+            found = self._account.object(
                 lambda: self._client.files.with_raw_response.create(file=(name, file), purpose="batch")
             )
         return service.text_in(found, "id", self.who)
 
     def create(self, path: Path, upload_id: str | None, mark: str) -> str:
         """Begin a batch of an uploaded file; its id."""
-        found = self._object(
+        found = self._account.object(
             lambda: self._client.batches.with_raw_response.create(
                 input_file_id=upload_id or "",
                 endpoint=lines.URL,  # type: ignore[arg-type]
@@ -76,7 +59,9 @@ class OpenAIBatches:
         after: str | None = None
         while True:
             place: dict[str, Any] = {} if after is None else {"after": after}
-            page = self._object(partial(self._client.batches.with_raw_response.list, limit=PAGE, **place))
+            page = self._account.object(
+                partial(self._client.batches.with_raw_response.list, limit=PAGE, **place)
+            )
             rows = page.get("data")
             for row in rows if isinstance(rows, list) else []:
                 if not isinstance(row, dict) or not isinstance(row.get("id"), str):
@@ -92,8 +77,8 @@ class OpenAIBatches:
 
     def state(self, batch_id: str) -> BatchState:
         """How a batch stands."""
-        found = self._object(lambda: self._client.batches.with_raw_response.retrieve(batch_id))
-        status = self._clean(str(found.get("status")))
+        found = self._account.object(lambda: self._client.batches.with_raw_response.retrieve(batch_id))
+        status = self._account.clean(str(found.get("status")))
         counts = found.get("request_counts")
         counts = counts if isinstance(counts, dict) else {}
         done, failed, total = (http.counted(counts.get(n)) for n in ("completed", "failed", "total"))
@@ -104,7 +89,7 @@ class OpenAIBatches:
         }
         # The file of a batch that has just ended may be named a moment later.
         ended = status in _ENDED and (not done or "output" in files)
-        why = self._clean(_why(found.get("errors"))) if status == "failed" and not files else None
+        why = self._account.clean(_why(found.get("errors"))) if status == "failed" and not files else None
         return BatchState(status, ended, (done or 0) + (failed or 0), total, why, files, answered=done or 0)
 
     def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
@@ -114,7 +99,7 @@ class OpenAIBatches:
             if name is None:
                 place.write_bytes(b"")
                 return
-            with self._told(), self._client.files.with_streaming_response.content(name) as answer:
+            with self._account.told(), self._client.files.with_streaming_response.content(name) as answer:
                 answer.stream_to_file(place)
 
     def custom_ids(self, batch_id: str) -> Iterator[str]:
@@ -123,39 +108,11 @@ class OpenAIBatches:
 
     def cancel(self, batch_id: str) -> None:
         """Ask to stop it."""
-        self._object(lambda: self._client.batches.with_raw_response.cancel(batch_id))
+        self._account.object(lambda: self._client.batches.with_raw_response.cancel(batch_id))
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
-
-    def _object(self, call: Callable[[], Any]) -> dict[str, Json]:
-        with self._told():
-            body = call().http_response.content
-        return service.object_in(body, self.who)
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """The client's errors as ours."""
-        try:
-            yield
-        except self._openai.APIStatusError as e:
-            answer = e.response
-            raise service.refused(
-                answer.status_code, answer.headers, answer.read(), self.who, KEY, self._key
-            ) from None
-        except self._openai.APIConnectionError as e:
-            raise self._lost(e.__cause__ or e) from None
-        except self._http.HTTPError as e:
-            raise self._lost(e) from None
-
-    def _clean(self, text: str) -> str:
-        return http.clean(text, [self._key] if self._key else [])
-
-    def _lost(self, error: BaseException) -> Unreachable:
-        sent = not isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
-        why = self._clean(str(error) or type(error).__name__)
-        return Unreachable(f"{self.who}: {'connection lost' if sent else 'cannot connect'}: {why}", sent)
 
 
 def _seconds(value: Json) -> float:

@@ -5,18 +5,20 @@ Every method is one call to the server, or some pages of them, and raises a Prov
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from judge.errors import ProviderError, Rejected, ServerFault, UsageError
+from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, Unreachable, UsageError
 from judge.providers import http
 from judge.types import Json
 
 NOT_FOUND = 404
+SECONDS = 600.0
+"""For one call: a file of 200 MB takes its time."""
 SUFFIXES = {"openai": ("output", "errors"), "anthropic": ("results",)}
 """What files of results a batch has."""
 
@@ -75,6 +77,72 @@ class BatchService(Protocol):
 
     def close(self) -> None:
         """Close the connections."""
+
+
+class Account:
+    """What the vendors' clients have in common: how an answer is read, and their errors as ours.
+
+    `own_url` and `name` are the vendor's; `variable` names the environment variable of its key.
+    """
+
+    def __init__(self, base_url: str, own_url: str, name: str, variable: str) -> None:
+        """Raises KeyProblem for the vendor's own server without a key."""
+        self.at = http.server(base_url)
+        self.key = http.key_from(variable)
+        own = self.at.url == own_url
+        if own and not self.key:
+            raise KeyProblem(f"{variable} is not set: export it to go on with this job")
+        self.who = name if own else self.at.url
+        self._variable = variable
+
+    def settings(self, sdk: Any, error: type[Exception]) -> dict[str, Any]:
+        """What the client of `sdk` is made with: it tries nothing again, since what was lost is looked for first.
+
+        `error` is the vendor's own, of which all others are kinds.
+        """
+        import httpx2
+
+        self._sdk, self._error, self._transport = sdk, error, httpx2
+        return {
+            "api_key": self.key or http.NO_KEY,
+            "base_url": self.at.url,
+            "max_retries": 0,
+            "timeout": SECONDS,
+            # A redirect would carry prompts and key to another server.
+            "http_client": sdk.DefaultHttpxClient(follow_redirects=False),
+        }
+
+    def object(self, call: Callable[[], Any]) -> dict[str, Json]:
+        """The JSON object that a raw call of the client brings."""
+        with self.told():
+            body = call().http_response.content
+        return object_in(body, self.who)
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """The client's errors as ours."""
+        try:
+            yield
+        except self._sdk.APIStatusError as e:
+            answer = e.response
+            raise refused(
+                answer.status_code, answer.headers, answer.read(), self.who, self._variable, self.key
+            ) from None
+        except self._sdk.APIConnectionError as e:
+            raise self._lost(e.__cause__ or e) from None
+        except self._transport.HTTPError as e:
+            raise self._lost(e) from None
+        except self._error as e:
+            raise ServerFault(f"{self.who}: {self.clean(str(e))}") from None
+
+    def clean(self, text: str) -> str:
+        """A server's words without the key."""
+        return http.clean(text, [self.key] if self.key else [])
+
+    def _lost(self, error: BaseException) -> Unreachable:
+        sent = not isinstance(error, self._transport.ConnectError | self._transport.ConnectTimeout)
+        why = self.clean(str(error) or type(error).__name__)
+        return Unreachable(f"{self.who}: {'connection lost' if sent else 'cannot connect'}: {why}", sent)
 
 
 def service_of(vendor: str, base_url: str | None) -> BatchService:
