@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from judge.cli import jobs_told
 from judge.cli.run import run as run_command
 from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, visible
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
-    from judge.jobs.read import JobTally
     from judge.jobs.service import BatchService
-    from judge.jobs.write import Written
     from judge.store import Store
     from judge.store.jobs import Job
 
@@ -90,9 +89,9 @@ def write(
         asked = asking.in_study(store, asked, given)
         done = write_job(store, asked, given, output, offline=offline, shards=shards or 0)
     if options["as_json"]:
-        emit_json("jobs_write", _written(done))
+        emit_json("jobs_write", jobs_told.as_json(done))
     else:
-        _tell_written(done, options["db"], offline)
+        jobs_told.tell_written(done, options["db"], offline)
     for said in done.notes:
         note(f"note: {said}")
     if done.units == 0:
@@ -100,48 +99,6 @@ def write(
     if done.stopped:
         note(f"stopped: {done.stopped}; the rest is left for another job")
     return Exit.INCOMPLETE if done.stopped else Exit.DONE
-
-
-def _written(done: Written) -> dict[str, Any]:
-    job = done.job
-    return {
-        "job": None if job is None else job.job_id,
-        "run": done.run_id,
-        "resumed": done.resumed,
-        "folder": None if job is None else str(job.folder),
-        "files": [{"file": f.file, "lines": f.lines, "bytes": f.bytes} for f in done.files],
-        "lines": done.lines,
-        "asked": done.asked,
-        "reused": done.reused,
-        "waiting": done.waiting,
-        "units": done.units,
-        "left_out": done.left_out,
-        "most_tokens": 0 if job is None else job.most_tokens,
-        "most_cost": None if job is None or job.most_cost is None else round(job.most_cost, 6),
-        "prices": None if done.price is None else done.price.source,
-        "stopped": done.stopped,
-    }
-
-
-def _tell_written(done: Written, db: Path, offline: bool) -> None:
-    if done.reused:
-        print(f"{done.reused:,} units have the answers of identical requests")
-    if done.waiting:
-        print(f"{done.waiting:,} units wait for other jobs (judge jobs list)")
-    if done.job is None:
-        print(f"run {done.run_id}: nothing left to write")
-        return
-    job, size = done.job, sum(f.bytes for f in done.files) / 1e6
-    cost = (
-        "" if job.most_cost is None or done.price is None else f", ${job.most_cost:.4f} ({done.price.source})"
-    )
-    print(visible(f"job {job.job_id} of run {done.run_id}: {done.lines:,} requests for {done.asked:,} units"))
-    print(visible(f"{len(done.files):,} files with {size:,.1f} MB in {job.folder}"))
-    print(f"at most {job.most_tokens:,} tokens{cost}")
-    if offline:
-        print(f"next: run them, then: judge jobs read {job.job_id} RESULTS... -d {db}")
-    else:
-        print(f"next: judge jobs submit {job.job_id} -d {db}")
 
 
 @contextmanager
@@ -324,7 +281,7 @@ def read(name: str, results: tuple[Path, ...], db: Path, as_json: bool) -> int:
             raise UsageError(f"name the files of results: judge jobs read {job.job_id} RESULTS...")
         tally = read_results(store, job, results) if results else read_fetched(store, job)
         counts = stored.counts(store, job.job_id)
-    return tell_read(job, tally, counts, as_json)
+    return jobs_told.tell_read(job, tally, counts, as_json)
 
 
 @contextmanager
@@ -339,43 +296,6 @@ def _not_beside_live_calls(store: Store, job: Job) -> Iterator[None]:
     run = named_run(store, job.run_id)
     with store.run_lock(f"{stored_task(store, run['task']).name} {run['model']}"):
         yield
-
-
-def tell_read(job: Job, tally: JobTally, counts: dict[str, int], as_json: bool) -> int:
-    """Say what was read; the exit code: 4 while some of the job's units have no label."""
-    statuses = {s: tally.ended[s] for s in ("ok", "unparsed", "refused", "truncated", "failed")}
-    if as_json:
-        document = {
-            "job": job.job_id,
-            "run": job.run_id,
-            "lines": tally.lines,
-            **statuses,
-            "reused": tally.reused,
-            "known": tally.known,
-            "late": tally.late,
-            "released": tally.released,
-            "unknown": len(tally.unknown),
-            "odd": len(tally.odd),
-            "open": counts["open"],
-            "tokens": dict(tally.usage),
-            "cost": None if job.price is None else round(tally.spent.cost, 6),
-        }
-        emit_json("jobs_read", document)
-    else:
-        told = " · ".join(
-            f"{n:,} {s}" for s, n in {**statuses, "reused": tally.reused}.items() if n or s == "ok"
-        )
-        print(f"job {job.job_id} of run {job.run_id}: {tally.lines:,} lines read ({told})")
-        if tally.known:
-            print(f"{tally.known:,} lines had been read before")
-        cost = "" if job.price is None else f", ${tally.spent.cost:.4f}"
-        print(f"{sum(tally.usage[n] for n in ('input_tokens', 'output_tokens')):,} tokens{cost}")
-        print(
-            f"{counts['answered']:,} units answered, {counts['open']:,} waited for, {counts['released']:,} given back"
-        )
-    for said in tally.notes():
-        note(f"note: {said}")
-    return Exit.INCOMPLETE if counts["open"] or counts["released"] else Exit.DONE
 
 
 @jobs.command("list")

@@ -1,0 +1,95 @@
+"""What `judge jobs` says of files written and results read: in words, and as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge.console import emit_json, note, visible
+from judge.errors import Exit
+
+if TYPE_CHECKING:
+    from judge.jobs.read import JobTally
+    from judge.jobs.write import Written
+    from judge.store.jobs import Job
+
+
+def as_json(done: Written) -> dict[str, Any]:
+    """What was written, as `judge jobs write --json` has it."""
+    job = done.job
+    return {
+        "job": None if job is None else job.job_id,
+        "run": done.run_id,
+        "resumed": done.resumed,
+        "folder": None if job is None else str(job.folder),
+        "files": [{"file": f.file, "lines": f.lines, "bytes": f.bytes} for f in done.files],
+        "lines": done.lines,
+        "asked": done.asked,
+        "reused": done.reused,
+        "waiting": done.waiting,
+        "units": done.units,
+        "left_out": done.left_out,
+        "most_tokens": 0 if job is None else job.most_tokens,
+        "most_cost": None if job is None or job.most_cost is None else round(job.most_cost, 6),
+        "prices": None if done.price is None else done.price.source,
+        "stopped": done.stopped,
+    }
+
+
+def tell_written(done: Written, db: Path, offline: bool) -> None:
+    """Say what was written, and what comes next."""
+    if done.reused:
+        print(f"{done.reused:,} units have the answers of identical requests")
+    if done.waiting:
+        print(f"{done.waiting:,} units wait for other jobs (judge jobs list)")
+    if done.job is None:
+        print(f"run {done.run_id}: nothing left to write")
+        return
+    job, size = done.job, sum(f.bytes for f in done.files) / 1e6
+    cost = (
+        "" if job.most_cost is None or done.price is None else f", ${job.most_cost:.4f} ({done.price.source})"
+    )
+    print(visible(f"job {job.job_id} of run {done.run_id}: {done.lines:,} requests for {done.asked:,} units"))
+    print(visible(f"{len(done.files):,} files with {size:,.1f} MB in {job.folder}"))
+    print(f"at most {job.most_tokens:,} tokens{cost}")
+    if offline:
+        print(f"next: run them, then: judge jobs read {job.job_id} RESULTS... -d {db}")
+    else:
+        print(f"next: judge jobs submit {job.job_id} -d {db}")
+
+
+def tell_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool) -> int:
+    """Say what was read; the exit code: 4 while some of the job's units have no label."""
+    statuses = {s: tally.ended[s] for s in ("ok", "unparsed", "refused", "truncated", "failed")}
+    if in_json:
+        document = {
+            "job": job.job_id,
+            "run": job.run_id,
+            "lines": tally.lines,
+            **statuses,
+            "reused": tally.reused,
+            "known": tally.known,
+            "late": tally.late,
+            "released": tally.released,
+            "unknown": len(tally.unknown),
+            "odd": len(tally.odd),
+            "open": counts["open"],
+            "tokens": dict(tally.usage),
+            "cost": None if job.price is None else round(tally.spent.cost, 6),
+        }
+        emit_json("jobs_read", document)
+    else:
+        told = " · ".join(
+            f"{n:,} {s}" for s, n in {**statuses, "reused": tally.reused}.items() if n or s == "ok"
+        )
+        print(f"job {job.job_id} of run {job.run_id}: {tally.lines:,} lines read ({told})")
+        if tally.known:
+            print(f"{tally.known:,} lines had been read before")
+        cost = "" if job.price is None else f", ${tally.spent.cost:.4f}"
+        print(f"{sum(tally.usage[n] for n in ('input_tokens', 'output_tokens')):,} tokens{cost}")
+        print(
+            f"{counts['answered']:,} units answered, {counts['open']:,} waited for, {counts['released']:,} given back"
+        )
+    for said in tally.notes():
+        note(f"note: {said}")
+    return Exit.INCOMPLETE if counts["open"] or counts["released"] else Exit.DONE
