@@ -357,7 +357,7 @@ class Study:
         Without `field` and `task` all fields that two annotators labelled. Notes are in `.attrs["notes"]`.
         """
         from adjudge.frames import measures as as_frame
-        from annotate.agreement.fields import analyse, check_measures, panels_of
+        from annotate.agreement.one_field import analyse, check_measures, panels_of
         from judge.labels.reference import resolve
 
         check_measures(measures or ())

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from judge.importers import base
-from judge.importers.run import import_files
+from judge.importers.importing import import_files
 from judge.prompts import load_task
 from judge.store import Store
 from judge.store.judgements import Entry, add_judgements

@@ -67,7 +67,7 @@ def pages() -> dict[str, str]:
     """Path below docs/ -> the page as Markdown."""
     import annotate.cli
     import judge.cli
-    from judge.prompts.reference import page
+    from judge.prompts.manual import page
 
     return {
         "reference/judge.md": _commands(judge.cli.main, "judge"),

@@ -14,7 +14,7 @@ from judge import derive
 from judge.derive.calibrate import Calibrated, calibrate
 from judge.errors import UsageError
 from judge.importers import base
-from judge.importers.run import import_files
+from judge.importers.importing import import_files
 from judge.prompts import load_task
 from judge.providers.base import Provider
 from judge.resources import resource_dir

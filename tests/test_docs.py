@@ -29,7 +29,7 @@ from typing import Any
 
 import pytest
 
-from judge.prompts.reference import page
+from judge.prompts.manual import page
 from tests.cli.helpers import Done
 from tests.loopback.process import ServerProcess
 from tests.real import ROOT, require
@@ -280,4 +280,4 @@ def test_the_commands_of_a_section_run(
 
 def test_the_page_of_task_files_is_generated() -> None:
     written = (ROOT / "prompts" / "README.md").read_text("utf-8")
-    assert written == page(), "run: uv run python -m judge.prompts.reference > prompts/README.md"
+    assert written == page(), "run: uv run python -m judge.prompts.manual > prompts/README.md"

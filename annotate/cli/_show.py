@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from annotate.agreement.fields import MOST_PAIRS, Agreement, Block, Many
+from annotate.agreement.one_field import MOST_PAIRS, Agreement, Block, Many
 from judge import console
 from judge.console import visible
 from judge.notes import Note, general

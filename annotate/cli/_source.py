@@ -96,7 +96,7 @@ def panels(given: Mapping[str, Any]) -> list[Panel]:
     check_source(given)
     if given["table"] is not None:
         return [read_given(given)]
-    from annotate.agreement.fields import panels_of
+    from annotate.agreement.one_field import panels_of
     from judge.store import Store
 
     annotators, order = names(given["annotators"]), names(given["order"])

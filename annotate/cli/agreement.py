@@ -13,7 +13,7 @@ from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
 
 if TYPE_CHECKING:
-    from annotate.agreement.fields import Agreement
+    from annotate.agreement.one_field import Agreement
     from judge.stats.bootstrap import How
     from judge.types import Json
 
@@ -83,7 +83,7 @@ def agreement(**given: Any) -> int:
     Cells are text: "nan" is a label, an empty cell is a missing one. Annotators of a table called gold or
     adjudicated are references. An undefined value comes with its reason.
     """
-    from annotate.agreement.fields import analyse, check_measures
+    from annotate.agreement.one_field import analyse, check_measures
     from annotate.cli import _thresholds as thresholds
     from annotate.cli._extras import Extras
     from judge.labels.reference import resolve

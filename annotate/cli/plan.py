@@ -139,7 +139,7 @@ def _verdict(given: dict[str, Any]) -> int:
         if given[name] is not None and not least <= given[name] <= 1:
             raise UsageError(f"--{name} {given[name]:g}: a number from {least} to 1")
     if given["name"]:
-        from annotate.agreement.fields import check_measures
+        from annotate.agreement.one_field import check_measures
 
         check_measures([given["name"]])
     panel = _one(given)
@@ -161,7 +161,7 @@ def _verdict(given: dict[str, Any]) -> int:
 
 
 def _one(given: dict[str, Any]) -> Panel:
-    from annotate.agreement.fields import check
+    from annotate.agreement.one_field import check
 
     found = panels(given)
     if len(found) != 1:
@@ -205,7 +205,7 @@ def _pilot(given: dict[str, Any]) -> tuple[Design, list[str] | None, list[str]]:
 
     if given["shares"]:
         raise UsageError("--shares goes with --expect; a pilot has its own")
-    from annotate.agreement.fields import check_measures
+    from annotate.agreement.one_field import check_measures
 
     check_measures([given["name"]])
     panel = _one(given)

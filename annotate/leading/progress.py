@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from annotate.leading.adjudication import for_the_lead, policy_of
 from annotate.leading.adjudication import in_words as policy_in_words
-from annotate.leading.pace import ReadingPace, in_words, paces
+from annotate.leading.haste import ReadingPace, in_words, paces
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped
 from judge.stats import Ratings, measures

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from annotate.packing.units import copy_units
+from annotate.packing.emptied import copy_units
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, Desk, batch_info
 from annotate.sitting.events import Kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from annotate.agreement.fields import check
+from annotate.agreement.one_field import check
 from annotate.report import (
     alternative,
     cases,

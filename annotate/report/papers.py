@@ -105,7 +105,7 @@ class _Place:
 
 def _places(store: Store, run: Run) -> list[_Place]:
     """What a run judged, but for the answers of people, which papers hold systems against, and distractors."""
-    from judge.suites.rows import HUMAN
+    from judge.suites.queries import HUMAN
 
     query = (
         "SELECT DISTINCT i.dataset, a.system, a.condition FROM (SELECT DISTINCT u.item_id, u.answer_id "

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from annotate.agreement.every_pair import Pairs, all_pairs
-from annotate.leading.pace import in_words, paces
+from annotate.leading.haste import in_words, paces
 from annotate.report.batches import batch_facts
 from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Facts, Figure, Paragraph, Section, Table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from annotate.tui import intentions, panel
+from annotate.tui import intentions, label_panel
 from annotate.tui.dialogs import Ask, Told
 
 if TYPE_CHECKING:
@@ -142,4 +142,4 @@ class Afterwards:
             self._told_training = True
             mark = float(desk.info.options.get("pass_mark", 0.8))
             scored = not desk.info.packed_for
-            await screen.app.push_screen(Told(panel.training_panel(total, right, mark, scored=scored)))
+            await screen.app.push_screen(Told(label_panel.training_panel(total, right, mark, scored=scored)))

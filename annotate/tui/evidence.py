@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from annotate.tui.unit import Markable, Picker
-from annotate.tui.words import tokens
+from annotate.tui.untrusted import tokens
 from judge.text import sentences
 
 HELP = "mark: ←→ word  ↑↓ sentence  ⇥ text  space begin  ⏎ mark  ⌫ unmark  Esc done"

@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 from annotate.sitting.desk import Desk
 from annotate.sitting.unit import ReviewLine
 from annotate.tui.intentions import Intention, Intentions
-from annotate.tui.words import one_line
+from annotate.tui.untrusted import one_line
 
 PAGE = 100
 FILTERS = ("all", "open", "done", "skipped", "flagged", "noted")

@@ -16,7 +16,7 @@ from annotate.sitting.desk import Sheet
 from annotate.sitting.unit import ShownPassage
 from annotate.tui import head
 from annotate.tui.colours import MARK, QUIET
-from annotate.tui.words import ShownText, find_answers, find_terms, one_line, query_terms, shown
+from annotate.tui.untrusted import ShownText, find_answers, find_terms, one_line, query_terms, shown
 from judge.prompts.load import Task
 from judge.text import markers
 

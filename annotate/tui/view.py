@@ -14,14 +14,14 @@ from textual.widgets import Static
 
 from annotate.guidelines import label_keys
 from annotate.sitting.desk import Desk, Sheet, TimeSpent
-from annotate.tui import panel
+from annotate.tui import label_panel
 from annotate.tui.clock import Clock
 from annotate.tui.evidence import Evidence
+from annotate.tui.heights import Pane, rows_of, share
 from annotate.tui.keymap import COMMANDS, keys_of, symbol
 from annotate.tui.panes import Texts
-from annotate.tui.shares import Pane, rows_of, share
 from annotate.tui.unit import UnitText, unit_text
-from annotate.tui.words import one_line
+from annotate.tui.untrusted import one_line
 
 SMALLEST = (60, 15)
 WIDE = 110
@@ -178,19 +178,19 @@ class UnitScreen(Screen[None]):
         if self.phase == "key":
             key = self.desk.key(unit.position)
             said = (
-                panel.try_panel(key, unit, task)
+                label_panel.try_panel(key, unit, task)
                 if self.trying
-                else panel.feedback_panel(key, unit, task, self.desk.reasons(unit.position))
+                else label_panel.feedback_panel(key, unit, task, self.desk.reasons(unit.position))
             )
         elif self.phase == "judge":
-            said = panel.judge_panel(self.desk.judge(unit.position), unit)
+            said = label_panel.judge_panel(self.desk.judge(unit.position), unit)
         elif unit.role == "adjudication":
             texts = {t.name: t.raw for t in self.text.texts} if self.text is not None else {}
-            said = panel.sources_panel(self.desk.sources(unit.position), self.desk.fields, texts)
+            said = label_panel.sources_panel(self.desk.sources(unit.position), self.desk.fields, texts)
         box = self.query_one("#said", Static)
         box.set_class(said is None, "empty")
         box.update(said + "\n" if said is not None else "")
-        labels = panel.label_panel(task, unit, self.active, wide=self.wide, columns=self._columns - 3)
+        labels = label_panel.label_panel(task, unit, self.active, wide=self.wide, columns=self._columns - 3)
         self.query_one("#labels", Static).update(labels)
         note = self.query_one("#note", Static)
         words = [f"! {one_line(unit.state.flag, 120)}"] if unit.state.flag else []

@@ -22,7 +22,7 @@ from textual.widgets import Static
 from annotate.leading.watch import WatchSection, look, sections, title
 from annotate.store import open_study
 from annotate.tui.settings import remembered_theme
-from annotate.tui.words import shown
+from annotate.tui.untrusted import shown
 from judge.errors import AdjudgeError
 
 SHARE = 10

@@ -42,7 +42,7 @@ def from_files(
 ) -> Imported:
     """Import files of one format. Raises as `import_files` does."""
     from judge.importers import base
-    from judge.importers.run import import_files
+    from judge.importers.importing import import_files
 
     done = Imported(import_files(db, format_name, base.get(format_name), paths, options, skip_bad))
     return _told(db, done)
@@ -159,13 +159,13 @@ def _values(format_name: str, path: Path, maps: Mapping[str, str]) -> dict[str, 
     """Column mapped to gold -> its different values as text, in the first rows of the file and in their passages."""
     from itertools import islice
 
-    from judge.importers import files
+    from judge.importers import records
 
     columns = [column for name, column in maps.items() if "gold." in name]
     if not columns:
         return {}
     inside = maps.get("passages", "passages")
-    reader = files.json_records if format_name == "jsonl" else lambda *given: files.csv_records(*given)[1]
+    reader = records.json_records if format_name == "jsonl" else lambda *given: records.csv_records(*given)[1]
     found: dict[str, dict[str, None]] = {column: {} for column in columns}
     for _, row in islice(reader(path, lambda problem: None).rows, LOOKED_AT):
         held = row.get(inside) if isinstance(row, dict) else None

@@ -76,8 +76,8 @@ def import_(
     """
     from judge.importers import answers as importer
     from judge.importers import base
+    from judge.importers.importing import import_with
     from judge.importers.needs import lacking
-    from judge.importers.run import import_with
     from judge.store import Store
     from judge.store.answers import add_answers
     from judge.store.imports import ImportInfo

@@ -80,7 +80,7 @@ def write(
     tokens and money hold for the most that the requests can take.
     """
     from judge.asking import run as asking
-    from judge.asking.batches import write_job
+    from judge.asking.jobs import write_job
     from judge.store import Store
 
     given = asking.RunOptions.of(options)

@@ -15,8 +15,8 @@ from judge import files
 from judge.errors import BadInput, UsageError
 from judge.importers.base import Options
 from judge.importers.fields import identifier
+from judge.importers.mapped import RowReader, dataset_name
 from judge.importers.paths import MISSING, follow
-from judge.importers.rows import RowReader, dataset_name
 from judge.prompts.load import Task
 from judge.store import Store, export, listing
 from judge.store.items import passage_id

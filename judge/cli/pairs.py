@@ -36,7 +36,7 @@ def build(model: str, **options: Any) -> int:
     of the claim's passages and without its gold. Claims that are in a pair already are left alone, and the
     same command goes on where it stopped.
     """
-    from judge.runner.pairs import build as make
+    from judge.runner.counterclaims import build as make
     from judge.store import Store
 
     if options["into"] is not None and not options["into"].replace("-", "").replace("_", "").isalnum():

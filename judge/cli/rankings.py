@@ -49,7 +49,7 @@ def import_(
     Ids are the study's or the source's. A file is one transaction; importing it again changes nothing.
     """
     from judge.importers import rankings as importer
-    from judge.importers.run import import_with
+    from judge.importers.importing import import_with
     from judge.store import Store
     from judge.store.imports import ImportInfo
     from judge.store.rankings import Ids, add_rankings

@@ -237,7 +237,7 @@ def run(task_name: str, model: str, **options: Any) -> int:
 
 def in_batches(store: Store, asked: Asking, given: RunOptions, options: dict[str, Any]) -> Ran:
     """The run in the provider's batches. Raises UsageError for options that go with single calls."""
-    from judge.asking.batches import run_in_batches
+    from judge.asking.jobs import run_in_batches
 
     for name in ("log_json", "otel"):
         if options[name]:

@@ -9,7 +9,7 @@ from typing import Unpack
 import numpy as np
 
 from judge.derive.make import Made
-from judge.derive.table import RunTable, Truth
+from judge.derive.parents import RunTable, Truth
 from judge.errors import UsageError
 from judge.labels import split
 from judge.stats import MISSING, Ratings, calibration, compare, mean, measures

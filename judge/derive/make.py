@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from judge.derive.table import RunTable
+from judge.derive.parents import RunTable
 from judge.labels import masses
 from judge.stats import MISSING
 from judge.stats.ratings import BoolArray, FloatArray, IntArray

@@ -9,7 +9,7 @@ from typing import Unpack
 import numpy as np
 
 from judge.derive.make import Made
-from judge.derive.table import RunTable, reference
+from judge.derive.parents import RunTable, reference
 from judge.errors import UsageError
 from judge.labels import split as parts
 from judge.stats import MISSING, Ratings, dawid_skene, measures

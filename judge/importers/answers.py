@@ -27,8 +27,8 @@ from typing import Any
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options
-from judge.importers.files import Records, csv_records, json_records, placed
 from judge.importers.paths import MISSING, follow, no_such_path, without
+from judge.importers.records import Records, csv_records, json_records, placed
 from judge.types import Answer, AnswerRow, Claim, Vote, Where
 
 KEYS = (

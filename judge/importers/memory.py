@@ -10,8 +10,8 @@ from typing import Any
 
 from judge.errors import BadInput
 from judge.importers.base import Bad, Options, Row
-from judge.importers.files import Records, each, placed
-from judge.importers.rows import RowReader
+from judge.importers.mapped import RowReader
+from judge.importers.records import Records, each, placed
 from judge.store import Store
 from judge.store.imports import ImportInfo, ImportReport
 from judge.store.items import add_items

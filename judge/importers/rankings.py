@@ -13,7 +13,7 @@ from pathlib import Path
 
 from judge.errors import BadInput
 from judge.importers.base import Bad
-from judge.importers.files import opened, placed
+from judge.importers.records import opened, placed
 from judge.store.rankings import Ids, Ranked
 from judge.types import Where
 

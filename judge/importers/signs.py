@@ -9,7 +9,7 @@ import ijson
 from judge import plugins
 from judge.errors import BadInput, UsageError
 from judge.importers import base
-from judge.importers.files import csv_records, opened
+from judge.importers.records import csv_records, opened
 
 MOST_EVENTS = 10_000
 """Of a JSON parser, until the first row's keys are known: a first row with long lists shows its early ones."""

@@ -13,9 +13,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 import pandas as pd
 
-from judge.scores.compare import combined
-from judge.scores.score import SHARE, Score, StatusArray, harmonic, quotient, scored
-from judge.scores.tables import (
+from judge.scores.columns import (
     coded,
     column,
     counts,
@@ -27,6 +25,8 @@ from judge.scores.tables import (
     totals,
     units,
 )
+from judge.scores.compare import combined
+from judge.scores.score import SHARE, Score, StatusArray, harmonic, quotient, scored
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import FloatArray, IntArray

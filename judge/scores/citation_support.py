@@ -1,6 +1,6 @@
 """Do the citations of a sentence carry it? ALCE's citation recall and precision, and TREC RAG's support.
 
-Tables (see `judge.scores.tables`):
+Tables (see `judge.scores.columns`):
     answers    unit_id, question_id
     sentences  unit_id, answer_id, invented (optional: how many of its citations name no passage); for ALCE entailed:
                all its citations together entail it (1 / 0 / None; not read where there is no citation)
@@ -18,9 +18,7 @@ import pandas as pd
 
 from judge.errors import BadInput
 from judge.scores.attribution import best_support, invented_share, with_invented
-from judge.scores.compare import combined
-from judge.scores.score import SHARE, Score, harmonic, scored
-from judge.scores.tables import (
+from judge.scores.columns import (
     coded,
     column,
     counts,
@@ -33,6 +31,8 @@ from judge.scores.tables import (
     totals,
     units,
 )
+from judge.scores.compare import combined
+from judge.scores.score import SHARE, Score, harmonic, scored
 from judge.stats.coefficients import ratio
 
 Several = Literal["best", "first"]

@@ -2,7 +2,7 @@
 
 "Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG, anonymous submission).
 
-Tables (see `judge.scores.tables`):
+Tables (see `judge.scores.columns`):
     pairs    pair_id, original and counter (claim ids), question_id (optional; else the pair is the cluster)
     stances  one row a passage of a claim's list at a stage: claim_id, stage, label (support, refute, neutral),
              rank (from 1; needed for k), document (the same word for the same document in both lists;
@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
+from judge.scores.columns import coded, column, counts, flags, gathered, positions, statuses, units
 from judge.scores.compare import paired
 from judge.scores.score import NOT_JUDGED, SHARE, STATUSES, Score, StatusArray, quotient, scored
-from judge.scores.tables import coded, column, counts, flags, gathered, positions, statuses, units
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray

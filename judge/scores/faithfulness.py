@@ -1,6 +1,6 @@
 """How much of an answer its sources carry, claim by claim: RAGAS, FActScore, RAGChecker.
 
-Tables (see `judge.scores.tables`):
+Tables (see `judge.scores.columns`):
     answers  unit_id, question_id, abstained (optional bool), n_claims (optional: 0 says that the answer has none)
     claims   one row a claim of an answer: unit_id, answer_id, label (`supported`, `entailment`, Entailment: entailed;
              anything else in NOT_ENTAILED is not), status
@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from judge.scores.columns import coded, column, counts, empty, flags, gathered, positions, statuses, units
 from judge.scores.score import SHARE, STATUSES, Score, StatusArray, harmonic, scored
-from judge.scores.tables import coded, column, counts, empty, flags, gathered, positions, statuses, units
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray

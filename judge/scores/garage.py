@@ -4,7 +4,7 @@ Sorodoc et al., "GaRAGe: A Benchmark with Grounding Annotations for RAG Evaluati
 the judge follows FACTS Grounding (arXiv 2501.03200). Attribution is in `judge.scores.attribution`,
 several judges in `judge.scores.facts`.
 
-Tables (see `judge.scores.tables`):
+Tables (see `judge.scores.columns`):
     answers    unit_id, question_id, answerable (bool), eligibility, deflection, answered (optional; False: empty
                or missing), n_sentences (optional: 0 is an empty answer; more than there are rows of
                sentences: some were not judged), n_relevant (optional: how many relevant passages the
@@ -24,8 +24,7 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.score import NOT_JUDGED, STATUSES, Score, StatusArray, scored, share
-from judge.scores.tables import (
+from judge.scores.columns import (
     coded,
     column,
     counts,
@@ -38,6 +37,7 @@ from judge.scores.tables import (
     statuses,
     units,
 )
+from judge.scores.score import NOT_JUDGED, STATUSES, Score, StatusArray, scored, share
 from judge.scores.units import Units
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.types import Status

@@ -3,7 +3,7 @@
 Zeng et al., "Worse than Zero-shot? A Fact-Checking Dataset for Evaluating the Robustness of RAG Against
 Misleading Retrievals", 2025 (arXiv 2502.16101). Retrieval measures are in `judge.scores.raguard_retrieval`.
 
-Tables (see `judge.scores.tables`):
+Tables (see `judge.scores.columns`):
     answers   one row an answer: unit_id, item_id (the claim), question_id, condition (none, top:1, top:5, ...,
               oracle: one associated document at a time, misleading), label (what was answered), gold (true
               or false), role (of the document, with oracle), status
@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
+from judge.scores.columns import coded, column, statuses, unanswered, units
 from judge.scores.compare import combined
 from judge.scores.score import Score, scored
-from judge.scores.tables import coded, column, statuses, unanswered, units
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray

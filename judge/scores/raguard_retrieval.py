@@ -17,9 +17,9 @@ import pandas as pd
 
 from judge.errors import BadInput
 from judge.scores import retrieval
+from judge.scores.columns import column, counts, positions, units
 from judge.scores.raguard import role_words
 from judge.scores.score import STATUSES, Score, scored
-from judge.scores.tables import column, counts, positions, units
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
 

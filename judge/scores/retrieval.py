@@ -1,6 +1,6 @@
 """Retrieval measures by pytrec_eval: precision, recall, F1 and NDCG at k, a value for each query, then the mean.
 
-The one place that imports the library. Tables (see `judge.scores.tables`):
+The one place that imports the library. Tables (see `judge.scores.columns`):
     queries    unit_id (the query), question_id
     rankings   item_id (the query), rank (from 1), passage_id: one row a retrieved passage
     relevance  item_id, passage_id, grade (0, 1, ...; None: not judged): one row a judged passage
@@ -15,8 +15,8 @@ import pandas as pd
 import pytrec_eval
 
 from judge.errors import BadInput
+from judge.scores.columns import column, positions, units
 from judge.scores.score import STATUSES, Score, scored
-from judge.scores.tables import column, positions, units
 from judge.scores.units import Units
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 

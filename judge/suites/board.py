@@ -26,9 +26,9 @@ from judge.stats.ratings import FloatArray
 from judge.store.study import Store
 from judge.suites.correction import Correction, corrected
 from judge.suites.paper import Asked, Paper
+from judge.suites.paper_study import PaperStudy
 from judge.suites.result import ALL, is_of, scores_of, strata
 from judge.suites.steps import Incomplete
-from judge.suites.study import PaperStudy
 from judge.types import Json, Measure, Status
 
 Axis = Literal["system", "judge"]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from judge.scores.score import Score
     from judge.store.study import Store
-    from judge.suites.rows import System
-    from judge.suites.study import PaperStudy
+    from judge.suites.paper_study import PaperStudy
+    from judge.suites.queries import System
 
 STAGES = ("retrieve", "rerank", "top-k")
 _ANSWER = {"yes": "Yes", "no": "No", "others": "Others"}
@@ -180,7 +180,7 @@ def _answers(study: PaperStudy) -> pd.DataFrame:
     import numpy as np
 
     from judge.scores.score import NOT_JUDGED
-    from judge.suites.study import FAILURES
+    from judge.suites.paper_study import FAILURES
 
     of, made = _whose(study)
     table = study.items[["item_id"]].rename(columns={"item_id": "claim_id"})
@@ -210,7 +210,7 @@ def _answers(study: PaperStudy) -> pd.DataFrame:
 def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
     """Whose answers, and how making them ended (None: they were imported)."""
     from judge.runner import contexts
-    from judge.suites.rows import System
+    from judge.suites.queries import System
 
     context = study.option("context")
     if context == "auto":
@@ -240,8 +240,8 @@ def _support(pairs: pd.DataFrame, table: pd.DataFrame, stage: str) -> list[Score
     """Mean SR of the original and of the counter claims that have one."""
     import numpy as np
 
+    from judge.scores.columns import units
     from judge.scores.score import SHARE, scored
-    from judge.scores.tables import units
 
     who = units(pairs, "pairs", "pair_id")
     return [

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from judge.scores.score import Score
     from judge.scores.urag import Choices, Sets
     from judge.stats.ratings import BoolArray
-    from judge.suites.study import PaperStudy
+    from judge.suites.paper_study import PaperStudy
 
 _NAMED = 10
 

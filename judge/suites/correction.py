@@ -21,8 +21,8 @@ from judge.store import splits
 from judge.store.derived import folds
 from judge.store.export import stored_task
 from judge.suites.paper import Part
+from judge.suites.paper_study import PaperStudy
 from judge.suites.people import PeopleRows
-from judge.suites.study import PaperStudy
 from judge.types import Json, Status
 
 Weights = Mapping[int | str, float]

@@ -10,15 +10,15 @@ import pandas as pd
 
 from judge.errors import BadInput, UsageError
 from judge.scores import urag
+from judge.scores.columns import statuses
 from judge.scores.score import NO_ANSWER
-from judge.scores.tables import statuses
 from judge.scores.units import Units
 from judge.stats.conformal import Convention
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.store import label_rows
 from judge.suites.chosen import Run
 from judge.suites.frames import frame
-from judge.suites.study import PaperStudy
+from judge.suites.paper_study import PaperStudy
 
 
 def choices(

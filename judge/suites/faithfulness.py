@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judge.scores.score import Score
-    from judge.suites.rows import System
-    from judge.suites.study import PaperStudy
+    from judge.suites.paper_study import PaperStudy
+    from judge.suites.queries import System
 
 
 def read(study: PaperStudy) -> list[Score]:

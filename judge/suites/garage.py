@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from judge.scores.score import Score
     from judge.suites.chosen import Run
-    from judge.suites.rows import System
-    from judge.suites.study import PaperStudy
+    from judge.suites.paper_study import PaperStudy
+    from judge.suites.queries import System
 
 RELEVANT_TASK = {"answer": "grounding_relevant", "answer+related": "grounding_related"}
 _ANSWERABLE = f"item_id NOT IN ({label_rows.units_of_gold('insufficient', 'true')})"

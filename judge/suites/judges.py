@@ -18,8 +18,8 @@ from judge.stats.ratings import FloatArray
 from judge.store.study import Store
 from judge.suites import chosen
 from judge.suites.paper import Asked, Paper
+from judge.suites.paper_study import PaperStudy
 from judge.suites.steps import Incomplete
-from judge.suites.study import PaperStudy
 
 
 def over_judges(store: Store, paper: Paper, asked: Asked) -> tuple[list[Score], PaperStudy]:

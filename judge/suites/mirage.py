@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judge.scores.score import Score
-    from judge.suites.study import PaperStudy
+    from judge.suites.paper_study import PaperStudy
 
 
 TASKS = {"paper": "mirage_answer", "practice": "qa_answer"}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from judge.scores.score import Score
     from judge.store.study import Store
     from judge.suites.chosen import Run
-    from judge.suites.study import PaperStudy
+    from judge.suites.paper_study import PaperStudy
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from judge.scores.score import NOT_JUDGED
 from judge.suites.chosen import Run
 from judge.suites.labelled import Found
 from judge.suites.paper import Asked
-from judge.suites.study import PaperStudy
+from judge.suites.paper_study import PaperStudy
 from judge.types import Status
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judge.scores.score import Score
-    from judge.suites.study import PaperStudy
+    from judge.suites.paper_study import PaperStudy
 
 # Documents that gold, or the exam, gives a role: the claim's associated ones.
 _HAS_ROLE = f"unit_id IN ({label_rows.units_of_gold('raguard.role')})"
@@ -173,8 +173,8 @@ def _exam(exam: pd.DataFrame, gold: pd.Series, study: PaperStudy) -> list[Score]
     import numpy as np
 
     from judge.scores import raguard
+    from judge.scores.columns import statuses, units
     from judge.scores.score import scored
-    from judge.scores.tables import statuses, units
 
     role = raguard.roles(exam["label"], exam["item_id"].map(gold))
     who = units(exam, "exam")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from judge.errors import UsageError
 from judge.store.study import Store
 from judge.suites.paper import Asked, Paper
-from judge.suites.rows import Rows
+from judge.suites.queries import Rows
 from judge.suites.steps import Incomplete, Step
 
 

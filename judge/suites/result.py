@@ -18,7 +18,7 @@ from judge.store.study import Store
 from judge.suites.correction import Correction, corrected
 from judge.suites.judges import over_judges
 from judge.suites.paper import Asked, Paper
-from judge.suites.study import PaperStudy
+from judge.suites.paper_study import PaperStudy
 from judge.types import Json, Measure
 
 ALL = ""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from judge.scores.score import Score
-    from judge.suites.study import PaperStudy
+    from judge.suites.paper_study import PaperStudy
 
 FIELDS = ("relevance_0_3", "relevance_grade", "relevant", "support")
 """Gold fields with grades, the finest first."""
@@ -58,7 +58,7 @@ def _scores(
     import numpy as np
 
     from judge.scores import retrieval, system_order
-    from judge.scores.tables import units
+    from judge.scores.columns import units
 
     queries = study.items[["item_id", "question_id"]].assign(unit_id=study.items["item_id"])
     listed = {ranking: study.ranked(ranking) for ranking in rankings}

@@ -13,9 +13,9 @@ from judge.labels.held import Held
 from judge.labels.panel import Panel
 from judge.labels.reference import resolve
 from judge.labels.scope import Scope, read
+from judge.scores.columns import statuses, units
 from judge.scores.compare import Difference, compare_all
 from judge.scores.score import NOT_JUDGED, Score, scored
-from judge.scores.tables import statuses, units
 from judge.stats import MISSING, measures
 from judge.stats.bootstrap import How
 from judge.store.export import stored_task
@@ -24,8 +24,8 @@ from judge.suites import chosen
 from judge.suites.board import differences
 from judge.suites.chosen import Run
 from judge.suites.paper import Asked, Paper, Part
+from judge.suites.paper_study import PaperStudy
 from judge.suites.result import scores_of
-from judge.suites.study import PaperStudy
 from judge.types import Json
 
 LABELS = Paper("labels", "Labels of one task", lambda study: [], ())

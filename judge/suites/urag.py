@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from judge.scores.score import Score
     from judge.scores.urag import Choices
     from judge.suites.chosen import Run
-    from judge.suites.study import PaperStudy
+    from judge.suites.paper_study import PaperStudy
 
 TASKS = {"paper": "urag_choice", "practice": "multiple_choice"}
 TASK, FIELD = TASKS["paper"], "choice"
@@ -91,7 +91,7 @@ def _again(
 ) -> Choices | None:
     """What the system answers when its own probabilities, or such that favour a wrong option, are shown; None: not asked."""
     from judge.runner import contexts, second
-    from judge.suites.rows import System
+    from judge.suites.queries import System
 
     kind = study.option("aware")
     if kind == "none":
@@ -167,8 +167,8 @@ def _answered(
     first: Choices | None = None,
 ) -> tuple[Choices, Run | None]:
     """The system's choices, and the run they were read from; `shown` makes it the second pass after the `first`."""
+    from judge.scores.columns import unanswered
     from judge.scores.score import NO_ANSWER
-    from judge.scores.tables import unanswered
     from judge.suites.distributions import choices, last_run
 
     ranking = study.ranking(study.option("ranking") or None, None) if context.startswith("top:") else None

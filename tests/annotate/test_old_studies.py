@@ -13,8 +13,8 @@ import pytest
 
 from annotate import migrations
 from annotate.exchange.label_studio import link as links
+from annotate.leading.haste import paces
 from annotate.leading.lead import resume_person
-from annotate.leading.pace import paces
 from annotate.leading.progress import changes
 from annotate.sitting.desk import Desk
 from annotate.store import open_study

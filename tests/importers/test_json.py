@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.errors import BadInput
-from judge.importers.files import csv_records, json_pairs, json_records
+from judge.importers.records import csv_records, json_pairs, json_records
 from judge.importers.streams import DEEPEST, Shallow
 from tests.real import ROOT
 
@@ -22,7 +22,7 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 from pathlib import Path
 from judge.errors import BadInput
-from judge.importers.files import json_records
+from judge.importers.records import json_records
 try:
     list(json_records(Path(sys.argv[1]), print).rows)
 except BadInput as e:

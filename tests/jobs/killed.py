@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from judge.asking.batches import run_in_batches
+from judge.asking.jobs import run_in_batches
 from judge.asking.run import RunOptions, in_study, prepare, summary
 from judge.jobs import anthropic, follow, openai, post, read, write
 from judge.jobs.service import service_of

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annotate.agreement.fields import analyse
+from annotate.agreement.one_field import analyse
 from annotate.report import ReportOptions, build
 from annotate.report.model import Document
 from annotate.store import open_study

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from judge.errors import BadInput
 from judge.importers import base
-from judge.importers.run import import_files
+from judge.importers.importing import import_files
 from judge.store import Store
 from judge.store.imports import ImportInfo, ImportReport
 from judge.store.items import add_items

@@ -18,7 +18,7 @@ from typing import Any
 from judge.errors import BadInput
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.files import LONGEST, Records, opened, placed
+from judge.importers.records import LONGEST, Records, opened, placed
 from judge.types import Item, Passage, Vote, Where
 
 GRADES = {

@@ -12,7 +12,7 @@ from typing import Any
 
 from judge.errors import BadInput
 from judge.importers import fields
-from judge.importers.files import csv_records, is_array
+from judge.importers.records import csv_records, is_array
 
 PLACEHOLDER = re.compile(r"\s*(\[[^\[\]]{0,30}\]|nan)?\s*", re.IGNORECASE)
 """A Full Text that is none: blank, pandas' nan, or one bracketed remark such as "[Link Post]"."""

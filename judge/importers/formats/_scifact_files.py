@@ -16,7 +16,7 @@ from typing import Any
 from judge.errors import BadInput
 from judge.importers import fields
 from judge.importers.base import Bad
-from judge.importers.files import Records, csv_records, json_records, opened, placed
+from judge.importers.records import Records, csv_records, json_records, opened, placed
 
 _CLAIM_COLUMNS = ("id", "claim", "evidence_doc_id", "evidence_label", "evidence_sentences", "cited_doc_ids")
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)

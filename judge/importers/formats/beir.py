@@ -21,8 +21,8 @@ from pathlib import Path
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.files import json_records, placed
 from judge.importers.formats import _collection as collection
+from judge.importers.records import json_records, placed
 from judge.types import Passage, Where
 
 NAME = "beir"

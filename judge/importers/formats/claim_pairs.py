@@ -20,9 +20,9 @@ from typing import Any
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.files import csv_records, each, json_records
+from judge.importers.mapped import RowReader
 from judge.importers.paths import MISSING, check, follow, without
-from judge.importers.rows import RowReader
+from judge.importers.records import csv_records, each, json_records
 from judge.types import Item
 
 NAME = "claim-pairs"

@@ -15,9 +15,9 @@ from typing import Any
 
 from judge.errors import BadInput
 from judge.importers.base import Bad, Options, Row
-from judge.importers.files import csv_records, each, placed
+from judge.importers.mapped import RowReader
 from judge.importers.paths import ITEM_FIELDS
-from judge.importers.rows import RowReader
+from judge.importers.records import csv_records, each, placed
 from judge.types import Item
 
 NAME = "csv"

@@ -31,7 +31,7 @@ from typing import Any
 from judge.errors import BadInput
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.files import each, json_records
+from judge.importers.records import each, json_records
 from judge.types import Item, Passage
 
 NAME = "garage"

@@ -11,7 +11,7 @@
      "votes": {"FIELD": {"ANNOTATOR": "label"}},       people's labels
      "dataset": "...", "meta": {...}}                  all other keys are kept in `meta`
 
-`.gz` is unpacked, and Parquet is read too. `--map` reads any of these from another path; see `judge.importers.rows`.
+`.gz` is unpacked, and Parquet is read too. `--map` reads any of these from another path; see `judge.importers.mapped`.
 Rows with the same id and the same item fields are one item with the passages of all of them.
 """
 
@@ -21,8 +21,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from judge.importers.base import Bad, Options, Row
-from judge.importers.files import each, json_records
-from judge.importers.rows import RowReader
+from judge.importers.mapped import RowReader
+from judge.importers.records import each, json_records
 
 NAME = "jsonl"
 HELP = "one JSON object a line: items with passages, gold labels and people's votes"

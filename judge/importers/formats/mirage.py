@@ -26,7 +26,7 @@ from typing import Any
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.files import is_array, json_elements, json_pairs, placed
+from judge.importers.records import is_array, json_elements, json_pairs, placed
 from judge.types import Item, Passage, Where
 
 NAME = "mirage"

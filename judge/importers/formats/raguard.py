@@ -33,8 +33,8 @@ from typing import Any
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.files import Records, csv_records, each, json_records, placed
 from judge.importers.formats._raguard_files import PLACEHOLDER, from_sample, kind_of, listed
+from judge.importers.records import Records, csv_records, each, json_records, placed
 from judge.types import Item, Passage
 
 NAME = "raguard"

@@ -30,8 +30,8 @@ from typing import Any
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.files import each
 from judge.importers.formats._scifact_files import Abstract, claims, corpus, is_corpus
+from judge.importers.records import each
 from judge.types import Item, Passage, Vote
 
 NAME = "scifact"

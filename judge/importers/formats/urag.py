@@ -25,7 +25,7 @@ import ijson
 from judge.errors import BadInput
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.files import Records, each, json_elements, opened
+from judge.importers.records import Records, each, json_elements, opened
 from judge.types import Item, Passage
 
 NAME = "urag"

@@ -9,15 +9,15 @@ from judge.suites.paper import Paper, Part
 
 if TYPE_CHECKING:
     from judge.scores.score import Score
-    from judge.suites.study import PaperStudy
+    from judge.suites.paper_study import PaperStudy
 
 
 def read(study: PaperStudy) -> list[Score]:
     """One score, a mean over answers."""
     import numpy as np
 
+    from judge.scores.columns import coded, statuses, units
     from judge.scores.score import scored
-    from judge.scores.tables import coded, statuses, units
 
     chosen = study.system()
     if chosen is None:

@@ -13,7 +13,7 @@ from annotate.guidelines import label_keys
 from annotate.sitting.desk import Sheet
 from annotate.sitting.unit import Source
 from annotate.tui.colours import QUIET
-from annotate.tui.words import one_line, shown
+from annotate.tui.untrusted import one_line, shown
 from judge.prompts.load import Task
 from judge.prompts.spec import Question
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from annotate.leading.pace import reading_ms
+from annotate.leading.haste import reading_ms
 from annotate.sitting.desk import Desk
 from annotate.sitting.unit import TimeSpent
 from annotate.store import open_study

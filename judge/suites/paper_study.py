@@ -1,6 +1,6 @@
 """A study as a paper reads it: answers, labels and rankings as tables, and what is missing as steps.
 
-Tables have one row a unit and plain columns (see `judge.scores.tables`). `unit_id` is the unit's number in the study.
+Tables have one row a unit and plain columns (see `judge.scores.columns`). `unit_id` is the unit's number in the study.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from judge.suites import chosen
 from judge.suites.chosen import Run
 from judge.suites.labelled import Found, UnitNumbers, fitting, majority, of_run, put
 from judge.suites.paper import Asked, Paper
+from judge.suites.queries import PARTS, System
 from judge.suites.reading import Reading
-from judge.suites.rows import PARTS, System
 from judge.suites.steps import FALLBACK_MODEL, Step
 from judge.types import Status
 
