@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ import pytest
 from judge import plugins
 from judge.errors import UsageError
 from tests.cli.helpers import Done, checked
-from tests.real import ROOT
+from tests.real import ROOT, require
 
 Judge = Callable[..., Done]
 EXAMPLE = Path(__file__).parent / "example"
@@ -59,10 +60,24 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del sys.modules[name]
 
 
-@pytest.fixture
-def example(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(EXAMPLE))
-    install(site, "adjudge-example", "1.2.3", points_of(EXAMPLE / "pyproject.toml"))
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example as an installer leaves it: built by its own backend, from a copy without what lies about."""
+    folder = tmp_path_factory.mktemp("installed")
+    shutil.copytree(EXAMPLE, folder / "source", ignore=shutil.ignore_patterns("__pycache__"))
+    words = ("pip", "install", "--quiet", "--no-deps", "--target", folder / "site", folder / "source")
+    subprocess.run([require("uv"), *words], check=True, timeout=300)
+    return folder / "site"
+
+
+@pytest.fixture(params=["sources", pytest.param("installed", marks=pytest.mark.real)])
+def example(site: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """The example package: its sources with the entry points of its pyproject.toml, or installed for real."""
+    if request.param == "installed":
+        monkeypatch.syspath_prepend(str(request.getfixturevalue("installed")))
+    else:
+        monkeypatch.syspath_prepend(str(EXAMPLE))
+        install(site, "adjudge-example", "1.2.3", points_of(EXAMPLE / "pyproject.toml"))
     importlib.invalidate_caches()
 
 
