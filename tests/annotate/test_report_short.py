@@ -97,7 +97,7 @@ def test_the_box_holds_kappa_and_the_human_ceiling(study: Path) -> None:
 
 def test_short_compiles(study: Path) -> None:
     annotate("report", "--short", "-o", "short.tex")
-    head = r"\documentclass{article}\usepackage{booktabs,longtable,array,textcomp}\begin{document}"
+    head = r"\documentclass{article}\usepackage{booktabs,longtable,array,graphicx,textcomp}\begin{document}"
     Path("paper.tex").write_text(head + "\n\\input{short.tex}\n\\end{document}\n")
     done = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],

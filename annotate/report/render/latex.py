@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from annotate.report.cells import Shown, grid
 from annotate.report.model import Block, Cases, Disagreement, Document, Facts, Figure, Paragraph, Table
-from annotate.report.render.widths import TabularLayout, layouts, pieces, width
+from annotate.report.render.columns import TabularLayout, layouts, lines, pieces
 from judge.console import visible
 
 HEAD = r"""% Tables of an adjudge report, for \input. The preamble needs:
-%   \usepackage{booktabs,longtable,array}
+%   \usepackage{booktabs,longtable,array,graphicx}
 % Texts may hold any Unicode: compile with lualatex or xelatex and a font that has it
 % (pdflatex does for Latin text)."""
 _SPECIAL = {
@@ -39,7 +39,7 @@ _SPECIAL = {
     "…": r"\ldots{}",
 }
 _PATTERN = re.compile("|".join(map(re.escape, _SPECIAL)))
-# A float cannot be broken at the end of a page, so longer tables are no floats.
+# A float cannot be broken at the end of a page, so longer tables are several.
 LINES_OF_A_FLOAT = 40
 
 
@@ -110,12 +110,12 @@ def _paragraphs(value: str) -> Iterator[str]:
 def _facts(facts: Facts) -> Iterator[str]:
     rows = [[text(name), text(value)] for name, value in facts.rows]
     spec = _two(0.25, 0.7)
-    yield from _long(facts.key, facts.caption, spec, "small", [], [[row] for row in rows])
+    yield from _long(facts.key, facts.caption, spec, "small", [[row] for row in rows])
 
 
 def _cases(cases: Cases) -> Iterator[str]:
     groups = [list(_case(number, case)) for number, case in enumerate(cases.rows, 1)]
-    yield from _long(cases.key, cases.caption, _two(0.22, 0.74), "footnotesize", [], groups)
+    yield from _long(cases.key, cases.caption, _two(0.22, 0.74), "footnotesize", groups)
 
 
 def _case(number: int, case: Disagreement) -> Iterator[list[str]]:
@@ -142,37 +142,47 @@ def _table(table: Table, caption: str = "") -> Iterator[str]:
     shown = spelled.rows[: table.shown()]
     notes = [text(note) for note in table.left_out() + list(table.notes)]
     notes += [rf"\textsuperscript{{{mark}}} {text(said)}" for mark, said in spelled.remarks]
-    parts = layouts(spelled.heads, spelled.numbers, shown, spelled.dense)
-    for number, layout in enumerate(parts, 1):
+    parts = [
+        (layout, some)
+        for layout in layouts(spelled.heads, spelled.numbers, shown, spelled.dense)
+        for some in _pages(shown, layout)
+    ]
+    for number, (layout, some) in enumerate(parts, 1):
         told, key = caption or table.caption, table.key
         if len(parts) > 1:
             told = f"{told}, part {number} of {len(parts)}"
             key = key if number == 1 else f"{key}-{number}"
-        heads = [text(spelled.heads[i]) for i in layout.indices]
-        rows = [[_cell(row[i], layout) for i in layout.indices] for row in shown]
-        below = notes if number == len(parts) else []
-        if sum(_height(row, layout) for row in shown) > LINES_OF_A_FLOAT:
-            yield from _long(key, told, layout.spec, layout.size, heads, [[row] for row in rows], below)
-        else:
-            yield from _float(key, told, layout, heads, rows, below)
+        heads = [_head(spelled.heads[i], spelled.numbers[i]) for i in layout.indices]
+        rows = [[_cell(row[i], layout.stacked) for i in layout.indices] for row in some]
+        yield from _float(key, told, layout, heads, rows, notes if number == len(parts) else [])
 
 
-def _cell(cell: Shown, layout: TabularLayout) -> str:
+def _pages(rows: Sequence[Sequence[Shown]], layout: TabularLayout) -> Iterator[Sequence[Sequence[Shown]]]:
+    """As many rows as a page has room for, and again."""
+    start, used = 0, 0
+    for n, row in enumerate(rows):
+        height = max(1 + len(row[i].flat) // layout.room for i in layout.indices)
+        if used + height > LINES_OF_A_FLOAT and n > start:
+            yield rows[start:n]
+            start, used = n, 0
+        used += height
+    yield rows[start:]
+
+
+def _head(head: str, numeric: bool) -> str:
+    return _stack("b", map(text, lines(head))) if numeric else text(head)
+
+
+def _cell(cell: Shown, stacked: bool) -> str:
     marks = rf"\textsuperscript{{{cell.marks}}}" if cell.marks else ""
-    if layout.stacked:
-        below = rf"\newline {{\scriptsize {text(cell.interval)}}}" if cell.interval else ""
-        return text(cell.text) + marks + below
+    if stacked and cell.interval:
+        return _stack("t", [text(cell.text) + marks, rf"\scriptsize {text(cell.interval)}"])
     return text(cell.flat) + marks
 
 
-def _height(row: Sequence[Shown], layout: TabularLayout) -> float:
-    """About how many lines a row takes."""
-    if not layout.wraps:
-        return 1
-    lines = [1.0]
-    for i, share in zip(layout.indices, re.findall(r"p\{([\d.]+)", layout.spec), strict=True):
-        lines.append(width(row[i].flat, 8.0) / (float(share) * 345.0))
-    return max(lines) + 0.5
+def _stack(place: str, told: Iterable[str]) -> str:
+    """Lines of a cell that TeX would not break itself, whose top (t) or bottom (b) one is that of the row."""
+    return rf"\begin{{tabular}}[{place}]{{@{{}}r@{{}}}}" + r"\\".join(told) + r"\end{tabular}"
 
 
 def _float(
@@ -183,42 +193,33 @@ def _float(
     rows: Sequence[Sequence[str]],
     notes: Sequence[str],
 ) -> Iterator[str]:
-    yield from ("", r"\begin{table}[htbp]", r"\centering", rf"\{layout.size}", r"\setlength{\tabcolsep}{4pt}")
+    yield from ("", r"\begin{table}[htbp]", r"\centering\small", r"\setlength{\tabcolsep}{4pt}")
     yield rf"\caption{{{text(caption)}}}\label{{tab:{_label(key)}}}"
     yield r"\par\smallskip"
-    yield rf"\begin{{tabular}}{{{layout.spec}}}"
+    # As wide as it is, and no wider than the line.
+    yield rf"\sbox0{{\begin{{tabular}}{{{layout.spec}}}"
     yield from (r"\toprule", " & ".join(heads) + r" \\", r"\midrule")
     yield from (" & ".join(row) + r" \\" for row in rows)
-    yield from (r"\bottomrule", r"\end{tabular}")
+    yield from (r"\bottomrule", r"\end{tabular}}%")
+    yield r"\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi"
     if notes:
-        yield r"\raggedright"
+        yield r"\par\raggedright"
         yield from (rf"\par\smallskip {note}" for note in notes)
     yield from (r"\end{table}", "")
 
 
 def _long(
-    key: str,
-    caption: str,
-    spec: str,
-    size: str,
-    heads: Sequence[str],
-    groups: Sequence[Sequence[Sequence[str]]],
-    notes: Sequence[str] = (),
+    key: str, caption: str, spec: str, size: str, groups: Sequence[Sequence[Sequence[str]]]
 ) -> Iterator[str]:
-    """A table that goes on over pages; between groups of rows there is some room."""
+    """Paragraphs in columns that go on over pages; between groups of rows there is some room."""
     yield from ("", rf"{{\{size}", r"\setlength{\tabcolsep}{4pt}", rf"\begin{{longtable}}{{{spec}}}")
     yield rf"\caption{{{text(caption)}}}\label{{tab:{_label(key)}}}\\"
-    top = [r"\toprule", *([" & ".join(heads) + r" \\", r"\midrule"] if heads else [])]
-    yield from (*top, r"\endfirsthead", *top, r"\endhead")
+    yield from (r"\toprule", r"\endfirsthead", r"\toprule", r"\endhead")
     for i, group in enumerate(groups):
         if i and len(group) > 1:
             yield r"\addlinespace"
         yield from (" & ".join(row) + r" \\" for row in group)
-    yield from (r"\bottomrule", r"\end{longtable}")
-    if notes:
-        yield r"\raggedright"
-        yield from (rf"\noindent {note}\par\smallskip" for note in notes)
-    yield from ("}", "")
+    yield from (r"\bottomrule", r"\end{longtable}", "}", "")
 
 
 def text(value: str) -> str:
