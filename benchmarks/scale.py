@@ -2,12 +2,14 @@
 
     uv run python benchmarks/scale.py --units 3000000
 
-The studies are made by SQL; each command runs in a process of its own, whose most memory is printed.
+The studies are made by SQL; each command runs in a process of its own, whose seconds, seconds of the processor and
+most memory are printed. TMPDIR is where the commands sort what memory should not hold.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -52,6 +54,7 @@ COMMANDS = {
     "batches new": ["annotate", "batches", "new", "b1", "stance", "-n", "300", "--by", "label"],
     "batches new, by question": ["annotate", "batches", "new", "b2", "stance", "--by-question", "300"],
     "batches new, queue": ["annotate", "batches", "new", "b3", "stance", "-n", "300", "--queue"],
+    "batches new, for ppi": ["annotate", "batches", "new", "b4", "stance", "-n", "300", "--for", "ppi"],
     "export jsonl": ["judge", "runs", "export", "-o", "labels.jsonl"],
     "export csv": ["judge", "runs", "export", "-o", "labels.csv"],
     "export parquet": ["judge", "runs", "export", "-o", "labels.parquet"],
@@ -60,24 +63,25 @@ COMMANDS = {
 
 
 def measure(words: list[str], folder: Path) -> str:
-    """Seconds and the most memory of a command in a process of its own."""
+    """Seconds, those of the processor, and the most memory of a command in a process of its own."""
     more = ["--annotators", "ann,bob", "-d", "study.db"] if words[0] == "annotate" else []
     more = ["-d", "study.db"] if words[1:3] == ["runs", "export"] else more
     begun = time.monotonic()
     code = (
         # Not ru_maxrss, which a process takes over from the one that started it.
-        "import runpy, sys; sys.argv = sys.argv[1:]\n"
+        "import os, runpy, sys; sys.argv = sys.argv[1:]\n"
         "try: runpy.run_module(sys.argv[0], run_name='__main__')\n"
         "finally: print('peak', [int(s.split()[1]) // 1024 for s in open('/proc/self/status') if 'VmHWM' in s][0], "
-        "file=sys.stderr)"
+        "round(sum(os.times()[:2]), 1), file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, *words, *more],
-        cwd=folder, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=False,
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    peak = next((line for line in done.stderr.splitlines() if line.startswith("peak")), "peak ?")
+    peak = next((line for line in done.stderr.splitlines() if line.startswith("peak")), "peak ? ?")
     ended = "" if done.returncode == 0 else f"  exit {done.returncode}: {done.stderr[-300:]}"
-    return f"{time.monotonic() - begun:7.1f} s  {peak.split()[1]:>5} MB{ended}"
+    _, memory, cpu = peak.split()
+    return f"{time.monotonic() - begun:7.1f} s  {cpu:>6} s of CPU  {memory:>5} MB{ended}"
 
 
 def main() -> None:

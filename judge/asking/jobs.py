@@ -81,9 +81,14 @@ def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None
 
 async def _opened(asking: Asking) -> None:
     """Find out what the model takes, and let go of it: what is left to do is done by the vendor's own client."""
+    from judge.prompts.render import CODES
+    from judge.providers.openai import Provider as OpenAI
     from judge.runner import open_patiently
 
     try:
         await open_patiently(asking.provider, asking.plan.patience)
+        if isinstance(asking.provider, OpenAI):
+            questions = asking.plan.task.spec.questions
+            await asking.provider.learn(CODES[: len(asking.plan.task.domain(questions[0].field))])
     finally:
         await asking.provider.close()

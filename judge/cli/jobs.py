@@ -125,10 +125,17 @@ def _served(job: Job) -> Iterator[BatchService]:
 @click.argument("name", metavar="JOB", default="last")
 @click.option("--max-tokens", type=click.IntRange(1), help="Post nothing if the job can take more than this.")
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), help="The same in US dollars.")
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Post what may have been posted and is not found, too: should it have been, it is paid twice.",
+)
 @db_option
 @json_option
-def submit(name: str, max_tokens: int | None, max_cost: float | None, db: Path, as_json: bool) -> int:
-    """Post the files of JOB, each once; again after an interruption, nothing is posted a second time.
+def submit(
+    name: str, max_tokens: int | None, max_cost: float | None, again: bool, db: Path, as_json: bool
+) -> int:
+    """Post the files of JOB, each once; after an interruption nothing is posted a second time by itself.
 
     \b
     judge jobs submit last --max-cost 20
@@ -138,7 +145,7 @@ def submit(name: str, max_tokens: int | None, max_cost: float | None, db: Path, 
 
     with _of(db, name) as (store, job), _served(job) as service:
         within(job, max_tokens, max_cost)
-        done = post(store, job, service)
+        done = post(store, job, service, again=again)
     if as_json:
         document = {
             "job": job.job_id,

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from judge.errors import ServerFault
-from judge.jobs import service
+from judge.jobs import results, service
 from judge.jobs.service import BatchState, FoundBatch
 from judge.providers import http
 from judge.providers.anthropic import KEY, OWN_URL
@@ -51,9 +51,7 @@ class AnthropicBatches:
                 content=_posted(path),
                 options={"headers": headers},
             )
-        if not isinstance(found, dict):
-            raise ServerFault(f"{self.who}: the answer is no JSON object")
-        return service.text_in(found, "id", self.who)
+        return self._account.begun(found)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
         """All batches of the account that were begun since then, the newest first: they do not say whose they are."""
@@ -63,12 +61,13 @@ class AnthropicBatches:
             page = self._account.object(partial(self._batches.with_raw_response.list, limit=PAGE, **place))
             rows = page.get("data")
             for row in rows if isinstance(rows, list) else []:
-                if not isinstance(row, dict) or not isinstance(row.get("id"), str):
+                name = self._account.id_in(row)
+                if name is None:
                     continue
                 if _time(row.get("created_at")) < since:
                     return
-                yield FoundBatch(row["id"], None, row.get("processing_status") == "ended")
-                after = row["id"]
+                yield FoundBatch(name, None, row.get("processing_status") == "ended")
+                after = name
             if not rows or page.get("has_more") is not True or after == place.get("after_id"):
                 return
 
@@ -86,9 +85,8 @@ class AnthropicBatches:
 
     def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
         """Write the results of a batch that has ended."""
-        with service.whole_file(path) as place, place.open("wb") as file, self._results(batch_id) as answer:
-            for part in answer.iter_bytes():
-                file.write(part)
+        with self._results(batch_id) as answer:
+            results.keep(path, answer.iter_bytes(), self._account.key, self.who)
 
     def custom_ids(self, batch_id: str) -> Iterator[str]:
         """The requests that the results of an ended batch name."""

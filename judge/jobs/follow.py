@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from judge.errors import Rejected, ServerFault
+from judge.errors import BadInput, Rejected, ServerFault
 from judge.jobs.read import JobTally, read_results
+from judge.jobs.results import answers_in, as_fetched, note_fetched
 from judge.jobs.service import NOT_FOUND, SUFFIXES, BatchService, BatchState
 from judge.store import jobs, runs
 from judge.store.jobs import Job, JobFile
@@ -84,7 +85,7 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
     written: list[Path] = []
     for file in jobs.files(store, job.job_id):
         paths = results_of(job, file)
-        gone = file.state == "fetched" and not all(path.is_file() for path in paths)
+        gone = file.state == "fetched" and not as_fetched(paths)
         if file.state != "ended" and not gone:
             continue
         assert file.batch_id is not None
@@ -95,7 +96,8 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
                 continue
             for suffix, path in zip(SUFFIXES[job.vendor], paths, strict=True):
                 service.fetch(file.batch_id, state, suffix, path)
-            _whole(service, file, state, paths)
+            _whole(service, job, file, state, paths)
+            note_fetched(paths)
         except Rejected as error:
             if error.status != NOT_FOUND:
                 raise
@@ -110,26 +112,17 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
     return written
 
 
-def _whole(service: BatchService, file: JobFile, state: BatchState, paths: list[Path]) -> None:
-    """Raises ServerFault, and leaves no file, when there are fewer lines than answers: those were paid for."""
-    found = sum(map(_lines_in, paths))
+def _whole(service: BatchService, job: Job, file: JobFile, state: BatchState, paths: list[Path]) -> None:
+    """Raises ServerFault, and leaves no file, when answers are missing that the vendor counts: those were paid for."""
+    # The first file has all answers; others have errors.
+    found = answers_in(job.vendor, paths[0])
     if found < state.answered:
         for path in paths:
             path.unlink(missing_ok=True)
         raise ServerFault(
-            f"{service.who}: the results of {file.file} have {found:,} lines for {state.answered:,} answers; fetch "
+            f"{service.who}: the results of {file.file} have {found:,} answers of {state.answered:,}; fetch "
             "them again (if the others are gone, judge jobs cancel --release gives its units back)"
         )
-
-
-def _lines_in(path: Path) -> int:
-    """How many lines a file has, also without an end of the last one."""
-    lines, last = 0, b"\n"
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            lines += block.count(b"\n")
-            last = block[-1:]
-    return lines + (last != b"\n")
 
 
 def read_fetched(store: Store, job: Job) -> JobTally:
@@ -138,14 +131,22 @@ def read_fetched(store: Store, job: Job) -> JobTally:
     for file in jobs.files(store, job.job_id):
         if file.state != "fetched":
             continue
-        tally.add(read_results(store, job, results_of(job, file)))
+        paths = results_of(job, file)
+        if not as_fetched(paths):
+            raise BadInput(
+                "gone, or not as it was fetched: judge jobs fetch brings it again; what is missing was paid for",
+                path=str(paths[0]),
+            )
+        tally.add(read_results(store, job, paths))
         with store.transaction() as conn:
-            lost = jobs.release(conn, job.job_id, MISSING, file.part)
+            lost = jobs.open_units(conn, job.job_id, file.part)
+            jobs.release(conn, job.job_id, MISSING, file.part)
             jobs.set_file(conn, job.job_id, file.part, state="read")
             done = jobs.finish(conn, job.job_id)
         if lost:
-            tally.unasked[MISSING] += lost
-            tally.released += lost
+            tally.unasked[MISSING] += len(lost)
+            tally.released += len(lost)
+            tally.missing += lost
         runs.close_run(store, job.run_id, finished=done)
     return tally
 

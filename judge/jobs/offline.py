@@ -6,18 +6,37 @@ from collections.abc import Mapping
 
 from judge.errors import UsageError
 from judge.jobs.lines import LIMITS, BatchReader
-from judge.providers.base import Provider
+from judge.providers.base import Masks, Provider
 from judge.providers.http import Complaint
 from judge.types import Json, Reply, Request
 
+ALTERNATIVES = 20
+"""Of a token, the most that vLLM gives unless it was started with more."""
+
 
 class Offline:
-    """A model of a vendor's format without an address. `label_codes`: its answers will have probabilities."""
+    """A model of a vendor's format without an address. `label_codes`: its answers will have probabilities.
+
+    Nobody is there to find out what holds answers to the labels: `--option mask=` says it, or nothing does. Raises
+    UsageError for a bias, which needs a server's token numbers.
+    """
 
     max_concurrency: int | None = None
 
     def __init__(self, inner: Provider, label_codes: bool) -> None:
         self._inner, self._reader, self.label_codes = inner, reader_of(inner), label_codes
+        self.chosen_mask = inner.chosen_mask if isinstance(inner, Masks) else "none"
+        self.mask = None if self.chosen_mask in ("auto", "none") else self.chosen_mask
+        if self.mask == "logit_bias":
+            raise UsageError(
+                "--option mask=logit_bias needs the token numbers that a server's /tokenize gives, and --offline asks "
+                "none: mask=structured_outputs (vLLM), or another"
+            )
+
+    def hold(self, mask: str | None, alternatives: int | None = ALTERNATIVES) -> None:
+        """As the vendor's provider writes it."""
+        if isinstance(self._inner, Masks):
+            self._inner.hold(mask, alternatives)
 
     async def open(self) -> None:
         """There is nothing to open."""

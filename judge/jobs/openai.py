@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from judge.jobs import lines, service
+from judge.errors import Rejected, ServerFault
+from judge.jobs import lines, results, service
 from judge.jobs.service import BatchState, FoundBatch
 from judge.providers import http
 from judge.providers.openai import KEY, OWN_URL
@@ -40,7 +41,7 @@ class OpenAIBatches:
             found = self._account.object(
                 lambda: self._client.files.with_raw_response.create(file=(name, file), purpose="batch")
             )
-        return service.text_in(found, "id", self.who)
+        return self._account.begun(found)
 
     def create(self, path: Path, upload_id: str | None, mark: str) -> str:
         """Begin a batch of an uploaded file; its id."""
@@ -52,7 +53,7 @@ class OpenAIBatches:
                 metadata={MARK: mark},
             )
         )
-        return service.text_in(found, "id", self.who)
+        return self._account.begun(found)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
         """The batch with our mark, among those begun since then; the newest come first."""
@@ -64,14 +65,15 @@ class OpenAIBatches:
             )
             rows = page.get("data")
             for row in rows if isinstance(rows, list) else []:
-                if not isinstance(row, dict) or not isinstance(row.get("id"), str):
+                name = self._account.id_in(row)
+                if name is None:
                     continue
                 if _seconds(row.get("created_at")) < since.timestamp():
                     return
                 marks = row.get("metadata")
                 if isinstance(marks, dict) and marks.get(MARK) == mark:
-                    yield FoundBatch(row["id"], True, str(row.get("status")) in _ENDED)
-                after = row["id"]
+                    yield FoundBatch(name, True, str(row.get("status")) in _ENDED)
+                after = name
             if not rows or page.get("has_more") is not True or after == place.get("after"):
                 return
 
@@ -95,12 +97,20 @@ class OpenAIBatches:
     def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
         """Write the output or the errors of a batch."""
         name = (state.results or {}).get(suffix)
-        with service.whole_file(path) as place:
-            if name is None:
-                place.write_bytes(b"")
-                return
-            with self._account.told(), self._client.files.with_streaming_response.content(name) as answer:
-                answer.stream_to_file(place)
+        if name is None:
+            path.write_bytes(b"")
+            return
+        size = self._size(name)
+        with self._account.told(), self._client.files.with_streaming_response.content(name) as answer:
+            results.keep(path, answer.iter_bytes(), self._account.key, self.who, size)
+
+    def _size(self, name: str) -> int | None:
+        """How many bytes a file has; None for servers that do not say."""
+        try:
+            found = self._account.object(lambda: self._client.files.with_raw_response.retrieve(name))
+        except (Rejected, ServerFault):
+            return None
+        return http.counted(found.get("bytes"))
 
     def custom_ids(self, batch_id: str) -> Iterator[str]:
         """Not needed: a batch says whose it is."""

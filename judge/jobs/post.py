@@ -1,7 +1,8 @@
 """Posting the files of a job, each once.
 
 That a file is about to be posted is stored before it is, and its batch after. What a kill or a lost connection leaves
-between the two is looked for at the vendor; while it is not known whether a batch was begun, none is begun again.
+between the two is looked for at the vendor; while it is not known whether a batch was begun, none is begun again. That
+no list shows it proves nothing: only the user can say that it was not (`again`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from judge.store.jobs import Job, JobFile
 from judge.store.study import Store, now
 
 SETTLE_SECONDS = 120.0
-"""A batch whose answer was lost shows in the vendor's list by then, if there is one."""
+"""Most batches whose answer was lost show in the vendor's list by then: before that nobody is asked to decide."""
 SLACK = timedelta(minutes=10)
 """Clocks differ: batches begun this long before the job are looked at, too."""
 PEEKED = 100
@@ -30,13 +31,15 @@ PEEKED = 100
 class Posted:
     """What became of a job's files: `posted` now, `found` at the vendor after an interruption, `withdrawn` for good.
 
-    `unsure` are those that may or may not have been posted: they wait for what the vendor's batches say.
+    `unsure` are those that may or may not have been posted: they wait for what the vendor's batches say. `undecided`
+    is what is said of one that is in no list of the vendor's, so that nothing may ever say it.
     """
 
     posted: list[JobFile] = field(default_factory=list)
     found: list[JobFile] = field(default_factory=list)
     withdrawn: list[JobFile] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
+    undecided: str | None = None
 
 
 def mark_of(file: JobFile) -> str:
@@ -62,15 +65,15 @@ def within(job: Job, max_tokens: int | None, max_cost: float | None) -> None:
         )
 
 
-def submit(store: Store, job: Job, service: BatchService) -> Posted:
+def submit(store: Store, job: Job, service: BatchService, *, again: bool = False) -> Posted:
     """Post what has not been posted. The caller holds the job's lock.
 
-    Raises BadInput for a file that is not as it was written, and ProviderError; either leaves every file posted once
+    `again` posts what may have been posted and is not found, too: the user knows that it was not, or pays twice. Raises BadInput for a file that is not as it was written, and ProviderError; either leaves every file posted once
     or not at all.
     """
     done = Posted()
     for file in jobs.files(store, job.job_id):
-        if file.state == "posting" and not _settled(store, job, file, service, done):
+        if file.state == "posting" and not _settled(store, job, file, service, done, again=again):
             continue
         file = next(f for f in jobs.files(store, job.job_id) if f.part == file.part)
         if file.state != "written":
@@ -122,7 +125,9 @@ def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> JobFi
     return file
 
 
-def _settled(store: Store, job: Job, file: JobFile, service: BatchService, done: Posted) -> bool:
+def _settled(
+    store: Store, job: Job, file: JobFile, service: BatchService, done: Posted, *, again: bool
+) -> bool:
     """Whether it is known now what became of a file that was about to be posted; if so, it is noted."""
     since = datetime.fromisoformat(job.made) - SLACK
     known = jobs.known_batches(store)
@@ -141,21 +146,32 @@ def _settled(store: Store, job: Job, file: JobFile, service: BatchService, done:
             return True
         if mine is None:
             unsure.append(found.batch_id)
+    age = since_posted(file)
+    if again and age >= SETTLE_SECONDS:
+        jobs.update_file(store, job.job_id, file.part, state="written")
+        return True
     if unsure:
-        done.unsure.append(
-            f"{file.file}: one of {len(unsure)} batches of this account may be its ({', '.join(unsure[:3])}); what "
-            "they bring will say, and until then it is not posted again"
+        told = (
+            f"one of {len(unsure)} batches of this account may be its ({', '.join(unsure[:3])}); what they bring will "
+            "say, and until then it is not posted again"
         )
-        return False
-    age = datetime.now(UTC) - datetime.fromisoformat(file.intended or job.made)
-    if age.total_seconds() < SETTLE_SECONDS:
-        done.unsure.append(
-            f"{file.file}: was being posted {age.total_seconds():.0f} s ago; whether it was shows within "
-            f"{SETTLE_SECONDS:.0f} s"
+    elif age < SETTLE_SECONDS:
+        told = f"was being posted {age:.0f} s ago; whether it was should show within {SETTLE_SECONDS:.0f} s"
+    else:
+        told = (
+            f"may have been posted, and no list of the provider's shows it; it is not posted again, unless you say that "
+            f"it was not: judge jobs submit {job.job_id} --again (or give its units back: judge jobs cancel "
+            f"{job.job_id} --release)"
         )
-        return False
-    jobs.update_file(store, job.job_id, file.part, state="written")
-    return True
+        done.undecided = f"{file.file}: {told}"
+    done.unsure.append(f"{file.file}: {told}")
+    return False
+
+
+def since_posted(file: JobFile) -> float:
+    """Seconds since a file was last about to be posted, or since that was lost."""
+    assert file.intended is not None
+    return (datetime.now(UTC) - datetime.fromisoformat(file.intended)).total_seconds()
 
 
 def _is_mine(store: Store, job: Job, file: JobFile, service: BatchService, batch_id: str) -> bool | None:

@@ -42,7 +42,8 @@ NAMED = 5
 class JobTally:
     """What was read. `ended` counts units by status; `reused` those that had the answer of an identical line.
 
-    `known` lines had been read before, `late` ones came when their unit had a newer attempt; `unasked` counts lines
+    `missing` are units of which an ended batch has no line, `free` answers that nothing held to the labels in a run whose
+    answers are. `known` lines had been read before, `late` ones came when their unit had a newer attempt; `unasked` counts lines
     that nobody worked on, by reason, and `released` their units; `unknown` and `odd` name lines that are not of this
     job, or are no results.
     """
@@ -53,6 +54,8 @@ class JobTally:
     known: int = 0
     late: int = 0
     released: int = 0
+    free: int = 0
+    missing: list[str] = field(default_factory=list)
     unasked: Counter[str] = field(default_factory=Counter)
     unknown: list[str] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
@@ -64,10 +67,11 @@ class JobTally:
         """Count what another reading brought, too."""
         for name in ("ended", "unasked", "usage", "derived"):
             getattr(self, name).update(getattr(other, name))
-        for name in ("reused", "lines", "known", "late", "released"):
+        for name in ("reused", "lines", "known", "late", "released", "free"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.unknown += other.unknown
         self.odd += other.odd
+        self.missing += other.missing
         self.spent.tokens += other.spent.tokens
         self.spent.cost += other.spent.cost
         self.spent.lost += other.spent.lost
@@ -75,12 +79,21 @@ class JobTally:
     def notes(self) -> list[str]:
         """What people should know of it."""
         said = []
-        for what, found in (("are of no request of this job", self.unknown), ("are no results", self.odd)):
+        for what, found in (
+            ("lines are of no request of this job", self.unknown),
+            ("lines are no results", self.odd),
+            ("units have no line in the results of their batch, which has ended", self.missing),
+        ):
             if found:
                 more = f" and {len(found) - NAMED:,} more" if len(found) > NAMED else ""
-                said.append(f"{len(found):,} lines {what}: {', '.join(found[:NAMED])}{more}")
+                said.append(f"{len(found):,} {what}: {', '.join(found[:NAMED])}{more}")
         for reason, n in self.unasked.most_common(NAMED):
             said.append(f"{n:,} requests were not worked on ({reason}); they can be asked again")
+        if self.free:
+            said.append(
+                f"{self.free:,} answers were not held to the labels, although the run's are: the batch did not heed the "
+                "mask, and their probabilities are those of free answers (--option mask=none --as NAME asks so throughout)"
+            )
         if self.late:
             said.append(f"{self.late:,} answers came for units that have been asked again since; not kept")
         for name, n in self.derived.items():
@@ -114,6 +127,10 @@ class _Reading:
         self.store, self.job, self.tally = store, job, JobTally()
         self.provider = reader_of(base.get(job.model, base.Settings(base_url=job.base_url)))
         self.asker = asker_of(store, job)
+        mask = self.asker.options.get("mask")
+        if isinstance(self.provider, base.Masks):
+            self.provider.hold(mask)
+        self.is_masked = mask is not None
         self.price = price_of(job)
         # A server may echo the key that it was called with.
         key = http.key_from(KEYS[job.vendor])
@@ -183,6 +200,7 @@ class _Reading:
         reply = line.reply
         parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self._parsed(reply)
         self._count(line, asked, tally)
+        tally.free += self.is_masked and reply is not None and not reply.held
         reused = False
         for row in sorted(asked, key=lambda r: -r.most_tokens):
             if attempts.get((row.unit_id, row.repeat), 0) >= row.attempt:

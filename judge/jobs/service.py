@@ -135,6 +135,18 @@ class Account:
         except self._error as e:
             raise ServerFault(f"{self.who}: {self.clean(str(e))}") from None
 
+    def id_in(self, found: Json) -> str | None:
+        """The id of an object that the server tells of; None without one, or where the key stands in its place."""
+        name = found.get("id") if isinstance(found, dict) else None
+        return name if isinstance(name, str) and name and self.clean(name) == name else None
+
+    def begun(self, found: Json) -> str:
+        """The id of what was begun. Raises ServerFault when the answer has none that can be kept."""
+        name = self.id_in(found)
+        if name is None:
+            raise ServerFault(f"{self.who}: the answer has no 'id'")
+        return name
+
     def clean(self, text: str) -> str:
         """A server's words without the key."""
         return http.clean(text, [self.key] if self.key else [])
@@ -168,14 +180,6 @@ def object_in(body: bytes, who: str) -> dict[str, Json]:
     return found
 
 
-def text_in(found: Mapping[str, Json], name: str, who: str) -> str:
-    """A text of an answer. Raises ServerFault when it has none."""
-    value = found.get(name)
-    if not isinstance(value, str) or not value:
-        raise ServerFault(f"{who}: the answer has no '{name}'")
-    return value
-
-
 def refused(
     status: int, headers: Mapping[str, str], body: bytes, who: str, key: str, secret: str
 ) -> ProviderError:
@@ -186,15 +190,3 @@ def refused(
         told = f": {said.message}" if said.message else ""
         return Rejected(f"{who}: not found (HTTP 404){told}", status)
     return http.failure(answer, said, who, "", key)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Where to write a file that gets its name when it is whole."""
-    partial = path.with_name(path.name + ".part")
-    try:
-        yield partial
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise

@@ -81,6 +81,7 @@ class _Batched:
     mine: list[str] = field(default_factory=list)
     told: str = ""
     failing_since: float | None = None
+    undecided: str | None = None
     services: dict[tuple[str, str | None], service.BatchService] = field(default_factory=dict)
 
     def go(self) -> RunReport:
@@ -154,6 +155,7 @@ class _Batched:
             if self._over(report, open_jobs):
                 return False
             states = []
+            self.undecided = None
             for job in open_jobs:
                 if job.job_id not in self.mine:
                     self.mine.append(job.job_id)
@@ -161,6 +163,9 @@ class _Batched:
             self._say("; ".join(states))
             if not self._open(report.run_id):
                 break
+            if self.undecided and self._rests(report.run_id):
+                report.stopped = self.undecided
+                return False
             if self.plan.max_time is not None and time.monotonic() - self.begun >= self.plan.max_time:
                 report.stopped = f"the time limit of {self.plan.max_time:g} s is reached; the batches go on"
                 return False
@@ -204,6 +209,7 @@ class _Batched:
         refused = [s.state.failed for s in standing if s.state is not None and s.state.failed is not None]
         if refused:
             raise ProviderError(f"{job.model}: the provider took none of a file's requests: {refused[0]}")
+        self.undecided = posted.undecided or self.undecided
         if posted.unsure:
             return posted.unsure[0]
         parts = [
@@ -214,6 +220,18 @@ class _Batched:
             for s in standing
         ]
         return ", ".join(parts)
+
+    def _rests(self, run_id: str) -> bool:
+        """Whether all that is left may have been posted, for longer than a server may be away."""
+        left = [
+            file
+            for job in self._open(run_id)
+            for file in jobs.files(self.store, job.job_id)
+            if file.state != "read"
+        ]
+        return all(
+            file.state == "posting" and post.since_posted(file) >= self.plan.patience.outage for file in left
+        )
 
     def _service(self, job: Job) -> service.BatchService:
         """One client for each address, however often it is asked."""

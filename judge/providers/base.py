@@ -111,8 +111,8 @@ class Masks(Protocol):
     chosen_mask: str
     """What the user says of it: auto, none, or a mask by its name."""
 
-    def hold(self, mask: str | None) -> None:
-        """Ask for this mask from now on, or for none."""
+    def hold(self, mask: str | None, alternatives: int | None = None) -> None:
+        """Ask for this mask from now on, or for none; under it, for so many alternatives of a token."""
 
 
 def vendors() -> list[str]:

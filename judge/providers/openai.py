@@ -90,10 +90,16 @@ class Provider:
         self._probed.clear()
         self._tried.clear()
 
-    def hold(self, mask: str | None) -> None:
+    def hold(self, mask: str | None, alternatives: int | None = None) -> None:
         """Ask for this mask from now on, or for none: that with which the run began."""
-        self._dialect = replace(self._dialect, masks=(mask,) if mask else ())
+        most = alternatives or self._dialect.masked_logprobs
+        self._dialect = replace(self._dialect, masks=(mask,) if mask else (), masked_logprobs=most)
         self._is_held = True
+
+    async def learn(self, choices: Sequence[str]) -> None:
+        """What a mask must know to write bodies without a connection: the choices' tokens, for a bias."""
+        if "logit_bias" in self._dialect.masks:
+            await self._learn_tokens(self._connect(), choices)
 
     async def complete(self, request: Request) -> Reply:
         """Send one request; a refused parameter is left out from then on and the call sent again.

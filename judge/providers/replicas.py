@@ -54,12 +54,12 @@ class Replicas:
         self.hold(next(iter(masks)) if len(masks) == 1 else None)
         self.mask = self._asks
 
-    def hold(self, mask: str | None) -> None:
+    def hold(self, mask: str | None, alternatives: int | None = None) -> None:
         """Ask them all for this mask, those too that are not there yet, or for none."""
         self._asks = mask
         for member in self.members:
             if isinstance(member, Masks):
-                member.hold(mask)
+                member.hold(mask, alternatives)
 
     def _open_ones(self) -> list[Provider]:
         return [m for m in self.members if m not in self._failed]

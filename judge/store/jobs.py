@@ -246,6 +246,12 @@ def open_in(store: Store, job_id: str, part: int) -> int:
     return int(store.conn.execute(query, [job_id, part]).fetchone()[0])
 
 
+def open_units(conn: sqlite3.Connection, job_id: str, part: int) -> list[str]:
+    """The units of a file that are still waited for."""
+    query = "SELECT unit_id FROM job_requests WHERE job_id = ? AND part = ? AND state = 'open'"
+    return [row[0] for row in conn.execute(query, [job_id, part])]
+
+
 def reserved(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
     """Those of these requests that an open job waits for."""
     marks = ",".join("?" * len(shas))

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from judge.asking.jobs import run_in_batches
 from judge.asking.run import RunOptions, in_study, prepare, summary
 from judge.jobs import anthropic, follow, openai, post, read, write
 from judge.jobs.service import service_of
-from judge.store import Store
+from judge.store import Store, jobs
 
 STEPS = (
     "files written", "job kept", "about to upload", "uploaded", "about to post", "posted", "batch kept",
@@ -71,6 +72,14 @@ def arm(step: str) -> None:
             after(follow, "read_results")
 
 
+def say_so(db: Path) -> None:
+    """As `judge jobs submit last --again`: the user saw to it that nothing was posted."""
+    with Store.open(db, create=False) as store:
+        job = jobs.find(store, "last")
+        with closing(service_of(job.vendor, job.base_url)) as service:
+            post.submit(store, job, service, again=True)
+
+
 def run(db: Path, model: str, url: str) -> dict[str, Any]:
     options = RunOptions(base_url=url, answers="json", retry=())
     with Store.open(db, create=False) as store:
@@ -87,7 +96,7 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("url")
     options = parser.parse_args()
-    post.SETTLE_SECONDS = 0.05
+    post.SETTLE_SECONDS = 0.0
     service_of(
         options.model.partition("/")[0], options.url
     ).close()  # imports the vendor's client, for all children
@@ -97,6 +106,9 @@ def main() -> None:
         if child == 0:
             try:
                 arm(step)
+                if step == "posted":
+                    # Killed about to post, nobody else can know that nothing was.
+                    say_so(options.db)
                 run(options.db, options.model, options.url)
             except BaseException as e:
                 print(f"{step}: {type(e).__name__}: {e}", file=sys.stderr, flush=True)

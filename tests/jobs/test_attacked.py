@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judge.jobs import post
+from judge.jobs import post, results
 from judge.store import Store
 from tests.cli.helpers import Done, checked
 from tests.jobs.helpers import (
@@ -127,49 +127,176 @@ def test_given_up_requests_are_not_posted_after_all(
     assert server.created == 0
 
 
+KEY = "corporate.gateway/token+5150"
+WAYS = {
+    "plain": KEY,
+    "slashes": KEY.replace("/", "\\/"),
+    "numbers": "".join(f"\\u{ord(c):04X}" for c in KEY),
+    "json in json": json.dumps(KEY.replace("/", "\\/").replace("+", "\\u002b"))[1:-1],
+}
+"""How a JSON text can write it."""
+
+
 def test_a_key_that_the_vendor_echoes_is_not_kept(
     server: Batching, db: Path, judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A key in no known form, in the error of a request."""
-    key = "corporate.gateway.token.5150"
-    monkeypatch.setenv("OPENAI_API_KEY", key)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    """A key in no known form, in errors, answers and names, written in every way, in no file at any time."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     end = server.end
 
     def echoing(ended: Batch) -> None:
         end(ended)
+        said = " ".join(WAYS.values())
         for name, held in list(server.files.items()):
-            server.files[name] = held.replace(b"injected error", b"no such key: " + key.encode())
+            # In an answer, too; it becomes a part of it that no label is read from.
+            text = held.decode().replace("injected error", f"no such key: {said}")
+            server.files[name] = text.replace('"model": "loopback"', f'"model": "{said}"').encode()
         for name, text in list(ended.results.items()):
-            ended.results[name] = text.replace("injected error", f"no such key: {key}")
+            ended.results[name] = text.replace("injected error", f"no such key: {said}")
 
     monkeypatch.setattr(server, "end", echoing)
     server.outcome = lambda line: "error" if int(line["custom_id"][:8], 16) % 2 else "ok"
     done = judge(*batch(server), code=None)
     judge("jobs", "list")
     assert select(db, "SELECT count(*) FROM judgements WHERE reason LIKE '%no such key%'") > [(0,)]
-    assert key not in done.out + done.err
-    for path in [p for p in tmp_path.rglob("*") if p.is_file() and p.suffix != ".jsonl"]:
-        assert key.encode() not in path.read_bytes(), path
+    for way in WAYS.values():
+        assert way not in done.out + done.err
+        for path in [p for p in tmp_path.rglob("*") if p.is_file()]:
+            assert way.encode() not in path.read_bytes(), path
 
 
-def test_results_that_are_not_all_there_are_waited_for(
+@pytest.mark.parametrize("size", [1, 7, 64, 10**6])
+def test_a_key_is_masked_wherever_it_is_cut(size: int) -> None:
+    text = "".join(
+        f'{{"n": {n}, "said": "Bearer {way}\\n"}}\n' for n, way in enumerate(WAYS.values())
+    ).encode()
+    parts = [text[at : at + size] for at in range(0, len(text), size)]
+    kept = b"".join(results.masked(parts, KEY))
+    assert kept == b"".join(b'{"n": %d, "said": "Bearer [key]\\n"}\n' % n for n in range(len(WAYS)))
+    # What stands in for a key is a word of answers, too.
+    assert b"".join(results.masked([b'"none"'], "none")) == b'"none"'
+
+
+def test_an_id_that_is_the_key_is_not_kept(
     server: Batching, db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first download is empty, as behind a broken cache: what was paid is fetched again, not asked again."""
-    respond, emptied = server.respond, []
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    shown = server.shown
+    monkeypatch.setattr(server, "shown", lambda one: {**shown(one), "id": f"batch {KEY}"})
+    judge("jobs", "write", *of(server))
+    done = judge("jobs", "submit", code=3)
+    assert "no 'id'" in done.err
+    assert select(db, "SELECT count(*) FROM job_parts WHERE batch_id IS NOT NULL") == [(0,)]
+    assert KEY not in done.err + judge("jobs", "submit", code=4).err
 
-    def empty_once(method: str, path: str, head: str, payload: bytes) -> Out:
+
+def _nothing(text: bytes) -> bytes:
+    return b""
+
+
+def _without_a_line(text: bytes) -> bytes:
+    return b"".join(text.splitlines(keepends=True)[:-1])
+
+
+def _without_its_end(text: bytes) -> bytes:
+    return text[:-9]
+
+
+def _one_line_twice(text: bytes) -> bytes:
+    rows = text.splitlines(keepends=True)
+    return b"".join([*rows[:-1], rows[0]])
+
+
+@pytest.mark.parametrize("cut", [_nothing, _without_a_line, _without_its_end, _one_line_twice])
+@pytest.mark.parametrize("sizes", [True, False], ids=["sizes", "no sizes"])
+def test_results_that_are_not_all_there_are_waited_for(
+    server: Batching,
+    db: Path,
+    judge: Judge,
+    monkeypatch: pytest.MonkeyPatch,
+    cut: Callable[[bytes], bytes],
+    sizes: bool,
+) -> None:
+    """The first download is cut, as behind a broken cache: what was paid is fetched again, not asked again.
+
+    Errors beside the answers do not make up for those that are missing.
+    """
+    respond, done_so = server.respond, []
+    server.says_sizes = sizes
+    server.unordered = False
+    # The last line is an answer.
+    order: list[str] = []
+
+    def outcome(line: Line) -> str:
+        order.append(line["custom_id"])
+        return "error" if len(order) in (2, 3) else "ok"
+
+    server.outcome = outcome
+
+    def cut_once(method: str, path: str, head: str, payload: bytes) -> Out:
         out = respond(method, path, head, payload)
-        if path.endswith(("/content", "/results")) and not emptied:
-            emptied.append(path)
-            return Out(b"")
+        if path.endswith(("/content", "/results")) and not done_so:
+            done_so.append(path)
+            return Out(cut(out.body))
         return out
 
-    monkeypatch.setattr(server, "respond", empty_once)
-    done = checked(judge(*batch(server), "--json").out, "run")
-    assert done["labelled"] == UNITS
-    assert emptied
+    monkeypatch.setattr(server, "respond", cut_once)
+    done = checked(judge(*batch(server), "--json", code=4).out, "run")
+    assert (done["ok"], done["failed"]) == (UNITS - 2, 2)
+    assert done_so
+    assert (server.created, set(server.paid.values())) == (1, {1})
+
+
+def test_results_that_are_cut_after_they_were_fetched(server: Batching, db: Path, judge: Judge) -> None:
+    judge("jobs", "write", *of(server))
+    judge("jobs", "submit")
+    [first, *_] = checked(judge("jobs", "fetch", "--json").out, "jobs_fetch")["files"]
+    Path(first).write_bytes(_without_a_line(Path(first).read_bytes()))
+    assert "not as it was fetched: judge jobs fetch" in judge("jobs", "read", code=1).err
+    assert states(db) == {"open": UNITS}
+    judge("jobs", "fetch")
+    judge("jobs", "read")
+    assert states(db) == {"answered": UNITS}
+
+
+def test_units_of_which_there_is_no_line_are_named(server: Batching, db: Path, judge: Judge) -> None:
+    server.outcome = lambda line: "lost" if server.paid.total() == 5 else "ok"
+    judge("jobs", "write", *of(server))
+    judge("jobs", "submit")
+    judge("jobs", "fetch")
+    done = judge("jobs", "read", code=4)
+    assert states(db) == {"answered": 5, "released": UNITS - 5}
+    ((first,),) = select(
+        db, "SELECT unit_id FROM job_requests WHERE state = 'released' ORDER BY custom_id LIMIT 1"
+    )
+    assert (
+        f"{UNITS - 5} units have no line in the results of their batch, which has ended: {first}" in done.err
+    )
+
+
+def test_what_no_list_shows_is_not_posted_again_by_itself(
+    server: Batching, db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch whose answer was lost and that is listed an hour late: nothing is paid twice."""
+    monkeypatch.setattr(post, "SETTLE_SECONDS", 0.0)
+    judge("jobs", "write", *of(server))
+    server.lost_answers = 1
+    judge("jobs", "submit", code=3)
+    server.listed_late = 10**6
+    told = judge("jobs", "submit", code=4).err
+    assert "--again" in told
+    assert "--release" in told
+    [row] = checked(judge("jobs", "status", "--json").out, "jobs_status")["rows"]
+    assert row["state"] == "posting"
+    # A run in batches says the same, and ends when it has waited for as long as a server may be away.
+    ended = judge(*batch(server), "--patience", "0.01s", code=4)
+    assert "judge jobs submit" in ended.err
+    assert server.created == 1
+    server.listed_late = 0
+    judge(*batch(server))
+    assert states(db) == {"answered": UNITS}
     assert (server.created, set(server.paid.values())) == (1, {1})
 
 
@@ -221,7 +348,7 @@ def test_whether_a_post_arrived_shows_after_it_was_lost_not_after_it_was_begun(
     server.lost_answers = 1
     judge("jobs", "submit", code=3)
     server.listed_late = 1
-    assert "shows within" in judge("jobs", "submit", code=4).err
+    assert "should show within" in judge("jobs", "submit", code=4).err
     assert server.created == 1
 
 

@@ -182,7 +182,7 @@ def test_run_batch_goes_on_after_a_lost_answer(server: Batching, db: Path, judge
     assert (server.created, set(server.paid.values())) == (1, {1})
 
 
-def test_what_was_never_begun_is_posted_when_that_is_known(
+def test_what_was_never_begun_is_posted_when_the_user_says_so(
     server: Batching, db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge("jobs", "write", *of(server))
@@ -190,10 +190,12 @@ def test_what_was_never_begun_is_posted_when_that_is_known(
     judge("jobs", "submit", code=3)
     assert server.created == 0
     # It may show in the list a moment later.
-    assert "shows within" in judge("jobs", "submit", code=4).err
+    assert "should show within" in judge("jobs", "submit", "--again", code=4).err
     assert server.created == 0
     monkeypatch.setattr(post, "SETTLE_SECONDS", 0.0)
-    judge("jobs", "submit")
+    assert "--again" in judge("jobs", "submit", code=4).err
+    assert server.created == 0
+    judge("jobs", "submit", "--again")
     assert server.created == 1
 
 
@@ -212,14 +214,14 @@ def test_batches_of_others_are_told_apart(
     server.not_sent = 1
     judge("jobs", "submit", code=3)
     done = judge("jobs", "submit", code=None)
-    if isinstance(server, SERVERS["openai"]):
-        assert done.code == 0, "its own is not among them"
-    else:
-        assert done.code == 4
+    assert done.code == 4
+    if isinstance(server, SERVERS["anthropic"]):
         assert "batch_5" in done.err
         server.batches["batch_5"].late = 0
         server.retrieved(server.batches["batch_5"])
-        judge("jobs", "submit")
+        done = judge("jobs", "submit", code=4)
+    assert "--again" in done.err, "its own is not among them"
+    judge("jobs", "submit", "--again")
     assert server.created == 6
     assert server.asked.keys() >= {
         r["custom_id"] for r in requests_in(*sorted(tmp_path.glob("study.jobs/*/part*")))
@@ -326,7 +328,7 @@ def test_results_that_were_lost_are_fetched_again(server: Batching, db: Path, ju
     judge("jobs", "submit")
     [first, *_] = checked(judge("jobs", "fetch", "--json").out, "jobs_fetch")["files"]
     Path(first).unlink()
-    assert "cannot be read" in judge("jobs", "read", code=1).err
+    assert "not as it was fetched" in judge("jobs", "read", code=1).err
     judge("jobs", "fetch")
     judge("jobs", "read")
     assert states(db) == {"answered": UNITS}

@@ -49,6 +49,8 @@ class Batching(LoopbackServer):
     """
 
     key: str | None
+    says_sizes = True
+    """Whether files of results have a length before they are fetched (OpenAI's have)."""
 
     def __init__(self, **common: Any) -> None:
         super().__init__(**common)
@@ -145,6 +147,9 @@ class OpenAIBatchServer(Batching, OpenAIServer):
                 return Out(json.dumps({"id": name, "object": "file", "purpose": "batch"}).encode())
             case ("GET", ["files", name, "content"]) if name in self.files:
                 return Out(self.files[name])
+            case ("GET", ["files", name]) if name in self.files and self.says_sizes:
+                told = {"id": name, "object": "file", "bytes": len(self.files[name])}
+                return Out(json.dumps(told).encode())
             case ("POST", ["batches"]):
                 return self._begin(json.loads(payload))
             case ("GET", ["batches"]):
