@@ -7,6 +7,7 @@ missing in the frame is no value.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -90,11 +91,15 @@ def _rows_of_frame(data: Any) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _cells(column: Any) -> list[Any]:
-    """A column's values as JSON has them. pandas turns whole numbers with gaps into floats: they are whole again."""
+    """A column's values as JSON has them. pandas turns whole numbers with gaps into floats: they are whole again.
+
+    JSON has no infinite numbers (log scores have): they are text, as in a CSV file.
+    """
     values = [plain(value) for value in column]
+    values = [str(v) if isinstance(v, float) and math.isinf(v) else v for v in values]
     floats = [v for v in values if isinstance(v, float)]
     if str(column.dtype) == "float64" and len(floats) < len(values) and all(v.is_integer() for v in floats):
-        return [None if v is None else int(v) for v in values]
+        return [int(v) if isinstance(v, float) else v for v in values]
     return values
 
 

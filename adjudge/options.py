@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.asking.run import RunOptions, Watching
+    from judge.runner.plan import Live
 
 
 def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOptions:
@@ -66,15 +67,40 @@ def how(interval: str | None, confidence: float, replicates: int, seed: int) -> 
     return {"interval": interval, "confidence": confidence, "replicates": replicates, "seed": seed}
 
 
-def names_datasets(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether any row says itself which data set it is of."""
-    return any(row.get("dataset") for row in rows)
+class Watched:
+    """A caller's progress. What it raises ends the run in order, and is raised when what came back is kept."""
 
+    def __init__(self, progress: bool | Watching, stop: Callable[[], None]) -> None:
+        """Raises UsageError for what is neither True, False nor something to call."""
+        self._stop = stop
+        self._error: Exception | None = None
+        self._to: Watching | None = None
+        if isinstance(progress, bool):
+            from judge.cli.progress import Progress
 
-def watching(progress: bool | Watching) -> Watching | None:
-    """What shows how a run stands: the command's line on stderr, nothing, or what the caller brings."""
-    if isinstance(progress, bool):
-        from judge.cli.progress import Progress
+            self._to = Progress(sys.stderr) if progress else None
+        elif callable(progress):
+            self._to = progress
+        else:
+            raise UsageError(f"progress={progress!r}: True, False, or what is called with how the run stands")
 
-        return Progress(sys.stderr) if progress else None
-    return progress
+    def __call__(self, live: Live) -> None:
+        """Shows it, if the last time went well."""
+        if self._to is not None and self._error is None:
+            try:
+                self._to(live)
+            except Exception as error:
+                self._error = error
+                self._stop()
+
+    def end(self) -> None:
+        """Nothing more is shown; a function has nothing to end."""
+        getattr(self._to, "end", lambda: None)()
+
+    def __enter__(self) -> Watched:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        """Raises what the progress raised, in place of the interruption that it made."""
+        if self._error is not None:
+            raise self._error from None

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adjudge import outcomes
-from adjudge.options import how, known, names_datasets, run_options, watching
+from adjudge.options import Watched, how, known, run_options
 from adjudge.outcome import Outcome
 from adjudge.report import Report
 from adjudge.waiting import outside_the_loop
-from judge.errors import BadInput, UsageError
+from judge.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judge.asking.items import Imported
     from judge.asking.run import Watching
-    from judge.importers.base import Options
     from judge.store import Store
 
 
@@ -72,35 +69,9 @@ class Study:
         goes from our field to a column, `label_maps` from a label field to {old: new}. Raises BadInput with the row
         (counted from 1) and field, UsageError for maps that fit nothing.
         """
-        from judge.importers.base import Options
-        from judge.importers.guess import MissingFields
+        from adjudge.incoming import import_items
 
-        said: list[str] = []
-        options = Options(dataset, maps or {}, label_maps or {}, said.append)
-        try:
-            done = self._imported(data, format, options, skip_bad)
-        except MissingFields as lacking:
-            offered = f"{lacking.reason}; try: maps={lacking.maps!r}"
-            raise BadInput(offered, path=lacking.path, line=lacking.line, field=lacking.field) from None
-        return outcomes.imported(self.path, done, said)
-
-    def _imported(self, data: Any, format: str | None, options: Options, skip_bad: bool) -> Imported:
-        from judge.asking.items import from_files, from_rows
-
-        if isinstance(data, str | Path):
-            from judge.importers.base import found_format
-
-            paths = [Path(data)]
-            return from_files(self.path, format or found_format(paths), paths, options, skip_bad)
-        from adjudge.frames import rows_of
-
-        if format is not None:
-            raise UsageError("format is for files; a DataFrame or rows have their own")
-        rows, columns = rows_of(data)
-        own = options.dataset or (None if names_datasets(rows) else "data")
-        name = "rows" if columns is None else "DataFrame"
-        options = dataclasses.replace(options, dataset=own)
-        return from_rows(self.path, name, rows, options, skip_bad, columns=columns)
+        return import_items(self.path, data, format, dataset, maps or {}, label_maps or {}, skip_bad)
 
     # Judges
 
@@ -116,7 +87,8 @@ class Study:
 
         `options` are those of `judge.asking.run.RunOptions`, named as the command's: limit, where, examples, repeats,
         base_url, max_cost (US dollars), max_time and patience (seconds), temperature, answers, rationale, recipe ... Inside a
-        running event loop the run has a thread of its own. The document has the counts; units without a label are told in
+        running event loop the run has a thread of its own. `progress` may be a function of how the run stands
+        (`judge.runner.plan.Live`); what it raises ends the run in order and is raised. The document has the counts; units without a label are told in
         the notes and raise nothing. Raises what ended the run, when something did.
         """
         from judge.asking import run as asking
@@ -127,9 +99,10 @@ class Study:
         def work() -> asking.Ran:
             asked = asking.prepare(task, model, given)
             with self._open() as store:
-                return asking.run(store, asking.in_study(store, asked, given), watching(progress), stop)
+                return asking.run(store, asking.in_study(store, asked, given), watched, stop)
 
-        ran = outside_the_loop(work, stop)
+        with Watched(progress, stop) as watched:
+            ran = outside_the_loop(work, stop)
         return outcomes.ran(ran)
 
     def calibrate(
@@ -248,12 +221,13 @@ class Study:
                     reference=reference,
                     anyway=anyway,
                     rewriter=writer,
-                    progress=watching(progress),
+                    progress=watched,
                     stop=stop,
                 )
                 return outcomes.improved(found, written(found, target) if found.proved else None)
 
-        return outside_the_loop(work, stop)
+        with Watched(progress, stop) as watched:
+            return outside_the_loop(work, stop)
 
     # Labels and numbers out
 
@@ -261,12 +235,15 @@ class Study:
         """Every label (of a field) as it stands: gold, people's, decisions and judges', one a row.
 
         `value` is text; `distribution` is {label: probability} or missing; `model` is that of a run. These are the raw rows,
-        those of a sealed test included.
+        those of a sealed test included. Raises UsageError for a field that nobody labelled, naming those with labels.
         """
         from adjudge.frames import frame, parsed
-        from judge.labels.relation import EVERY, every
+        from judge.labels.relation import EVERY, every, unit_counts
 
         with self._open() as store:
+            if field is not None and field not in (there := unit_counts(store.conn)):
+                known = ", ".join(there) or "none"
+                raise UsageError(f"{self.path}: nobody labelled '{field}'; fields with labels: {known}")
             rows = [dict(zip(EVERY, row, strict=True)) for row in every(store.conn, field)]
         for row in rows:
             row["distribution"] = parsed(str(row["distribution"]) if row["distribution"] else None)
@@ -343,7 +320,7 @@ class Study:
         annotators: Sequence[str] | None = None,
         level: str | None = None,
         order: Sequence[str] | None = None,
-        measures: Sequence[str] | None = None,
+        measures: str | Sequence[str] | None = None,
         reference: str | None = None,
         pairwise: bool = True,
         per_class: bool = False,
@@ -360,6 +337,7 @@ class Study:
         from annotate.agreement.one_field import analyse, check_measures, panels_of
         from judge.labels.reference import resolve
 
+        measures = [measures] if isinstance(measures, str) else measures
         check_measures(measures or ())
         with self._open() as store:
             panels, left_out = panels_of(
@@ -397,13 +375,10 @@ class Study:
         `annotate.report.ReportOptions`: runs, batch, reference, margin, threshold, curve, annotators ...
         """
         from annotate.report import ReportOptions, build
-        from judge.stats.alternative import EPSILON
+        from judge.stats.alternative import epsilon_of
 
         known(options, ReportOptions, "report")
-        named = epsilon if isinstance(epsilon, str) else ""
-        if named and named not in EPSILON:
-            raise UsageError(f"epsilon {named}: {', '.join(EPSILON)}, or a number")
-        value = EPSILON[named] if named else float(epsilon)
+        value, named = epsilon_of(epsilon)
         asked = ReportOptions(field=field, task=task, epsilon=value, epsilon_name=named, **options)
         with self._open() as store:
             return Report(build(store, asked))

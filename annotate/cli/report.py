@@ -39,7 +39,6 @@ SAME = (
     "curve",
     "level",
 )
-EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 
 
 @click.command()
@@ -144,6 +143,7 @@ def report(**given: Any) -> int:
     json   adjudge/report/1         csv    all tables as one long table, one row a cell
     """
     from annotate.report import FORMATS, SHORT, ReportOptions, build, build_table, short
+    from judge.stats.alternative import epsilon_of
     from judge.store import Store
 
     if given["allow_part"] and not given["require_trust"]:
@@ -151,10 +151,11 @@ def report(**given: Any) -> int:
     limits = _limits(given["fail_under"])
     study = given["table"] is None
     check_source(given)
+    epsilon, named = epsilon_of(given["epsilon"])
     asked = ReportOptions(
         **{name: given[name] for name in SAME},
-        epsilon=_epsilon(given["epsilon"]),
-        epsilon_name=given["epsilon"] if given["epsilon"] in EPSILON else "",
+        epsilon=epsilon,
+        epsilon_name=named,
         clustered=given["cluster"].in_alt_test,
         annotators=names(given["annotators"]),
         order=names(given["order"]),
@@ -223,13 +224,3 @@ def _check(
             low.append(f"{name}: there is no verdict")
     if low:
         raise BelowThreshold("below what was asked for: " + "; ".join(low))
-
-
-def _epsilon(text: str) -> float:
-    try:
-        value = EPSILON[text] if text in EPSILON else float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise UsageError(f"--epsilon {text}: give {', '.join(EPSILON)} or a number from 0 to 1")
-    return value

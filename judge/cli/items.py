@@ -71,10 +71,10 @@ def import_(
     Importing the same file again changes nothing. A file is one transaction: a bad row is
     named with file, line and field, and nothing of the file is kept (see --skip-bad).
     """
-    from judge.asking.items import MOST_SUGGESTED, from_files, gold_maps
-    from judge.asking.items import label_maps as find_labels
+    from judge.asking.items import MOST_SUGGESTED, from_files
     from judge.importers import base
     from judge.importers.guess import MissingFields
+    from judge.importers.offers import file_rows, offered
 
     given = Path(format_name)
     if format_name not in base.names() and (given.is_file() or (given.suffix and not paths)):
@@ -88,10 +88,10 @@ def import_(
     try:
         done = from_files(db, format_name, paths, options, skip_bad)
     except MissingFields as lacking:
-        held, renamed = dict(lacking.maps), list(label_maps)
-        if format_name in ("csv", "jsonl"):
-            held = gold_maps(format_name, paths[0], held, options.maps)
-            renamed = renamed or find_labels(format_name, paths[0], held)
+        held, strange = offered(lacking.maps, file_rows(format_name, paths[0]), options.maps)
+        renamed = list(label_maps) or [
+            f"{f}:{old}={new}" for f, m in strange.items() for old, new in m.items()
+        ]
         words = ["judge", "items", "import", format_name, *map(str, paths)]
         words += [word for name, path in held.items() for word in ("--map", f"{name}={path}")]
         words += [word for value in renamed for word in ("--map-label", value)]

@@ -21,8 +21,13 @@ NAMES = {
 }  # fmt: skip
 """Our field -> what others call it, the likeliest first."""
 
-LABELS = ("label", "labels", "relevance", "relevant", "rel", "relevance_grade", "grade", "score", "stance", "verdict", "support", "judgement", "judgment", "rating", "gold", "gold_label")  # fmt: skip
-"""What columns of labels are called."""
+LABELS = ("label", "labels", "relevance", "relevant", "rel", "relevance_grade", "grade", "stance", "verdict", "support", "judgement", "judgment", "rating", "gold", "gold_label", "score")  # fmt: skip
+"""What columns of labels are called, the likeliest first; `score` is a retriever's more often than a person's."""
+NAMED_LABELS = frozenset(LABELS[:-1])
+"""Names that say label, whatever the values are."""
+_NO_LABELS = frozenset(
+    ("score", "scores", "rank", "retriever", "id", "model", "judge", "llm", "predicted", "pred", "confidence", "comment", "note", "notes", "count", "n")
+)  # fmt: skip
 
 
 class MissingFields(BadInput):
@@ -38,7 +43,7 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
 
     A list of objects or texts is `passages`, and what its objects hold is looked for inside them.
     """
-    columns = {_plain(name): name for name in row}
+    columns = {plain_name(name): name for name in row}
     taken = set(maps.values())
     found: dict[str, str] = {}
     lists = {name for name, value in row.items() if isinstance(value, list | dict)}
@@ -65,14 +70,11 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
     if inside is None and "passages" in found:
         inside = _element(row[found["passages"]])
     if inside is not None:
-        inner = keys = {_plain(name): name for name in inside}
+        inner = keys = {plain_name(name): name for name in inside}
         for field in ("passages.text", "passages.id"):
             if field.rpartition(".")[2] not in inside:
                 take(field, keys)
-        label = next(
-            (keys[word] for word in LABELS if word in keys and not are_ranking(word, [inside[keys[word]]])),
-            None,
-        )
+        label = _labels({key: name for key, name in keys.items() if not are_ranking(key, [inside[name]])})
     else:
         if "passages" not in row and "passages" not in found:
             for field in ("passages.text", "passages.id"):
@@ -82,39 +84,49 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
         free = {
             key: name for key, name in flat.items() if name not in taken and not are_ranking(key, [row[name]])
         }
-        label = next((free[word] for word in LABELS if word in free), None)
+        label = _labels(free)
     has_gold = any("gold." in name for name in (*row, *maps))
     if label is not None and not has_gold and ("passages.text" in found or "passages" in found):
         is_claim = bool({"claim"} & {*row, *found, *maps})
-        found[f"passages.gold.{_field(_plain(label), is_claim)}"] = label
+        found[f"passages.gold.{_field(plain_name(label), is_claim)}"] = label
     return found
+
+
+def _labels(names: Mapping[str, str]) -> str | None:
+    """The column of labels: called so, or with such a word in it (my_grade, label_ana) and none of another thing."""
+    parts = {key: set(key.split("_")) for key in names}
+    near = [key for key, words in parts.items() if words & NAMED_LABELS and not words & _NO_LABELS]
+    return next((names[key] for key in (*LABELS[:-1], *near, LABELS[-1]) if key in names), None)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The one that was most likely meant."""
     listed = list(known)
     for field, words in NAMES.items():
-        if _plain(name) in words and field in listed and field != "passages":
+        if plain_name(name) in words and field in listed and field != "passages":
             return field
     close = get_close_matches(name, listed, n=1, cutoff=0.6)
     return close[0] if close else None
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A column's name as the words of this module are written."""
     return re.sub(r"[\s.-]+", "_", name.strip().lower())
 
 
 def are_ranking(name: str, values: Iterable[Any]) -> bool:
     """Whether a column called score is a retriever's (12.7, 0.83), which is nobody's label."""
     decimals = re.compile(r"-?(\d*\.\d+|\d+(?=e))(e[+-]?\d+)?")
-    return _plain(name) == "score" and any(decimals.fullmatch(str(value).strip().lower()) for value in values)
+    return plain_name(name) == "score" and any(
+        decimals.fullmatch(str(value).strip().lower()) for value in values
+    )
 
 
 def _field(label: str, is_claim: bool) -> str:
     """The label field of a shipped task that a column of labels most likely is for."""
-    if label in ("grade", "score", "rating", "relevance_grade"):
+    if {"grade", "score", "rating"} & set(label.split("_")):
         return "relevance_grade"
-    if label in ("stance", "support", "verdict") or is_claim:
+    if {"stance", "support", "verdict"} & set(label.split("_")) or is_claim:
         return "stance"
     return "relevant"
 

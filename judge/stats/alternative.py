@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from judge.errors import BadInput
+from judge.errors import BadInput, UsageError
 from judge.notes import Note
 from judge.stats.bootstrap import FEWEST_CLUSTERS
 from judge.stats.multiple import benjamini_yekutieli
@@ -22,6 +22,19 @@ from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
 
 EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 ENOUGH = 30
+
+
+def epsilon_of(given: str | float) -> tuple[float, str]:
+    """Epsilon and, where a word was given for it, that word. Raises UsageError."""
+    try:
+        value = EPSILON[given] if isinstance(given, str) and given in EPSILON else float(given)
+    except (TypeError, ValueError):
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise UsageError(f"--epsilon {given}: give {', '.join(EPSILON)} or a number from 0 to 1")
+    return value, str(given) if given in EPSILON else ""
+
+
 CLOSENESS = {
     "nominal": "the share of equal labels",
     "ordinal": "the distance of the labels' positions (root mean square)",

@@ -141,6 +141,16 @@ def test_a_label_that_cannot_be_told_names_what_there_is(table: Path, judge: Jud
     [
         # BM25 and cosines are a retriever's opinion: offered as gold they would be held against the judge.
         ("score", ("1.0", "0.83"), None),
+        # Whole numbers as well: no task has 91 grades.
+        ("score", ("91", "60"), None),
+        ("score", ("3", "0"), "passages.gold.relevance_0_3=score"),
+        # People's own names for their grades, and what is near to them and is none.
+        ("my_grade", ("0", "3"), "passages.gold.relevance_0_3=my_grade"),
+        ("my_grade", ("3.0", "0.0"), "passages.gold.relevance_0_3=my_grade"),
+        ("label_ana", ("0", "1"), "passages.gold.relevant=label_ana"),
+        ("my_rating", ("5", "1"), None),
+        ("retriever_score", ("2", "1"), None),
+        ("rel_rank", ("1", "2"), None),
         # Grades beyond yes and no are not two labels: they go where grades are labels.
         ("relevance", ("0", "3"), "passages.gold.relevance_0_3=relevance"),
         ("relevance", ("0", "2"), "passages.gold.relevance_grade=relevance"),
@@ -184,6 +194,7 @@ def test_labels_of_a_field_that_no_task_has(table: Path, judge: Judge) -> None:
         ({"id": 1, "query": "q", "chunk": "a", "score": "12.70"}, {}, {"question": "query", "passages.text": "chunk"}),
         ({"id": 1, "query": "q", "chunk": "a", "score": 1e-05}, {}, {"question": "query", "passages.text": "chunk"}),
         ({"id": 1, "statement": "c", "evidence": "e", "label": "yes"}, {}, {"claim": "statement", "passages.text": "evidence", "passages.gold.stance": "label"}),
+        ({"id": 1, "query": "q", "chunk": "a", "score": 91, "my_grade": 3}, {}, {"question": "query", "passages.text": "chunk", "passages.gold.relevance_grade": "my_grade"}),
         ({"foo": 1, "bar": 2}, {}, {}),
     ],
 )  # fmt: skip

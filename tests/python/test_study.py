@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import re
 import signal
@@ -66,6 +67,17 @@ def test_a_frame_is_imported_as_its_csv_would_be(tmp_path: Path, judge: Judge) -
     pd.testing.assert_frame_equal(ours, theirs)
     assert ours["value"].tolist() == ["support", "refute"]
     assert study.items(FRAME).document["rows"][0]["items"] == 0, "again: nothing is new"
+    # The command's words for a name that nobody labelled, wherever one is asked for.
+    for ask in (
+        lambda: study.labels("stanze"),
+        lambda: study.agreement(field="stanze"),
+        lambda: study.report(field="stanze"),
+    ):
+        with pytest.raises(UsageError, match="nobody labelled 'stanze'; fields with labels: stance"):
+            ask()
+    for epsilon in ("pro", 9, None):
+        with pytest.raises(UsageError, match="give expert, skilled, crowd or a number from 0 to 1"):
+            study.report(field="stance", epsilon=epsilon)  # type: ignore[arg-type]
 
 
 def test_rows_mappings_and_files_are_items_too(study: Study, tmp_path: Path) -> None:
@@ -139,6 +151,33 @@ def test_columns_of_other_names_are_offered_as_maps(study: Study) -> None:
     assert maps == {"id": "qid", "claim": "statement", "passages.text": "evidence"}
     study.items(frame, maps=maps)
     assert len(study.labels()) == 2
+    # As the command: a retriever's score is nobody's label, and labels in other words get theirs.
+    frame = frame.drop(columns="passages.gold.stance").assign(
+        score=[91, 60, -math.inf], my_label=["SUPPORT", "refute", None]
+    )
+    with pytest.raises(BadInput) as wrong:
+        study.items(frame, dataset="more")
+    offered = eval(f"dict({str(wrong.value).rpartition('; try: ')[2]})")
+    assert offered == {
+        "maps": {**maps, "passages.gold.stance": "my_label"},
+        "label_maps": {"stance": {"SUPPORT": "support"}},
+    }
+    study.items(frame, dataset="more", **offered)
+    assert study.labels("stance")["value"].tolist() == ["support", "refute"] * 2
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "told"),
+    [
+        (FRAME.set_index("id"), {}, "'id' is the frame's index and no column: give frame.reset_index()"),
+        (FRAME, {"maps": ["claim=tag"]}, "maps goes from our fields to your columns"),
+        (FRAME, {"label_maps": {"stance": "yes"}}, "label_maps goes from a label field to {old: new}"),
+        (FRAME, {"format": "csv"}, "format is for files"),
+    ],
+)
+def test_what_is_no_map_and_no_column_is_said(study: Study, data: Any, options: Any, told: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(told)):
+        study.items(data, **options)
 
 
 def test_run_is_judge_run(study: Study, tmp_path: Path) -> None:
@@ -181,6 +220,26 @@ def test_run_inside_a_running_loop(study: Study) -> None:
     assert asyncio.run(notebook()).document["labelled"] == 3
     assert seen[0] == "adjudge", "a thread of its own"
     assert seen[-1] == "end"
+
+
+@pytest.mark.parametrize("time", [1, 2, 4])
+def test_what_a_progress_raises_ends_the_run_in_order(study: Study, time: int) -> None:
+    study.items([{"id": str(n), "claim": f"c{n}", "passages": [f"p{n}"]} for n in range(8)])
+    calls: list[Any] = []
+
+    def progress(live: Any) -> None:
+        calls.append(live)
+        if len(calls) == time:
+            raise LookupError("mine")
+
+    with ServerProcess("openai", "--logprobs", "none", "--delay", "0.05") as server:
+        model = {"model": "openai/m", "base_url": server.url, "concurrency": 1}
+        with pytest.raises(LookupError, match="mine"):
+            study.run("stance", progress=progress, **model)
+        kept = len(study.judgements())
+        assert len(calls) == time and kept < 8
+        rest = study.run("stance", progress=False, **model)
+    assert (rest.document["labelled"], rest.document["reused"]) == (8, kept)
 
 
 def test_the_stop_button_ends_a_run_in_order(study: Study) -> None:
@@ -251,6 +310,7 @@ def test_a_limit_ends_a_run_and_the_same_call_goes_on(study: Study) -> None:
         ({"max_time": "soon"}, "max_time='soon': 'soon' is no length of time"),
         ({"retry": ["ok"]}, "retry="),
         ({"temperature": -1}, "temperature=-1"),
+        ({"progress": "yes"}, "progress='yes': True, False, or what is called"),
     ],
 )
 def test_an_option_is_checked_as_the_command_checks_it(
@@ -258,7 +318,7 @@ def test_an_option_is_checked_as_the_command_checks_it(
 ) -> None:
     study.items(FRAME)
     with pytest.raises(UsageError, match=re.escape(told)):
-        study.run("stance", model="scripted/hash", progress=False, **options)
+        study.run("stance", **{"model": "scripted/hash", "progress": False, **options})
 
 
 def test_the_options_of_the_command_are_those_of_python() -> None:

@@ -1,0 +1,77 @@
+"""`Study.items`: a file, a table or rows; and what to write where the columns have other names."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from adjudge import outcomes
+from adjudge.outcome import Outcome
+from judge.errors import BadInput, UsageError
+
+
+def import_items(
+    study: Path,
+    data: Any,
+    format: str | None,
+    dataset: str | None,
+    maps: Mapping[str, str],
+    label_maps: Mapping[str, Mapping[str, str]],
+    skip_bad: bool,
+) -> Outcome:
+    """Raises BadInput, with the maps that would help where columns have other names, and UsageError."""
+    from judge.asking.items import from_files, from_rows
+    from judge.importers.base import Options, found_format
+    from judge.importers.guess import MissingFields
+    from judge.importers.offers import file_rows, offered
+
+    _check_maps(maps, label_maps)
+    said: list[str] = []
+    options = Options(dataset, maps, label_maps, said.append)
+    rows: Iterable[Any]
+    try:
+        if isinstance(data, str | Path):
+            paths = [Path(data)]
+            format = format or found_format(paths)
+            rows = file_rows(format, paths[0])
+            done = from_files(study, format, paths, options, skip_bad)
+        else:
+            rows, columns = _rows(data, format, maps)
+            own = dataset or (None if any(row.get("dataset") for row in rows) else "data")
+            options = dataclasses.replace(options, dataset=own)
+            name = "rows" if columns is None else "DataFrame"
+            done = from_rows(study, name, rows, options, skip_bad, columns=columns)
+    except MissingFields as lacking:
+        found, renamed = offered(lacking.maps, rows, maps)
+        told = f"{lacking.reason}; try: maps={found!r}"
+        told += f", label_maps={renamed!r}" if renamed and not label_maps else ""
+        raise BadInput(told, path=lacking.path, line=lacking.line, field=lacking.field) from None
+    return outcomes.imported(study, done, said)
+
+
+def _rows(
+    data: Any, format: str | None, maps: Mapping[str, str]
+) -> tuple[list[dict[str, Any]], list[str] | None]:
+    from adjudge.frames import rows_of
+
+    if format is not None:
+        raise UsageError("format is for files; a DataFrame or rows have their own")
+    rows, columns = rows_of(data)
+    # The index of a frame is no column: groupby and set_index put there what was one.
+    named = [name for name in getattr(getattr(data, "index", None), "names", ()) if isinstance(name, str)]
+    wanted = {"id", "question", "claim", "passages.text", *maps.values()} - set(columns or ())
+    if columns is not None and (lost := [name for name in named if name in wanted]):
+        raise UsageError(f"'{lost[0]}' is the frame's index and no column: give frame.reset_index()")
+    return rows, columns
+
+
+def _check_maps(maps: Any, label_maps: Any) -> None:
+    """Raises UsageError for what is not {field: column} and {field: {old: new}}."""
+    if not isinstance(maps, Mapping) or not all(isinstance(v, str) for v in maps.values()):
+        raise UsageError("maps goes from our fields to your columns, as in {'question': 'query'}")
+    if not isinstance(label_maps, Mapping) or not all(isinstance(v, Mapping) for v in label_maps.values()):
+        raise UsageError(
+            "label_maps goes from a label field to {old: new}, as in {'stance': {'yes': 'support'}}"
+        )
