@@ -5,11 +5,16 @@ NAME` and `judge suite NAME` then have it, with its options, its parts and its h
 
     def read(study: PaperStudy) -> list[Score]:
         chosen = study.system()                                   whose answers: --system, --condition
-        answers = study.answers(chosen)                           one row an answer
+        answers = study.rows.answers(chosen)                      one row an answer
         labels = study.labels("eligibility", chosen)              one row a unit, from the run that was chosen
         none = study.generated("qa_answer", "none")               one row an item, what the system answered
         study.check()                                             raises Incomplete with the commands to type
         return garage.factuality(answers.join(...), ...)          judge.scores does the arithmetic
+
+A study is put together of three things that know nothing of each other's insides: `study.rows` (the rows asked about:
+items, passages, answers, gold, rankings; `judge.suites.queries`), `study.reading` (options, notes, missing steps;
+`judge.suites.reading`) and the labels, which are those of judges' runs (`judge.suites.run_labels`) or, where a judge is
+set beside people, theirs (`judge.suites.people`): the same `read` gives both sides.
 
 `read` is the only declaration there is. What it asks for and the study lacks is noted as a `Step` (a run to make, answers
 to generate, ...) and comes back empty, so that one pass finds all steps that can be typed now; `study.check()` stops

@@ -243,10 +243,10 @@ def all_systems(store: Store, paper: Paper, asked: Asked) -> list[str]:
         tasks = {task for part in paper.parts for task in (*part.tasks, *part.instead)}
         generated = [
             r.options.get("system")
-            for r in reversed(study.runs)
+            for r in reversed(study.judges.runs)
             if r.task_id in tasks or "context" in r.options
         ]
-        found = [s.system for s in study.systems()] + [str(s) for s in generated if s]
+        found = [s.system for s in study.rows.systems()] + [str(s) for s in generated if s]
     if not found:
         raise UsageError(
             f"no system has answers in '{study.dataset}': judge answers import, judge answers generate"

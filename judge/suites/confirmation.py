@@ -66,7 +66,7 @@ def _pairs(study: PaperStudy) -> pd.DataFrame:
     from judge.store import pairs as stored
 
     found = stored.checked(study.store, study.dataset)
-    items = study.items.set_index("item_id")["question_id"]
+    items = study.rows.items.set_index("item_id")["question_id"]
     found = [p for p in found if p.original_id in items.index and p.counter_id in items.index]
     if not found:
         raise NothingToScore(
@@ -113,7 +113,7 @@ def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
     query = (
         "SELECT r.item_id, r.stage, r.rank, p.content_sha, min(o.passage_id) "
         f"{LISTED} WHERE r.name = ? AND ({within}) AND r.item_id IN (SELECT item_id FROM unit_texts "
-        f"WHERE kind = 'item' AND {study.scope}) GROUP BY r.item_id, r.stage, r.rank ORDER BY r.item_id, r.rank"
+        f"WHERE kind = 'item' AND {study.rows.scope}) GROUP BY r.item_id, r.stage, r.rank ORDER BY r.item_id, r.rank"
     )
     found = frame(study.store.conn, query, [name], "claim_id stage rank_n document own")
     found = found.rename(columns={"rank_n": "rank"})
@@ -183,9 +183,9 @@ def _answers(study: PaperStudy) -> pd.DataFrame:
     from judge.suites.paper_study import FAILURES
 
     of, made = _whose(study)
-    table = study.items[["item_id"]].rename(columns={"item_id": "claim_id"})
+    table = study.rows.items[["item_id"]].rename(columns={"item_id": "claim_id"})
     judged = study.labels("confirmation", of).set_index("item_id")
-    there = study.answers(of, "answer").set_index("item_id")["answer"]
+    there = study.rows.answers(of, "answer").set_index("item_id")["answer"]
     text = there.reindex(table["claim_id"])
     label = judged["label"].reindex(table["claim_id"]).map(_ANSWER)
     status = judged["status"].reindex(table["claim_id"])
@@ -216,7 +216,9 @@ def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
     if context == "auto":
         found = study.system()
         if found is not None:
-            run = [r for r in study.runs if r.serves({"context": found.condition, "system": found.system})]
+            run = [
+                r for r in study.judges.runs if r.serves({"context": found.condition, "system": found.system})
+            ]
             made = (
                 study.generated("claim_answer", found.condition) if run and _plain(found.condition) else None
             )

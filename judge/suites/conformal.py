@@ -90,7 +90,7 @@ def _truth(study: PaperStudy, task: str, letters: list[str]) -> tuple[dict[int, 
     field = loaded.spec.questions[0].field
     units = frame(
         study.store.conn,
-        f"SELECT n, unit_id FROM unit_texts WHERE kind = ? AND {study.scope}",
+        f"SELECT n, unit_id FROM unit_texts WHERE kind = ? AND {study.rows.scope}",
         [loaded.spec.unit],
         "n name",
     )

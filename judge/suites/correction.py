@@ -22,7 +22,6 @@ from judge.store.derived import folds
 from judge.store.export import stored_task
 from judge.suites.paper import Part
 from judge.suites.paper_study import PaperStudy
-from judge.suites.people import PeopleRows
 from judge.types import Json, Status
 
 Weights = Mapping[int | str, float]
@@ -99,8 +98,7 @@ def _sides(
         groups.setdefault(part.tasks[0] if len(part.tasks) == 1 else "", []).append(part)
     for task, several in groups.items():
         only = replace(asked, parts=tuple(p.name for p in several), partial=True)
-        some = PaperStudy(study.store, study.paper, only)
-        some.share(study)
+        some = PaperStudy(study.store, study.paper, only, study.rows)
         yield some, study.paper.read(some), held, weighted.get(task, {})
 
 
@@ -113,9 +111,9 @@ def beside(judge: PaperStudy, scores: Sequence[Score], held: Held, weights: Weig
     writing = {option.name for option in judge.paper.options if option.writes}
     options = {name: value for name, value in judge.asked.options.items() if name not in writing}
     quiet = replace(judge.asked, partial=True, options=options)
-    people = PeopleRows(judge, quiet, held)
+    people = judge.by_people(quiet, held)
     theirs = {score.measure: score for score in judge.paper.read(people)}
-    nobody = {score.measure: score for score in judge.paper.read(PeopleRows(judge, quiet, None))}
+    nobody = {score.measure: score for score in judge.paper.read(judge.by_people(quiet, None))}
     found, left_out, notes = [], [], list(people.notes)
     shut = ((_seen(judge), FITTED), (_closed(judge), SEALED))
     for score in scores:

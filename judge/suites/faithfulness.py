@@ -53,10 +53,12 @@ def read(study: PaperStudy) -> list[Score]:
         scores.append(faithfulness.ragas(answers, claims))
         scores += faithfulness.factscore(answers, claims, gamma=int(study.number("gamma")))
     if citations is not None:
-        lines = study.sentences(chosen).rename(columns={"answer_unit": "answer_id"})
-        false = study.invented(chosen).set_index("unit_id")["names"].map(len)
+        lines = study.rows.sentences(chosen).rename(columns={"answer_unit": "answer_id"})
+        false = study.rows.invented(chosen).set_index("unit_id")["names"].map(len)
         lines["invented"] = lines["unit_id"].map(false).fillna(0).to_numpy()
-        marks = citations.assign(sentence_id=study.sentences_of(citations), alone=_full(citations["label"]))
+        marks = citations.assign(
+            sentence_id=study.rows.sentences_of(citations), alone=_full(citations["label"])
+        )
         if sentences is not None:
             whole = sentences.set_index("unit_id")
             lines["entailed"] = _full(whole["label"].reindex(lines["unit_id"]))
@@ -74,7 +76,7 @@ def _uncited(study: PaperStudy) -> float | None:
 
 def _claims(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
     """Claims with their labels; lists the decomposition, or making claims of it, as a step while there are none."""
-    have = study.claim_counts()
+    have = study.rows.claim_counts()
     without = answers[answers["answered"] & ~answers["unit_id"].isin(have.index)]
     if len(without):
         listed = study.labels("claim_decomposition", chosen)

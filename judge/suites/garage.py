@@ -56,7 +56,7 @@ def read(study: PaperStudy) -> list[Score]:
         _join(answers, study.labels("deflection", chosen), "deflection")
     if study.part("judged_attribution"):
         citations = study.labels("citation_each", chosen, only=_ANSWERABLE)
-        citations = citations.assign(sentence_id=study.sentences_of(citations))
+        citations = citations.assign(sentence_id=study.rows.sentences_of(citations))
     study.check()
     scores = _factuality(study, answers, full, relevant)
     if study.part("deflection"):
@@ -65,7 +65,7 @@ def read(study: PaperStudy) -> list[Score]:
         scores += _cited(study, answers, chosen)
     if citations is not None and full is not None:
         needed = full[full["label"] != "no_rad"]
-        false = study.invented(chosen).set_index("unit_id")["names"].map(len)
+        false = study.rows.invented(chosen).set_index("unit_id")["names"].map(len)
         needed = needed.assign(invented=needed["unit_id"].map(false).fillna(0).to_numpy())
         own = citations[citations["sentence_id"].isin(needed["unit_id"])]
         asked = answers[answers["answerable"]]
@@ -95,7 +95,7 @@ def _sentences(judged: pd.DataFrame) -> pd.DataFrame:
 
 def _answerable(study: PaperStudy, answers: pd.DataFrame) -> Any:
     """False where gold says that the grounding is insufficient."""
-    gold = study.gold("insufficient")
+    gold = study.rows.gold("insufficient")
     if not len(gold):
         study.note("no gold label 'insufficient': all rows are taken as answerable")
         return True
@@ -139,8 +139,8 @@ def passage_labels(study: PaperStudy) -> pd.DataFrame:
     """item_id, question_id, passage_id, label (the class) and relevant (as marked) of every passage."""
     if study.option("relevance") == "judge":
         return study.labels("garage_relevance", columns="passage_id")
-    passages = study.passages()
-    label = passages["passage_id"].map(study.gold("relevance", "passage"))
+    passages = study.rows.passages()
+    label = passages["passage_id"].map(study.rows.gold("relevance", "passage"))
     return passages.assign(label=label.astype(object).where(label.notna(), None))
 
 
@@ -152,26 +152,26 @@ def _relevant_counts(study: PaperStudy) -> pd.Series:
     from judge.scores import garage
 
     chosen: garage.RelevantSet = study.option("relevant-set")  # type: ignore[assignment]
-    table = study.passages() if chosen == "marked" else passage_labels(study)
+    table = study.rows.passages() if chosen == "marked" else passage_labels(study)
     table = _marked_as_relevant(study, table) if chosen == "marked" else table
     relevant = pd.Series(garage.relevant_passages(table, chosen)).groupby(table["item_id"].to_numpy())
     n, labelled, size = relevant.sum(), relevant.count(), relevant.size()
     # Gold without a label says that there is no class; a judge without one says nothing.
     known = labelled == size if study.option("relevance") == "judge" else labelled > 0
     found = n.where((n > 0) | known, np.nan)
-    items = study.items["item_id"]
+    items = study.rows.items["item_id"]
     return found.reindex(items).where(items.isin(size.index).to_numpy(), 0.0)
 
 
 def _marked_as_relevant(study: PaperStudy, passages: pd.DataFrame) -> pd.DataFrame:
-    marks = passages["passage_id"].map(study.meta("evidence_relevant", "passages"))
+    marks = passages["passage_id"].map(study.rows.meta("evidence_relevant", "passages"))
     return passages.assign(relevant=marks.map({"YES": True, "NO": False}).astype(object))
 
 
 def _has_relevant(study: PaperStudy) -> bool:
     if study.option("relevance") == "judge" or study.option("relevant-set") == "marked":
         return True
-    if study.has_gold("relevance", "passage"):
+    if study.rows.has_gold("relevance", "passage"):
         return True
     if study.insists("relevant") or study.insists("raf"):
         raise BadInput(f"no passage of '{study.dataset}' has a gold label 'relevance', which RAF rests on")
@@ -199,7 +199,7 @@ def _factuality(
         study.note("no sentence is judged against the relevant passages: RAF is left out")
         relevant = None
     table = answers.copy()
-    table["n_sentences"] = table["unit_id"].map(study.sentence_counts()).fillna(0)
+    table["n_sentences"] = table["unit_id"].map(study.rows.sentence_counts()).fillna(0)
     if "eligibility" not in table:
         table["eligibility"] = None
     found = garage.factuality(
@@ -220,7 +220,7 @@ def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Sco
     reference = study.option("citations")
     found: Mapping[str, list[str]] = {}
     if reference in ("auto", "human"):
-        found = study.human_citations()
+        found = study.rows.human_citations()
     if reference == "marked" or (reference == "auto" and not found):
         found = _marked(study)
         reference = "marked"
@@ -235,7 +235,7 @@ def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Sco
     )
     table = answers.copy()
     table["cited"] = [json.loads(text) if isinstance(text, str) else [] for text in table["cited_passages"]]
-    false = study.invented(chosen).groupby("answer_unit")["names"].sum()
+    false = study.rows.invented(chosen).groupby("answer_unit")["names"].sum()
     table["invented"] = table["unit_id"].map(false).astype(object)
     table["reference_cited"] = (
         table["item_id"].map(found).astype(object).where(table["item_id"].isin(found), None)
@@ -244,8 +244,8 @@ def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Sco
 
 
 def _marked(study: PaperStudy) -> Mapping[str, list[str]]:
-    marks = study.meta("evidence_cited", "passages")
-    owner = study.passages().set_index("passage_id")["item_id"]
+    marks = study.rows.meta("evidence_cited", "passages")
+    owner = study.rows.passages().set_index("passage_id")["item_id"]
     cited: dict[str, list[str]] = {item: [] for item in owner.reindex(marks.dropna().index).unique()}
     for passage, item in owner.reindex(marks[marks == "YES"].index).items():
         cited[item].append(str(passage))

@@ -32,7 +32,7 @@ def read(study: PaperStudy) -> list[Score]:
     if mixed != "fixed5" and not retrieved:
         raise UsageError(f"--mixed is fixed5 or retrieved:K, not '{mixed}'")
     ranking = None
-    if retrieved or (study.part("retrieval") and (study.insists("retrieval") or study.has_ranking())):
+    if retrieved or (study.part("retrieval") and (study.insists("retrieval") or study.rows.rankings())):
         ranking = study.ranking(study.option("ranking") or None, study.option("stage") or None)
     found: dict[str, pd.DataFrame] = {}
     if study.part("adaptability"):
@@ -60,7 +60,7 @@ def _correct(study: PaperStudy, found: dict[str, pd.DataFrame]) -> dict[str, pd.
     from judge.scores import mirage
     from judge.scores.score import NOT_JUDGED
 
-    aliases = study.column("reference_answers").map(json.loads, na_action="ignore")
+    aliases = study.rows.column("reference_answers").map(json.loads, na_action="ignore")
     if not len(aliases):
         raise BadInput(f"no item of '{study.dataset}' has reference answers, which exact match is against")
     boundary = study.option("word-boundary") == "on"
@@ -79,9 +79,9 @@ def _correct(study: PaperStudy, found: dict[str, pd.DataFrame]) -> dict[str, pd.
 def _retrieval(study: PaperStudy, ranking: tuple[str, str], support: pd.DataFrame | None) -> list[Score]:
     from judge.scores import retrieval
 
-    passages = study.passages()
+    passages = study.rows.passages()
     if support is None:
-        label = passages["passage_id"].map(study.gold("support", "passage"))
+        label = passages["passage_id"].map(study.rows.gold("support", "passage"))
         relevance = passages.assign(label=label)[["item_id", "passage_id", "label"]]
     else:
         relevance = support[["item_id", "passage_id", "label"]]
@@ -92,9 +92,9 @@ def _retrieval(study: PaperStudy, ranking: tuple[str, str], support: pd.DataFram
         study.note(f"{told}: retrieval measures are left out")
         return []
     grade = relevance["label"].map({"supported": 1, "not_supported": 0})
-    queries = study.items[["item_id", "question_id"]].assign(unit_id=study.items["item_id"])
+    queries = study.rows.items[["item_id", "question_id"]].assign(unit_id=study.rows.items["item_id"])
     judged = relevance.assign(grade=grade.astype(object).where(grade.notna(), None))
-    ranked = study.ranked(ranking)
+    ranked = study.rows.ranked(ranking)
     note = f"ranking: {ranking[0]} ({ranking[1]}); relevant: {study.option('support')} support labels"
     return [s.noted(note) for k in study.numbers("k") for s in retrieval.at(k, queries, ranked, judged)]
 

@@ -49,10 +49,6 @@ class Rows:
         self._read_units: dict[str, pd.DataFrame] = {}
         selection.offer_shuffle(store.conn)
 
-    def share(self, other: Rows) -> None:
-        """Take the units that another reading of the same rows has read."""
-        self._read_units = other._read_units
-
     @cached_property
     def dataset(self) -> str:
         """The data set. Raises UsageError when the study has several and none is named, or not this one."""
@@ -131,7 +127,7 @@ class Rows:
     @cached_property
     def items(self) -> pd.DataFrame:
         """unit_id, item_id, question_id of every item, in order of import."""
-        return self._units("item", "", "n item_id question_id")
+        return self.units("item", "", "n item_id question_id")
 
     def gold(self, field: str, of: str = "item", *, everywhere: bool = False) -> pd.Series:
         """Gold labels by item_id, or by passage_id with of="passage"; `everywhere`: of the whole data set."""
@@ -146,7 +142,7 @@ class Rows:
 
     def passages(self, *, everywhere: bool = False) -> pd.DataFrame:
         """unit_id, item_id, question_id, passage_id of every passage; `everywhere`: of the whole data set."""
-        return self._units(
+        return self.units(
             "passage", "", "n item_id question_id passage_id", self.data if everywhere else None
         )
 
@@ -170,10 +166,13 @@ class Rows:
         found = frame(self.store.conn, query, [f'$."{key}"'], f"{name} value")
         return pd.Series(found["value"].to_numpy(), index=pd.Index(found[name].to_numpy(), dtype=object))
 
-    def has_ranking(self) -> bool:
-        """Whether items of the data set have a ranking."""
-        query = "SELECT 1 FROM rankings AS r JOIN items AS i USING (item_id) WHERE i.dataset = ? LIMIT 1"
-        return self.store.conn.execute(query, [self.dataset]).fetchone() is not None
+    def rankings(self) -> list[tuple[str, str]]:
+        """(name, stage) of every ranking of the data set."""
+        query = (
+            "SELECT DISTINCT r.name, r.stage FROM rankings AS r JOIN items AS i USING (item_id) "
+            "WHERE i.dataset = ? ORDER BY 1, 2"
+        )
+        return [(str(n), str(s)) for n, s in self.store.conn.execute(query, [self.dataset])]
 
     def ranked(self, ranking: tuple[str, str]) -> pd.DataFrame:
         """item_id, rank, passage_id of a ranking."""
@@ -196,7 +195,7 @@ class Rows:
 
     def answers(self, of: System, columns: str = "") -> pd.DataFrame:
         """unit_id, item_id, question_id of a system's answers, and more `columns` of `unit_texts`."""
-        return self._units("answer", of.where, f"n item_id question_id {columns}".strip())
+        return self.units("answer", of.where, f"n item_id question_id {columns}".strip())
 
     def has_gold(self, field: str, of: str = "item") -> bool:
         """Whether some unit asked about has this gold label."""
@@ -216,7 +215,7 @@ class Rows:
 
     def sentences(self, of: System) -> pd.DataFrame:
         """unit_id, answer_unit of every sentence of a system's answers."""
-        return self._units("sentence", of.where, "n answer_id")
+        return self.units("sentence", of.where, "n answer_id")
 
     def invented(self, of: System) -> pd.DataFrame:
         """unit_id (of a sentence), answer_unit, names: the cited names of each sentence that stand for no passage."""
@@ -254,7 +253,8 @@ class Rows:
         found = frame(self.store.conn, query, [], "n sentence_n").set_index("n")["sentence_n"]
         return found.reindex(citations["unit_id"]).to_numpy()
 
-    def _units(self, kind: str, where: str, columns: str, scope: str | None = None) -> pd.DataFrame:
+    def units(self, kind: str, where: str, columns: str, scope: str | None = None) -> pd.DataFrame:
+        """These columns of `unit_texts` of the units of a kind; `where`: a condition, `scope`: another one than that asked for."""
         wanted = " AND ".join(f"({part})" for part in (where, scope or self.scope) if part)
         names = columns.split()
         query = f"SELECT {', '.join(names)} FROM unit_texts WHERE kind = ? AND {wanted} ORDER BY n"

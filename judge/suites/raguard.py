@@ -26,7 +26,7 @@ def read(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import raguard
 
-    gold = study.gold("claim_verdict")
+    gold = study.rows.gold("claim_verdict")
     if not len(gold):
         raise BadInput(
             f"no item of '{study.dataset}' has a gold label 'claim_verdict', which the scores rest on"
@@ -62,8 +62,8 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
         return asked
     if asked == "none" or not (study.part("zero") or study.part("rag") or study.part("oracle")):
         return ""
-    every = study.gold("claim_verdict", everywhere=True)
-    train = study.meta("split", everywhere=True)
+    every = study.rows.gold("claim_verdict", everywhere=True)
+    train = study.rows.meta("split", everywhere=True)
     kept = every[every.index.isin(train[train.isin(["train", "training"])].index)]
     if not len(kept) and len(every) < FEW:
         study.note(
@@ -71,7 +71,7 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
         )
         return ""
     chosen = kept if len(kept) else every
-    owning = set(study.passages(everywhere=True)["item_id"])
+    owning = set(study.rows.passages(everywhere=True)["item_id"])
     picked = []
     for verdict in ("true", "false"):
         fit = [str(item) for item in chosen[chosen == verdict].index if item in owning]
@@ -130,8 +130,8 @@ def _table(
 
 
 def _gold_documents(study: PaperStudy) -> pd.DataFrame:
-    role = study.gold("raguard.role", "passage", everywhere=True)
-    table = study.passages(everywhere=True).rename(columns={"passage_id": "document_id"})
+    role = study.rows.gold("raguard.role", "passage", everywhere=True)
+    table = study.rows.passages(everywhere=True).rename(columns={"passage_id": "document_id"})
     return table.assign(role=table["document_id"].map(role).astype(object)).drop(columns="unit_id")
 
 
@@ -148,8 +148,8 @@ def _documents(study: PaperStudy, exam: pd.DataFrame, gold: pd.Series) -> pd.Dat
 def _retrieval(study: PaperStudy, documents: pd.DataFrame, ranking: tuple[str, str]) -> list[Score]:
     from judge.scores import raguard_retrieval
 
-    ranked = study.ranked(ranking)
-    claims = study.items[["item_id", "question_id"]]
+    ranked = study.rows.ranked(ranking)
+    claims = study.rows.items[["item_id", "question_id"]]
     known = documents.dropna(subset="role")
     foreign = ~ranked["passage_id"].isin(documents["document_id"])
     if foreign.any():
@@ -190,7 +190,7 @@ def _exam(exam: pd.DataFrame, gold: pd.Series, study: PaperStudy) -> list[Score]
         )
         for name in raguard.ROLES
     ]
-    theirs = exam["passage_id"].map(study.gold("raguard.role", "passage"))
+    theirs = exam["passage_id"].map(study.rows.gold("raguard.role", "passage"))
     if theirs.notna().any():
         same = np.where(known & theirs.notna(), role.to_numpy() == theirs.to_numpy(), np.nan).astype(float)
         scores.append(scored("exam_agreement_with_gold", who, same, status, why="no gold role"))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from judge.errors import UsageError
-from judge.store.study import Store
 from judge.suites.paper import Asked, Paper
-from judge.suites.queries import Rows
 from judge.suites.steps import Incomplete, Step
 
 
-class Reading(Rows):
-    """The rows asked about, with the paper's options; notes and missing steps are kept for the end."""
+class Reading:
+    """A paper's options as they were asked for; notes and missing steps are kept for the end."""
 
-    def __init__(self, store: Store, paper: Paper, asked: Asked) -> None:
-        super().__init__(store, asked)
-        self.paper = paper
+    def __init__(self, paper: Paper, asked: Asked) -> None:
+        self.paper, self.asked = paper, asked
         self.steps: list[Step] = []
         self.notes: list[str] = []
 

@@ -151,12 +151,12 @@ def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
     """
     if by in study.paper.strata:
         return study.paper.strata[by](study)
-    items = study.items
+    items = study.rows.items
     if by == "dataset":
         return dict.fromkeys(items["question_id"], study.dataset)
-    found = study.gold(by)
+    found = study.rows.gold(by)
     if not len(found):
-        found = study.meta(by).dropna()
+        found = study.rows.meta(by).dropna()
     if not len(found):
         own = ", ".join((*study.paper.strata, *_tags(study)))
         raise UsageError(f"--by {by}: no item has such a tag or gold label; there are: {own or 'none'}")

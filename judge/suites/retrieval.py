@@ -60,8 +60,8 @@ def _scores(
     from judge.scores import retrieval, system_order
     from judge.scores.columns import units
 
-    queries = study.items[["item_id", "question_id"]].assign(unit_id=study.items["item_id"])
-    listed = {ranking: study.ranked(ranking) for ranking in rankings}
+    queries = study.rows.items[["item_id", "question_id"]].assign(unit_id=study.rows.items["item_id"])
+    listed = {ranking: study.rows.ranked(ranking) for ranking in rankings}
     at_least = study.numbers("relevant-from")[0]
     found: list[Score] = []
     values: dict[tuple[str, str], list[np.ndarray[tuple[int], np.dtype[np.float64]]]] = {}
@@ -94,7 +94,7 @@ def _task(study: PaperStudy) -> str | None:
     """The task of the judge's qrels: --task, else the only one of TASKS that has a run."""
     if study.option("task"):
         return study.option("task")
-    run = [t for t in TASKS if any(r.task_id == t for r in (study.pinned or study.runs))]
+    run = [t for t in TASKS if any(r.task_id == t for r in (study.judges.pinned or study.judges.runs))]
     if len(run) > 1:
         raise UsageError(
             f"several tasks with grades have runs: choose with --task; there are: {', '.join(run)}"
@@ -111,14 +111,14 @@ def _own_field(study: PaperStudy, task: str | None) -> str | None:
     if task is None:
         return None
     loaded = study.loaded(task)
-    gold = (f for f in FIELDS if f in loaded.fields and study.has_gold(f, "passage"))
+    gold = (f for f in FIELDS if f in loaded.fields and study.rows.has_gold(f, "passage"))
     return next(gold, None) or graded_field(loaded)
 
 
 def _gold(study: PaperStudy, own: str | None) -> pd.DataFrame | None:
     """item_id, passage_id, grade of passages with gold. None, and a note, where there is none."""
-    there = [f for f in ((own,) if own else FIELDS) if study.has_gold(f, "passage")]
-    there = there or [f for f in FIELDS if study.has_gold(f, "passage")]
+    there = [f for f in ((own,) if own else FIELDS) if study.rows.has_gold(f, "passage")]
+    there = there or [f for f in FIELDS if study.rows.has_gold(f, "passage")]
     if not there:
         if study.option("qrels") != "both":
             raise BadInput(f"no passage of '{study.dataset}' has a gold label of {own or ', '.join(FIELDS)}")
@@ -128,8 +128,8 @@ def _gold(study: PaperStudy, own: str | None) -> pd.DataFrame | None:
         study.note(
             f"gold qrels hold '{there[0]}', the judge's '{own}': other grades, so only orders can be compared"
         )
-    passages = study.passages()
-    label = passages["passage_id"].map(study.gold(there[0], "passage"))
+    passages = study.rows.passages()
+    label = passages["passage_id"].map(study.rows.gold(there[0], "passage"))
     study.note(f"gold qrels: '{there[0]}', {int(label.notna().sum())} of {len(label)} passages")
     return _graded(passages.assign(label=label), _grades(there[0], label))
 
@@ -139,7 +139,7 @@ def _people(study: PaperStudy, word: str, task: str | None, own: str | None) -> 
     from judge.labels.held import Held
 
     held = Held(study.store, word)
-    passages = study.passages()
+    passages = study.rows.passages()
     for name in (task,) if task else TASKS:
         loaded = study.loaded(name)
         fields = [own] if own else [f for f in FIELDS if f in loaded.fields]

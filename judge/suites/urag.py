@@ -43,9 +43,10 @@ def read(study: PaperStudy) -> list[Score]:
     other = study.option("calibrate-on")
     calibrator = answered
     if other and other != study.tested():
-        sub = type(study)(study.store, study.paper, replace(study.asked, system=other, models=(), runs=()))
+        asked = replace(study.asked, system=other, models=(), runs=())
+        sub = type(study)(study.store, study.paper, asked, study.rows)
         calibrator, _ = _answered(sub, context, questions)
-        study.steps += sub.steps
+        study.reading.steps += sub.reading.steps
         study.read += sub.read
         study.note(f"calibrated on the answers of {other}")
     alone = None
@@ -111,7 +112,7 @@ def _again(
         ranking = study.ranking(study.option("ranking") or None, None) if context.startswith("top:") else None
         name, stage = ranking or (None, None)
         condition = contexts.parse(study.store, context, ranking=name, stage=stage).name + shown.mark
-        if System(study.tested(), condition) not in study.systems():
+        if System(study.tested(), condition) not in study.rows.systems():
             raise UsageError(
                 f"the answers of '{study.tested()}' were imported: import those of its second pass too, under "
                 f"--condition {condition}"
@@ -145,7 +146,7 @@ def _questions(study: PaperStudy) -> dict[str, tuple[tuple[str, ...], str | None
     """Item -> its letters, and the right one."""
     query = (
         "SELECT item_id, options, correct FROM items WHERE options IS NOT NULL AND item_id IN "
-        f"(SELECT item_id FROM unit_texts WHERE kind = 'item' AND {study.scope})"
+        f"(SELECT item_id FROM unit_texts WHERE kind = 'item' AND {study.rows.scope})"
     )
     found = {
         item: (tuple(json.loads(options)), correct)
@@ -214,7 +215,7 @@ def _split(study: PaperStudy) -> dict[str, str] | None:
     """Item -> calibration or test as its file says; None for a random split."""
     if study.option("split") == "random":
         return None
-    own = study.meta("split").dropna()
+    own = study.rows.meta("split").dropna()
     named = {str(item): str(value) for item, value in own.items() if value in ("calibration", "test")}
     if not named and study.option("split") == "file":
         raise BadInput(f"no item of '{study.dataset}' says whether it is for calibration or test")

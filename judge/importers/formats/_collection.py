@@ -15,11 +15,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from judge.errors import BadInput
+from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
 from judge.importers.records import LONGEST, Records, opened, placed
 from judge.types import Item, Passage, Vote, Where
+
+NamedEntry = tuple[str, str, str | None]
+"""A query, a document named for it, and its grade (None: a run's)."""
+TopicText = tuple[str, str, Mapping[str, Any], Where]
+"""A query's id, its text, the rest of its record, and where it stands."""
+CorpusText = tuple[str, tuple[str, Any], Any, Mapping[str, Any], Where]
+"""A document's id, its text with the key that it has, its title, the rest of its record, and where it stands."""
 
 GRADES = {
     "relevant": {"0": "not_relevant", "1": "relevant"},
@@ -29,6 +36,60 @@ GRADES = {
 """Gold field -> grade in the file -> our label; a file's field is the first whose grades hold all of its from 0 on."""
 LONGEST_ENTRY = 4096
 """Characters of the longest line of qrels or a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """How the files of one format are told apart and read; errors go to the `bad` that each reader is given.
+
+    `topics` is what it calls its queries; `kind_of` gives that word, corpus, qrels or run. `documents` reads only what
+    is wanted. `example` is a command with every kind of file.
+    """
+
+    name: str
+    topics: str
+    example: str
+    kind_of: Callable[[Path], str]
+    graded: Callable[[str], NamedEntry | None]
+    queries: Callable[[Path, Bad], Iterable[TopicText]]
+    documents: Callable[[Path, set[str], Bad], Iterable[CorpusText]]
+
+    def read(self, paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+        """One row a query with documents. Raises UsageError when a kind of file is missing."""
+        fields.no_maps(self.name, options)
+        kinds = {path: self.kind_of(path) for path in paths}
+        missing = {self.topics, "corpus"} - set(kinds.values())
+        if missing or not {"qrels", "run"} & set(kinds.values()):
+            lacks = ", ".join(sorted(missing)) or "qrels or a run"
+            raise UsageError(f"{self.name} lacks {lacks}: judge items import {self.name} {self.example}")
+        found = Collection()
+        for path, kind in kinds.items():
+            if kind in ("qrels", "run"):
+                entries(path, self.graded if kind == "qrels" else ranked, found, bad)
+            elif kind == self.topics:
+                for name, text, meta, where in self.queries(path, bad):
+                    try:
+                        if not name:
+                            raise BadInput("a topic has a query's id and its text", field="query")
+                        found.add_topic(name, Topic(text, dict(meta), where))
+                    except BadInput as error:
+                        bad(placed(error, path, where.line))
+        wanted = found.documents()
+        documents: dict[str, Passage] = {}
+        for path in [path for path, kind in kinds.items() if kind == "corpus"]:
+            documents |= self._corpus(path, wanted, bad)
+        yield from rows(found, documents, options.dataset or self.name, options, bad)
+
+    def _corpus(self, path: Path, wanted: set[str], bad: Bad) -> dict[str, Passage]:
+        documents: dict[str, Passage] = {}
+        at: dict[str, int] = {}
+        for name, (key, value), title, meta, where in self.documents(path, wanted, bad):
+            try:
+                made = passage(name, fields.word(value, key), fields.word(title, "title"), meta)
+                keep(documents, at, made, where.line)
+            except BadInput as error:
+                bad(placed(error, path, where.line))
+        return documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +180,16 @@ def first_line(path: Path) -> str:
     raise BadInput("the file is empty", path=str(path))
 
 
-def entries(path: Path, parse: Callable[[str], Any], add: Callable[[Any, Where], None], bad: Bad) -> None:
-    """`parse` each line and `add` what comes of it (None: nothing); what cannot be used goes to `bad`, placed."""
+def entries(path: Path, parse: Callable[[str], NamedEntry | None], found: Collection, bad: Bad) -> None:
+    """Add what each line names (None: nothing); what cannot be used goes to `bad`, placed."""
     some = False
     for number, text in lines(path):
         try:
             if len(text) > LONGEST_ENTRY:
                 raise BadInput(f"a line of {len(text):,} characters, where two ids and a number should be")
-            found = parse(text)
-            if found is not None:
+            if got := parse(text):
                 some = True
-                add(found, Where(str(path), number))
+                found.add(Named(*got, Where(str(path), number)))
         except BadInput as error:
             some = True
             bad(placed(error, path, number))
@@ -146,13 +206,6 @@ def keep(documents: dict[str, Passage], lines_of: dict[str, int], found: Passage
     lines_of.setdefault(name, number)
 
 
-def graded(cells: Sequence[str]) -> tuple[str, str, str]:
-    """(query, document, grade) of qrels in TREC's form: query 0 document grade."""
-    if len(cells) != 4:
-        raise BadInput(f"{len(cells)} columns; a line of qrels has four: query 0 document grade")
-    return cells[0], cells[2], whole(cells[3])
-
-
 def whole(cell: str) -> str:
     """A grade as a whole number in its shortest form."""
     try:
@@ -164,8 +217,9 @@ def whole(cell: str) -> str:
     return str(int(number))
 
 
-def ranked(cells: Sequence[str]) -> tuple[str, str, None]:
-    """(query, document, None) of a run in TREC's form: query Q0 document rank score tag."""
+def ranked(text: str) -> NamedEntry:
+    """A line of a run in TREC's form: query Q0 document rank score tag."""
+    cells = text.split()
     if len(cells) != 6:
         raise BadInput(f"{len(cells)} columns; a line of a run has six: query Q0 document rank score tag")
     return cells[0], cells[2], None

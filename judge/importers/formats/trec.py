@@ -17,16 +17,15 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from judge.errors import BadInput, UsageError
-from judge.importers import fields
-from judge.importers.base import Bad, Options, Row
+from judge.importers.base import Bad
 from judge.importers.formats import _collection as collection
-from judge.importers.records import json_records, opened, placed
-from judge.types import Passage, Where
+from judge.importers.records import json_records, opened
+from judge.types import Where
 
 NAME = "trec"
 HELP = "TREC: topics, documents, and qrels or runs together"
@@ -39,29 +38,6 @@ _TOPIC = re.compile(
 )
 _PART = r"<{0}>\s*(?:{1}\s*:)?\s*(.*?)\s*(?=<|\Z)"
 _MOST_TOPICS = 64 * 2**20
-
-
-def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """One row a query with documents. Raises UsageError when a kind of file is missing."""
-    fields.no_maps(NAME, options)
-    kinds = {path: _kind_of(path) for path in paths}
-    missing = {"topics", "corpus"} - set(kinds.values())
-    if missing or not {"qrels", "run"} & set(kinds.values()):
-        lacks = ", ".join(sorted(missing)) or "qrels or a run"
-        raise UsageError(f"trec lacks {lacks}: judge items import trec topics.tsv corpus.tsv qrels.txt")
-    found = collection.Collection()
-    for path, kind in kinds.items():
-        if kind in ("qrels", "run"):
-            parse = _graded if kind == "qrels" else _ranked
-            collection.entries(path, parse, lambda got, where: _name(found, got, where), bad)
-        elif kind == "topics":
-            _topics(path, found, bad)
-    wanted = found.documents()
-    documents: dict[str, Passage] = {}
-    for path, kind in kinds.items():
-        if kind == "corpus":
-            documents |= _corpus(path, wanted, bad)
-    yield from collection.rows(found, documents, options.dataset or NAME, options, bad)
 
 
 def _kind_of(path: Path) -> str:
@@ -88,20 +64,14 @@ def _kind_of(path: Path) -> str:
     )
 
 
-def _graded(text: str) -> tuple[str, str, str]:
-    return collection.graded(text.split())
+def _graded(text: str) -> collection.NamedEntry:
+    cells = text.split()
+    if len(cells) != 4:
+        raise BadInput(f"{len(cells)} columns; a line of qrels has four: query 0 document grade")
+    return cells[0], cells[2], collection.whole(cells[3])
 
 
-def _ranked(text: str) -> tuple[str, str, None]:
-    return collection.ranked(text.split())
-
-
-def _name(found: collection.Collection, got: tuple[str, str, str | None], where: Where) -> None:
-    query, document, grade = got
-    found.add(collection.Named(query, document, grade, where))
-
-
-def _topics(path: Path, found: collection.Collection, bad: Bad) -> None:
+def _topics(path: Path, bad: Bad) -> Iterator[collection.TopicText]:
     first = next((text for _, text in collection.lines(path)), "").lstrip()
     if first.startswith("<"):
         given = _marked(path)
@@ -110,12 +80,8 @@ def _topics(path: Path, found: collection.Collection, bad: Bad) -> None:
     else:
         given = ((*_two(text), {}, Where(str(path), number)) for number, text in collection.lines(path))
     for name, text, meta, where in given:
-        try:
-            if not name.strip() or not text.strip():
-                raise BadInput("a topic has a query's id and its text", field="query")
-            found.add_topic(name.strip(), collection.Topic(text.strip(), meta, where))
-        except BadInput as error:
-            bad(placed(error, path, where.line))
+        # Without its text a topic is as good as without its id.
+        yield name.strip() if text.strip() else "", text.strip(), meta, where
 
 
 def _two(text: str) -> tuple[str, str]:
@@ -158,41 +124,30 @@ def _part(body: str, tag: str, word: str) -> str:
     return " ".join(html.unescape(found[1]).split()) if found else ""
 
 
-def _corpus(path: Path, wanted: set[str], bad: Bad) -> dict[str, Passage]:
+def _documents(path: Path, wanted: set[str], bad: Bad) -> Iterator[collection.CorpusText]:
     first = collection.first_line(path).lstrip()
-    documents: dict[str, Passage] = {}
-    at: dict[str, int] = {}
     if first[:1] in "[{":
         for name, row, where in collection.texts(json_records(path, bad), DOCUMENT_IDS, bad):
             if name in wanted:
                 key = next((k for k in ("text", "contents", "body") if row.get(k)), "text")
-                try:
-                    text = fields.word(row.get(key), key)
-                    title = fields.word(row.get("title"), "title")
-                    meta = {k: v for k, v in row.items() if k not in (key, "title", *DOCUMENT_IDS)}
-                    collection.keep(documents, at, collection.passage(name, text, title, meta), where.line)
-                except BadInput as error:
-                    bad(placed(error, path, where.line))
-        return documents
+                meta = {k: v for k, v in row.items() if k not in (key, "title", *DOCUMENT_IDS)}
+                yield name, (key, row.get(key)), row.get("title"), meta, where
+        return
     columns = _columns(first)
     for number, line in collection.lines(path):
         name, _, rest = line.partition("\t")
         if name not in wanted or (number == 1 and columns and "id" in columns):
             continue
-        try:
-            if not columns:
-                # Without named columns the text may hold tabs of its own.
-                collection.keep(documents, at, collection.passage(name, rest, None, {}), number)
-                continue
-            cells = dict(zip(columns, line.split("\t", len(columns) - 1), strict=False))
-            meta = {
-                key: cells[key] for key in columns if key not in ("id", "text", "title") and cells.get(key)
-            }
-            made = collection.passage(name, cells.get("text"), cells.get("title"), meta)
-            collection.keep(documents, at, made, number)
-        except BadInput as error:
-            bad(placed(error, path, number))
-    return documents
+        # Without named columns the text may hold tabs of its own.
+        cells = (
+            dict(zip(columns, line.split("\t", len(columns) - 1), strict=False))
+            if columns
+            else {"text": rest}
+        )
+        meta = {
+            key: cell for key, cell in cells.items() if key not in ("id", "text", "title") and key and cell
+        }
+        yield name, ("text", cells.get("text")), cells.get("title"), meta, Where(str(path), number)
 
 
 def _columns(first: str) -> tuple[str, ...]:
@@ -203,3 +158,8 @@ def _columns(first: str) -> tuple[str, ...]:
     if len(cells) == 4 and re.match(r"https?://", cells[1]):
         return ("", "url", "title", "text")
     return ()
+
+
+read = collection.Family(
+    NAME, "topics", "topics.tsv corpus.tsv qrels.txt", _kind_of, _graded, _topics, _documents
+).read

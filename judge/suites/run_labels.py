@@ -1,0 +1,149 @@
+"""Labels of a task on given units out of the judges' runs: which run is read, and the step that is left of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from judge.prompts.load import Task, load_task
+from judge.scores.score import NOT_JUDGED
+from judge.store.export import stored_task
+from judge.suites import chosen
+from judge.suites.chosen import Run
+from judge.suites.labelled import Found, UnitNumbers, fitting, majority, of_run
+from judge.suites.queries import Rows
+from judge.suites.reading import Reading
+from judge.suites.steps import FALLBACK_MODEL, Step
+
+
+@dataclass(slots=True)
+class Read:
+    """A run that labels were read from, with its counts on the units asked about, and what was asked."""
+
+    run: Run
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The labels that a paper asks for: of a field of a task, on `units`, which are those of the condition `where`.
+
+    `models`: these judges (none: the one there is); `own`: see `chosen.OWN`; `together`: the column that names what
+    needs the labels of all its units.
+    """
+
+    task: Task
+    units: pd.DataFrame
+    where: str
+    field: str
+    models: Sequence[str]
+    own: Mapping[str, str]
+    together: str
+
+    @property
+    def numbers(self) -> UnitNumbers:
+        """The units' numbers."""
+        found: UnitNumbers = self.units["unit_id"].to_numpy()
+        return found
+
+
+class RunLabels:
+    """The runs of a study as one reading of a paper takes them; `read` are those that labels came from."""
+
+    def __init__(self, rows: Rows, reading: Reading) -> None:
+        self.rows, self.reading, self.asked = rows, reading, reading.asked
+        self.read: list[Read] = []
+        wanted = self.asked.rationale
+        self.runs = [r for r in chosen.all_runs(rows.store) if wanted in (None, r.rationale or wanted)]
+        self.pinned = chosen.named(rows.store, self.asked.runs, self.runs)
+
+    @property
+    def last_run(self) -> Run | None:
+        """The run that labels were read from last."""
+        return self.read[-1].run if self.read else None
+
+    def of(self, wanted: Wanted) -> Found:
+        """The judge's labels, or what most judges say, and a step where some are missing."""
+        runs = chosen.candidates(self.runs, self.pinned, wanted.task.task_id, wanted.models, wanted.own)
+        judges = list(wanted.models) or list(dict.fromkeys(run.model for run in runs))
+        if not self.asked.majority or not judges:
+            return self._of_judges(wanted, runs, wanted.models)
+        return majority([self._of_judges(wanted, [r for r in runs if r.model == j], (j,)) for j in judges])
+
+    def _of_judges(self, wanted: Wanted, runs: Sequence[Run], models: Sequence[str]) -> Found:
+        found = self.best(runs, wanted.numbers, wanted.field)
+        if found[2].any() and not self.asked.partial:
+            self._missing(wanted, runs, wanted.numbers[found[2]], models)
+        return found
+
+    def task(self, task_id: str, own: Mapping[str, str]) -> Task:
+        """The task as the study has it where a run of it is meant, else the newest version."""
+        used = next((run.task for run in self.runs if run.task_id == task_id and run.serves(own)), None)
+        return stored_task(self.rows.store, used) if used else load_task(task_id, self.asked.prompts)
+
+    def best(self, runs: Sequence[Run], units: UnitNumbers, field: str) -> Found:
+        """Labels, statuses and which units have no judgement: of the newest complete run, else the fullest."""
+        best = None
+        for run in runs:
+            found = of_run(self.rows.store, run, units, field)
+            if best is None or found[2].sum() < best[1][2].sum():
+                best = run, found
+            if not found[2].any():
+                break
+        if best is None:
+            none = np.full(len(units), None, dtype=object)
+            return none, np.full(len(units), NOT_JUDGED, dtype=object), np.ones(len(units), dtype=bool)
+        self.read.append(Read(best[0], Counter(best[1][1].tolist())))
+        if "rationale" in best[0].options:
+            self.reading.note(f"{best[0].task} was asked with --rationale {best[0].options['rationale']}")
+        return best[1]
+
+    def _missing(
+        self, wanted: Wanted, runs: Sequence[Run], missing: UnitNumbers, models: Sequence[str]
+    ) -> None:
+        """Note the step that judges these units, and how many of them the task cannot take."""
+        task, own, where = wanted.task, wanted.own, wanted.where
+        fit = fitting(self.rows.store, task, missing, shown=own.get("relevant"))
+        if fit < len(missing):
+            self.reading.note(
+                f"{len(missing) - fit} units of {task.task_id} lack an input of the task "
+                f"({', '.join(task.required_inputs)}) and are not judged"
+            )
+        if not fit:
+            return
+        made = [run.run_id for run in runs if run.derived]
+        if made:
+            self.reading.note(
+                f"{fit} units of {task.task_id} are not in run {made[0]}, which was made from others: judge them with those, "
+                "and make it again"
+            )
+        asked = [run for run in runs if not run.derived]
+        if made and not asked:
+            return
+        runs = asked
+        judges = list(models) or list(dict.fromkeys(run.model for run in runs)) or [self.guess()]
+        for model in judges:
+            run = next((r for r in runs if r.model == model), None)
+            self.reading.need(
+                Step(
+                    "run",
+                    f"{task.task_id} has {fit} units without a judgement of {model}",
+                    task.name if run else task.task_id,
+                    f"{where} AND {self.rows.scope}" if where else self.rows.scope,
+                    model,
+                    relevant=own.get("relevant"),
+                    examples=own.get("examples"),
+                    options=run.options if run else {},
+                )
+            )
+
+    def guess(self) -> str:
+        """The model to name in a command: the judge asked for, or the only one that the study has."""
+        if self.asked.models:
+            return self.asked.models[0]
+        models = list(dict.fromkeys(run.model for run in self.runs if not run.derived))
+        return models[0] if len(models) == 1 else FALLBACK_MODEL
