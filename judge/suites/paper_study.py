@@ -23,7 +23,7 @@ from judge.suites.paper import Asked, Paper
 from judge.suites.people import PeopleLabels
 from judge.suites.queries import PARTS, Rows, System
 from judge.suites.reading import Reading
-from judge.suites.run_labels import RunLabels, Wanted
+from judge.suites.run_labels import RunLabels, LabelsWanted
 from judge.suites.steps import Step
 from judge.types import Status
 
@@ -313,7 +313,7 @@ class PaperStudy:
             units = units[~units["item_id"].isin(examples)].reset_index(drop=True)
         asked = tuple(models) if models is not None else self.asked.models
         name = field or loaded.spec.questions[0].field
-        put(units, self.labelled.of(Wanted(loaded, units, where, name, asked, own or {}, together)))
+        put(units, self.labelled.of(LabelsWanted(loaded, units, where, name, asked, own or {}, together)))
         return units
 
     def loaded(self, task: str) -> Task:

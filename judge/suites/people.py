@@ -10,7 +10,7 @@ from judge.scores.score import NOT_JUDGED
 from judge.suites.chosen import Run
 from judge.suites.labelled import Found
 from judge.suites.reading import Reading
-from judge.suites.run_labels import RunLabels, Wanted
+from judge.suites.run_labels import RunLabels, LabelsWanted
 from judge.types import Status
 
 
@@ -28,7 +28,7 @@ class PeopleLabels:
         runs = [read.run for read in self.judges.read if read.run.task_id == self._task_read]
         return runs[-1] if runs else None
 
-    def of(self, wanted: Wanted) -> Found:
+    def of(self, wanted: LabelsWanted) -> Found:
         """People's labels. Parts of an answer, or passages of a list, count only when all of them are labelled."""
         self._task_read = wanted.task.task_id
         numbers = wanted.numbers

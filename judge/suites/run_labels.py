@@ -29,7 +29,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LabelsWanted:
     """The labels that a paper asks for: of a field of a task, on `units`, which are those of the condition `where`.
 
     `models`: these judges (none: the one there is); `own`: see `chosen.OWN`; `together`: the column that names what
@@ -66,7 +66,7 @@ class RunLabels:
         """The run that labels were read from last."""
         return self.read[-1].run if self.read else None
 
-    def of(self, wanted: Wanted) -> Found:
+    def of(self, wanted: LabelsWanted) -> Found:
         """The judge's labels, or what most judges say, and a step where some are missing."""
         runs = chosen.candidates(self.runs, self.pinned, wanted.task.task_id, wanted.models, wanted.own)
         judges = list(wanted.models) or list(dict.fromkeys(run.model for run in runs))
@@ -74,7 +74,7 @@ class RunLabels:
             return self._of_judges(wanted, runs, wanted.models)
         return majority([self._of_judges(wanted, [r for r in runs if r.model == j], (j,)) for j in judges])
 
-    def _of_judges(self, wanted: Wanted, runs: Sequence[Run], models: Sequence[str]) -> Found:
+    def _of_judges(self, wanted: LabelsWanted, runs: Sequence[Run], models: Sequence[str]) -> Found:
         found = self.best(runs, wanted.numbers, wanted.field)
         if found[2].any() and not self.asked.partial:
             self._missing(wanted, runs, wanted.numbers[found[2]], models)
@@ -103,7 +103,7 @@ class RunLabels:
         return best[1]
 
     def _missing(
-        self, wanted: Wanted, runs: Sequence[Run], missing: UnitNumbers, models: Sequence[str]
+        self, wanted: LabelsWanted, runs: Sequence[Run], missing: UnitNumbers, models: Sequence[str]
     ) -> None:
         """Note the step that judges these units, and how many of them the task cannot take."""
         task, own, where = wanted.task, wanted.own, wanted.where
