@@ -23,7 +23,7 @@ from judge.suites.paper import Asked, Paper
 from judge.suites.people import PeopleLabels
 from judge.suites.queries import PARTS, Rows, System
 from judge.suites.reading import Reading
-from judge.suites.run_labels import RunLabels, LabelsWanted
+from judge.suites.run_labels import LabelsWanted, RunLabels
 from judge.suites.steps import Step
 from judge.types import Status
 

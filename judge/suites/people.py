@@ -10,7 +10,7 @@ from judge.scores.score import NOT_JUDGED
 from judge.suites.chosen import Run
 from judge.suites.labelled import Found
 from judge.suites.reading import Reading
-from judge.suites.run_labels import RunLabels, LabelsWanted
+from judge.suites.run_labels import LabelsWanted, RunLabels
 from judge.types import Status
 
 
