@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import heapq
 import math
+from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -147,6 +148,14 @@ class Questions(Protocol):
         """Its units in study order."""
 
 
+@runtime_checkable
+class Ordering(Protocol):
+    """Candidates that can be read in another order without being in memory (see `annotate.drawing.frame`)."""
+
+    def ordered_by(self, key: Callable[[str], bytes]) -> Iterator[Candidate]:
+        """All of them by a key of their unit, and by the unit."""
+
+
 class _ByQuestion:
     def __init__(self, candidates: Iterable[Candidate]) -> None:
         self._units: dict[str, list[Candidate]] = {}
@@ -230,25 +239,34 @@ EVEN = 0.25
 """Of the chance to be drawn for ppi, the part that all units share alike: a judge that is sure and wrong is found, too."""
 
 
-def chances(candidates: Collection[Candidate], n: int) -> dict[str, float]:
-    """Each unit's probability to be among n, in proportion to EVEN + (1 - EVEN) s / mean(s), at most 1.
+def chances(candidates: Collection[Candidate], n: int) -> Callable[[Candidate], float]:
+    """Gives a unit its probability to be among n, in proportion to EVEN + (1 - EVEN) s / mean(s), at most 1.
 
     s = sqrt(c (1 - c)), c the judge's confidence: what its error should vary by (active statistical inference: Zrnic &
     Candès 2024, arXiv 2403.03208, sections 3 and 5, with their mixing with uniform sampling). No confidence counts as .5.
+    Takes eight bytes of memory a unit.
     """
-    sure = {c.unit_id: 0.5 if c.confidence is None else min(1.0, max(0.0, c.confidence)) for c in candidates}
-    spread = {unit: math.sqrt(c * (1 - c)) for unit, c in sure.items()}
-    mean = sum(spread.values()) / max(1, len(spread))
-    size = {unit: EVEN + (1 - EVEN) * s / mean if mean > 0 else 1.0 for unit, s in spread.items()}
-    certain: set[str] = set()
+    spreads = array("d", map(_spread, candidates))
+    mean = sum(spreads) / max(1, len(spreads))
+
+    def size(spread: float) -> float:
+        return EVEN + (1 - EVEN) * spread / mean if mean > 0 else 1.0
+
+    sizes = array("d", map(size, spreads))
+    certain, least = 0, math.inf
     while True:
-        # Who would be drawn more than once is drawn for certain, and the others share what is left.
-        total = sum(s for unit, s in size.items() if unit not in certain)
-        scale = (n - len(certain)) / total if total else 0.0
-        over = {unit for unit, s in size.items() if unit not in certain and s * scale >= 1}
+        # Who would be drawn more than once is drawn for certain, and the others share what is left: the largest go first.
+        total = sum(s for s in sizes if s < least)
+        scale = (n - certain) / total if total else 0.0
+        over = [s for s in sizes if s < least and s * scale >= 1]
         if not over:
-            return {unit: 1.0 if unit in certain else s * scale for unit, s in size.items()}
-        certain |= over
+            return lambda c: 1.0 if (own := size(_spread(c))) >= least else own * scale
+        certain, least = certain + len(over), min(over)
+
+
+def _spread(c: Candidate) -> float:
+    sure = 0.5 if c.confidence is None else min(1.0, max(0.0, c.confidence))
+    return math.sqrt(sure * (1 - sure))
 
 
 def draw_uncertain(candidates: Collection[Candidate], n: int, seed: int) -> list[DrawnUnit]:
@@ -259,14 +277,22 @@ def draw_uncertain(candidates: Collection[Candidate], n: int, seed: int) -> list
     """
     if n > len(candidates):
         raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
-    units, probability = {c.unit_id: c for c in candidates}, chances(candidates, n)
+    probability = chances(candidates, n)
     start = int.from_bytes(_rank(seed, "ppi", "start"), "big") / 2 ** (8 * 12)
     drawn, total = [], start
-    for unit in shuffled(units, seed, "ppi"):
-        before, total = total, total + probability[unit]
+    for c in _by(candidates, lambda name: _rank(seed, "ppi", name)):
+        own = probability(c)
+        before, total = total, total + own
         if math.floor(total + 1e-9) > math.floor(before + 1e-9):
-            drawn.append(_drawn(units[unit], min(1.0, probability[unit])))
+            drawn.append(_drawn(c, min(1.0, own)))
     return drawn
+
+
+def _by(candidates: Collection[Candidate], key: Callable[[str], bytes]) -> Iterable[Candidate]:
+    """The candidates ordered by a key of their unit, and by the unit."""
+    if isinstance(candidates, Ordering):
+        return candidates.ordered_by(key)
+    return sorted(candidates, key=lambda c: (key(c.unit_id), c.unit_id))
 
 
 def _drawn(c: Candidate, probability: float | None, stratum: str | None = None) -> DrawnUnit:

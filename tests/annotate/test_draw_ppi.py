@@ -22,9 +22,14 @@ def candidates(n: int, seed: int = 0) -> list[Candidate]:
     return [Candidate(f"u{i:04}", f"q{i}", confidence=rng.choice([0.99, 0.95, 0.6])) for i in range(n)]
 
 
+def probabilities(some: list[Candidate], n: int) -> dict[str, float]:
+    chance = chances(some, n)
+    return {c.unit_id: chance(c) for c in some}
+
+
 def test_probabilities_sum_to_n_and_rise_with_uncertainty() -> None:
     some = candidates(500)
-    found = chances(some, 100)
+    found = probabilities(some, 100)
     assert sum(found.values()) == pytest.approx(100)
     by = {c.confidence: found[c.unit_id] for c in some}
     assert by[0.6] > by[0.95] > by[0.99] > 0
@@ -40,14 +45,14 @@ def test_who_would_be_drawn_twice_is_drawn_for_certain() -> None:
     some = [Candidate("sure" + str(i), "q", confidence=0.999) for i in range(20)] + [
         Candidate("torn", "q", confidence=0.5)
     ]
-    found = chances(some, 15)
+    found = probabilities(some, 15)
     assert found["torn"] == 1.0 and sum(found.values()) == pytest.approx(15) and max(found.values()) == 1.0
-    assert sum(chances(some, 21).values()) == pytest.approx(21)
+    assert sum(probabilities(some, 21).values()) == pytest.approx(21)
 
 
 def test_n_units_are_drawn_each_as_often_as_its_probability_says() -> None:
     some = candidates(40, 3)
-    wanted = chances(some, 12)
+    wanted = probabilities(some, 12)
     times = dict.fromkeys(wanted, 0)
     for seed in range(1500):
         drawn = draw_uncertain(some, 12, seed)
