@@ -200,14 +200,19 @@ def add_labels(conn: Connection) -> Iterator[str]:
 
 
 def add_splits(conn: Connection) -> Iterator[str]:
-    """A split is drawn once: two of one task must be the same one. The looks at its test are those of both."""
+    """A split is drawn once: two of one task must be the same one, and a question in the same part of both.
+
+    Questions that came later may be in one of them alone. The looks at its test are those of both.
+    """
     both = "SELECT task_id FROM src.splits INTERSECT SELECT task_id FROM main.splits"
-    parts = "SELECT {0}.task_id, question_id, part FROM {0}.split_questions WHERE task_id = ?"
+    query = (
+        "SELECT count(*) FROM src.split_questions AS s JOIN main.split_questions AS m USING (task_id, question_id) "
+        "WHERE task_id = ? AND m.part <> s.part"
+    )
     for (task,) in conn.execute(both).fetchall():
         rows = [conn.execute(f"SELECT * FROM {s}.splits WHERE task_id = ?", [task]) for s in ("src", "main")]
         one, other = (r.fetchone() for r in rows)
-        query = f"SELECT count(*) FROM ({parts.format('src')} EXCEPT {parts.format('main')})"
-        if one != other or conn.execute(query, [task, task]).fetchone()[0]:
+        if one != other or conn.execute(query, [task]).fetchone()[0]:
             yield f"split of {task}: it was drawn in each study, and not alike"
     for name in ("splits", "split_questions"):
         conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")

@@ -173,6 +173,11 @@ def _seen_from(study: Path, folder: Path) -> str:
     return os.path.relpath(folder.resolve(), study.resolve().parent)
 
 
+def rebased(folder: str, study: Path, other: Path) -> str:
+    """The folder of a job of one study, as another one at another place names it."""
+    return _seen_from(other, study.resolve().parent / folder)
+
+
 # Reading back
 
 

@@ -18,7 +18,8 @@ from pathlib import Path
 from judge.errors import BadInput, StudyError, UsageError
 from judge.store import _merge_rows as rows
 from judge.store import _merge_runs as runs
-from judge.store.study import Store, explained
+from judge.store.jobs import rebased
+from judge.store.study import Store, explained, only_here
 from judge.types import Json
 
 COUNTED = ("items", "passages", "answers", "units", "tasks", "judgements", "batches")
@@ -48,13 +49,19 @@ def merge(paths: Sequence[Path], into: Path, *, same_model: bool = False) -> Mer
     """Write a new study `into` with all that is in the studies `paths`; where they agree, the first counts.
 
     `same_model`: runs of one identity are joined whatever names servers gave their models. Raises UsageError for fewer
-    than two studies or a file that is there, StudyError for one that cannot be read or whose tables are older than
+    than two studies or a file that is there, StudyError while another process merges into it and for one that cannot be read or whose tables are older than
     another's. The result lists the conflicts: with any, no file is written.
     """
     _check(paths, into)
     for path in paths:
         with closing(Store.open(path, create=False)):
             pass  # brought up to date, so that all have the same columns
+    busy = f"--into {into}: another process is merging into this file; wait for it or name another"
+    with only_here(into.with_name(into.name + ".lock"), busy):
+        return _merged(paths, into, same_model)
+
+
+def _merged(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
     partial = into.with_name(into.name + ".part")
     _remove(partial)
     done = Merged(str(into))
@@ -92,11 +99,18 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
         conn.execute("PRAGMA synchronous = OFF")
         conn.execute("PRAGMA journal_mode = OFF")
         conn.execute("PRAGMA cache_size = -64000")
+        folders: dict[str, str] = {}
         with rows.without_triggers(conn):
             for number, path in enumerate(paths):
                 with _attached(store, path):
                     _add(store, path, [str(p) for p in paths[:number]], done, same_model)
+                    for job, folder in conn.execute("SELECT job_id, folder FROM src.jobs"):
+                        folders.setdefault(job, rebased(folder, path, store.path))
             if not done.conflicts:
+                # When all are there: the same job has the same folder in copies that lie elsewhere.
+                conn.executemany(
+                    "UPDATE jobs SET folder = ? WHERE job_id = ?", [(f, job) for job, f in folders.items()]
+                )
                 runs.finish(conn)
         if not done.conflicts and (broken := conn.execute("PRAGMA foreign_key_check").fetchone()):
             raise StudyError(f"{paths[-1]}: a row of '{broken[0]}' names a '{broken[2]}' that is not there")

@@ -91,18 +91,9 @@ class Store:
         The lock lies beside the study, where every process that can reach the study finds it. Raises
         StudyError when another process holds it: two of them would ask everything twice.
         """
-        path = self._lock_path(what)
-        try:
-            file = _locked(path)
-        except BlockingIOError as e:
-            raise StudyError(f"{self.path}: another process is running {what}; wait for it or stop it") from e
-        except OSError as e:
-            raise StudyError(f"{self.path}: cannot lock the study ({path}: {e.strerror})") from e
-        try:
+        busy = f"{self.path}: another process is running {what}; wait for it or stop it"
+        with only_here(self._lock_path(what), busy):
             yield
-        finally:
-            path.unlink(missing_ok=True)
-            os.close(file)
 
     def is_running(self, what: str) -> bool:
         """Whether some process holds the run lock of `what`."""
@@ -173,6 +164,22 @@ def insert_rows(
         marks = ",".join(["(" + ",".join("?" * len(rows[at])) + ")"] * many)
         conn.execute(statement.replace("?", marks, 1), list(chain.from_iterable(rows[at : at + many])))
         at += many
+
+
+@contextmanager
+def only_here(path: Path, busy: str) -> Iterator[None]:
+    """Hold the lock file; it goes with the process, however that ends. Raises StudyError, with `busy` where it is held."""
+    try:
+        file = _locked(path)
+    except BlockingIOError as e:
+        raise StudyError(busy) from e
+    except OSError as e:
+        raise StudyError(f"cannot lock {path}: {e.strerror}") from e
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(file)
 
 
 def _locked(path: Path) -> int:

@@ -14,7 +14,10 @@ from annotate.leading.progress import label_table
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.store import Store
+from judge.store.study import only_here
 from tests.cli.helpers import Done, checked, script, write_rows
+from tests.jobs.helpers import threaded
+from tests.loopback.batches_server import OpenAIBatchServer
 from tests.tui import studies
 
 Judge = Callable[..., Done]
@@ -271,6 +274,55 @@ def test_two_batches_of_other_names_are_both_there(judge: Judge, tmp_path: Path)
     # The same person gave the same units other labels in the two batches, or the same: here the same seed, the same.
     assert done.code == 0, done.err
     assert counted(tmp_path / "c.db", "batches") == 2
+
+
+def test_a_split_of_both_is_one_with_the_looks_of_both(judge: Judge, study: Callable[..., Path]) -> None:
+    a = study("a", rows(*range(12)))
+    judge("split", "stance", "-d", a)
+    b = Path("b.db")
+    b.write_bytes(a.read_bytes())
+    for at, path in enumerate((a, b)):
+        # A question that came later, and a look.
+        later = write_rows(Path(f"later{at}.jsonl"), rows(20 + at))
+        judge("items", "import", "jsonl", later, "--dataset", "d", "-d", path)
+        with sqlite3.connect(path) as conn:
+            conn.execute(
+                "INSERT INTO split_questions SELECT task_id, ?, 'learn' FROM splits", [f"d:c{20 + at}"]
+            )
+            looked = f"INSERT INTO split_looks VALUES ('stance', 1, 'compare', '[\"R{at}\"]', 'gold', 0.025, '2026')"
+            conn.execute(looked)
+    judge("studies", "merge", a, b, "--into", "c.db")
+    assert (counted(Path("c.db"), "split_questions"), counted(Path("c.db"), "split_looks")) == (14, 2)
+    with sqlite3.connect(b) as conn:
+        conn.execute("DROP TRIGGER keep_split_questions_update")
+        conn.execute("UPDATE split_questions SET part = CASE part WHEN 'test' THEN 'learn' ELSE 'test' END")
+    done = judge("studies", "merge", a, b, "--into", "d.db", code=1)
+    assert "split of stance: it was drawn in each study, and not alike" in done.err
+
+
+def test_jobs_go_on_in_the_new_study(judge: Judge, study: Callable[..., Path], tmp_path: Path) -> None:
+    """One is posted, the other is not; the new study lies in another folder than their files."""
+    a, b = study("a", rows(0, 1)), study("b", rows(2, 3))
+    Path("out").mkdir()
+    with threaded(OpenAIBatchServer()) as server:
+        asked = ["stance", "-m", "openai/loopback", "--answers", "json", "--base-url", server.url]
+        judge("jobs", "write", *asked, "-d", a)
+        judge("jobs", "submit", "-d", a)
+        judge("jobs", "write", *asked, "-d", b)
+        judge("studies", "merge", b, a, "--into", "out/c.db")
+        judge("run", *asked, "--batch", "--poll", "0.01s", "-d", "out/c.db")
+        assert (len(server.paid), set(server.paid.values()), server.created) == (8, {1}, 2)
+    assert len(labels(Path("out/c.db"))) == 8
+    assert counted(Path("out/c.db"), "runs") == 1
+
+
+def test_one_process_at_a_time_writes_a_file(judge: Judge, study: Callable[..., Path]) -> None:
+    a, b = study("a", rows(0)), study("b", rows(1))
+    with only_here(Path("c.db.lock"), "busy"):
+        told = judge("studies", "merge", a, b, "--into", "c.db", code=1).err
+    assert "another process is merging into this file" in told
+    judge("studies", "merge", a, b, "--into", "c.db")
+    assert sorted(p.name for p in Path().glob("c.db*")) == ["c.db"]
 
 
 def test_what_cannot_be_merged_is_refused_before_anything(judge: Judge, study: Callable[..., Path]) -> None:
