@@ -110,11 +110,11 @@ def _text(found: Route) -> str:
             s.wrong,
             "" if s.agreement is None else f"{s.agreement:.3f}",
             "<0.001" if s.p < 0.0005 else f"{s.p:.3f}",
-            "holds" if s.holds else "",
+            "holds" if s.holds else "not shown",
         ]
         for p, s in zip(found.places, found.steps, strict=True)
     ]
-    head = ["judge", "from", "coverage", "units", "tested", "wrong", "agreement", "p", ""]
+    head = ["judge", "from", "coverage", "units", "tested", "wrong", "agreement", "p", "promise"]
     lines += ["", table(head, rows), ""]
     if found.at is None:
         lines.append("no threshold holds: nowhere on this path is the promise shown")

@@ -254,9 +254,9 @@ def _path(
     first = path_of(own(free, 0), begin)
     reached, which = reached_by(sure[:, 0], first), np.zeros(len(sure), dtype=np.int64)
     if len(first) == 1:
-        notes.append(
-            "the judge gives no probabilities, or there are too few labels for a path: everything it labelled is one step"
-        )
+        without = labels.probabilities[0] is None
+        why = "the judge gives no probabilities" if without else "the test has too few questions for a path"
+        notes.append(f"{why}: everything it labelled is one step")
     places = [(0, t) for t in first]
     if sure.shape[1] == 1:
         return places, reached, which

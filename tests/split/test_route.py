@@ -82,7 +82,8 @@ def test_nothing_holds_for_a_judge_that_guesses(tmp_path: Path) -> None:
     run = add_run(db, "scripted/guess", labels, masses)
     found = routed(db, run, code=5)
     assert not found["holds"] and found["run"] is None and found["accepted"] is None
-    assert "no threshold holds" in judge("route", "stance", "--run", run, "-d", db, code=5).stdout
+    shown = judge("route", "stance", "--run", run, "-d", db, code=5).stdout
+    assert "no threshold holds" in shown and "not shown" in shown
 
 
 def test_a_judge_without_probabilities_is_believed_on_all_or_nothing(tmp_path: Path) -> None:
@@ -308,3 +309,11 @@ def test_the_report_draws_agreement_against_coverage(
     assert (
         "Coverage and agreement of" in page and "share of units accepted" in page and "promise holds" in page
     )
+
+
+def test_a_short_test_is_not_called_a_judge_without_probabilities(tmp_path: Path) -> None:
+    db = planted(tmp_path, 36)
+    run, _ = sure_judge(db, 36)
+    found = routed(db, run)
+    assert len(found["steps"]) == 1
+    assert any("the test has too few questions" in text for text in found["notes"])
