@@ -116,7 +116,7 @@ class AnnotateApp(App[None]):
             await self._delivered(screen)
 
     def _refuse(self, why: str) -> None:
-        self.labelling.refuse(why)
+        self.labelling.place.refuse(why)
         if isinstance(self.screen, Dialog):
             self.screen.say(why)
 
@@ -144,15 +144,15 @@ class AnnotateApp(App[None]):
         if isinstance(self.screen, Finished):
             self.screen.say(told)
         else:
-            self.labelling.add(told)
+            self.labelling.view.add(told)
 
     def on_app_blur(self, event: events.AppBlur) -> None:
         """Time from here on is idle."""
-        self.labelling.clock.away(True)
+        self.labelling.hand.clock.away(True)
 
     def on_app_focus(self, event: events.AppFocus) -> None:
         """Back at work."""
-        self.labelling.clock.away(False)
+        self.labelling.hand.clock.away(False)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The menu: our commands, then Textual's themes and quit."""
@@ -191,4 +191,4 @@ def run_app(
     """
     app = AnnotateApp(desk, keymap=keymap, theme=theme, remembered=remembered, held_ms=held_ms)
     app.run()
-    return app.labelling.refused
+    return app.labelling.place.refused

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
-from time import monotonic
-from typing import TYPE_CHECKING
 
 from textual.content import Content
 
 from annotate.guidelines import markdown
-from annotate.sitting.events import State, UnitStatus
+from annotate.sitting.events import State
 from annotate.tui.dialogs import Ask, Finished, Help
+from annotate.tui.form import Form
 from annotate.tui.keymap import COMMANDS, symbol
-from annotate.tui.panes import scroll_lines
+from annotate.tui.marking import Marking
 from annotate.tui.review import Review
-from judge.store.study import dumps
+from annotate.tui.workplace import Workplace
 
-if TYPE_CHECKING:
-    from annotate.tui.label import LabelScreen
-
-BETWEEN = "|"
-"""What separates the entries of a list that is typed in one line."""
 ALWAYS = ("undo", "review", "search", "jump")
 """Commands that mean the same whatever is on the screen, so at the end of the batch too."""
 
@@ -29,8 +22,11 @@ ALWAYS = ("undo", "review", "search", "jump")
 class Commands:
     """Each has committed what it changes before the screen shows it, and is done when it returns."""
 
-    def __init__(self, screen: LabelScreen) -> None:
-        self._screen, self._at = screen, 0.0
+    def __init__(self, place: Workplace, marking: Marking) -> None:
+        self._place, self._hand, self._view, self._desk = place, place.hand, place.view, place.desk
+        self._form, self._at = Form(place, self.finish), 0.0
+        self.answer = self._form.answer
+        """A label of the unit at hand."""
         self._drafts: dict[tuple[str, int], str] = {}
         """Texts typed for a unit that were not stored."""
         self.by_id: dict[str, Callable[[], Awaitable[None]]] = {
@@ -38,7 +34,7 @@ class Commands:
             "skip": self.skip,
             "flag": self.flag,
             "note": self.note,
-            "evidence": lambda: screen.marking.begin(self._at),
+            "evidence": marking.begin,
             "review": self.review,
             "search": lambda: self.review(ask=True),
             "jump": self.jump,
@@ -47,7 +43,7 @@ class Commands:
             "pane": self.pane,
             "previous": lambda: self.step(-1),
             "next": lambda: self.step(1),
-            "go_on": self.go_on,
+            "go_on": lambda: self._form.go_on(self._at),
             "down": lambda: self.scroll(1),
             "up": lambda: self.scroll(-1),
             "page_down": lambda: self.scroll(10),
@@ -59,26 +55,12 @@ class Commands:
         self._at = at
         await self.by_id[name]()
 
-    async def advance(self, message: str = "") -> None:
-        """The next open unit, else one whose judge waits for keep or revise, else the end."""
-        screen, desk = self._screen, self._screen.desk
-        following = desk.next_open(screen.unit.position) or desk.second_open()
-        screen.show(following or screen.unit.position, message)
-        if following is None:
-            await self.finish()
-        elif (
-            screen.phase == "label"
-            and screen.afterwards.due
-            and screen.unit.state.status(desk.fields) is UnitStatus.DONE
-        ):
-            await screen.afterwards.unveil()
-
     async def finish(self) -> None:
         """Nothing is open: say so, and where to go."""
-        screen, desk = self._screen, self._screen.desk
+        hand, desk = self._hand, self._desk
         counts = desk.counts()
         active, _done = desk.times()
-        key = {name: symbol(keys[0]) if keys else "^P" for name, keys in screen.keys.items()}
+        key = {name: symbol(keys[0]) if keys else "^P" for name, keys in hand.keys.items()}
         told = f"{counts['done']} done, {counts['skipped']} skipped, {active / 60000:.0f} minutes of work"
         lines = [
             Content.styled("Everything in this batch has been seen.", "bold"),
@@ -90,218 +72,155 @@ class Commands:
         lines.append(
             Content(f"{key['review']}  your list   {key['undo']}  undo   Esc  stay here   Enter  quit")
         )
-        ways = {k: self.by_id[name] for name in ALWAYS for k in screen.keys[name]}
+        ways = {k: self.by_id[name] for name in ALWAYS for k in hand.keys[name]}
         always = frozenset(ways)
         ways["enter"] = self._quit
         if counts["skipped"]:
-            ways |= dict.fromkeys(screen.keys["skip"], self._skipped)
+            ways |= dict.fromkeys(hand.keys["skip"], self._skipped)
 
         def refuse(why: str) -> None:
-            screen.refuse(why)
+            self._place.refuse(why)
             box.say(why)
 
         box = Finished(Content("\n").join(lines), ways, always, refuse)
-        await screen.app.push_screen(box)
+        await self._place.open(box)
 
     async def _quit(self) -> None:
-        self._screen.app.exit()
+        self._view.app.exit()
 
     async def _skipped(self) -> None:
-        first = self._screen.desk.listing("skipped", limit=1)[0].position
-        self._screen.show(first, "a label takes the skip back")
+        first = self._desk.listing("skipped", limit=1)[0].position
+        self._place.show(first, "a label takes the skip back")
 
     async def undo(self) -> None:
         """Take the last thing back, over restarts too."""
-        screen = self._screen
-        if screen.phase != "label" and not screen.unit.state.revised:
-            screen.refuse("it has been shown: your first label of this unit stands")
+        place = self._place
+        if self._hand.phase != "label" and not self._hand.unit.state.revised:
+            place.refuse("it has been shown: your first label of this unit stands")
             return
-        found = await screen.attempt(lambda: (screen.desk.undo(),))
+        found = await place.attempt(lambda: (self._desk.undo(),))
         if found is None:
             return
         if found[0] is None:
-            screen.say("nothing left to undo")
+            self._view.say("nothing left to undo")
             return
-        screen.recount()
-        screen.show(found[0], "undone")
+        place.recount()
+        place.show(found[0], "undone")
 
     async def skip(self) -> None:
         """Leave the unit for later."""
-        screen, position = self._screen, self._screen.unit.position
-        if await screen.commit(lambda spent: screen.desk.skip(position, spent), self._at) is not None:
-            screen.recount()
-            await self.advance("skipped")
+        if await self._place.commit(self._at, self._desk.skip):
+            self._place.recount()
+            await self._form.advance("skipped")
 
     async def flag(self) -> None:
         """Flag with a reason, or take the flag away."""
-        screen, position = self._screen, self._screen.unit.position
-        if screen.unit.state.flag is not None:
-            state = await screen.commit(lambda spent: screen.desk.flag(position, None, spent), self._at)
-            if state is not None:
-                self._changed(position, state, "the flag is gone")
-            return
-        await self._ask_text(
-            "flag", "Flag this unit. What is wrong with it?", "", screen.desk.flag, "flagged"
-        )
+        if self._hand.unit.state.flag is None:
+            title = "Flag this unit. What is wrong with it?"
+            await self._ask_text("flag", title, "", self._desk.flag, "flagged")
+        elif await self._place.commit(self._at, self._desk.flag, None):
+            self._changed("the flag is gone")
 
     async def note(self) -> None:
         """Write a note; an empty one removes it."""
-        screen = self._screen
-        before = screen.unit.state.note or ""
-        await self._ask_text(
-            "note", "Note on this unit (empty removes it)", before, screen.desk.note, "noted"
-        )
+        before, title = self._hand.unit.state.note or "", "Note on this unit (empty removes it)"
+        await self._ask_text("note", title, before, self._desk.note, "noted")
 
     async def _ask_text(
         self, what: str, title: str, before: str, store: Callable[..., State], told: str
     ) -> None:
         """A text of the unit. What could not be stored is still there, in the box and when it is opened again."""
-        screen, position, at = self._screen, self._screen.unit.position, self._at
-        draft = (what, position)
+        draft, at, view = (what, self._hand.unit.position), self._at, self._view
 
         async def done(text: str) -> str | None:
             if not text and what == "flag":
-                screen.say("no reason, no flag")
+                view.say("no reason, no flag")
                 return None
             if text == before:
                 return None
-            state = await screen.commit(lambda spent: store(position, text, spent), at)
-            if state is None:
+            if not await self._place.commit(at, store, text):
                 self._drafts[draft] = text
-                return f"not stored: {screen.refused}. Your text is kept: Enter tries again."
+                return f"not stored: {self._place.refused}. Your text is kept: Enter tries again."
             self._drafts.pop(draft, None)
-            self._changed(position, state, told if text else f"the {what} is gone")
+            self._changed(told if text else f"the {what} is gone")
             return None
 
         def left(text: str) -> None:
             if draft in self._drafts:
                 self._drafts[draft] = text
-                screen.say(f"the {what} is not stored; the same key opens it again", error=True)
+                view.say(f"the {what} is not stored; the same key opens it again", error=True)
 
         value = self._drafts.get(draft, before)
-        await screen.app.push_screen(Ask(title, done, value=value, left=left))
+        await self._place.open(Ask(title, done, value=value, left=left))
 
-    def _changed(self, position: int, state: State, told: str) -> None:
-        screen = self._screen
-        if screen.unit.position == position:
-            screen.unit.state = state
-            screen.draw_labels()
-        screen.say(told)
+    def _changed(self, told: str) -> None:
+        self._view.draw_labels()
+        self._view.say(told)
 
     async def jump(self) -> None:
         """Go to a unit by its number."""
-        screen, desk = self._screen, self._screen.desk
-        wanted: list[str] = []
+        desk, wanted = self._desk, ""
 
         async def done(text: str) -> str | None:
-            wanted.append(text)
+            nonlocal wanted
+            wanted = text
             return None
 
         async def then() -> None:
-            text = wanted[0]
-            if text.isdecimal() and desk.neighbour(int(text) - 1, 1) == int(text):
-                screen.show(int(text))
-            elif text:
-                screen.refuse(f"there is no unit {text}")
+            if wanted.isdecimal() and desk.neighbour(int(wanted) - 1, 1) == int(wanted):
+                self._place.show(int(wanted))
+            elif wanted:
+                self._place.refuse(f"there is no unit {wanted}")
 
-        await screen.app.push_screen(Ask(f"Go to unit 1 to {desk.total}", done, then=then, kind="number"))
+        await self._place.open(Ask(f"Go to unit 1 to {desk.total}", done, then=then, kind="number"))
 
     async def review(self, *, ask: bool = False) -> None:
         """The own units as a list, with the search line open if asked."""
-        screen = self._screen
 
         def chosen(position: int, searched: str) -> None:
-            screen.searched = searched
-            screen.show(position)
+            self._hand.searched = searched
+            self._place.show(position)
 
-        await screen.app.push_screen(Review(screen.desk, screen.unit.position, screen.typed, chosen, ask=ask))
+        near = self._hand.unit.position
+        await self._place.open(Review(self._desk, near, self._place.typed, chosen, ask=ask))
 
     async def help(self) -> None:
         """Guidelines, labels, keys."""
-        screen = self._screen
+        keys = self._hand.keys
         rows = ["| key | what it does |", "|---|---|"]
         for command in COMMANDS:
-            keys = " or ".join(f"`{symbol(k)}`" for k in screen.keys[command.id] if k != "|")
-            rows.append(f"| {keys} | {command.help} |")
+            told = " or ".join(f"`{symbol(k)}`" for k in keys[command.id] if k != "|")
+            rows.append(f"| {told} | {command.help} |")
         rows.append("| `^P` | menu: every command, themes |")
         rows.append("| `^Q` | quit; everything is stored already |")
         about = (
             "Highlighted words are those of the question or claim, and of the reference answers. A highlight does "
             "not by itself mean that a text is relevant."
         )
-        text = f"{markdown(screen.desk.task)}\n\n## Highlights\n\n{about}\n\n## Keys\n\n" + "\n".join(rows)
-        await screen.app.push_screen(Help(text, frozenset(screen.keys["help"])))
+        text = f"{markdown(self._desk.task)}\n\n## Highlights\n\n{about}\n\n## Keys\n\n" + "\n".join(rows)
+        await self._place.open(Help(text, frozenset(keys["help"])))
 
     async def highlights(self) -> None:
         """Highlights on or off."""
-        screen = self._screen
-        screen.highlights = not screen.highlights
-        screen.draw()
-        screen.say("" if screen.highlights else "highlights are off")
+        view = self._view
+        view.highlights = not view.highlights
+        view.draw()
+        view.say("" if view.highlights else "highlights are off")
 
     async def step(self, step: int) -> None:
         """The unit before or behind."""
-        screen = self._screen
-        found = screen.desk.neighbour(screen.unit.position, step)
+        found = self._desk.neighbour(self._hand.unit.position, step)
         if found is None:
             # A label typed ahead was meant for a unit that is not there.
-            screen.refuse("this is the last unit" if step > 0 else "this is the first unit")
+            self._place.refuse("this is the last unit" if step > 0 else "this is the first unit")
         else:
-            screen.show(found)
+            self._place.show(found)
 
     async def scroll(self, lines: int) -> None:
         """Scroll what is chosen; ten lines stand for a page."""
-        scroll_lines(self._screen.box(), lines)
+        self._view.scroll(lines)
 
     async def pane(self) -> None:
         """The next pane that has something to scroll: the texts, then question and labels where they are cut."""
-        screen = self._screen
-        before = (screen.pane, screen.texts.aside)
-        screen.pane, screen.texts.aside = screen.next_pane()
-        if (screen.pane, screen.texts.aside) == before:
-            screen.say("everything is in sight")
-        screen.draw_labels()
-
-    async def go_on(self) -> None:
-        """Enter: on from feedback, keep after the judge, type a value, or the next open unit."""
-        screen = self._screen
-        if screen.phase == "key":
-            await screen.afterwards.after_training()
-        elif screen.phase == "judge":
-            await screen.afterwards.keep_all(self._at)
-        elif screen.active is not None and not screen.task_keys[screen.active]:
-            await self._type_value(screen.active)
-        elif screen.unit.state.status(screen.desk.fields) is UnitStatus.OPEN:
-            screen.say("press the key of a label, or skip")
-        elif screen.afterwards.due and not screen.unit.state.locked and not screen.unit.state.skipped:
-            await screen.afterwards.unveil()
-        else:
-            await self.advance()
-
-    async def _type_value(self, field: str) -> None:
-        screen, question = self._screen, self._screen.desk.task.question(field)
-        before = screen.unit.state.answers.get(field, "")
-        title = question.ask or field
-        if question.many:
-            before = f" {BETWEEN} ".join(json.loads(before or "[]"))
-            title += f"\nWrite {BETWEEN} between them."
-        stored: list[State] = []
-        was_done = screen.unit.state.status(screen.desk.fields) is UnitStatus.DONE
-
-        async def done(text: str) -> str | None:
-            if text and question.many:
-                text = dumps([part.strip() for part in text.split(BETWEEN) if part.strip()])
-            if not text:
-                return None
-            state = await screen.label(field, text, monotonic())
-            if state is None:
-                return f"{screen.refused}. Enter tries again."
-            stored.append(state)
-            return None
-
-        async def then() -> None:
-            if stored:
-                await screen.labelled(stored[0], was_done, "")
-
-        kind = "number" if question.level == "interval" else "text"
-        await screen.app.push_screen(Ask(title, done, then=then, value=before, kind=kind))
+        if not self._view.turn_pane():
+            self._view.say("everything is in sight")

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from textual.geometry import Offset
 from textual.selection import Selection
 
 from annotate.tui.evidence import HELP, Evidence, dragged_over, with_span, without_span
 from annotate.tui.intentions import Intention
-from annotate.tui.keymap import symbol
-
-if TYPE_CHECKING:
-    from annotate.tui.label import LabelScreen
+from annotate.tui.workplace import Workplace
 
 WORDS = {"left": -1, "right": 1}
 SENTENCES = {"up": -1, "down": 1}
@@ -24,27 +20,27 @@ TEXTS = {"tab": 1, "shift+tab": -1}
 class Marking:
     """The mode in which arrows move a cursor over words, and Enter marks."""
 
-    def __init__(self, screen: LabelScreen) -> None:
-        self._screen = screen
+    def __init__(self, place: Workplace) -> None:
+        self._place, self._hand, self._view = place, place.hand, place.view
 
-    async def begin(self, at: float) -> None:
+    async def begin(self) -> None:
         """The cursor stands where the last search, or a highlight, is."""
-        screen, text = self._screen, self._screen.text
+        text = self._view.text
         evidence = Evidence(text.texts, text.first) if text is not None else Evidence([])
         if not evidence.usable:
-            screen.refuse("there is no text to mark in")
+            self._place.refuse("there is no text to mark in")
             return
-        screen.evidence, screen.pane = evidence, "text"
-        screen.draw()
+        self._hand.evidence, self._view.pane = evidence, "text"
+        self._view.draw()
         self._follow()
-        screen.say(HELP)
+        self._view.say(HELP)
 
     async def take(self, one: Intention) -> bool:
         """A key while marking; False when it is none of marking's."""
-        screen, evidence, key = self._screen, self._screen.evidence, one.key
+        hand, evidence, key = self._hand, self._hand.evidence, one.key
         if evidence is None:
             return False
-        spans, name = screen.unit.state.spans, evidence.picker.name
+        spans, name = hand.unit.state.spans, evidence.picker.name
         if key in WORDS:
             evidence.word(WORDS[key])
         elif key in SENTENCES:
@@ -57,53 +53,48 @@ class Marking:
             await self._mark(with_span(spans, name, *evidence.span()), one.at)
         elif key in ("backspace", "delete"):
             await self._mark(without_span(spans, name, evidence.picker.start), one.at)
-        elif key == "escape" or key in screen.keys["evidence"]:
-            screen.evidence = None
-            screen.say("")
+        elif key == "escape" or key in hand.keys["evidence"]:
+            hand.evidence = None
+            self._view.say("")
         else:
             return False
-        screen.draw()
-        if screen.evidence is not None:
+        self._view.draw()
+        if hand.evidence is not None:
             self._follow()
         return True
 
     def dragged(self, beside: bool, selection: Selection, pane: str) -> Callable[[], Awaitable[None]] | None:
         """What a drag over the text `pane` asks for; None when it went over no word."""
-        text, found = self._screen.text, None
+        text, found = self._view.text, None
         if text is not None:
-            ends = (_place(pane, selection.start, 0), _place(pane, selection.end, len(pane)))
+            ends = (_offset(pane, selection.start, 0), _offset(pane, selection.end, len(pane)))
             found = dragged_over(text.texts, beside, *ends)
         if found is None:
             return None
         name, start, end = found
 
         async def mark() -> None:
-            screen = self._screen
-            await self._mark(with_span(screen.unit.state.spans, name, start, end), monotonic())
-            screen.draw()
-            if screen.refused is None and screen.evidence is None:
-                undo = symbol(screen.keys["undo"][0]) if screen.keys["undo"] else "undo in the menu"
-                screen.say(f"marked as evidence; {undo} takes it back")
+            hand = self._hand
+            await self._mark(with_span(hand.unit.state.spans, name, start, end), monotonic())
+            self._view.draw()
+            if self._place.refused is None and hand.evidence is None:
+                undo = hand.symbol("undo", "undo in the menu")
+                self._view.say(f"marked as evidence; {undo} takes it back")
 
         return mark
 
     async def _mark(self, spans: list[tuple[str, int, int]], at: float) -> None:
-        screen, position = self._screen, self._screen.unit.position
-        state = await screen.commit(lambda spent: screen.desk.spans(position, spans, spent), at)
-        if state is not None:
-            screen.unit.state = state
-            if screen.evidence is not None:
-                screen.say(HELP)
+        if await self._place.commit(at, self._place.desk.spans, spans) and self._hand.evidence is not None:
+            self._view.say(HELP)
 
     def _follow(self) -> None:
-        screen = self._screen
-        text, evidence = screen.text, screen.evidence
+        text, evidence = self._view.text, self._hand.evidence
         if text is not None and evidence is not None:
             found = next(t for t in text.texts if t.name == evidence.picker.name)
-            screen.texts.turn_to(found, evidence.picker.start)
+            self._view.texts.turn_to(found, evidence.picker.start)
 
 
-def _place(text: str, at: Offset | None, default: int) -> int:
+def _offset(text: str, at: Offset | None, default: int) -> int:
     """Where a line and a column are in a text; None is its beginning, or its end."""
     if at is None:
         return default

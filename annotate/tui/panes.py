@@ -14,6 +14,13 @@ from textual.widgets import Static
 from annotate.tui.unit import Markable, UnitText
 
 
+def put(part: Static, content: Content, *, layout: bool = True) -> None:
+    """Draw what has changed; without `layout` where a part keeps its rows. Laying out is most of what a key costs."""
+    before = part.content
+    if not (isinstance(before, Content) and before.is_same(content)):
+        part.update(content, layout=layout)
+
+
 class Texts(Horizontal):
     """Side by side where there is room; else one at a time, the other one key away."""
 
@@ -36,9 +43,8 @@ class Texts(Horizontal):
         """Draw; `top` begins reading at the start, or at the part in question or what was searched for."""
         self._text, self._wide = text, wide
         aside = text.aside
-        self.query_one("#body", Static).update(text.body)
-        self.query_one("#aside", Static).update(aside if aside is not None else "")
-        self.lay_out()
+        put(self.query_one("#body", Static), text.body)
+        put(self.query_one("#aside", Static), aside or Content(""))
         if not top:
             return
         plain = aside.plain if aside is not None else ""

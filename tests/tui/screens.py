@@ -15,7 +15,6 @@ from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.app import AnnotateApp
 from annotate.tui.label import LabelScreen
-from annotate.tui.view import UnitScreen
 
 
 @asynccontextmanager
@@ -64,6 +63,3 @@ def text_of(pilot: Pilot[Any], name: str) -> str:
     """What a part of the labelling screen says."""
     found: Static = screen(pilot).query_one(f"#{name}", Static)
     return str(found.content)
-
-
-__all__ = ["UnitScreen", "press", "screen", "sitting", "text_of", "type_in"]

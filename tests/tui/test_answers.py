@@ -36,28 +36,28 @@ async def test_the_sentences_of_an_answer_follow_each_other(study: Path) -> None
     pieces = [list(piece) for _, piece in groupby(order, lambda u: u.partition("#")[0])]
     assert len(pieces) == 2 and all(piece == sorted(piece) for piece in pieces)
     async with sitting(study) as pilot:
-        first = screen(pilot).unit.parts
+        first = screen(pilot).hand.unit.parts
         assert f"Sentence 1 of {len(first)} to label in this answer" in text_of(pilot, "head")
         await press(pilot, "f")
         assert f"Sentence 2 of {len(first)} to label in this answer" in text_of(pilot, "head")
         assert " 1f " in text_of(pilot, "head"), "what was said of the first one"
         await press(pilot, "left")
-        assert screen(pilot).unit.position == 1
+        assert screen(pilot).hand.unit.position == 1
         # A click on the 2 of the steps, which stand in the last line of the head.
         steps = text_of(pilot, "head").split("\n")
         assert await pilot.click("#head", offset=(steps[-1].index(" 2· ") + 1, len(steps) - 1))
         await pilot.pause()
-        assert screen(pilot).unit.position == 2
+        assert screen(pilot).hand.unit.position == 2
 
 
 async def test_the_very_sentence_is_marked_where_the_same_words_stand_twice(study: Path) -> None:
     batch(study, "grounding", n=3, where=f"{MODEL} AND item_id = 'd:bridge'")
     async with sitting(study) as pilot:
-        text = screen(pilot).text
+        text = screen(pilot).view.text
         assert text is not None
         starts = []
         for _ in range(3):
-            text = screen(pilot).text
+            text = screen(pilot).view.text
             assert text is not None
             starts.append(text.focus)
             await press(pilot, "s")
@@ -132,7 +132,7 @@ async def test_other_units(study: Path, task: str, where: str, head: str, shown:
         assert shown in text_of(pilot, "body")
         if task == "counter_check":
             assert "Tea comes from Kenya." in text_of(pilot, "head")
-        await press(pilot, next(iter(screen(pilot).task_keys[screen(pilot).desk.fields[0]])))
+        await press(pilot, next(iter(screen(pilot).hand.labels[screen(pilot).hand.desk.fields[0]])))
     assert len(labels(study)) == 1
 
 

@@ -31,7 +31,7 @@ def cell(pilot: Pilot[None], text: str, *, last: bool = False) -> tuple[int, int
 async def painted(pilot: Pilot[None]) -> None:
     """Wait until the unit has been painted: what is pressed before that is for another one."""
     for _ in range(600):
-        if screen(pilot)._painted is not None:
+        if screen(pilot).view._painted is not None:
             return
         await pilot.pause(0.05)
     raise AssertionError("the unit was never painted")
@@ -44,7 +44,7 @@ async def moved(pilot: Pilot[None], start: tuple[int, int], end: tuple[int, int]
     await pilot.hover(offset=end)
     await pilot.mouse_up(offset=end)
     await pilot.pause()
-    await screen(pilot).typed.done()
+    await screen(pilot).place.typed.done()
     await pilot.pause()
 
 
@@ -55,7 +55,7 @@ async def drag(pilot: Pilot[None], first: str, last: str) -> None:
 
 def marked(pilot: Pilot[None]) -> list[str]:
     """What is marked, as the texts of the study have it."""
-    unit = screen(pilot).unit
+    unit = screen(pilot).hand.unit
     return [str(unit.inputs[name])[a:b] for name, a, b in unit.state.spans]
 
 
@@ -63,7 +63,7 @@ async def test_a_drag_marks_the_words_under_it(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db")
     batch(path, n=4, annotators=["alice"])
     async with sitting(path) as pilot:
-        raw = str(screen(pilot).unit.inputs["passage"])
+        raw = str(screen(pilot).hand.unit.inputs["passage"])
         await drag(pilot, "aim 0", "say")  # from within "claim" into "says"
         assert marked(pilot) == [raw[raw.index("claim") : raw.index("says") + 4]]
         assert "marked as evidence; ⌫ takes it back" in text_of(pilot, "message")
@@ -75,7 +75,7 @@ async def test_a_drag_marks_the_words_under_it(tmp_path: Path) -> None:
         # A click is no drag, neither is one that goes over no word or over the question.
         await pilot.click(offset=cell(pilot, "so."))
         await drag(pilot, "Claim number", "number")
-        assert len(marked(pilot)) == 1 and screen(pilot).unit.position == 1
+        assert len(marked(pilot)) == 1 and screen(pilot).hand.unit.position == 1
         await drag(pilot, "Claim number", "42")
         assert len(marked(pilot)) == 1 and "a mark lies in one text" in text_of(pilot, "message")
     with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
@@ -123,15 +123,15 @@ async def test_passages_beside_an_answer_are_marked_by_their_id(tmp_path: Path) 
     path = build_answers(tmp_path / "s.db")
     batch(path, "grounding", n=3, where="answer_system = 'model' AND item_id = 'd:bridge'")
     async with sitting(path, size=(160, 40)) as pilot:
-        unit = screen(pilot).unit
-        text = screen(pilot).text
+        unit = screen(pilot).hand.unit
+        text = screen(pilot).view.text
         assert text is not None
         one = next(t for t in text.texts if t.beside and len(t.raw.split()) > 1)
         words = one.raw.split()
         await drag(pilot, " ".join(words[:2]), " ".join(words[:2]))
-        spans = screen(pilot).unit.state.spans
+        spans = screen(pilot).hand.unit.state.spans
         assert [(name, one.raw[a:b]) for name, a, b in spans] == [(one.name, " ".join(words[:2]))]
-        assert unit.position == screen(pilot).unit.position
+        assert unit.position == screen(pilot).hand.unit.position
 
 
 async def test_a_drag_that_began_on_another_unit_marks_nothing(tmp_path: Path) -> None:
@@ -145,9 +145,9 @@ async def test_a_drag_that_began_on_another_unit_marks_nothing(tmp_path: Path) -
         await press(pilot, "s")
         await pilot.mouse_up(offset=(at[0] + 8, at[1]))
         await pilot.pause()
-        await screen(pilot).typed.done()
+        await screen(pilot).place.typed.done()
         await pilot.pause()
-        assert screen(pilot).unit.position == 2 and marked(pilot) == []
+        assert screen(pilot).hand.unit.position == 2 and marked(pilot) == []
         assert "another unit came up" in text_of(pilot, "message")
         await press(pilot, "left")
         assert marked(pilot) == []

@@ -238,5 +238,5 @@ async def test_an_open_session_counts_what_is_added_to_it(tmp_path: Path) -> Non
         assert "2/7" in text_of(pilot, "top") and "1 done" in text_of(pilot, "top")
         for _ in range(6):
             await press(pilot, "s")
-        assert screen(pilot).desk.counts() == {"open": 0, "done": 7, "skipped": 0}
+        assert screen(pilot).hand.desk.counts() == {"open": 0, "done": 7, "skipped": 0}
     assert len(labels(path)) == 7

@@ -32,9 +32,9 @@ async def test_one_key_labels_commits_and_goes_on(study: Path) -> None:
     async with sitting(study) as pilot:
         await press(pilot, "s")
         assert list(labels(study).values()) == ["support"], "committed before the app ends"
-        assert screen(pilot).unit.position == 2
+        assert screen(pilot).hand.unit.position == 2
         await press(pilot, "r", "n")
-        assert screen(pilot).unit.position == 4
+        assert screen(pilot).hand.unit.position == 4
         assert "3 done" in text_of(pilot, "top")
     assert sorted(labels(study).values()) == ["neutral", "refute", "support"]
 
@@ -43,7 +43,7 @@ async def test_resume_at_the_first_open_unit(study: Path) -> None:
     async with sitting(study) as pilot:
         await press(pilot, "s", "s")
     async with sitting(study) as pilot:
-        assert screen(pilot).unit.position == 3
+        assert screen(pilot).hand.unit.position == 3
 
 
 async def test_undo_goes_back_without_limit_over_a_restart(study: Path) -> None:
@@ -51,7 +51,7 @@ async def test_undo_goes_back_without_limit_over_a_restart(study: Path) -> None:
         await press(pilot, "s", "r", "minus")
     async with sitting(study) as pilot:
         await press(pilot, "backspace")
-        assert screen(pilot).unit.position == 3
+        assert screen(pilot).hand.unit.position == 3
         await press(pilot, "backspace", "ctrl+z")
         assert labels(study) == {}
         await press(pilot, "backspace")
@@ -68,12 +68,12 @@ async def test_three_questions_are_three_keys(tmp_path: Path) -> None:
     batch(path, three(), n=3)
     async with sitting(path) as pilot:
         await press(pilot, "r", "s")
-        assert screen(pilot).unit.position == 1 and screen(pilot).active == "quality"
+        assert screen(pilot).hand.unit.position == 1 and screen(pilot).hand.active == "quality"
         await press(pilot, "f")  # changes the second answer, in any order
         await press(pilot, "g")
-        assert screen(pilot).unit.position == 2
+        assert screen(pilot).hand.unit.position == 2
         await press(pilot, "backspace")
-        assert screen(pilot).unit.position == 1 and screen(pilot).active == "quality"
+        assert screen(pilot).hand.unit.position == 1 and screen(pilot).hand.active == "quality"
     got = {field: value for (_, field, _, _), value in labels(path).items()}
     assert got == {"relevance": "relevant", "stance": "refute"}
 
@@ -81,7 +81,7 @@ async def test_three_questions_are_three_keys(tmp_path: Path) -> None:
 async def test_skip_flag_note_jump(study: Path) -> None:
     async with sitting(study) as pilot:
         await press(pilot, "minus")
-        assert screen(pilot).unit.position == 2
+        assert screen(pilot).hand.unit.position == 2
         await press(pilot, "exclamation_mark")
         assert isinstance(pilot.app.screen, Ask)
         await type_in(pilot, "garbled")
@@ -90,7 +90,7 @@ async def test_skip_flag_note_jump(study: Path) -> None:
         assert "garbled" in text_of(pilot, "note") and "see p. 3" in text_of(pilot, "note")
         await press(pilot, "number_sign")
         await type_in(pilot, "5")
-        assert screen(pilot).unit.position == 5
+        assert screen(pilot).hand.unit.position == 5
         await press(pilot, "number_sign")
         await type_in(pilot, "77")
         assert text_of(pilot, "message") == "there is no unit 77"
@@ -102,10 +102,10 @@ async def test_skip_flag_note_jump(study: Path) -> None:
 async def test_a_done_unit_can_be_changed_and_stays_in_view(study: Path) -> None:
     async with sitting(study) as pilot:
         await press(pilot, "s", "left", "r")
-        assert screen(pilot).unit.position == 1
+        assert screen(pilot).hand.unit.position == 1
         assert text_of(pilot, "message") == "changed to refute; → goes on"
         await press(pilot, "enter")
-        assert screen(pilot).unit.position == 2
+        assert screen(pilot).hand.unit.position == 2
     assert list(labels(study).values()) == ["refute"]
 
 
@@ -116,7 +116,7 @@ async def test_the_end_and_the_skipped_ones(study: Path) -> None:
         await press(pilot, "s", "q")
         assert isinstance(pilot.app.screen, Finished), "letters are labels: typed ahead, they do nothing here"
         await press(pilot, "minus")
-        assert screen(pilot).unit.position == 1
+        assert screen(pilot).hand.unit.position == 1
         await press(pilot, "n")
         assert isinstance(pilot.app.screen, Finished)
         await press(pilot, "enter")
@@ -127,11 +127,11 @@ async def test_the_end_and_the_skipped_ones(study: Path) -> None:
 
 async def test_evidence_by_keyboard(study: Path) -> None:
     async with sitting(study) as pilot:
-        raw = screen(pilot).unit.inputs["passage"]
+        raw = screen(pilot).hand.unit.inputs["passage"]
         await press(pilot, "asterisk", "enter")
         first = raw.index(".") + 1
         await press(pilot, "down", "right", "space", "right", "enter")
-        spans = screen(pilot).unit.state.spans
+        spans = screen(pilot).hand.unit.state.spans
         assert spans[0] == ("passage", 0, first)
         assert raw[spans[1][1] : spans[1][2]] == "is so."
         await press(pilot, "s")
@@ -147,13 +147,13 @@ async def test_training_shows_the_answer_and_locks_it(tmp_path: Path) -> None:
     batch(path, n=4, training=2)
     async with sitting(path) as pilot:
         await press(pilot, "s")
-        assert screen(pilot).unit.position == 1 and screen(pilot).phase == "key"
+        assert screen(pilot).hand.unit.position == 1 and screen(pilot).hand.phase == "key"
         said = text_of(pilot, "said")
         assert "right" in said or "not quite" in said
         await press(pilot, "r")
         assert rows(path, "SELECT count(*) FROM events WHERE kind = 'label'") == [(1,)]
         await press(pilot, "enter")
-        assert screen(pilot).unit.position == 2
+        assert screen(pilot).hand.unit.position == 2
         await press(pilot, "backspace")
         assert text_of(pilot, "message") == "nothing left to undo"
     assert labels(path) == {}
@@ -169,16 +169,16 @@ async def test_the_judge_is_shown_after_the_commit_only(tmp_path: Path) -> None:
         assert "as you" in text_of(pilot, "said") and CANARY in text_of(pilot, "said")
         await press(pilot, "enter")
         await press(pilot, "r", "r")
-        assert screen(pilot).unit.position == 3, "the same label again keeps it"
+        assert screen(pilot).hand.unit.position == 3, "the same label again keeps it"
         await press(pilot, "r", "s")
         assert isinstance(pilot.app.screen, Ask)
         await press(pilot, "escape")
-        assert screen(pilot).unit.position == 3
+        assert screen(pilot).hand.unit.position == 3
         await press(pilot, "s")
         await type_in(pilot, "overlooked")
-        assert screen(pilot).unit.position == 4
+        assert screen(pilot).hand.unit.position == 4
         await press(pilot, "left")
-        assert screen(pilot).phase == "judge", "what was shown stays shown"
+        assert screen(pilot).hand.phase == "judge", "what was shown stays shown"
     layers = sorted((layer, value) for (_, _, layer, _), value in labels(path).items())
     assert layers == [("first", "refute"), ("first", "refute"), ("first", "support"),
                       ("revised", "refute"), ("revised", "support"), ("revised", "support")]  # fmt: skip
@@ -194,13 +194,13 @@ async def test_the_list_filters_searches_and_goes_there(study: Path) -> None:
         await press(pilot, "tab", "tab")
         assert pilot.app.screen.query_one(ReviewRows).count == 1
         await press(pilot, "tab", "enter")
-        assert screen(pilot).unit.position == 2
-        words = screen(pilot).unit.inputs["passage"]
+        assert screen(pilot).hand.unit.position == 2
+        words = screen(pilot).hand.unit.inputs["passage"]
         await press(pilot, "slash")
         await type_in(pilot, words[:20])
         assert pilot.app.screen.query_one(ReviewRows).count == 1
         await press(pilot, "enter")
-        assert screen(pilot).unit.position == 2
+        assert screen(pilot).hand.unit.position == 2
 
 
 async def test_help_has_guidelines_labels_and_keys(study: Path) -> None:
@@ -223,10 +223,10 @@ async def test_highlights_of_answers_and_the_key_that_hides_them(tmp_path: Path)
     path = build(tmp_path / "s.db")
     batch(path, "mirage_support", n=4)
     async with sitting(path) as pilot:
-        assert screen(pilot).text is not None and screen(pilot).text.matches > 0
+        assert screen(pilot).view.text is not None and screen(pilot).view.text.matches > 0
         assert "do not by themselves mean relevance" in text_of(pilot, "message")
         await press(pilot, "percent_sign")
-        assert screen(pilot).text.matches == 0
+        assert screen(pilot).view.text.matches == 0
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
@@ -235,7 +235,7 @@ async def test_passages_that_are_not_friendly(tmp_path: Path, size: tuple[int, i
     batch(path, n=len(NASTY))
     async with sitting(path, size=size) as pilot:
         for _ in NASTY:
-            raw = screen(pilot).unit.inputs["passage"]
+            raw = screen(pilot).hand.unit.inputs["passage"]
             body = text_of(pilot, "body")
             assert not any(ord(c) < 32 and c != "\n" for c in body)
             assert "\u202e" not in body and "\x1b" not in body
@@ -266,16 +266,16 @@ async def test_a_study_that_is_busy_is_told_and_nothing_pretended(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("annotate.sitting.blind.BUSY_MS", 50)
-    monkeypatch.setattr("annotate.tui.label.PATIENCE", 0.1)
+    monkeypatch.setattr("annotate.tui.workplace.PATIENCE", 0.1)
     async with sitting(study) as pilot:
         with open_study(study) as other:
             other.conn.execute("BEGIN IMMEDIATE")
             await press(pilot, "s")
             assert "not stored" in text_of(pilot, "message")
-            assert screen(pilot).unit.position == 1
+            assert screen(pilot).hand.unit.position == 1
             other.conn.execute("ROLLBACK")
         await press(pilot, "s")
-        assert screen(pilot).unit.position == 2
+        assert screen(pilot).hand.unit.position == 2
     assert len(labels(study)) == 1
 
 
@@ -298,7 +298,7 @@ async def test_adjudication_shows_letters_and_stores_the_decision(tmp_path: Path
         query = "SELECT count(*) FROM (SELECT unit FROM batch_labels GROUP BY unit HAVING count(DISTINCT label) > 1)"
         differ = store.conn.execute(query).fetchone()[0]
     async with sitting(path, "lead", adjudicate=True) as pilot:
-        assert screen(pilot).desk.total == differ
+        assert screen(pilot).hand.desk.total == differ
         said = text_of(pilot, "said")
         assert all(f" {letter} " in said for letter in "ABC")
         assert not any(name in pilot.app.export_screenshot() for name in ("alice", "bob", "carol"))
@@ -319,7 +319,7 @@ async def test_own_keys(study: Path) -> None:
 
 async def test_idle_time_is_told_apart(study: Path) -> None:
     async with sitting(study) as pilot:
-        clock = screen(pilot).clock
+        clock = screen(pilot).hand.clock
         clock._last -= 100
         await press(pilot, "s")
     ((active, idle),) = rows(study, "SELECT active_ms, idle_ms FROM assignments WHERE position = 1")
@@ -339,13 +339,13 @@ async def test_a_second_layer_that_is_missing_is_asked_for_again(tmp_path: Path)
 
     async with sitting(path) as pilot:
         await press(pilot, "s")
-        assert screen(pilot).phase == "judge"
+        assert screen(pilot).hand.phase == "judge"
     assert missing() == 1
     async with sitting(path) as pilot:
-        assert (screen(pilot).unit.position, screen(pilot).phase) == (1, "judge")
+        assert (screen(pilot).hand.unit.position, screen(pilot).hand.phase) == (1, "judge")
         await press(pilot, "enter", "r", "right", "r", "enter", "s", "enter")
-        assert screen(pilot).unit.position == 2, "what was passed by is asked for before the end"
-        assert screen(pilot).phase == "judge" and missing() == 1
+        assert screen(pilot).hand.unit.position == 2, "what was passed by is asked for before the end"
+        assert screen(pilot).hand.phase == "judge" and missing() == 1
         await press(pilot, "enter")
         assert isinstance(pilot.app.screen, Finished) and missing() == 0
 
@@ -360,7 +360,9 @@ async def test_an_undo_on_its_way_comes_before_the_judge_is_shown(tmp_path: Path
             app.post_message(events.Key(key, character))
         await pilot.pause()
         await pilot.pause()
-        assert screen(pilot).phase == "judge" and screen(pilot).unit.state.answers == {"stance": "refute"}
+        assert screen(pilot).hand.phase == "judge" and screen(pilot).hand.unit.state.answers == {
+            "stance": "refute"
+        }
     assert [k for (k,) in rows(path, "SELECT kind FROM events ORDER BY seq")] == [
         "label",
         "undo",
@@ -396,7 +398,7 @@ async def test_a_note_that_could_not_be_stored_is_still_there(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("annotate.sitting.blind.BUSY_MS", 20)
-    monkeypatch.setattr("annotate.tui.label.PATIENCE", 0.05)
+    monkeypatch.setattr("annotate.tui.workplace.PATIENCE", 0.05)
     async with sitting(study) as pilot:
         await press(pilot, "plus")
         with open_study(study) as other:
@@ -491,16 +493,16 @@ async def test_evidence_starts_at_what_was_searched_for_else_at_a_highlight(tmp_
     batch(path, n=1)
     async with sitting(path) as pilot:
         await press(pilot, "asterisk")
-        assert screen(pilot).evidence.picker.start == LATER.index("claim"), (
+        assert screen(pilot).hand.evidence.picker.start == LATER.index("claim"), (
             "the first word of the claim in it"
         )
         await press(pilot, "escape", "slash")
         await type_in(pilot, "zebra")
         await press(pilot, "enter", "asterisk")
-        assert screen(pilot).evidence.picker.start == LATER.index("zebra")
+        assert screen(pilot).hand.evidence.picker.start == LATER.index("zebra")
         await press(pilot, "enter", "escape")
         start = LATER.index("Then")
-        assert screen(pilot).unit.state.spans == [("passage", start, len(LATER))], (
+        assert screen(pilot).hand.unit.state.spans == [("passage", start, len(LATER))], (
             "the sentence of the cursor"
         )
 

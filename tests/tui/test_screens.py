@@ -141,7 +141,7 @@ async def test_what_is_typed_ahead_of_the_judge_keeps_nothing(
     batch(path, n=3, reveal=True)
     async with sitting(path) as pilot:
         await press(pilot, "r", "r", "s", "enter")
-        assert screen(pilot).unit.position == 1 and screen(pilot).phase == "judge"
+        assert screen(pilot).hand.unit.position == 1 and screen(pilot).hand.phase == "judge"
         assert {layer for _, _, layer, _ in labels(path)} == {"first"}
         monkeypatch.setattr("annotate.tui.intentions.SETTLE", 0.0)
         pilot.app.typed.seen()
@@ -176,7 +176,9 @@ async def test_the_pass_mark_is_told_after_training_and_to_the_lead(tmp_path: Pa
             else ("✗ not passed   1 of 2 right" in told)
         )
         await press(pilot, "s", "enter")
-        assert screen(pilot).unit.position == 3 and labels(path) == {}, "a label typed at the box is none"
+        assert screen(pilot).hand.unit.position == 3 and labels(path) == {}, (
+            "a label typed at the box is none"
+        )
         await press(pilot, "s")
     assert len(labels(path)) == 1
     with open_study(path) as store:
@@ -207,7 +209,7 @@ async def test_numbers_and_lists_are_typed(tmp_path: Path) -> None:
         await type_in(pilot, "-3.5")
         await press(pilot, "enter")
         await type_in(pilot, "one point | another |")
-        assert screen(pilot).unit.position == 2
+        assert screen(pilot).hand.unit.position == 2
     got = {field: value for (_, field, _, _), value in labels(path).items()}
     assert got["score"] == "-3.5" and json.loads(got["points"]) == ["one point", "another"]
     with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:  # noqa: SIM117
@@ -252,7 +254,7 @@ async def test_every_command_is_in_the_menu_and_works_from_there(tmp_path: Path)
         await pilot.pause(0.5)
         await press(pilot, "enter")
         await pilot.pause(0.2)
-        assert screen(pilot).unit.position == 2
+        assert screen(pilot).hand.unit.position == 2
         assert text_of(pilot, "message") == "skipped"
 
 
@@ -267,7 +269,7 @@ async def test_a_click_on_the_second_label_and_on_a_row_of_the_list(tmp_path: Pa
         await press(pilot, "equals_sign")
         await pilot.click("ReviewRows", offset=(10, 2))
         await pilot.pause()
-        assert screen(pilot).unit.position == 3
+        assert screen(pilot).hand.unit.position == 3
 
 
 async def test_a_double_click_labels_one_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

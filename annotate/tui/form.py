@@ -1,0 +1,207 @@
+"""The labels of the unit at hand, and what follows once they are committed: the next question, the feedback of a
+training unit with its second try, the judge with keep or revise, the next unit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from time import monotonic
+
+from annotate.sitting.events import UnitStatus
+from annotate.tui import intentions, label_panel
+from annotate.tui.dialogs import Ask, Told
+from annotate.tui.workplace import Workplace
+from judge.store.study import dumps
+
+BETWEEN = "|"
+"""What separates the entries of a list that is typed in one line."""
+JUDGE_SHOWN = "the judge is shown: Enter keeps yours, another label revises it"
+
+
+class Form:
+    """Takes labels and Enter; `at_end` is what is done when nothing is open any more."""
+
+    def __init__(self, place: Workplace, at_end: Callable[[], Awaitable[None]]) -> None:
+        self._place, self._hand, self._view, self._desk = place, place.hand, place.view, place.desk
+        self._at_end = at_end
+        self._told_training = False
+
+    async def answer(self, field: str, value: str, at: float) -> None:
+        """A label: commit it, then go on or show what is to be shown."""
+        if self._hand.phase == "judge":
+            await self._answer_judge(field, value, at)
+        elif self._hand.phase == "key":
+            await self._answer_key(field, value, at)
+        else:
+            was_done = self._hand.status is UnitStatus.DONE
+            if await self._place.commit(at, self._desk.label, field, value):
+                await self._labelled(was_done, value)
+
+    async def _labelled(self, was_done: bool, value: str) -> None:
+        """After the commit: the next question, what is to be shown, or the next unit."""
+        place, hand = self._place, self._hand
+        place.recount()
+        if hand.status is not UnitStatus.DONE:
+            hand.settle()
+            self._view.draw_labels()
+            self._view.say("")
+        elif hand.due:
+            # An undo that is on its way takes back a label that nothing has been shown for.
+            if place.typed.next_key() not in hand.keys["undo"]:
+                await self._unveil()
+        elif was_done:
+            hand.settle()
+            self._view.draw_labels()
+            self._view.say(f"changed to {value}; → goes on" if value else "changed; → goes on")
+        else:
+            await self.advance()
+
+    async def go_on(self, at: float) -> None:
+        """Enter: on from feedback, keep after the judge, type a value, or the next open unit."""
+        hand = self._hand
+        if hand.phase == "key":
+            await self._after_training()
+        elif hand.phase == "judge":
+            await self._keep_all(at)
+        elif hand.active is not None and not hand.labels[hand.active]:
+            await self._type_value(hand.active)
+        elif hand.status is UnitStatus.OPEN:
+            self._view.say("press the key of a label, or skip")
+        elif hand.due and not hand.unit.state.locked and not hand.unit.state.skipped:
+            await self._unveil()
+        else:
+            await self.advance()
+
+    async def advance(self, message: str = "") -> None:
+        """The next open unit, else one whose judge waits for keep or revise, else the end."""
+        hand, desk = self._hand, self._desk
+        following = desk.next_open(hand.unit.position) or desk.second_open()
+        self._place.show(following or hand.unit.position, message)
+        if following is None:
+            await self._at_end()
+        elif hand.phase == "label" and hand.due and hand.status is UnitStatus.DONE:
+            await self._unveil()
+
+    async def _type_value(self, field: str) -> None:
+        hand, question = self._hand, self._desk.task.question(field)
+        before = hand.unit.state.answers.get(field, "")
+        title = question.ask or field
+        if question.many:
+            before = f" {BETWEEN} ".join(json.loads(before or "[]"))
+            title += f"\nWrite {BETWEEN} between them."
+        was_done, stored = hand.status is UnitStatus.DONE, False
+
+        async def done(text: str) -> str | None:
+            nonlocal stored
+            if text and question.many:
+                text = dumps([part.strip() for part in text.split(BETWEEN) if part.strip()])
+            if not text:
+                return None
+            stored = await self._place.commit(monotonic(), self._desk.label, field, text)
+            return None if stored else f"{self._place.refused}. Enter tries again."
+
+        async def then() -> None:
+            if stored:
+                await self._labelled(was_done, "")
+
+        kind = "number" if question.level == "interval" else "text"
+        await self._place.open(Ask(title, done, then=then, value=before, kind=kind))
+
+    # What is shown after a commit
+
+    async def _unveil(self) -> None:
+        """Lock the first labels, then show what was hidden until now."""
+        hand, desk = self._hand, self._desk
+        what = "key" if hand.unit.role == "training" else "judge"
+        state = await self._place.attempt(desk.lock, hand.unit.position, what)
+        if state is None:
+            return
+        hand.unit.state = state
+        if what == "judge" and not desk.judge(hand.unit.position):
+            await self.advance()
+            return
+        hand.settle()
+        self._view.unveil()
+        self._view.say("")
+
+    def _unread(self, at: float, why: str) -> bool:
+        """Whether a key came before anybody could have read what is shown: it is refused."""
+        since = self._view.since_paint(at)
+        early = since is None or since < intentions.SETTLE
+        if early:
+            self._place.refuse(why)
+        return early
+
+    async def _answer_key(self, field: str, value: str, at: float) -> None:
+        """The second try of a training unit; the first one is what counts for the pass mark."""
+        hand, view = self._hand, self._view
+        if not hand.trying:
+            self._place.refuse("Enter goes on")
+        elif self._unread(at, "not quite: another label is a second try, Enter shows the answer"):
+            return
+        elif field not in hand.wrong():
+            self._place.refuse(f"{field} was right")
+        elif await self._place.commit(at, self._desk.revise, field, value, None):
+            hand.trying = bool(hand.wrong())
+            view.draw_labels()
+            view.paint()
+            view.say("")
+
+    async def _after_training(self) -> None:
+        """Enter after feedback: the answer, if it is hidden still, then on; after the last one, how it went."""
+        if self._hand.trying:
+            self._hand.trying = False
+            self._view.draw_labels()
+            return
+        desk = self._desk
+        total, answered, right = desk.training()
+        await self.advance()
+        if answered == total and not self._told_training:
+            self._told_training = True
+            mark = float(desk.info.options.get("pass_mark", 0.8))
+            scored = not desk.info.packed_for
+            await self._place.open(Told(label_panel.training_panel(total, right, mark, scored=scored)))
+
+    async def _answer_judge(self, field: str, value: str, at: float) -> None:
+        place, unit = self._place, self._hand.unit
+        if self._unread(at, JUDGE_SHOWN):
+            return
+        if field not in self._desk.judge(unit.position):
+            place.refuse(f"the judge has no label for {field}")
+            return
+
+        async def store(reason: str | None) -> str | None:
+            if await place.commit(at, self._desk.revise, field, value, reason):
+                return None
+            return f"not stored: {place.refused}. Enter tries again."
+
+        first = unit.state.answers.get(field)
+        if value == first:
+            if await store(None) is None:
+                await self._revised()
+            return
+        ask = Ask(
+            f"{field}: {first} → {value}. Why?",
+            store,
+            then=self._revised,
+            left=lambda _: place.refuse("nothing was changed"),
+        )
+        await place.open(ask)
+
+    async def _keep_all(self, at: float) -> None:
+        """Enter: the labels given first stand."""
+        unit = self._hand.unit
+        if self._unread(at, JUDGE_SHOWN):
+            return
+        for field in self._desk.judge(unit.position):
+            if field not in unit.state.revised:
+                first = unit.state.answers[field]
+                if not await self._place.commit(at, self._desk.revise, field, first, None):
+                    return
+        await self.advance()
+
+    async def _revised(self) -> None:
+        if self._desk.judge(self._hand.unit.position).keys() <= self._hand.unit.state.revised.keys():
+            await self.advance()
+        else:
+            self._view.draw_labels()
