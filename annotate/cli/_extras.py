@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,20 +17,23 @@ from judge.stats import AltTest, DawidSkene, alt_test, dawid_skene, measures
 from judge.stats.bootstrap import How
 from judge.types import Json, Measure
 
+if TYPE_CHECKING:
+    from annotate.cli.agreement import AgreementAsked
+
 LATENT = "dawid_skene"
 
 
 class Extras:
-    """The alt-test of each judge and the latent labels of one field, where `given` asks for them."""
+    """The alt-test of each judge and the latent labels of one field, where they are asked for."""
 
-    def __init__(self, panel: Panel, given: Mapping[str, Any], how: How) -> None:
+    def __init__(self, panel: Panel, asked: AgreementAsked, how: How) -> None:
         """Raises UsageError where there is not enough to compute them from."""
         self.panel = panel
         self.names = panel.people + panel.judges
-        self.alt_tests = _alt_tests(panel, given) if given["alt_test"] else []
+        self.alt_tests = _alt_tests(panel, asked) if asked.alt_test else []
         self.latent: DawidSkene | None = None
         self.against: list[Measure] = []
-        if given["dawid_skene"]:
+        if asked.dawid_skene:
             self._find_latent(how)
 
     def _find_latent(self, how: How) -> None:
@@ -110,7 +113,7 @@ def accuracies(latent: DawidSkene) -> list[float | None]:
     return [float(v / t) if t > 0 else None for v, t in zip(value, total, strict=True)]
 
 
-def _alt_tests(panel: Panel, given: Mapping[str, Any]) -> list[AltTest]:
+def _alt_tests(panel: Panel, asked: AgreementAsked) -> list[AltTest]:
     if len(panel.people) < 2 or not panel.judges:
         raise UsageError("--alt-test takes a judge (--judge NAME, or a run) and two people, better three")
     if panel.are_scores:
@@ -121,10 +124,10 @@ def _alt_tests(panel: Panel, given: Mapping[str, Any]) -> list[AltTest]:
             panel.ratings,
             judge,
             panel.people,
-            epsilon=given["epsilon"],
+            epsilon=asked.epsilon,
             level=level,
-            least_others=given["least_others"],
-            clustered=given["cluster"].in_alt_test,
+            least_others=asked.least_others,
+            clustered=asked.source.cluster.in_alt_test,
         )
         for judge in panel.judges
     ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from annotate.cli._show import table
 from judge.console import visible
@@ -14,12 +13,13 @@ from judge.labels.reference import Reference, voices
 from judge.stats.verdict_plan import VerdictPlan, plan_verdict
 
 if TYPE_CHECKING:
+    from annotate.cli.plan import PlanAsked
     from judge.types import Json
 
 MOST_NAMED = 5
 
 
-def verdict_plans(panel: Panel, reference: Reference | None, given: Mapping[str, Any]) -> list[VerdictPlan]:
+def verdict_plans(panel: Panel, reference: Reference | None, asked: PlanAsked) -> list[VerdictPlan]:
     """A plan for each judge of the field. Raises UsageError without a judge, BadInput for what cannot be judged."""
     if not panel.judges:
         raise UsageError("--verdict is on a judge: --judge NAME, or a judge run")
@@ -27,8 +27,8 @@ def verdict_plans(panel: Panel, reference: Reference | None, given: Mapping[str,
         raise BadInput(f"'{panel.field}' has continuous numbers: a verdict takes labels")
     if not panel.people and reference is None:
         raise BadInput(f"'{panel.field}' has nobody to compare a judge with: import gold labels, or votes")
-    (key,) = panel.keys([given["name"] or panel.coefficient])
-    limits = {key: value for key in ("margin", "threshold") if (value := given[key]) is not None}
+    (key,) = panel.keys([asked.name or panel.coefficient])
+    limits = {key: value for key in ("margin", "threshold") if (value := getattr(asked, key)) is not None}
     people = voices(panel, reference)
     plans = []
     for judge in panel.judges:
@@ -39,13 +39,13 @@ def verdict_plans(panel: Panel, reference: Reference | None, given: Mapping[str,
                 judge,
                 people,
                 reference=name,
-                epsilon=given["epsilon"],
-                least_others=given["least_others"],
-                clustered=given["cluster"].in_alt_test,
+                epsilon=asked.epsilon,
+                least_others=asked.least_others,
+                clustered=asked.source.cluster.in_alt_test,
                 name=key,
                 level=panel.level,
-                power=given["power"],
-                confidence=given["confidence"],
+                power=asked.power,
+                confidence=asked.confidence,
                 **limits,
             )
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from judge.labels.panel import Panel
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 STUDY = ("field", "task", "runs", "batch")
 NO_CLUSTER = "none"
@@ -35,8 +38,106 @@ def _clusters(context: click.Context, option: click.Parameter, given: tuple[str,
     return Clusters(columns[0] if columns else None, NO_CLUSTER not in given)
 
 
+@dataclass(frozen=True, slots=True)
+class LabelSource:
+    """What the options of `source_options` say: a TABLE with its columns, or what of the study."""
+
+    table: Path | None
+    db: Path
+    field: str | None
+    task: str | None
+    runs: tuple[str, ...]
+    batch: str | None
+    unit: str | None
+    annotator: str | None
+    label: str | None
+    annotators: str | None
+    cluster: Clusters
+    judges: tuple[str, ...]
+    level: str | None
+    order: str | None
+    probabilities: str | None = None
+    """Table: the column with the judge's probabilities, where a command asks for it."""
+
+    def __str__(self) -> str:
+        return str(self.table or self.db)
+
+    def panels(self) -> list[Panel]:
+        """The labels asked for, one Panel a field.
+
+        Raises UsageError for options that do not go together, BadInput where there is nothing to compare.
+        """
+        self.check()
+        if self.table is not None:
+            return [self.read()]
+        from annotate.agreement.one_field import panels_of
+        from judge.store import Store
+
+        with Store.open(self.db, create=False) as store:
+            found, left_out = panels_of(
+                store,
+                field=self.field,
+                task=self.task,
+                batch=self.batch,
+                runs=self.runs,
+                annotators=names(self.annotators),
+                level=self.level,
+                order=names(self.order),
+            )
+        for told in left_out:
+            note(f"note: left out: {told}")
+        return found
+
+    def check(self) -> None:
+        """Raises UsageError for options that do not go with where the labels are, and for a table that is no file."""
+        table = self.table
+        # In a study the question is the cluster already.
+        own = {"cluster": self.cluster.column not in (None, "question")}
+        wrong = [n for n in (STUDY if table else TABLE) if own.get(n, getattr(self, n))]
+        if wrong:
+            name = {"runs": "run", "judges": "judge"}.get(wrong[0], wrong[0])
+            what = f"a study, not for the table {table}" if table else "a table; name one, as in labels.csv"
+            raise UsageError(f"--{name} is for {what}")
+        if table is not None and not table.is_file() and not table.is_fifo():
+            what = "is a folder, not a table" if table.is_dir() else "does not exist"
+            raise UsageError(f"{table}: {what}; name a CSV, TSV, JSON, JSONL or Parquet file")
+
+    def read(self) -> Panel:
+        """The table of labels. Raises BadInput with file and line, UsageError."""
+        from judge.labels.tables import Layout, read_table
+
+        if self.table is None or self.unit is None:
+            raise UsageError(f"{self.table}: --unit names the column with the unit's id")
+        people = tuple(names(self.annotators) or ())
+        layout = Layout(
+            self.unit, self.annotator, self.label, people, self.cluster.column, self.probabilities
+        )
+        level, order = self.level or "nominal", names(self.order)
+        return read_table(self.table, layout, level=level, order=order, judges=self.judges)
+
+
+def as_one(kind: Callable[..., T]) -> Callable[[Callable[[T], int]], Callable[..., int]]:
+    """The options of a command as one object of a dataclass, instead of a keyword each."""
+
+    def wrap(command: Callable[[T], int]) -> Callable[..., int]:
+        @wraps(command)
+        def called(**given: Any) -> int:
+            return command(kind(**given))
+
+        return called
+
+    return wrap
+
+
 def source_options(function: F) -> F:
-    """TABLE and the options that say which labels; `panels` reads them."""
+    """TABLE and the options that say which labels; the command gets them as `source`, a LabelSource."""
+    own = [f.name for f in fields(LabelSource)]
+
+    @wraps(function)
+    def command(**given: Any) -> Any:
+        source = LabelSource(**{name: given.pop(name) for name in own if name in given})
+        return function(source=source, **given)
+
     options = [
         click.argument("table", required=False, type=click.Path(path_type=Path)),
         db_option,
@@ -73,8 +174,8 @@ def source_options(function: F) -> F:
         ),
     ]
     for option in reversed(options):
-        function = option(function)
-    return function
+        command = option(command)
+    return command  # type: ignore[return-value]
 
 
 def least_others_option(function: F) -> F:
@@ -86,67 +187,6 @@ def least_others_option(function: F) -> F:
         show_default=True,
         help="Alt-test: units count that so many others labelled: 1 as its authors' code, 2 as the paper's text suggests.",
     )(function)
-
-
-def panels(given: Mapping[str, Any]) -> list[Panel]:
-    """The labels that the options of `source_options` ask for, one Panel a field.
-
-    Raises UsageError for options that do not go together, BadInput where there is nothing to compare.
-    """
-    check_source(given)
-    if given["table"] is not None:
-        return [read_given(given)]
-    from annotate.agreement.one_field import panels_of
-    from judge.store import Store
-
-    annotators, order = names(given["annotators"]), names(given["order"])
-    with Store.open(given["db"], create=False) as store:
-        found, left_out = panels_of(
-            store,
-            field=given["field"],
-            task=given["task"],
-            batch=given["batch"],
-            runs=given["runs"],
-            annotators=annotators,
-            level=given["level"],
-            order=order,
-        )
-    for told in left_out:
-        note(f"note: left out: {told}")
-    return found
-
-
-def check_source(given: Mapping[str, Any]) -> None:
-    """Raises UsageError for options that do not go with where the labels are, and for a table that is no file."""
-    table: Path | None = given["table"]
-    # In a study the question is the cluster already.
-    asked = {**given, "cluster": given["cluster"].column not in (None, "question")}
-    wrong = [name for name in (STUDY if table else TABLE) if asked.get(name)]
-    if wrong:
-        name = {"runs": "run", "judges": "judge"}.get(wrong[0], wrong[0])
-        what = f"a study, not for the table {table}" if table else "a table; name one, as in labels.csv"
-        raise UsageError(f"--{name} is for {what}")
-    if table is not None and not table.is_file() and not table.is_fifo():
-        what = "is a folder, not a table" if table.is_dir() else "does not exist"
-        raise UsageError(f"{table}: {what}; name a CSV, TSV, JSON, JSONL or Parquet file")
-
-
-def read_given(given: Mapping[str, Any]) -> Panel:
-    """The table of labels that the options describe. Raises BadInput with file and line, UsageError."""
-    from judge.labels.tables import Layout, read_table
-
-    if given["unit"] is None:
-        raise UsageError(f"{given['table']}: --unit names the column with the unit's id")
-    layout = Layout(
-        given["unit"],
-        given["annotator"],
-        given["label"],
-        tuple(names(given["annotators"]) or ()),
-        given["cluster"].column,
-        given.get("probabilities"),
-    )
-    level, order = given["level"] or "nominal", names(given["order"])
-    return read_table(given["table"], layout, level=level, order=order, judges=given["judges"])
 
 
 def names(value: str | None) -> list[str] | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from annotate.cli._source import least_others_option, panels, source_options
+from annotate.cli._source import LabelSource, as_one, least_others_option, source_options
 from judge.console import emit_json, emit_rows, note, output_options
 from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
@@ -21,6 +22,29 @@ COLUMNS = (
     *("field", "measure", "weights", "level", "annotators", "value", "low", "high", "confidence"),
     *("n_units", "n_clusters", "coverage", "reason"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementAsked:
+    """What the command is asked for."""
+
+    source: LabelSource
+    names: tuple[str, ...]
+    no_pairwise: bool
+    reference: str | None
+    per_class: bool
+    dawid_skene: bool
+    alt_test: bool
+    epsilon: float
+    least_others: int
+    interval: Literal["bca", "percentile", "none"]
+    confidence: float
+    replicates: int
+    seed: int
+    fail_under: tuple[str, ...]
+    on: Literal["value", "lower"]
+    as_json: bool
+    as_csv: bool
 
 
 @click.command()
@@ -71,7 +95,8 @@ COLUMNS = (
     help="--fail-under looks at the value, or at the interval's lower bound.",
 )
 @output_options
-def agreement(**given: Any) -> int:
+@as_one(AgreementAsked)
+def agreement(asked: AgreementAsked) -> int:
     """How far annotators agree: people, judges, gold; on the study, or on any TABLE (CSV, TSV, JSON, JSONL, Parquet; .gz too).
 
     \b
@@ -89,41 +114,41 @@ def agreement(**given: Any) -> int:
     from judge.labels.reference import resolve
 
     how: How = {
-        "interval": None if given["interval"] == "none" else given["interval"],
-        "confidence": given["confidence"],
-        "replicates": given["replicates"],
-        "seed": given["seed"],
+        "interval": None if asked.interval == "none" else asked.interval,
+        "confidence": asked.confidence,
+        "replicates": asked.replicates,
+        "seed": asked.seed,
     }
-    check_measures(given["names"])
-    limits = thresholds.parse(given["fail_under"])
-    if given["on"] == "lower" and how["interval"] is None:
+    check_measures(asked.names)
+    limits = thresholds.parse(asked.fail_under)
+    if asked.on == "lower" and how["interval"] is None:
         raise UsageError("--on lower needs intervals: leave out --interval none")
     results = [
         analyse(
             panel,
-            resolve(panel, given["reference"]),
-            names=given["names"] or None,
-            pairwise=not given["no_pairwise"],
-            per_class=given["per_class"],
+            resolve(panel, asked.reference),
+            names=asked.names or None,
+            pairwise=not asked.no_pairwise,
+            per_class=asked.per_class,
             **how,
         )
-        for panel in panels(given)
+        for panel in asked.source.panels()
     ]
-    extras = [Extras(result.panel, given, how) for result in results]
+    extras = [Extras(result.panel, asked, how) for result in results]
     checked, passed_over = thresholds.check(
-        [(r.panel, r.reference) for r in results], limits, given["on"], **how
+        [(r.panel, r.reference) for r in results], limits, asked.on, **how
     )
-    if given["as_json"]:
+    if asked.as_json:
         emit_json(
             "agreement",
             {
-                "source": str(given["table"] or given["db"]),
+                "source": str(asked.source),
                 "measures": [m.as_json() for r in results for m in r.measures],
                 "fields": [{**_field(r), **e.as_json()} for r, e in zip(results, extras, strict=True)],
                 "thresholds": [c.as_json() for c in checked],
             },
         )
-    elif given["as_csv"]:
+    elif asked.as_csv:
         emit_rows(
             "agreement", [_flat(m.as_json()) for r in results for m in r.measures], COLUMNS, False, True
         )

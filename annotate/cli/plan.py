@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from annotate.cli._source import least_others_option, panels, source_options
+from annotate.cli._source import LabelSource, as_one, least_others_option, source_options
 from judge.console import emit_json, json_option, table, visible
 from judge.errors import BadInput, Exit, UsageError
 
@@ -20,6 +20,34 @@ if TYPE_CHECKING:
     from judge.types import Json
 
 MOST_PER_QUESTION = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAsked:
+    """What the command is asked for."""
+
+    source: LabelSource
+    name: str | None
+    pair: str | None
+    reference: str | None
+    width: float | None
+    threshold: float | None
+    verdict: bool
+    epsilon: float
+    margin: float | None
+    least_others: int
+    power: float
+    confidence: float
+    expect: float | None
+    shares: str | None
+    per_question: str | None
+    icc: float | None
+    as_json: bool
+
+    @property
+    def measure(self) -> str:
+        """What is planned for."""
+        return self.name or "cohen_kappa"
 
 
 @click.command()
@@ -62,7 +90,8 @@ MOST_PER_QUESTION = 10_000
     help="How alike the units of a question are, 0 to 1. Default: the pilot's; without a pilot 0.",
 )
 @json_option
-def plan(**given: Any) -> int:
+@as_one(PlanAsked)
+def plan(asked: PlanAsked) -> int:
     """How many questions and units to label, for an interval of a given width or for a decided verdict.
 
     \b
@@ -74,36 +103,35 @@ def plan(**given: Any) -> int:
     From a pilot (a field of the study, or a TABLE as in annotate agreement), or from what you expect
     (--expect). It prints what it assumes.
     """
-    if given["width"] is None and given["threshold"] is None and not given["verdict"]:
+    if asked.width is None and asked.threshold is None and not asked.verdict:
         raise UsageError(
             "plan for what? --width 0.2 (an interval), --threshold 0.667 (a decision) or --verdict (on a judge)"
         )
-    if not 0 < given["confidence"] < 1 or not 0 < given["power"] < 1:
+    if not 0 < asked.confidence < 1 or not 0 < asked.power < 1:
         raise UsageError("--confidence and --power lie between 0 and 1")
-    if given["verdict"]:
-        return _verdict(given)
-    if given["margin"] is not None:
+    if asked.verdict:
+        return _verdict(asked)
+    if asked.margin is not None:
         raise UsageError("--margin goes with --verdict")
-    given["name"] = given["name"] or "cohen_kappa"
-    design, names, assumed = _expected(given) if given["expect"] is not None else _pilot(given)
-    if given["icc"] is not None:
-        if not 0 <= given["icc"] <= 1:
-            raise UsageError(f"--icc {given['icc']}: an intraclass correlation lies in 0..1")
-        design = replace(design, icc=given["icc"])
-        assumed.append(f"units of one question are alike as you say: icc {given['icc']:g}")
+    design, names, assumed = _pilot(asked) if asked.expect is None else _expected(asked, asked.expect)
+    if asked.icc is not None:
+        if not 0 <= asked.icc <= 1:
+            raise UsageError(f"--icc {asked.icc}: an intraclass correlation lies in 0..1")
+        design = replace(design, icc=asked.icc)
+        assumed.append(f"units of one question are alike as you say: icc {asked.icc:g}")
     if design.sd < 1e-9:
         raise BadInput(
-            f"the pilot shows no spread ({given['name']} {design.value:.3f} on {design.n_units} units), so nothing "
+            f"the pilot shows no spread ({asked.measure} {design.value:.3f} on {design.n_units} units), so nothing "
             "can be planned from it: say what you expect (--expect)"
         )
-    goals = _plans(design, given)
+    goals = _plans(design, asked)
     notes = list(dict.fromkeys(line for goal in goals for one in goal.plans for line in one.notes))
-    if given["as_json"]:
+    if asked.as_json:
         emit_json(
             "plan",
             {
-                "source": None if given["expect"] is not None else str(given["table"] or given["db"]),
-                "measure": given["name"],
+                "source": None if asked.expect is not None else str(asked.source),
+                "measure": asked.measure,
                 "annotators": names,
                 "design": {
                     "value": design.value,
@@ -112,8 +140,8 @@ def plan(**given: Any) -> int:
                     "n_units": design.n_units,
                     "n_clusters": design.n_clusters,
                 },
-                "confidence": given["confidence"],
-                "power": given["power"],
+                "confidence": asked.confidence,
+                "power": asked.power,
                 "assumed": assumed,
                 "notes": notes,
                 "rows": [_row(one, goal) for goal in goals for one in goal.plans],
@@ -126,32 +154,33 @@ def plan(**given: Any) -> int:
     return Exit.DONE
 
 
-def _verdict(given: dict[str, Any]) -> int:
+def _verdict(asked: PlanAsked) -> int:
     from annotate.cli import _plan_verdict as verdict
     from judge.labels.reference import resolve
 
     for name in ("width", "expect", "shares", "pair", "per_question", "icc"):
-        if given[name] is not None:
+        if getattr(asked, name) is not None:
             raise UsageError(
                 f"--verdict plans from the labels there are: leave out --{name.replace('_', '-')}"
             )
     for name, least in (("epsilon", 0), ("margin", -1), ("threshold", -1)):
-        if given[name] is not None and not least <= given[name] <= 1:
-            raise UsageError(f"--{name} {given[name]:g}: a number from {least} to 1")
-    if given["name"]:
+        value = getattr(asked, name)
+        if value is not None and not least <= value <= 1:
+            raise UsageError(f"--{name} {value:g}: a number from {least} to 1")
+    if asked.name:
         from annotate.agreement.one_field import check_measures
 
-        check_measures([given["name"]])
-    panel = _one(given)
-    plans = verdict.verdict_plans(panel, resolve(panel, given["reference"]), given)
-    if given["as_json"]:
+        check_measures([asked.name])
+    panel = _one(asked)
+    plans = verdict.verdict_plans(panel, resolve(panel, asked.reference), asked)
+    if asked.as_json:
         emit_json(
             "plan_verdict",
             {
-                "source": str(given["table"] or given["db"]),
-                "confidence": given["confidence"],
-                "power": given["power"],
-                "epsilon": given["epsilon"],
+                "source": str(asked.source),
+                "confidence": asked.confidence,
+                "power": asked.power,
+                "epsilon": asked.epsilon,
                 "judges": [verdict.as_json(one) for one in plans],
             },
         )
@@ -160,74 +189,75 @@ def _verdict(given: dict[str, Any]) -> int:
     return Exit.DONE
 
 
-def _one(given: dict[str, Any]) -> Panel:
+def _one(asked: PlanAsked) -> Panel:
     from annotate.agreement.one_field import check
 
-    found = panels(given)
+    found = asked.source.panels()
     if len(found) != 1:
         raise UsageError(f"name one --field; there are {', '.join(panel.field for panel in found)}")
     check(found[0])
     return found[0]
 
 
-def _expected(given: dict[str, Any]) -> tuple[Design, list[str] | None, list[str]]:
+def _expected(asked: PlanAsked, value: float) -> tuple[Design, list[str] | None, list[str]]:
     """The design from --expect and --shares, and what that takes for granted."""
     from judge.stats import expected_kappa, expected_rate
 
-    if given["table"] or given["field"] or given["task"] or given["runs"] or given["pair"]:
+    source = asked.source
+    if source.table or source.field or source.task or source.runs or asked.pair:
         raise UsageError(
             "--expect plans without a pilot: leave out the table, --field, --task, --run and --pair"
         )
-    name, _, weights = str(given["name"]).partition(":")
-    icc = given["icc"] or 0.0
-    assumed = [f"the value will be the one you expect, {given['expect']:g}"]
-    if given["icc"] is None:
+    name, _, weights = asked.measure.partition(":")
+    icc = asked.icc or 0.0
+    assumed = [f"the value will be the one you expect, {value:g}"]
+    if asked.icc is None:
         assumed.append("units of one question are independent (icc 0); passages seldom are: see --icc")
     if name == "cohen_kappa" and weights in ("", "linear", "quadratic"):
-        shares = _numbers(given["shares"], "--shares")
+        shares = _numbers(asked.shares, "--shares")
         if not shares:
             raise UsageError("kappa depends on how often each label occurs: add --shares, as in 0.4,0.3,0.3")
         assumed.append(f"both annotators use the labels with shares {', '.join(f'{s:g}' for s in shares)}")
-        return expected_kappa(given["expect"], shares, weights=weights or None, icc=icc), None, assumed
+        return expected_kappa(value, shares, weights=weights or None, icc=icc), None, assumed
     if name in ("percent", "accuracy", "share") and not weights:
-        if given["shares"]:
+        if asked.shares:
             raise UsageError(f"--shares is for kappa, not for {name}")
-        return expected_rate(given["expect"], icc=icc), None, assumed
+        return expected_rate(value, icc=icc), None, assumed
     raise UsageError(
-        f"--expect plans for cohen_kappa, percent, accuracy or a share; {given['name']} takes a pilot"
+        f"--expect plans for cohen_kappa, percent, accuracy or a share; {asked.measure} takes a pilot"
     )
 
 
-def _pilot(given: dict[str, Any]) -> tuple[Design, list[str] | None, list[str]]:
+def _pilot(asked: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
     """The design from labels at hand, whose they are, and what that takes for granted."""
     from judge.labels.reference import resolve
     from judge.stats import METRICS, pilot
 
-    if given["shares"]:
+    if asked.shares:
         raise UsageError("--shares goes with --expect; a pilot has its own")
     from annotate.agreement.one_field import check_measures
 
-    check_measures([given["name"]])
-    panel = _one(given)
+    check_measures([asked.measure])
+    panel = _one(asked)
     if panel.are_scores:
         raise BadInput(f"'{panel.field}' has continuous numbers: planning takes labels, or --expect")
-    (key,) = panel.keys([given["name"]])
-    names = _names(panel, resolve(panel, given["reference"]), given["pair"], METRICS[key].pair)
+    (key,) = panel.keys([asked.measure])
+    names = _names(panel, resolve(panel, asked.reference), asked.pair, METRICS[key].pair)
     ratings = panel.together(*names)
     design = pilot(ratings, key, level=panel.level)
     who = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
     of_questions = f" of {design.n_clusters:,} questions" if ratings.clustered else ""
     assumed = [
-        f"pilot: {given['name']} {design.value:.3f} of {who} on {design.n_units:,} units{of_questions}; "
+        f"pilot: {asked.measure} {design.value:.3f} of {who} on {design.n_units:,} units{of_questions}; "
         "new ones will be like these",
     ]
-    if given["icc"] is None and ratings.clustered:
+    if asked.icc is None and ratings.clustered:
         worth = design.n_units / (design.effect or 1)
         assumed.append(
             f"units of one question are as alike as in the pilot: icc {design.icc:.3f}, so that its units count as "
             f"{worth:,.0f} independent ones"
         )
-    elif given["icc"] is None:
+    elif asked.icc is None:
         assumed.append(
             "every unit of the pilot is a question of its own: it cannot tell how alike units of one are"
         )
@@ -265,28 +295,28 @@ class _Goal:
     threshold: float | None = None
 
 
-def _plans(design: Design, given: dict[str, Any]) -> list[_Goal]:
+def _plans(design: Design, asked: PlanAsked) -> list[_Goal]:
     from judge.stats import plan_decision, plan_width
 
-    alone = design.n_units > 0 and design.n_clusters == design.n_units and given["icc"] is None
-    sizes = _numbers(given["per_question"], "--per-question") or ([1] if alone else [1, 2, 3, 5, 10])
+    alone = design.n_units > 0 and design.n_clusters == design.n_units and asked.icc is None
+    sizes = _numbers(asked.per_question, "--per-question") or ([1] if alone else [1, 2, 3, 5, 10])
     if any(not 1 <= size <= MOST_PER_QUESTION or size != int(size) for size in sizes):
         raise UsageError(
-            f"--per-question {given['per_question']}: whole numbers from 1 to {MOST_PER_QUESTION:,}"
+            f"--per-question {asked.per_question}: whole numbers from 1 to {MOST_PER_QUESTION:,}"
         )
     per_question = [int(size) for size in sizes]
-    name, width, threshold = given["name"], given["width"], given["threshold"]
-    sure = f"a {100 * given['confidence']:g} % interval"
+    name, width, threshold = asked.measure, asked.width, asked.threshold
+    sure = f"a {100 * asked.confidence:g} % interval"
     goals = []
     if width is not None:
-        plans = plan_width(design, width, per_cluster=per_question, confidence=given["confidence"])
+        plans = plan_width(design, width, per_cluster=per_question, confidence=asked.confidence)
         goals.append(_Goal(f"{name}: {sure} of width {width:g}", plans, width=width))
     if threshold is not None:
         plans = plan_decision(
-            design, threshold, per_cluster=per_question, confidence=given["confidence"], power=given["power"]
+            design, threshold, per_cluster=per_question, confidence=asked.confidence, power=asked.power
         )
         side = "above" if design.value > threshold else "below"
-        chance = f"with a chance of {100 * given['power']:g} %"
+        chance = f"with a chance of {100 * asked.power:g} %"
         goals.append(_Goal(f"{name}: {sure} {side} {threshold:g}, {chance}", plans, threshold=threshold))
     return goals
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from annotate.cli._source import (
-    check_source,
-    least_others_option,
-    names,
-    read_given,
-    source_options,
-)
+from annotate.cli._source import LabelSource, as_one, least_others_option, names, source_options
 from annotate.cli._targets import FORMATS as NAMES
 from annotate.cli._targets import targets, write
 from judge.console import note, visible
@@ -26,19 +21,26 @@ if TYPE_CHECKING:
     from annotate.report.model import Document
 
 MEASURES = ("pooled_kappa", "pooled_kappa_difference", "cohen_kappa")
-SAME = (
-    "task",
-    "field",
-    "runs",
-    "batch",
-    "reference",
-    "margin",
-    "threshold",
-    "least_others",
-    "limit",
-    "curve",
-    "level",
-)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportAsked:
+    """What the command is asked for."""
+
+    source: LabelSource
+    reference: str | None
+    epsilon: str
+    margin: float
+    threshold: float
+    least_others: int
+    require_trust: bool
+    allow_part: bool
+    fail_under: tuple[str, ...]
+    curve: bool
+    limit: int
+    is_short: bool
+    outputs: tuple[Path, ...]
+    form: str | None
 
 
 @click.command()
@@ -121,7 +123,8 @@ SAME = (
     type=click.Choice(NAMES),
     help="Format; default: by the suffix of -o. Not for a suffix that says another.",
 )
-def report(**given: Any) -> int:
+@as_one(ReportAsked)
+def report(asked: ReportAsked) -> int:
     """Report how far the judge of one field can be trusted, with every number behind it.
 
     \b
@@ -146,32 +149,42 @@ def report(**given: Any) -> int:
     from judge.stats.alternative import epsilon_of
     from judge.store import Store
 
-    if given["allow_part"] and not given["require_trust"]:
+    if asked.allow_part and not asked.require_trust:
         raise UsageError("--allow-part goes with --require-trust")
-    limits = _limits(given["fail_under"])
-    study = given["table"] is None
-    check_source(given)
-    epsilon, named = epsilon_of(given["epsilon"])
-    asked = ReportOptions(
-        **{name: given[name] for name in SAME},
+    limits = _limits(asked.fail_under)
+    source, form, outputs = asked.source, asked.form, asked.outputs
+    study = source.table is None
+    source.check()
+    epsilon, named = epsilon_of(asked.epsilon)
+    options = ReportOptions(
+        task=source.task,
+        field=source.field,
+        runs=source.runs,
+        batch=source.batch,
+        reference=asked.reference,
         epsilon=epsilon,
         epsilon_name=named,
-        clustered=given["cluster"].in_alt_test,
-        annotators=names(given["annotators"]),
-        order=names(given["order"]),
+        margin=asked.margin,
+        threshold=asked.threshold,
+        least_others=asked.least_others,
+        clustered=source.cluster.in_alt_test,
+        limit=asked.limit,
+        curve=asked.curve,
+        annotators=names(source.annotators),
+        level=source.level,
+        order=names(source.order),
     )
-    form, outputs, is_short = given["form"], given["outputs"], given["is_short"]
-    forms = targets(outputs, form, given["db"] if study else given["table"])
-    renderers = SHORT if is_short else FORMATS
+    forms = targets(outputs, form, source.table or source.db)
+    renderers = SHORT if asked.is_short else FORMATS
     for name in [*forms.values(), form or "md"]:
         if name not in renderers:
             raise UsageError(f"--short is md or tex, not {name}")
     if study:
-        with Store.open(given["db"], create=False) as store:
-            document = build(store, asked)
+        with Store.open(source.db, create=False) as store:
+            document = build(store, options)
     else:
-        document = build_table(read_given(given), asked)
-    written = short(document) if is_short else document
+        document = build_table(source.read(), options)
+    written = short(document) if asked.is_short else document
     write({path: renderers[name](written) for path, name in forms.items()})
     if not outputs:
         sys.stdout.write(renderers[form or "md"](written))
@@ -181,7 +194,7 @@ def report(**given: Any) -> int:
         note(document.no_ruling)
     if outputs:
         note(f"written: {', '.join(visible(str(path)) for path in outputs)}")
-    _check(document, limits, given["require_trust"], given["allow_part"])
+    _check(document, limits, asked.require_trust, asked.allow_part)
     return Exit.DONE
 
 
