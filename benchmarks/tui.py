@@ -19,7 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from annotate.drawing.batch import BatchPlan, new_batch
+from annotate.drawing.batch import new_batch
+from annotate.plan import BatchPlan
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.app import AnnotateApp
@@ -131,8 +132,8 @@ async def keys(path: Path, count: int, size: tuple[int, int]) -> None:
                 key = "srn"[i % 3]
                 start = time.perf_counter()
                 app.post_message(events.Key(key, key))
-                position = app.labelling.unit.position
-                while app.labelling.unit.position == position:
+                position = app.labelling.hand.unit.position
+                while app.labelling.hand.unit.position == position:
                     await asyncio.sleep(0)
                 drawn.clear()
                 await asyncio.wait_for(drawn.wait(), 5)

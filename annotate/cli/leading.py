@@ -177,7 +177,8 @@ def policy(
 
     A unit is decided so once nobody has it open any more. The lead can still change it; the report tells the policy.
     """
-    from annotate.leading.adjudication import in_words, policy_of, predecide, set_policy
+    from annotate.leading.adjudication import predecide, set_policy
+    from annotate.plan import Policy
     from annotate.sitting.desk import batch_info
     from annotate.store import open_study
 
@@ -185,10 +186,10 @@ def policy(
         if majority or tolerance or nothing:
             if nothing and (majority or tolerance):
                 raise UsageError("--none goes alone")
-            set_policy(store, name, majority=majority, tolerance=_tolerances(tolerance), note=why)
+            set_policy(store, name, Policy(majority, _tolerances(tolerance)), note=why)
         info = batch_info(store, name)
         decided = predecide(store, name) if majority or tolerance or nothing else None
-        print(f"{name}: {in_words(policy_of(info)) or 'every disagreement goes to the lead'}")
+        print(f"{name}: {str(info.plan.adjudication) or 'every disagreement goes to the lead'}")
     if decided is not None:
         note(
             f"{decided} units are decided by it so far; annotate adjudicate {name} --as NAME shows the others"

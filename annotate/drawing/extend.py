@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
-from annotate.drawing.batch import BatchPlan, eligible, redraw, strata_of
+from annotate.drawing.batch import redraw, strata_of
+from annotate.drawing.eligible import eligible
 from annotate.drawing.sample import DrawnUnit, assign
 from annotate.drawing.seats import (
     Changed,
@@ -17,8 +18,8 @@ from annotate.drawing.seats import (
     people_of,
     sample_of,
     seat,
-    seed_of,
 )
+from annotate.plan import BatchPlan
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.standing import is_stopped
 from judge.errors import UsageError
@@ -41,7 +42,9 @@ def extend_batch(
     all are written again. Raises UsageError when the frame has changed since, or another batch took those units.
     """
     info = open_batch(store, name)
-    plan = _plan(info)
+    plan = info.plan
+    if not plan.annotators:
+        raise UsageError(f"batch '{name}' does not say how it was drawn: draw a new batch")
     if plan.purpose or plan.from_route:
         raise UsageError(
             f"batch '{name}' was drawn once for all (--for ppi, --from-route): draw another batch"
@@ -58,7 +61,7 @@ def extend_batch(
             )
         for person in people:
             not_stopped(conn, name, person)
-        overlap = int(info.options.get("overlap") or len(people))
+        overlap = plan.overlap or len(people)
         if not people or overlap > len(people):
             raise UsageError(f"each unit of batch '{name}' needs {overlap} people: there are {len(people)}")
         checks = "SELECT unit_id FROM batch_units WHERE batch = ? AND role <> 'sample'"
@@ -83,22 +86,16 @@ def extend_batch(
         new = [d for d in drawn if d.unit_id not in before]
         _untaken(store, info, {d.unit_id for d in new})
         _weigh(conn, name, drawn, before)
-        options = info.options | {"n": larger.n, "by_question": larger.by_question}
-        conn.execute("UPDATE batches SET options = ? WHERE batch = ?", [dumps(options), name])
-        shares = assign(new, people, overlap, seed_of(info), together=plan.by_question is not None)
+        conn.execute(
+            "UPDATE batches SET options = json_set(options, '$.n', ?, '$.by_question', ?) WHERE batch = ?",
+            [larger.n, larger.by_question, name],
+        )
+        shares = assign(new, people, overlap, plan.seed, together=plan.by_question is not None)
         given = {p: seat(conn, info, p, blocks, checks=False) for p, blocks in shares.items() if blocks}
         log(conn, name, "extend", None, {"units": len(new), "sample": len(drawn)})
         finish(store, info, given, done, allow_exposed)
     done.units, done.strata = len(new), strata_of(drawn, frame)
     return done
-
-
-def _plan(info: BatchInfo) -> BatchPlan:
-    known = {f.name for f in fields(BatchPlan)}
-    options = {k: v for k, v in info.options.items() if k in known}
-    if not {"name", "annotators"} <= set(options):
-        raise UsageError(f"batch '{info.batch}' does not say how it was drawn: draw a new batch")
-    return BatchPlan(**options)
 
 
 def _larger(plan: BatchPlan, n: int | None, questions: int | None) -> BatchPlan:

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotate.drawing.batch import check_exposed
 from annotate.drawing.sample import Place, sequence
+from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped
 from annotate.sitting.views import PARTS
 from judge.errors import UsageError
+from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.study import dumps, now
 from judge.types import Json
@@ -68,10 +69,6 @@ def not_stopped(conn: sqlite3.Connection, name: str, person: str) -> None:
         )
 
 
-def seed_of(info: BatchInfo) -> int:
-    return int(info.options.get("seed", 0))
-
-
 def sample_of(conn: sqlite3.Connection, name: str) -> list[str]:
     query = "SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample' ORDER BY unit_id"
     return [u for (u,) in conn.execute(query, [name])]
@@ -83,7 +80,7 @@ def blocks_of(conn: sqlite3.Connection, info: BatchInfo, units: Sequence[str]) -
     found: dict[str, list[str]] = {}
     for unit, question, answer in conn.execute(query, [dumps(sorted(units))]):
         part_of = answer if info.task.spec.unit in PARTS else None
-        key = question if info.options.get("by_question") else part_of or unit
+        key = question if info.plan.by_question else part_of or unit
         found.setdefault(key, []).append(unit)
     return list(found.values())
 
@@ -104,17 +101,18 @@ def seat(
     places = sequence(
         blocks,
         person,
-        seed_of(info),
+        info.plan.seed,
         training=roles["training"],
         attention=roles["attention"],
-        repeats=float(info.options.get("repeats") or 0),
+        repeats=info.plan.repeats,
         answer_of=answer_of,
     )
-    _append(conn, name, person, places)
+    append(conn, name, person, places)
     return [p.unit_id for p in places if p.role in ("sample", "attention")]
 
 
-def _append(conn: sqlite3.Connection, name: str, person: str, places: Sequence[Place]) -> None:
+def append(conn: sqlite3.Connection, name: str, person: str, places: Sequence[Place]) -> None:
+    """Seats behind what a person has in a batch."""
     # A position that was handed over is never another unit's: a pack may still come back with it.
     last = max(
         conn.execute(f"SELECT coalesce(max(position), 0) FROM {t} WHERE batch = ? AND annotator_id = ?", [name, person]).fetchone()[0]
@@ -131,3 +129,25 @@ def finish(
 ) -> None:
     done.positions = {person: len(units) for person, units in given.items()}
     done.notes += check_exposed(store, info.task, info.batch, given, allow=allow)
+
+
+def check_exposed(
+    store: Store, task: Task, batch: str, units: Mapping[str, Sequence[str]], *, allow: bool
+) -> list[str]:
+    """What to tell of people who have seen something of the units they get (person -> units) elsewhere.
+
+    Raises UsageError where they know, or will know, the answers, unless that is allowed.
+    """
+    found = [
+        one for person, own in units.items() for one in exposure.against(store, task, person, own, batch)
+    ]
+    refused = exposure.refusal(found)
+    if refused and not allow:
+        raise UsageError(refused)
+    notes = [refused] if refused else []
+    notes += exposure.warnings(found)
+    if unknown := exposure.unknown_batches(store.conn):
+        notes.append(
+            f"what people saw in {', '.join(unknown)} is not known: drawn before exposures were kept"
+        )
+    return notes

@@ -75,7 +75,7 @@ class ExchangeUnits:
                 self.repeats += bool(repeat)
                 if not repeat:
                     self._places.setdefault(unit, (who, position))
-        seed = int(info.options.get("seed", 0))
+        seed = info.plan.seed
         self.ids = shuffled(self._places, seed, "export")
 
     def __len__(self) -> int:
@@ -111,6 +111,17 @@ class ExchangeUnits:
         finally:
             for blind in opened:
                 blind.close()
+
+
+def absent(store: Store, info: BatchInfo) -> frozenset[str]:
+    """The optional inputs that no unit of a batch has."""
+    names = info.task.spec.optional_inputs
+    if not names:
+        return frozenset()
+    there = ", ".join(f"max(coalesce({column(info.task, n)}, '') NOT IN ('', '[]'))" for n in names)
+    query = f"SELECT {there} FROM unit_texts AS t WHERE t.unit_id IN (SELECT unit_id FROM assignments WHERE batch = ?)"
+    found = store.conn.execute(query, [info.batch]).fetchone()
+    return frozenset(name for name, is_there in zip(names, found, strict=True) if not is_there)
 
 
 def shown_by(store: Store, task: Task) -> Callable[[str], dict[str, Any] | None]:

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from statistics import median
-from typing import Any
 
 from ulid import ULID
 
 from annotate.drawing.sample import shuffled
+from annotate.plan import Policy
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import Event, Kind, fold
 from annotate.sitting.standing import settle
@@ -91,7 +91,7 @@ def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) 
     predecide(store, batch)
     units = _units(store, batch)
     wanted = {unit for unit, one in units.items() if one.differs or one.stuck}
-    if policy := policy_of(info):
+    if policy := info.plan.adjudication:
         ruled = {unit for unit, one in units.items() if _outcome(info, policy, one)}
         # Under a policy a unit is the lead's only when nobody is left who could make a majority.
         wanted = {u for u in wanted if u not in ruled and not units[u].open}
@@ -116,7 +116,7 @@ def _queue(conn: sqlite3.Connection, info: BatchInfo, wanted: set[str]) -> set[s
     where = "FROM assignments WHERE batch = ? AND annotator_id = ?"
     queued = {u for (u,) in conn.execute(f"SELECT unit_id {where}", key)}
     last = conn.execute(f"SELECT coalesce(max(position), 0) {where}", key).fetchone()[0]
-    seed = int(info.options.get("seed", 0))
+    seed = info.plan.seed
     rows = [
         (info.batch, ADJUDICATED, last + i, unit)
         for i, unit in enumerate(_in_order(conn, wanted - queued, seed), 1)
@@ -128,27 +128,11 @@ def _queue(conn: sqlite3.Connection, info: BatchInfo, wanted: set[str]) -> set[s
     return queued
 
 
-def policy_of(info: BatchInfo) -> dict[str, Any]:
-    """The batch's policy: `majority` (true) and `tolerance` (field -> number); empty when everything is the lead's."""
-    return dict(info.options.get("adjudication") or {})
-
-
-def in_words(policy: Mapping[str, Any]) -> str:
-    """The policy for people."""
-    parts = ["what more than half of the people say is decided"] if policy.get("majority") else []
-    parts += [
-        f"numbers of '{name}' within {most:g} agree and their median is decided"
-        for name, most in policy.get("tolerance", {}).items()
-    ]
-    return "; ".join(parts)
-
-
 def set_policy(
     store: Store,
     name: str,
+    policy: Policy,
     *,
-    majority: bool = False,
-    tolerance: Mapping[str, float] | None = None,
     note: str | None = None,
 ) -> None:
     """Keep the policy of a batch; an empty one takes it away. Raises UsageError for a field without numbers."""
@@ -156,33 +140,34 @@ def set_policy(
     if info.closed:
         raise UsageError(f"batch '{name}' was closed on {info.closed[:10]}: annotate batches reopen {name}")
     numbers = [q.field for q in info.task.spec.questions if q.level == "interval"]
-    for wanted, most in (tolerance or {}).items():
+    for wanted, most in policy.tolerance.items():
         if wanted not in numbers:
             told = ", ".join(numbers) or "it has none"
             raise UsageError(f"--tolerance {wanted}: no question of {info.task.name} with numbers ({told})")
         if not (math.isfinite(most) and most >= 0):
             raise UsageError(f"--tolerance {wanted}={most:g}: must be a number, 0 or more")
-    policy: dict[str, Any] = {"majority": True} if majority else {}
-    if tolerance:
-        policy["tolerance"] = dict(tolerance)
     with store.transaction() as conn:
-        options = {k: v for k, v in info.options.items() if k != "adjudication"}
-        options |= {"adjudication": policy} if policy else {}
-        conn.execute("UPDATE batches SET options = ? WHERE batch = ?", [dumps(options), name])
+        change = (
+            "json_set(options, '$.adjudication', json(?1))"
+            if policy
+            else "json_remove(options, '$.adjudication')"
+        )
+        kept = dumps(policy.stored())
+        conn.execute(f"UPDATE batches SET options = {change} WHERE batch = ?2", [kept, name])
         conn.execute(
             "INSERT INTO batch_changes (batch, what, annotator_id, detail, note, at) VALUES (?, 'policy', NULL, ?, ?, ?)",
-            [name, dumps(policy), note, now()],
+            [name, kept, note, now()],
         )
 
 
-def _outcome(info: BatchInfo, policy: Mapping[str, Any], unit: _Unit) -> dict[str, str] | None:
+def _outcome(info: BatchInfo, policy: Policy, unit: _Unit) -> dict[str, str] | None:
     """What the policy decides on a unit, None when that is the lead's: every question must have an outcome."""
     if unit.open or not unit.differs:
         return None
     found = {}
     for question in info.task.spec.questions:
         said = [a[question.field] for a in unit.answers if question.field in a]
-        value = _one(said, policy.get("tolerance", {}).get(question.field), bool(policy.get("majority")))
+        value = _one(said, policy.tolerance.get(question.field), policy.majority)
         if value is None:
             return None
         found[question.field] = value
@@ -211,7 +196,7 @@ def predecide(store: Store, batch: str) -> int:
     A unit on which a lead has said anything is left as it is.
     """
     info = batch_info(store, batch)
-    policy = policy_of(info)
+    policy = info.plan.adjudication
     units = _units(store, batch)
     with store.transaction() as conn:
         ruled = {u: o for u, one in units.items() if policy and (o := _outcome(info, policy, one))}

@@ -19,7 +19,6 @@ from annotate.drawing.seats import (
     people_of,
     sample_of,
     seat,
-    seed_of,
 )
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import Event, fold
@@ -73,7 +72,7 @@ def add_people(
         load = _load(conn, name)
         for person in people:
             mine: list[list[str]] = []
-            ranked = shuffled([b[0] for b in blocks], seed_of(info), f"add:{person}")
+            ranked = shuffled([b[0] for b in blocks], info.plan.seed, f"add:{person}")
             by_name = {b[0]: b for b in blocks}
             for head in sorted(ranked, key=lambda head: load.get(head, 0)):
                 if n is None or sum(map(len, mine)) < n:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from annotate.leading.adjudication import for_the_lead, policy_of
-from annotate.leading.adjudication import in_words as policy_in_words
+from annotate.leading.adjudication import for_the_lead
 from annotate.leading.haste import ReadingPace, in_words, paces
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped
@@ -39,16 +38,17 @@ def show_batch(store: Store, name: str) -> dict[str, Json]:
     """A batch in numbers: annotators with progress, pace and checks; strata; agreement so far."""
     info = batch_info(store, name)
     speeds = paces(store, name)
+    (options,) = store.conn.execute("SELECT options FROM batches WHERE batch = ?", [name]).fetchone()
     return {
         "batch": name,
         "task": info.task.name,
-        "options": info.options,
+        "options": json.loads(options),
         "reveal": info.reveal,
         "closed": info.closed,
         "strata": list(dicts(store.conn, _STRATA, [name])),
         "annotators": [_person(store, info, who, speeds.get(who)) for who in _people(store, name)],
         "too_fast": [in_words(who, pace) for who, pace in sorted(speeds.items()) if pace.too_fast],
-        "adjudication": _adjudication(store, name) | {"policy": policy_in_words(policy_of(info))},
+        "adjudication": _adjudication(store, name) | {"policy": str(info.plan.adjudication)},
         "for_the_lead": for_the_lead(store, name),
         "flags": list(dicts(store.conn, _FLAGS, [name])),
         "changes": changes(store, name),
@@ -112,8 +112,8 @@ def _person(store: Store, info: BatchInfo, who: str, pace_of: ReadingPace | None
     right, answered = _known(store, info, who, "training")
     caught, checked = _known(store, info, who, "attention")
     same, again = _repeats(store, info, who)
-    mark = float(info.options.get("pass_mark", 0.8))
-    wanted = int(info.options.get("training", 0) or 0)
+    mark = info.plan.pass_mark
+    wanted = info.plan.training
     finished = wanted and answered >= wanted
     return {
         "annotator": who,

@@ -76,7 +76,7 @@ def _write(
             )
             conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [person])
             copy_units(store.conn, conn, info.task, {unit for _, unit, _, _ in rows})
-            options = dumps({"pass_mark": info.options.get("pass_mark", 0.8)})
+            options = dumps({"pass_mark": info.plan.pass_mark})
             conn.execute(
                 "INSERT INTO batches VALUES (?, ?, 'validation', 0, ?, NULL, ?, ?, NULL, 'kept')",
                 [batch, info.task.name, options, person, now()],

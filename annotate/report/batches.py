@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from annotate.leading.adjudication import in_words
+from annotate.plan import BatchPlan, Policy
 from annotate.report.cells import counted
 from annotate.report.model import Block, Facts, Paragraph
 from judge.labels.batches import batch_rows
@@ -41,19 +41,19 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
         if name not in (None, batch) or field not in task.fields:
             drawn.append((batch, task_name, purpose))
             continue
-        options = json.loads(text)
+        plan = BatchPlan.read(text)
         rows = [("task", task_name), ("made", created), ("closed", closed or "still open")]
         earlier = [(b, p) for b, t, p in drawn if field in stored_task(store, t).fields]
         drawn.append((batch, task_name, purpose))
-        rows.append(("sampling", _sampling(purpose, seed, options, earlier)))
-        rows += [(told, str(options[key])) for key, told in OPTIONS.items() if options.get(key)]
-        if options.get("by") in ("label", "confidence") and options.get("run"):
-            rows.append(("strata of run", str(options["run"])))
-        if options.get("training"):
-            rows.append(("pass mark of training", str(options.get("pass_mark"))))
+        rows.append(("sampling", _sampling(purpose, seed, plan, earlier)))
+        rows += [(told, str(value)) for key, told in OPTIONS.items() if (value := getattr(plan, key))]
+        if plan.by in ("label", "confidence") and plan.run:
+            rows.append(("strata of run", plan.run))
+        if plan.training:
+            rows.append(("pass mark of training", str(plan.pass_mark)))
         rows += _counts(store, batch)
-        rows.append(("blind", _blind(store, batch, task, reveal, options.get("assisted"))))
-        rows += _decisions(store, batch, options)
+        rows.append(("blind", _blind(store, batch, task, reveal, plan.assisted)))
+        rows += _decisions(store, batch, plan.adjudication)
         rows += _changes(store, batch)
         rows += _imports(store, batch)
         blocks.append(Facts(f"batch_{batch}", f"Batch {batch}", rows))
@@ -71,14 +71,14 @@ def revealed(store: Store, name: str | None, field: str) -> set[str]:
     }
 
 
-def _sampling(purpose: str, seed: int, options: dict[str, Json], earlier: list[tuple[str, str]]) -> str:
+def _sampling(purpose: str, seed: int, plan: BatchPlan, earlier: list[tuple[str, str]]) -> str:
     """How the units were drawn, and of which; `earlier` are the batches of the field before, whose units are in no other."""
-    if options.get("from_route"):
-        return f"units that the route {options['from_route']} left to people: no random sample"
+    if plan.from_route:
+        return f"units that the route {plan.from_route} left to people: no random sample"
     if purpose == "queue":
         return "the units the judge is least sure of: no random sample"
     how = "a random sample"
-    if options.get("purpose") == "ppi":
+    if plan.purpose == "ppi":
         how += ", by the judge's uncertainty, with known probabilities"
     if earlier:
         told = ", ".join(
@@ -86,12 +86,8 @@ def _sampling(purpose: str, seed: int, options: dict[str, Json], earlier: list[t
             for batch, kind in earlier
         )
         how += f" of the units that were in no earlier batch ({told})"
-    if options.get("by"):
-        how += (
-            ", in proportion to the strata"
-            if options.get("proportional")
-            else ", equally many of each stratum"
-        )
+    if plan.by:
+        how += ", in proportion to the strata" if plan.proportional else ", equally many of each stratum"
     return f"{how} (seed {seed})"
 
 
@@ -177,7 +173,7 @@ def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
     return rows + ([("changed in flight", "; ".join(told))] if told else [])
 
 
-def _decisions(store: Store, batch: str, options: dict[str, Json]) -> list[tuple[str, str]]:
+def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]]:
     """The rule of adjudication, and how far it got."""
     n, done = store.conn.execute(
         "SELECT count(*), coalesce(sum(status = 'done'), 0) FROM assignments WHERE batch = ? AND role = 'adjudication'",
@@ -195,12 +191,12 @@ def _decisions(store: Store, batch: str, options: dict[str, Json]) -> list[tuple
             "adjudication",
             f"units on which two people differ in any answer go to a lead{f' ({leads})' if leads else ''}, who sees their labels "
             f"and notes but not who gave them, and decides: {done:,} of {n:,} decided"
-            + _by_policy(store, batch, options),
+            + _by_policy(store, batch, policy),
         )
     ]
 
 
-def _by_policy(store: Store, batch: str, options: dict[str, Json]) -> str:
+def _by_policy(store: Store, batch: str, policy: Policy) -> str:
     """What was decided without a lead, as the end of a sentence."""
     n = store.conn.execute(
         "SELECT count(*) FROM (SELECT e.position FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
@@ -208,9 +204,8 @@ def _by_policy(store: Store, batch: str, options: dict[str, Json]) -> str:
         "AND e.annotator_id = 'adjudicated' AND a.status = 'done' GROUP BY e.position HAVING min(s.person = 'policy'))",
         [batch],
     ).fetchone()[0]
-    policy = in_words(dict(options.get("adjudication") or {}))
     return (
-        f"; of these {n:,} by the batch's policy and not by a lead ({policy or 'it holds no more'})"
+        f"; of these {n:,} by the batch's policy and not by a lead ({str(policy) or 'it holds no more'})"
         if n or policy
         else ""
     )

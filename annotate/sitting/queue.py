@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from typing import Any, NamedTuple
 
+from annotate.plan import BatchPlan
 from annotate.sitting.blind import Blind
 from annotate.sitting.events import Event, State, UnitStatus, fold
 from annotate.sitting.unit import AnswerPart, ReviewLine, Sheet, ShownPassage, Source
@@ -32,7 +33,7 @@ class BatchInfo(NamedTuple):
 
     batch: str
     task: Task
-    options: dict[str, Any]
+    plan: BatchPlan
     reveal: bool
     closed: str | None
     packed_for: str | None
@@ -47,7 +48,9 @@ def batch_info(store: Store, name: str) -> BatchInfo:
         raise UsageError(
             f"no batch '{name}'; there are: {', '.join(names) or 'none yet (annotate batches new)'}"
         )
-    return BatchInfo(name, stored_task(store, row[0]), json.loads(row[1]), row[2] is not None, row[3], row[4])
+    return BatchInfo(
+        name, stored_task(store, row[0]), BatchPlan.read(row[1]), row[2] is not None, row[3], row[4]
+    )
 
 
 class Queue:

@@ -158,7 +158,7 @@ class Form:
         await self.advance()
         if answered == total and not self._told_training:
             self._told_training = True
-            mark = float(desk.info.options.get("pass_mark", 0.8))
+            mark = desk.info.plan.pass_mark
             scored = not desk.info.packed_for
             await self._place.open(Told(label_panel.training_panel(total, right, mark, scored=scored)))
 

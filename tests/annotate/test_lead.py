@@ -20,6 +20,7 @@ from annotate.leading.lead import add_people, hand_over, resume_person, stop_per
 from annotate.leading.progress import show_batch
 from annotate.packing.merge import merge, settle_conflict
 from annotate.packing.pack import pack
+from annotate.plan import Policy
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import BadInput, StudyError, UsageError
@@ -304,7 +305,7 @@ def test_a_majority_decides_and_ties_go_to_the_lead(tmp_path: Path) -> None:
     # b is stopped: a and c are left, who differ on the second unit.
     with open_study(path) as store:
         stop_person(store, "pilot", "b", "failed attention")
-        set_policy(store, "pilot")
+        set_policy(store, "pilot", Policy())
         predecide(store, "pilot")
     assert set(labels(path, "adjudicated")) == {(units[1], "stance", "first", 0)}
 

@@ -11,7 +11,7 @@ from annotate.exchange.label_studio.check import Check
 from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.link import Key, Link
 from annotate.exchange.label_studio.server import Project, Server
-from annotate.exchange.units import ExchangeUnits
+from annotate.exchange.units import ExchangeUnits, absent
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped
@@ -69,7 +69,7 @@ def push(
     with store.run_lock(f"label studio {batch}"):
         known = links.all_stored(store, batch, server.url)
         people = _people(store, info, known, separate, new)
-        job = _Job(store, info, server, ConfigLayout(info.task), Pushed(batch, server.url), told)
+        job = _Job(store, info, server, _layout(store, info), Pushed(batch, server.url), told)
         run_id = sending.run_of(store, info, run) if predictions else None
         for link in known.values() if run_id else ():
             _same_sight(link, run_id)
@@ -102,7 +102,7 @@ def preview(
     info = batch_info(store, batch)
     if info.closed:
         raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: there is nothing left to label")
-    layout, url = ConfigLayout(info.task), sdk.address(url)
+    layout, url = _layout(store, info), sdk.address(url)
     run_id = sending.run_of(store, info, run) if predictions else None
     out = Pushed(batch, url, assisted=run_id is not None, run=run_id)
     known = links.all_stored(store, batch, url)
@@ -123,6 +123,10 @@ def preview(
         out.new, out.there = out.new + len(sent), out.there + len(there)
         out.without_prediction += sum("predictions" not in task for task in sent) if run_id else 0
     return out
+
+
+def _layout(store: Store, info: BatchInfo) -> ConfigLayout:
+    return ConfigLayout(info.task, absent(store, info))
 
 
 def _people(store: Store, info: BatchInfo, known: dict[str, Link], separate: bool, new: bool) -> list[str]:
@@ -244,7 +248,7 @@ class _Job:
                 "show_skip_button": True,
                 "enable_empty_annotation": False,
                 "show_collab_predictions": run is not None,
-                "maximum_annotations": 1 if person else max(1, int(info.options.get("overlap") or 1)),
+                "maximum_annotations": 1 if person else info.plan.overlap or 1,
                 "sampling": "Sequential sampling",
             }
         )

@@ -1,0 +1,139 @@
+"""Which units a batch can be drawn from: those with all inputs, of no batch on the same questions, with their strata."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterator
+
+from annotate.drawing.frame import Frame
+from annotate.drawing.sample import Candidate
+from annotate.plan import BatchPlan
+from annotate.sitting.views import PARTS
+from judge.errors import UsageError
+from judge.labels import relation
+from judge.prompts.load import Task
+from judge.store import Store
+from judge.store.derived import stored
+from judge.store.export import find_run, stored_task
+from judge.store.inputs import column
+from judge.store.label_rows import one
+from judge.store.study import dumps
+from judge.types import GOLD
+
+BINS = ((0.5, "below 0.5"), (0.8, "0.5 to 0.8"), (0.95, "0.8 to 0.95"), (math.inf, "0.95 and more"))
+
+
+def run_of(store: Store, task: Task, plan: BatchPlan) -> str | None:
+    """The judge run that strata, queue, uncertainty or reveal need."""
+    if plan.from_route and not plan.run:
+        return None
+    if not (plan.by in ("label", "confidence") or plan.queue or plan.reveal or plan.run or plan.purpose):
+        return None
+    if plan.run:
+        found = find_run(store, plan.run)
+        if not set(stored_task(store, found["task"]).fields) & {q.field for q in task.spec.questions}:
+            raise UsageError(f"run {found['run_id']} ({found['task']}) did not answer what {task.name} asks")
+        return str(found["run_id"])
+    row = store.conn.execute(
+        "SELECT run_id FROM runs WHERE task = ? AND derived_from IS NULL AND json_extract(options, '$.tried') IS NULL "
+        "ORDER BY started DESC, run_id DESC LIMIT 1",
+        [task.name],
+    ).fetchone()
+    if row is None:
+        what = "--reveal" if plan.reveal else "--queue" if plan.queue else f"--by {plan.by}"
+        what = "--for ppi" if plan.purpose else what
+        raise UsageError(f"{what} needs a judge run of {task.name}: judge run {task.task_id} -m MODEL")
+    return str(row[0])
+
+
+def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None) -> Frame:
+    """Every unit with all inputs that no batch on the same questions holds yet, in study order.
+
+    With the name of a batch that is there: as when that one was drawn, whatever came after it.
+    """
+    fields = {q.field for q in task.spec.questions}
+    before = "" if of is None else " WHERE rowid < (SELECT rowid FROM batches WHERE batch = ?)"
+    rows = store.conn.execute(
+        f"SELECT batch, task FROM batches{before}", [] if of is None else [of]
+    ).fetchall()
+    taken = [b for b, name in rows if fields & {q.field for q in stored_task(store, name).spec.questions}]
+    examples = [e.item_id for e in task.spec.examples if e.item_id]
+    usable = " AND ".join(f"coalesce({column(task, n)}, '') <> ''" for n in task.required_inputs)
+    first = task.spec.questions[0].field
+    judged = "NULL, NULL"
+    if run:
+        judged = ", ".join(one(":run", ":field", "t.unit_id", column) for column in ("value", "distribution"))
+    query = f"""
+        SELECT t.unit_id, t.question_id, t.dataset, t.answer_id, t.n, {judged} FROM unit_texts AS t
+        WHERE t.kind = :kind AND {usable} AND ({plan.where or "1"}
+        ) AND t.item_id NOT IN (SELECT value FROM json_each(:examples))
+        AND t.unit_id NOT IN (SELECT b.unit_id FROM batch_units AS b WHERE b.batch IN (SELECT value FROM json_each(:taken)))
+        ORDER BY t.n
+    """
+    values = {
+        "run": run,
+        "field": first,
+        "kind": task.spec.unit,
+        "examples": dumps(examples),
+        "taken": dumps(taken),
+    }
+    frame = Frame(store.conn)
+    try:
+        frame.fill(_candidates(store, task, plan, store.conn.execute(query, values)))
+    except sqlite3.Error as e:
+        if plan.where is None:
+            raise
+        raise UsageError(f"--where {plan.where!r}: {e}") from e
+    return frame
+
+
+def _candidates(store: Store, task: Task, plan: BatchPlan, found: sqlite3.Cursor) -> Iterator[Candidate]:
+    left = routed_away(store, task, plan.from_route) if plan.from_route else None
+    for unit, question, dataset, answer, place, value, distribution in found:
+        if left is not None and unit not in left:
+            continue
+        confidence = None
+        if distribution:
+            masses = json.loads(distribution)
+            confidence = max((m for k, m in masses.items() if k != "unassigned"), default=None)
+        stratum = {"label": value, "dataset": dataset, "confidence": _bin(confidence)}.get(
+            plan.by or "", "all"
+        )
+        part_of = answer if task.spec.unit in PARTS else None
+        yield Candidate(unit, question, stratum or "no label", confidence, part_of, place)
+
+
+def routed_away(store: Store, task: Task, name: str) -> set[str]:
+    """The units that a routed run's judges were asked about and that it did not accept.
+
+    Raises UsageError for a run that is none, or one of other questions.
+    """
+    run = find_run(store, name)
+    made = stored(store.conn, run["run_id"])
+    if made is None or made["kind"] != "routed":
+        raise UsageError(
+            f"--from-route {name}: run {run['run_id']} ({run['model']}) is no route: judge route {task.task_id}"
+        )
+    if not set(stored_task(store, run["task"]).fields) & {q.field for q in task.spec.questions}:
+        raise UsageError(f"run {run['run_id']} ({run['task']}) did not answer what {task.name} asks")
+    asked = relation.judged(store.conn, made["parents"][0]["run"])
+    return asked - relation.judged(store.conn, run["run_id"])
+
+
+def _bin(confidence: float | None) -> str:
+    if confidence is None:
+        return "no distribution"
+    return next(name for limit, name in BINS if confidence < limit)
+
+
+def with_gold(store: Store, task: Task, frame: Frame) -> list[str]:
+    """Units with a gold label inside the domain for every question."""
+    kept: set[str] | None = None
+    for question in task.spec.questions:
+        domain = task.domain(question.field)
+        rows = relation.values(store.conn, GOLD, question.field)
+        inside = {unit for unit, value in rows.items() if not domain or value in domain}
+        kept = inside if kept is None else kept & inside
+    return sorted(frame.among(kept or ()))
