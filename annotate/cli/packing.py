@@ -40,8 +40,8 @@ def pack(name: str, person: str, out: Path | None, db: Path) -> int:
 def merge(path: Path, db: Path, as_json: bool) -> int:
     """Bring the labels of a packed study back. Merging again changes nothing.
 
-    A unit that was answered differently in both places, or on another text, is left as it is here and waits in
-    the quarantine (exit 1): annotate quarantine accept takes the file's side, drop this one's.
+    A unit whose labels, note, flag or evidence were changed differently in both places, or on another text, is left as
+    it is here and waits in the quarantine (exit 1): annotate quarantine accept takes the file's side, drop this one's.
     """
     from annotate.packing.merge import merge as read
     from annotate.store import open_study
@@ -54,6 +54,11 @@ def merge(path: Path, db: Path, as_json: bool) -> int:
     if done.back:
         note(
             f"{done.back} units that had been handed over since came back labelled: they have one label more"
+        )
+    if done.assisted:
+        note(
+            f"{done.assisted} labels were given there after {done.annotator} had been shown the known answer, or the "
+            "judge, of the unit here: they are assisted, not blind"
         )
     for conflict in done.conflicts:
         note(f"not merged, waits in the quarantine: {conflict}")

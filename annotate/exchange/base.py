@@ -58,6 +58,8 @@ class Export:
     labels: bool
     units: Callable[[], Iterator[ExchangeUnit]]
     responses: Callable[[], Iterator[Response]]
+    absent: frozenset[str] = frozenset()
+    """Optional inputs of the task that no unit has."""
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from annotate.exchange.base import Export, Format
 from annotate.exchange.files import Out
 from annotate.exchange.responses import Response, responses
-from annotate.exchange.units import ExchangeUnits
+from annotate.exchange.units import ExchangeUnits, absent
 from annotate.sitting import exposure
 from annotate.sitting.desk import batch_info
 from judge.errors import BadInput, UsageError
@@ -57,8 +57,9 @@ def export_batch(
     """Write the batch. Raises UsageError for what does not exist, BadInput when there are no labels yet."""
     info = batch_info(store, batch)
     units = ExchangeUnits(store, info, person)
+    export = Export(batch, info.task, labels, units.read, lambda: iter(()), absent(store, info))
     if form.writes is None:
-        form.write(Export(batch, info.task, labels, units.read, _none), Out(path, "file"), options or {})
+        form.write(export, Out(path, "file"), options or {})
     if not len(units):
         raise UsageError(f"batch '{batch}' has no units")
 
@@ -68,13 +69,9 @@ def export_batch(
     if labels and next(answered(), None) is None:
         raise BadInput(f"nobody has answered anything in batch '{batch}' yet")
     with Out(path, form.writes or "file") as out:
-        form.write(Export(batch, info.task, labels, units.read, answered), out, options or {})
+        form.write(replace(export, responses=answered), out, options or {})
     if not labels:
         # A file for another tool is a push by hand: whoever labels there sees their units, checks among them.
         with store.transaction() as conn:
             exposure.note_batch(conn, info.task, batch, units.people, "push")
     return Exported(batch, info.task.name, form.name, str(path), labels, len(units), units.repeats, out.rows)
-
-
-def _none() -> Iterator[Response]:
-    return iter(())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +17,7 @@ from annotate.exchange.units import ExchangeUnits
 from annotate.packing.checks import LogRow, check_rows, dated_wrong, rows_of
 from annotate.packing.pack import copy_events
 from annotate.sitting.desk import BatchInfo, Desk, batch_info
-from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, fold
+from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, State, fold
 from annotate.sitting.exposure import is_exposed
 from annotate.sitting.standing import settle
 from annotate.store import open_study
@@ -31,8 +31,8 @@ SETTLED = ("accepted", "dropped")
 
 @dataclass(slots=True)
 class MergedLabels:
-    """What a merge did. `conflicts` name units answered differently in both places, or on another text; they wait
-    in the quarantine."""
+    """What a merge did. `conflicts` name units changed differently in both places, or on another text; they wait in
+    the quarantine."""
 
     batch: str
     annotator: str
@@ -40,6 +40,8 @@ class MergedLabels:
     units: int = 0
     back: int = 0
     """Units that had been handed over to others, and come back labelled: one label more on each."""
+    assisted: int = 0
+    """Labels given there after this study had shown the person the known answer, or the judge, of the unit."""
     conflicts: list[str] = field(default_factory=list)
 
 
@@ -73,7 +75,7 @@ def merge(store: Store, path: Path) -> MergedLabels:
                 done.back -= _take_away(conn, batch, person, set(back) & set(refused))
                 packed.conn.execute("CREATE TEMP TABLE refused (position INTEGER PRIMARY KEY)")
                 packed.conn.executemany("INSERT INTO refused VALUES (?)", [(p,) for p in refused])
-                done.events = _copy_new(packed.conn, conn, ours, person)
+                done.events, done.assisted = _copy_new(packed.conn, conn, ours, person)
                 for position in {row.position for row in there} - set(refused):
                     _settle(conn, ours.task, batch, person, position)
     query = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done'"
@@ -81,17 +83,25 @@ def merge(store: Store, path: Path) -> MergedLabels:
     return done
 
 
-def _copy_new(packed: sqlite3.Connection, conn: sqlite3.Connection, info: BatchInfo, person: str) -> int:
+def _copy_new(
+    packed: sqlite3.Connection, conn: sqlite3.Connection, info: BatchInfo, person: str
+) -> tuple[int, int]:
+    """How many events are new, and how many of their labels are not blind."""
     query = "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ?"
     units = dict(conn.execute(query, [info.batch, person]).fetchall())
 
+    seen = []
+
     def blindness(position: int, at: str) -> str | None:
-        return ASSISTED if is_exposed(conn, info.task, person, units[position], at) else None
+        if not is_exposed(conn, info.task, person, units[position], at):
+            return None
+        seen.append(position)
+        return ASSISTED
 
     packed.execute(
         "CREATE TEMP VIEW events AS SELECT * FROM main.events WHERE position NOT IN (SELECT position FROM refused)"
     )
-    return copy_events(packed, conn, info.batch, person, blindness)
+    return copy_events(packed, conn, info.batch, person, blindness), len(seen)
 
 
 def _settle(conn: sqlite3.Connection, task: Task, batch: str, person: str, position: int) -> None:
@@ -203,22 +213,30 @@ def _packed_at(conn: sqlite3.Connection, batch: str, person: str) -> str:
 
 
 def _conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> str | None:
-    """What both sides say of a unit that both went on with after packing, where that differs."""
-    new = {e.event_id for e in events} - {e.event_id for e in mine}
-    own = {e.event_id for e in mine} - {e.event_id for e in events}
-    if not new or not own:
-        return None
-    said, stands = fold(events), fold(mine)
-    clash = {e.undoes for e in events if e.undoes and e.event_id in new} & {
-        e.undoes for e in mine if e.undoes
-    }
-    if said.answers == stands.answers and said.skipped == stands.skipped and not clash:
-        return None
-    return f"unit {position}: here {_said(stands.answers)}, in the file {_said(said.answers)}"
+    """What was changed of a unit here since packing and would not stand if the file's events came behind it."""
+    known = {e.event_id for e in mine} & {e.event_id for e in events}
+    new = [e for e in events if e.event_id not in known]
+    before, here, merged = fold(e for e in mine if e.event_id in known), fold(mine), fold([*mine, *new])
+
+    def lost(what: Callable[[State], object]) -> bool:
+        return what(before) != what(here) != what(merged)
+
+    both = {e.undoes for e in new if e.undoes} & {e.undoes for e in mine if e.undoes}
+    if both or lost(lambda state: (state.answers, state.skipped)):
+        return f"unit {position}: here {_said(here)}, in the file {_said(fold(events))}"
+    told = [name for name, what in _BESIDE.items() if lost(what)]
+    return f"unit {position}: here and in the file another {' and another '.join(told)}" if told else None
 
 
-def _said(answers: Mapping[str, str]) -> str:
-    return ", ".join(answers.values()) or "open"
+_BESIDE: dict[str, Callable[[State], object]] = {
+    "note": lambda state: state.note,
+    "flag": lambda state: state.flag,
+    "evidence": lambda state: state.spans,
+}
+
+
+def _said(state: State) -> str:
+    return "skipped" if state.skipped else ", ".join(state.answers.values()) or "open"
 
 
 def _payload(

@@ -158,7 +158,8 @@ def test_a_pack_is_an_exposure_and_its_labels_are_blind_by_the_study(tmp_path: P
         for position in range(1, 9):
             desk.label(position, "relevance", "UNKNOWN")
     with open_study(path) as store:
-        assert merge(store, out).conflicts == [] and merge(store, out).events == 0
+        done = merge(store, out)
+        assert (done.conflicts, done.assisted) == ([], 1) and merge(store, out).events == 0
     layers = {u: layer for u, field, layer, _ in labels(path) if field == "relevance"}
     assert {u for u, layer in layers.items() if layer == "assisted"} == {"g:0/p0"} and len(layers) == 8
 

@@ -13,6 +13,7 @@ from annotate.packing.pack import pack
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import AdjudgeError, BadInput, StudyError, UsageError
+from judge.store import Store
 from tests.tui.studies import CANARY, batch, build, judge_all, labels
 
 
@@ -87,18 +88,61 @@ def test_work_goes_on_in_the_packed_file_where_it_stopped(study: Path) -> None:
         assert desk.undo() == 1
 
 
-def test_conflicts_are_named_and_left(study: Path) -> None:
+def test_what_would_be_lost_is_named_and_left_and_the_rest_comes_together(study: Path) -> None:
+    """Changed in both places after packing: what stands here is not overwritten without a word."""
     out = packed(study)
     with open_study(out) as store, Desk.open(store, "pilot", "alice") as desk:
         desk.label(4, "stance", "neutral")
         desk.label(5, "stance", "neutral")
+        desk.note(6, "theirs")
+        desk.flag(7, "odd there")
+        desk.note(8, "typed and removed")
+        desk.note(8, None)
+        desk.note(9, "only there")
+        desk.label(9, "stance", "refute")
+        desk.note(10, "theirs, taken back")
+        desk.undo()
     with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
         desk.label(4, "stance", "support")
+        desk.note(6, "mine")
+        desk.label(6, "stance", "support")
+        desk.flag(7, "odd here")
+        desk.note(8, "mine")
+        desk.flag(9, "only here")
+        desk.note(10, "mine")
     with open_study(study) as store:
         done = merge(store, out)
-        assert done.conflicts == ["unit 4: here support, in the file neutral"]
-        query = "SELECT position, json_extract(answers, '$.stance') FROM assignments WHERE annotator_id = 'alice' AND status = 'done'"
-        assert store.conn.execute(query).fetchall() == [(4, "support"), (5, "neutral")]
+        assert done.conflicts == [
+            "unit 4: here support, in the file neutral",
+            "unit 6: here and in the file another note",
+            "unit 7: here and in the file another flag",
+            "unit 8: here and in the file another note",
+        ]
+        query = (
+            "SELECT position, answers ->> 'stance', note, flag FROM assignments WHERE annotator_id = 'alice' "
+            "AND position BETWEEN 4 AND 10 ORDER BY position"
+        )
+        assert store.conn.execute(query).fetchall() == [
+            (4, "support", None, None),
+            (5, "neutral", None, None),
+            (6, "support", "mine", None),
+            (7, None, None, "odd here"),
+            (8, None, "mine", None),
+            (9, "refute", "only there", "only here"),
+            (10, None, "mine", None),
+        ]
+        assert merge(store, out).events == 0, "again nothing new"
+        accept(
+            store,
+            [int(row["id"]) for row in listing(store) if row["unit"] == _unit(store, 6)],
+            merged=settle_conflict,
+        )
+        assert store.conn.execute(query).fetchall()[2] == (6, None, "theirs", None), "the file's side"
+
+
+def _unit(store: Store, position: int) -> str:
+    query = "SELECT unit_id FROM assignments WHERE annotator_id = 'alice' AND position = ?"
+    return str(store.conn.execute(query, [position]).fetchone()[0])
 
 
 def test_files_that_are_no_packed_batch(study: Path, tmp_path: Path) -> None:

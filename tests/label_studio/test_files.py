@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -71,6 +72,19 @@ def test_no_file_holds_what_is_hidden(tmp_path: Path, annotate: Run) -> None:
     assert len(rows) == len({r["data"]["adjudge_unit_id"] for r in rows}) == 12
     names = {"adjudge_unit_id", "claim", "passage", "passage_title", "passage_date", "passage_source"}
     assert {name for r in rows for name in r["data"]} <= names and all(set(r) == {"data"} for r in rows)
+
+
+def test_inputs_that_no_unit_of_the_batch_has_get_no_heading(tmp_path: Path, annotate: Run) -> None:
+    path = build(tmp_path / "s.db", items=2)
+    batch(path, "garage_relevance", n=2)
+    with open_study(path) as store, store.transaction() as conn:
+        conn.execute("UPDATE passages SET title = NULL, date = iif(item_id LIKE '%0', '2024', '')")
+    annotate("export", "pilot", "--to", "label-studio", "-o", str(tmp_path / "ls"), db=path)
+    config = (tmp_path / "ls" / "config.xml").read_text("utf-8")
+    headings = ["Question", "Passage date", "Passage"]
+    assert re.findall('<Header value="([^"]*)" size="6" />', config) == headings
+    # What comes back is held against every input, empty or not.
+    assert {"passage_title", "question_date"} <= tasks(tmp_path / "ls")[0]["data"].keys()
 
 
 def test_there_and_back(study: Path, tmp_path: Path, annotate: Run, exported: list[dict[str, Any]]) -> None:

@@ -28,7 +28,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
     """The labelling configuration, the units as tasks, and the guidelines. Raises UsageError for --labels."""
     if export.labels:
         raise UsageError("label-studio takes units, not finished labels: --to jsonl --labels")
-    layout = ConfigLayout(export.task)
+    layout = ConfigLayout(export.task, export.absent)
     check = _check(layout)
     with out.open("config.xml") as file:
         file.write(layout.xml)

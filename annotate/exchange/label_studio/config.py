@@ -39,9 +39,13 @@ _SPARE = "123456789" + "qwertyuiopasdfghjklzxcvbnm"
 
 @dataclass(frozen=True)
 class ConfigLayout:
-    """Where a task's inputs and questions stand in the configuration."""
+    """Where a task's inputs and questions stand in the configuration.
+
+    Inputs that are `absent` from every unit get no heading; each task's data has them all, empty ones too.
+    """
 
     task: Task
+    absent: frozenset[str] = frozenset()
 
     @cached_property
     def inputs(self) -> list[str]:
@@ -99,6 +103,8 @@ class ConfigLayout:
         texts = ET.SubElement(view, "View", style=_TEXTS)
         asked = ET.SubElement(view, "View", style=_ASKED)
         for name in self.inputs:
+            if name in self.absent - {self.main}:
+                continue
             if name == self.main and self.evidence:
                 self._evidence(asked)
             ET.SubElement(texts, "Header", value=_literal(_title(name)), size="6")
