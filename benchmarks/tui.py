@@ -19,8 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from annotate.batch_plan import BatchPlan
 from annotate.drawing.batch import new_batch
-from annotate.plan import BatchPlan
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.app import AnnotateApp

@@ -125,8 +125,8 @@ def new(
     Units of an earlier batch on the same questions are never drawn again, so that a validation sample
     stays apart from queues. Weights (frame units per drawn unit) are stored and exported.
     """
+    from annotate.batch_plan import BatchPlan
     from annotate.drawing.batch import new_batch
-    from annotate.plan import BatchPlan
     from annotate.store import open_study
     from judge.prompts import load_task
 

@@ -177,8 +177,8 @@ def policy(
 
     A unit is decided so once nobody has it open any more. The lead can still change it; the report tells the policy.
     """
+    from annotate.batch_plan import Policy
     from annotate.leading.adjudication import predecide, set_policy
-    from annotate.plan import Policy
     from annotate.sitting.desk import batch_info
     from annotate.store import open_study
 

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
+from annotate.batch_plan import BatchPlan
 from annotate.drawing.eligible import eligible, run_of, with_gold
 from annotate.drawing.frame import Frame
 from annotate.drawing.sample import (
@@ -21,7 +22,6 @@ from annotate.drawing.sample import (
     shuffled,
 )
 from annotate.drawing.seats import append, check_exposed
-from annotate.plan import BatchPlan
 from annotate.store import ensure_human
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task

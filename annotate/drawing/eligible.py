@@ -7,9 +7,9 @@ import math
 import sqlite3
 from collections.abc import Iterator
 
+from annotate.batch_plan import BatchPlan
 from annotate.drawing.frame import Frame
 from annotate.drawing.sample import Candidate
-from annotate.plan import BatchPlan
 from annotate.sitting.views import PARTS
 from judge.errors import UsageError
 from judge.labels import relation

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
+from annotate.batch_plan import BatchPlan
 from annotate.drawing.batch import redraw, strata_of
 from annotate.drawing.eligible import eligible
 from annotate.drawing.sample import DrawnUnit, assign
@@ -19,7 +20,6 @@ from annotate.drawing.seats import (
     sample_of,
     seat,
 )
-from annotate.plan import BatchPlan
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.standing import is_stopped
 from judge.errors import UsageError

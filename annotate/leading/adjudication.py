@@ -17,8 +17,8 @@ from statistics import median
 
 from ulid import ULID
 
+from annotate.batch_plan import Policy
 from annotate.drawing.sample import shuffled
-from annotate.plan import Policy
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import Event, Kind, fold
 from annotate.sitting.standing import settle

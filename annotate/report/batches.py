@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from annotate.plan import BatchPlan, Policy
+from annotate.batch_plan import BatchPlan, Policy
 from annotate.report.cells import counted
 from annotate.report.model import Block, Facts, Paragraph
 from judge.labels.batches import batch_rows

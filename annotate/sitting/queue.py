@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from typing import Any, NamedTuple
 
-from annotate.plan import BatchPlan
+from annotate.batch_plan import BatchPlan
 from annotate.sitting.blind import Blind
 from annotate.sitting.events import Event, State, UnitStatus, fold
 from annotate.sitting.unit import AnswerPart, ReviewLine, Sheet, ShownPassage, Source

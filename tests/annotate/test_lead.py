@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from annotate.batch_plan import Policy
 from annotate.drawing.extend import extend_batch
 from annotate.exchange.intake import Intake, take
 from annotate.exchange.quarantine import accept, listing
@@ -20,7 +21,6 @@ from annotate.leading.lead import add_people, hand_over, resume_person, stop_per
 from annotate.leading.progress import show_batch
 from annotate.packing.merge import merge, settle_conflict
 from annotate.packing.pack import pack
-from annotate.plan import Policy
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import BadInput, StudyError, UsageError

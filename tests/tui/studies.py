@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from annotate.batch_plan import BatchPlan
 from annotate.drawing.batch import BatchMade, new_batch
-from annotate.plan import BatchPlan
 from annotate.store import open_study
 from judge.prompts import load_task
 from judge.prompts.load import Task, parse_task
