@@ -3,18 +3,20 @@
     python -m benchmarks.trust [--units 1000000] [--gold-every 1]
 
 A study of `stance` with ten passages a claim, two judges with probabilities on every unit (so half as many units as judgements),
-gold on every claim, or on one in so many. Times are of the commands, start of Python included;
-those of the processor do not depend on what else the machine does.
+gold on every claim, or on one in so many. Times are of the commands, start of Python included (with its compiled
+modules, as installed); those of the processor hardly depend on what else the machine does.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +95,18 @@ def _cpu() -> float:
     return found.ru_utime + found.ru_stime
 
 
+def _timed(
+    every: Sequence[Sequence[str]], path: Path, environment: Mapping[str, str]
+) -> Iterator[tuple[str, float, float, subprocess.CompletedProcess[str]]]:
+    """Each command as shown, its seconds, those of the processor, and how it ended."""
+    for words in every:
+        begun, used = time.perf_counter(), _cpu()
+        line = [sys.executable, "-m", "judge", *words, "-d", str(path)]
+        done = subprocess.run(line, capture_output=True, text=True, check=False, env=environment)
+        shown = " ".join(w for w in words if len(w) != 26)
+        yield shown, time.perf_counter() - begun, _cpu() - used, done
+
+
 def main() -> None:
     """Build and time."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -101,34 +115,36 @@ def main() -> None:
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "big.db"
+        # Where nothing may be compiled beside the sources, each command would compile all libraries anew.
+        compiled = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        compiled["PYTHONPYCACHEPREFIX"] = str(Path(folder) / "compiled")
+        small = Path(folder) / "small.db"
+        list(_timed(commands(*build(small, 200)), small, compiled))
         begun = time.perf_counter()
         a, b = build(path, given.units // 2, given.gold_every)
         print(
             f"{given.units:,} judgements of two judges: built in {time.perf_counter() - begun:.0f} s",
             flush=True,
         )
-        commands = (
-            ("split", "stance", "--dry-run"),
-            ("calibrate", "stance", "--run", a),
-            ("compare", "stance", "--run", a, "--run", b),
-            ("panel", "stance", "--run", a, "--run", b),
-            ("route", "stance", "--run", a, "--dry-run"),
-            ("route", "stance", "--run", a, "--then", b, "--dry-run"),
-            ("route", "stance", "--run", a),
-        )
-        for words in commands:
-            begun, used = time.perf_counter(), _cpu()
-            done = subprocess.run(
-                [sys.executable, "-m", "judge", *words, "-d", str(path)],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            shown = " ".join(w for w in words if w not in (a, b))
+        for shown, took, used, done in _timed(commands(a, b), path, compiled):
+            told = "" if done.returncode in (0, 5) else done.stderr[-200:]
             print(
-                f"judge {shown}: {time.perf_counter() - begun:.1f} s ({_cpu() - used:.1f} s of processor), exit {done.returncode} {done.stderr[-200:] if done.returncode not in (0, 5) else ''}",
+                f"judge {shown}: {took:.1f} s ({used:.1f} s of processor), exit {done.returncode} {told}",
                 flush=True,
             )
+
+
+def commands(a: str, b: str) -> tuple[tuple[str, ...], ...]:
+    """What is timed, of the runs A and B."""
+    return (
+        ("split", "stance", "--dry-run"),
+        ("calibrate", "stance", "--run", a),
+        ("compare", "stance", "--run", a, "--run", b),
+        ("panel", "stance", "--run", a, "--run", b),
+        ("route", "stance", "--run", a, "--dry-run"),
+        ("route", "stance", "--run", a, "--then", b, "--dry-run"),
+        ("route", "stance", "--run", a),
+    )
 
 
 if __name__ == "__main__":

@@ -63,13 +63,12 @@ class RunTable:
     @cached_property
     def questions(self) -> tuple[IntArray, list[str]]:
         """The number of each unit's question, and the questions by number, sorted."""
-        rows = self.store.conn.execute("SELECT unit_id, question_id FROM units").fetchall()
-        of = dict(rows)
-        codes, names = pd.factorize(np.array([of[u] for u in self.units], dtype=object), sort=True)
+        of = dict(self.store.conn.execute("SELECT unit_id, question_id FROM units"))
+        codes, names = pd.factorize(np.array(list(map(of.__getitem__, self.units)), dtype=object), sort=True)
         return codes.astype(np.int64), [str(name) for name in names]
 
-    def labels(self, field: str) -> Found:
-        """The labels of a field. Raises UsageError for a field without a list of labels."""
+    def labels(self, field: str, probabilities: bool = True) -> Found:
+        """The labels of a field, without `probabilities` in half the time. Raises UsageError for a field without labels."""
         domain = self.task.domain(field)
         if not domain:
             raise UsageError(
@@ -82,7 +81,7 @@ class RunTable:
             units, values, texts = self._column(run, field)
             rows = self._rows(units)
             codes[rows, r] = np.fromiter(map(code_of.get, values, repeat(MISSING)), np.int64, len(values))
-            if not any(texts):
+            if not probabilities or not any(texts):
                 given.append(None)
                 continue
             found = np.full((len(self.units), len(domain)), np.nan)

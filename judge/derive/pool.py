@@ -46,7 +46,7 @@ def pool(table: RunTable, field: str, method: str) -> Pooled:
     """
     if len(table.runs) < 2:
         raise UsageError("a panel takes two judges or more: give --run several times")
-    found = table.labels(field)
+    found = table.labels(field, probabilities=method == "mean")
     q = len(found.domain)
     only: BoolArray = np.asarray(table.asked.all(axis=1))
     codes = found.codes
@@ -103,7 +103,7 @@ def agreement(
     """How each member and, last, the panel (kept as `run_id`) agree with the reference where it has a label, outside a
     sealed test: whose labels they are, the measures, and what to say of them. No measures without a reference.
     """
-    found, told = table.labels(field), list[str]()
+    found, told = table.labels(field, probabilities=False), list[str]()
     numbers, questions = table.questions
     inside = np.ones(len(numbers), dtype=np.bool_)
     split = parts.find(table.store, table.task)

@@ -151,8 +151,8 @@ def read(
         kinds={shown.get(n, n): kinds[n] for n in names},
         shown={run: n for run, n in shown.items() if run in names},
         distributions={
-            shown.get(c.annotator, c.annotator): _probabilities(c, rows, domain)
-            for c in columns
+            shown.get(c.annotator, c.annotator): _probabilities(c, rows.labelled[j], len(units), domain)
+            for j, c in enumerate(columns)
             if c.distributions and level not in NUMERIC
         },
         outside=outside,
@@ -224,7 +224,7 @@ class _Column:
                 mine = batch.units if kind is not AnnotatorKind.HUMAN or annotator in batch.people else ()
                 labels = {unit: value for unit, value in labels.items() if unit in mine}
             return cls(annotator, labels, set(labels))
-        asked = relation.judged(store.conn, annotator, scope.repeat) | set(labels)
+        asked = relation.judged(store.conn, annotator, scope.repeat) | labels.keys()
         given = relation.distributions(store.conn, *key) if distributions else {}
         if fitted := seen(store.conn, annotator):
             labels = {unit: value for unit, value in labels.items() if unit not in fitted}
@@ -234,14 +234,15 @@ class _Column:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The units of a table in the order of their import: `units`, the row of each, and the number of each one's question
-    among `questions`, which are sorted.
+    """The units of a table in the order of their import: `units`, and the number of each one's question among `questions`,
+    which are sorted. `labelled` and `asked`: for each column the rows of its labels, in their order, and those asked about.
     """
 
     units: list[str]
-    row_of: Mapping[str, int]
     question: IntArray
     questions: list[str]
+    labelled: list[IntArray]
+    asked: list[IntArray]
 
     @classmethod
     def of(cls, store: Store, columns: Sequence[_Column]) -> _Rows:
@@ -249,17 +250,22 @@ class _Rows:
         every = store.conn.execute("SELECT unit_id, question_id FROM units ORDER BY rowid").fetchall()
         units, question = map(list, zip(*every, strict=True)) if every else ([], [])
         row_of = dict(zip(units, range(len(units)), strict=True))
+        # Looking a million names up is most of the time: once for each column, whose labels are on units asked about.
+        labelled = [_places(row_of, column.labels) for column in columns]
+        asked = [
+            own if len(own) == len(column.asked) else _places(row_of, column.asked)
+            for own, column in zip(labelled, columns, strict=True)
+        ]
         there = np.zeros(len(units), dtype=np.bool_)
-        for column in columns:
-            for own in (column.labels, column.asked):
-                there[_places(row_of, own)] = True
+        for own in asked:
+            there[own] = True
         if not there.all():
-            kept = there.tolist()
+            kept, row = there.tolist(), np.cumsum(there) - 1
             units, question = list(compress(units, kept)), list(compress(question, kept))
-            row_of = dict(zip(units, range(len(units)), strict=True))
+            labelled, asked = [row[own] for own in labelled], [row[own] for own in asked]
         names = sorted(set(question))
         number = dict(zip(names, range(len(names)), strict=True))
-        return cls(units, row_of, _places(number, question), names)
+        return cls(units, _places(number, question), names, labelled, asked)
 
 
 def _places(place: Mapping[str, int], names: Collection[str]) -> IntArray:
@@ -275,10 +281,10 @@ def _tabulate(
     asked = np.zeros(codes.shape, dtype=np.bool_)
     outside: list[Counter[str]] = []
     for j, column in enumerate(columns):
-        asked[_places(rows.row_of, column.asked), j] = True
+        asked[rows.asked[j], j] = True
         written = {v: canonical(v, name) for v in set(column.labels.values())}
         code = {v: code_of.get(label, MISSING) for v, label in written.items()}
-        own = _places(rows.row_of, column.labels)
+        own = rows.labelled[j]
         given = _places(code, column.labels.values())
         codes[own, j] = given
         # Nothing can be computed from a label outside the domain, so the unit does not count as asked.
@@ -288,10 +294,10 @@ def _tabulate(
     return codes, asked, outside
 
 
-def _probabilities(column: _Column, rows: _Rows, domain: Sequence[str]) -> FloatArray:
-    """The stored distributions of a column, units x labels, rows of nan where there is none."""
-    table = np.full((len(rows.units), len(domain)), np.nan)
-    table[_places(rows.row_of, column.distributions)] = masses.read([*column.distributions.values()], domain)
+def _probabilities(column: _Column, labelled: IntArray, n: int, domain: Sequence[str]) -> FloatArray:
+    """The stored distributions of a column, `n` units x labels, rows of nan where there is none."""
+    table = np.full((n, len(domain)), np.nan)
+    table[labelled] = masses.read(list(map(column.distributions.get, column.labels)), domain)
     return table
 
 

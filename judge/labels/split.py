@@ -11,8 +11,7 @@ One split for all versions of a task: a new version must not move a question fro
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -23,7 +22,7 @@ import numpy as np
 from judge.errors import UsageError
 from judge.labels.reference import resolve
 from judge.prompts.load import Task
-from judge.stats import MISSING
+from judge.stats import MISSING, Ratings
 from judge.stats.paired import difference_spread, kappa_sums
 from judge.stats.parts import assumed_spread, detectable, spread_parts
 from judge.stats.ratings import BoolArray, IntArray
@@ -75,15 +74,20 @@ class Split:
 
     def _numbers(self, panel: Panel) -> IntArray:
         """The place in PARTS of each unit's part, -1 for none [U]."""
-        units = panel.ratings.units
-        return np.fromiter(map(self._part_of.__getitem__, units), dtype=np.int64, count=len(units))
+        named = self.named(panel.ratings)
+        parts = [PARTS.index(self.parts[name]) if name in self.parts else MISSING for name in named]
+        return np.asarray(np.array(parts, dtype=np.int64)[panel.ratings.clusters])
+
+    def named(self, table: Ratings) -> list[str]:
+        """The question of each cluster of a table read from the study."""
+        some = np.empty(table.n_clusters, dtype=np.int64)
+        some[table.clusters] = np.arange(table.n_units)  # any unit of a question tells which one it is
+        return [self.question_of[table.units[at]] for at in some.tolist()]
 
     @cached_property
-    def _part_of(self) -> Mapping[str, int]:
-        """Unit -> place in PARTS of its question's part, -1 for none."""
-        number = {question: PARTS.index(part) for question, part in self.parts.items()}
-        rows = self.store.conn.execute("SELECT unit_id, question_id FROM units").fetchall()
-        return {unit: number.get(question, MISSING) for unit, question in rows}
+    def question_of(self) -> Mapping[str, str]:
+        """Unit -> its question, of every unit in the study."""
+        return dict(self.store.conn.execute("SELECT unit_id, question_id FROM units"))
 
     def units(self, part: str, look: Look | None = None) -> set[str]:
         """The units of a part, of every kind. Raises UsageError for the sealed test without the look that opened it."""
@@ -152,48 +156,47 @@ def draw(
     if held is None:
         raise UsageError(f"'{panel.field}' has no gold and no people's labels: nothing a test could rest on")
     kin = splits.kin(store, task.spec.unit)
-    question = dict(store.conn.execute("SELECT unit_id, question_id FROM units"))
-    labels: dict[str, Counter[int]] = {}
-    for name, counts in _counted(panel, held.name, question):
-        if name in kin:
-            labels.setdefault(kin[name][0], Counter()).update(counts)
-    if len(labels) < FEWEST:
+    groups = sorted({own for own, _ in kin.values()})
+    made = Drawn(task.task_id, panel.field, held.word, tuple(shares), seed, now() if keep else "")
+    planned: dict[str, str] = {}
+    found = Split(store, made, planned)
+    counts = _counted(found, panel, held.name, {q: own for q, (own, _) in kin.items()}, groups)
+    n_labelled = int(counts.any(axis=1).sum())
+    if n_labelled < FEWEST:
         raise UsageError(
-            f"{store.path}: {len(labels)} questions have labels of '{panel.field}' by {held.word}; "
+            f"{store.path}: {n_labelled} questions have labels of '{panel.field}' by {held.word}; "
             f"a split needs {FEWEST}, and a test that shows +.1 about 400 units"
         )
-    groups = sorted({own for own, _ in kin.values()})
-    parts = spread_parts(_strata(groups, labels), shares, seed)
+    parts = spread_parts(_strata(counts), shares, seed)
     part_of = {group: PARTS[part] for group, part in zip(groups, parts.tolist(), strict=True)}
-    made = Drawn(task.task_id, panel.field, held.word, tuple(shares), seed, now() if keep else "")
-    planned = {q: part_of[own] for q, (own, _) in kin.items()}
+    planned.update((q, part_of[own]) for q, (own, _) in kin.items())
     if keep:
         splits.keep(store, made, planned)
-    return Split(store, made, planned)
-
-
-def _counted(panel: Panel, name: str, question: Mapping[str, str]) -> Iterator[tuple[str, dict[int, int]]]:
-    """Each question that has labels of a column, with how often each code was given."""
-    table, codes, q = panel.table, panel.labels_of(name), len(panel.domain)
-    known = np.flatnonzero(codes != MISSING)
-    counts = np.bincount(table.clusters[known] * q + codes[known], minlength=table.n_clusters * q)
-    numbers, first = np.unique(table.clusters[known], return_index=True)
-    for at, row in zip(known[first].tolist(), counts.reshape(-1, q)[numbers].tolist(), strict=True):
-        yield question[table.units[at]], {code: n for code, n in enumerate(row) if n}
-
-
-def _strata(groups: Sequence[str], labels: Mapping[str, Counter[int]]) -> list[tuple[float, ...]]:
-    """Where a question is put in order: by the rarest label that it has, then by how many labels it has."""
-    every: Counter[int] = Counter()
-    for own in labels.values():
-        every.update(own)
-    rank = {code: n for n, (code, _) in enumerate(sorted(every.items(), key=lambda kv: (kv[1], kv[0])))}
-    found: list[tuple[float, ...]] = []
-    for group in groups:
-        own = labels.get(group, Counter())
-        rarest = min((rank[code] for code in own), default=len(rank))
-        found.append((rarest, float(sum(own.values()).bit_length())))
     return found
+
+
+def _counted(
+    split: Split, panel: Panel, name: str, group_of: Mapping[str, str], groups: Sequence[str]
+) -> IntArray:
+    """How often a column gives each code in each group of questions [groups, codes]."""
+    table, codes, k = panel.table, panel.labels_of(name), len(panel.domain)
+    place = {group: at for at, group in enumerate(groups)}
+    own = np.array([place.get(group_of.get(q, ""), MISSING) for q in split.named(table)], dtype=np.int64)
+    row = own[table.clusters]
+    known = (codes != MISSING) & (row != MISSING)
+    counts = np.bincount(row[known] * k + codes[known], minlength=len(groups) * k)
+    return np.asarray(counts.reshape(-1, k))
+
+
+def _strata(counts: IntArray) -> list[tuple[int, int]]:
+    """Where a group of questions is put in order: by the rarest label that it has, then by how many labels it has."""
+    every = counts.sum(axis=0)
+    order = np.lexsort((np.arange(len(every)), every))
+    rank = np.empty(len(every), dtype=np.int64)
+    rank[order] = np.arange(len(every)) - int((every == 0).sum())
+    rarest = np.where(counts > 0, rank, (every > 0).sum()).min(axis=1)
+    bits = np.frexp(counts.sum(axis=1))[1]
+    return list(zip(rarest.tolist(), bits.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

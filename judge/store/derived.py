@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,9 +19,6 @@ from judge.store import label_rows
 from judge.store.runs import begin_run, begun, identity, keep_task
 from judge.store.study import Store, dumps, insert_rows, now
 from judge.types import Json, Status
-
-MANY = 256
-"""Rows to a statement: nothing else runs beside this, and the statement's own work is half of a row's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +159,11 @@ def keep(
             [dumps(own), run_id, *parents],
         )
         insert_rows(conn, "INSERT INTO fitted_on VALUES ?", [(run_id, q, fold) for q, fold in fitted.items()])
-        _add_judgements(conn, run_id, units, missing)
         for column in columns:
-            insert_rows(conn, label_rows.JUDGED, list(_rows(run_id, units, column)), MANY)
+            label_rows.add_column(
+                conn, run_id, column.field, column.derived_from, units, column.values, column.distributions
+            )
+        _add_judgements(conn, run_id, len(units), {units[at]: why for at, why in missing.items()})
     return run_id, False
 
 
@@ -197,27 +197,21 @@ def _quick(store: Store) -> Iterator[sqlite3.Connection]:
 
 
 def _add_judgements(
-    conn: sqlite3.Connection, run_id: str, units: Sequence[str], missing: Mapping[int, tuple[Status, str]]
+    conn: sqlite3.Connection, run_id: str, n: int, missing: Mapping[str, tuple[Status, str]]
 ) -> None:
+    """A judgement for each of `n` units: those with a label, which SQLite finds by itself, and the `missing` ones."""
     name = "count_judgement"
     [trigger] = conn.execute("SELECT sql FROM sqlite_master WHERE name = ?", [name]).fetchone()
     conn.execute(f"DROP TRIGGER {name}")
-    stamp, ok = now(), str(Status.OK)
-    rows = [(run_id, unit, 0, 1, ok, None, stamp) for unit in units]
-    counts = {ok: len(units) - len(missing)}
-    for at, (status, reason) in missing.items():
-        rows[at] = (run_id, units[at], 0, 1, str(status), reason, stamp)  # type: ignore[assignment]
-        counts[str(status)] = counts.get(str(status), 0) + 1
-    insert_rows(conn, _JUDGEMENTS, rows, MANY)
-    insert_rows(conn, "INSERT INTO run_counts VALUES ?", [(run_id, 0, s, n) for s, n in counts.items() if n])
+    stamp = now()
+    label_rows.judge_labelled(conn, run_id, str(Status.OK), stamp)
+    rows = [(run_id, unit, 0, 1, str(status), why, stamp) for unit, (status, why) in missing.items()]
+    insert_rows(conn, _JUDGEMENTS, rows)
+    counts = Counter({str(Status.OK): n - len(missing)}) + Counter(
+        str(status) for status, _ in missing.values()
+    )
+    insert_rows(conn, "INSERT INTO run_counts VALUES ?", [(run_id, 0, s, n) for s, n in counts.items()])
     conn.execute(trigger)
 
 
 _JUDGEMENTS = "INSERT INTO judgements (run_id, unit_id, repeat, attempt, status, reason, judged_at) VALUES ?"
-
-
-def _rows(run_id: str, units: Sequence[str], column: FieldLabels) -> Iterator[tuple[Json, ...]]:
-    given = column.distributions or [None] * len(units)
-    for unit, value, masses in zip(units, column.values, given, strict=True):
-        if value is not None:
-            yield unit, column.field, run_id, 0, value, masses, None, column.derived_from

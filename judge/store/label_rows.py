@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 
 from judge.types import GOLD, Json
 
@@ -59,6 +60,39 @@ def objects(run: str, unit: str, content: str, repeat: str = "0") -> str:
     return (
         f"(SELECT json_group_object(l.field, {content}) FROM labels AS l WHERE {OF_UNIT.format(run=run, unit=unit)} "
         f"AND l.layer = 'first' AND l.repeat = {repeat})"
+    )
+
+
+def add_column(
+    conn: sqlite3.Connection,
+    run: str,
+    field: str,
+    derived_from: str | None,
+    units: Iterable[str],
+    values: Sequence[str | None],
+    distributions: Sequence[str | None] | None,
+) -> None:
+    """Add a run's first labels of one field (None: none), aligned to `units`.
+
+    What all rows share stands in the statement: binding it anew for each would be half of the work.
+    """
+    rows: Iterable[tuple[str | None, ...]] = zip(units, values, distributions or repeat(None), strict=False)
+    if None in values:
+        rows = (row for row in rows if row[1] is not None)
+    shared = f"{quoted(field)}, {quoted(run)}, {'NULL' if derived_from is None else quoted(derived_from)}"
+    conn.executemany(
+        "INSERT INTO labels (field, annotator_id, derived_from, unit_id, value, distribution) "
+        f"VALUES ({shared}, ?, ?, ?)",
+        rows,
+    )
+
+
+def judge_labelled(conn: sqlite3.Connection, run: str, status: str, at: str) -> None:
+    """A judgement with this status for every unit that a run has a first label of."""
+    conn.execute(
+        "INSERT INTO judgements (run_id, unit_id, repeat, attempt, status, judged_at) SELECT DISTINCT annotator_id, "
+        "unit_id, 0, 1, ?2, ?3 FROM labels WHERE annotator_id = ?1 ORDER BY unit_id",
+        [run, status, at],
     )
 
 

@@ -129,9 +129,11 @@ def route(
     chosen = design(
         store, field, {table.units[at] for at in np.flatnonzero(labelled).tolist()}, people=truth.word != GOLD
     )
-    honest = labelled & np.fromiter(
-        (u in chosen.honest for u in table.units), dtype=np.bool_, count=len(table.units)
-    )
+    honest = labelled
+    if len(chosen.honest) < labelled.sum():
+        honest = labelled & np.fromiter(
+            map(chosen.honest.__contains__, table.units), np.bool_, len(table.units)
+        )
     notes = list(chosen.notes)
     ordered, tested = _sides(honest, numbers, names, split)
     n_tested = len(np.unique(numbers[tested]))

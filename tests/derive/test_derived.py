@@ -14,7 +14,7 @@ from judge import derive
 from judge.derive import Made
 from judge.errors import UsageError
 from judge.labels.scope import Scope, read
-from judge.store import Store, derived
+from judge.store import Store, derived, label_rows
 from judge.types import Status
 from tests.annotate.agreement_helpers import annotate, checked, judge
 from tests.derive import worlds
@@ -161,7 +161,7 @@ def test_a_kill_in_the_middle_leaves_nothing(store: Store, monkeypatch: pytest.M
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(derived, "_rows", killed)
+        patch.setattr(label_rows, "judge_labelled", killed)
         with pytest.raises(KeyboardInterrupt):
             derive.keep(store, table, "pooled", "echo", echo(table))
     other = sqlite3.connect(store.path)
