@@ -22,7 +22,6 @@ from judge.prompts import load_task
 from judge.providers import base
 from judge.runner import Plan, open_patiently, run_task
 from judge.runner.requests import Sampling
-from judge.runner.retry import Patience
 from judge.store import Store
 from tests.loopback.process import ServerProcess
 
@@ -54,20 +53,22 @@ def ask(
         settings = base.Settings(base_url=urls[0], timeout=timeout, replicas=tuple(urls[1:]))
         provider = base.get("openai/loopback", settings)
 
-        async def run() -> tuple[float, int]:
-            await open_patiently(provider, Patience())
-            plan = Plan(load_task("stance"), "openai/loopback", sampling=Sampling(answers="json"))
-            plan = Plan(plan.task, plan.model, sampling=plan.sampling, concurrency=concurrency)
+        def requests() -> int:
+            return sum(server.stats()["requests"] for server in started)
+
+        async def run() -> tuple[float, int, int]:
+            sampling = Sampling(answers="json")
+            plan = Plan(load_task("stance"), "openai/loopback", sampling=sampling, concurrency=concurrency)
+            plan = await open_patiently(provider, plan)
+            probes = requests()
             begun = time.perf_counter()
             with Store.open(db) as store:
                 report = await run_task(store, plan, provider, _fix(concurrency) if fixed else None)
             taken = time.perf_counter() - begun
             await provider.close()
-            return taken, report.labelled
+            return taken, requests() - probes, report.labelled
 
-        probes = 2 * len(started)
-        seconds, labels = asyncio.run(run())
-        return seconds, sum(server.stats()["requests"] for server in started) - probes, labels
+        return asyncio.run(run())
 
 
 def _fix(concurrency: int) -> Callable[[object], None]:

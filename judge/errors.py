@@ -8,6 +8,7 @@ AdjudgeError                    exit 1
 │   ├── NothingToScore          exit 2   the study holds nothing of the kind that a score speaks of
 │   └── TaskError               exit 2   a task file that does not load
 ├── MissingExtra                exit 1   an optional package is not installed
+├── LimitReached                exit 4   a limit leaves no room for what must be asked before any unit
 ├── ProviderError               exit 3   the model could not be asked
 │   ├── KeyProblem              exit 3   the key is missing or refused
 │   ├── Unreachable             exit 3   no connection, reset, time-out          (retried)
@@ -81,6 +82,12 @@ class TaskError(UsageError):
 
 class MissingExtra(AdjudgeError):
     """A package that this feature needs is not installed."""
+
+
+class LimitReached(AdjudgeError):
+    """A limit of tokens, money or time leaves no room for what must be asked before any unit."""
+
+    exit_code = Exit.INCOMPLETE
 
 
 class ProviderError(AdjudgeError):

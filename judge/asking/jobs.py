@@ -12,6 +12,7 @@ from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.jobs.write import Written
+    from judge.runner import Plan
     from judge.store import Store
 
 
@@ -32,8 +33,7 @@ def run_in_batches(
     check(asking, options)
     plan = asking.plan
     with store.run_lock(f"{plan.task.name} {plan.model}"):
-        asyncio.run(_opened(asking))
-        report = run_batches(store, plan, asking.provider, Waiting(poll, said))
+        report = run_batches(store, asyncio.run(_opened(asking)), asking.provider, Waiting(poll, said))
         calibrated = None
         if asking.recipe is not None and asking.recipe.calibration and report.labelled:
             from judge.improve.apply import calibrated as put_right
@@ -61,8 +61,9 @@ def write_job(
     plan = asking.plan
     with store.run_lock(f"{plan.task.name} {plan.model}"):
         if not offline:
-            asyncio.run(_opened(asking))
-            return write_job(store, plan, asking.provider, folder)
+            opened = asyncio.run(_opened(asking))
+            left = opened if opened.opened is None else opened.less(opened.opened)
+            return write_job(store, left, asking.provider, folder)
         provider = Offline(asking.provider, plan.sampling.answers in ("codes", "words"))
         return write_job(store, plan, provider, folder, shards=shards)
 
@@ -79,16 +80,19 @@ def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None
         raise UsageError(f"--option {of_calls[0]} goes with single calls, and no batch has it: leave it out")
 
 
-async def _opened(asking: Asking) -> None:
-    """Find out what the model takes, and let go of it: what is left to do is done by the vendor's own client."""
+async def _opened(asking: Asking) -> Plan:
+    """Find out what the model takes, and let go of it: what is left to do is done by the vendor's own client.
+
+    The plan, with what that took."""
     from judge.prompts.render import CODES
     from judge.providers.openai import Provider as OpenAI
     from judge.runner import open_patiently
 
     try:
-        await open_patiently(asking.provider, asking.plan.patience)
+        plan = await open_patiently(asking.provider, asking.plan)
         if isinstance(asking.provider, OpenAI):
-            questions = asking.plan.task.spec.questions
-            await asking.provider.learn(CODES[: len(asking.plan.task.domain(questions[0].field))])
+            questions = plan.task.spec.questions
+            await asking.provider.learn(CODES[: len(plan.task.domain(questions[0].field))])
+        return plan
     finally:
         await asking.provider.close()

@@ -284,9 +284,11 @@ async def _improve(
     if stop is not None:
         stop.bind()
     try:
-        await open_patiently(asking.provider, plan.patience)
+        plan = await open_patiently(asking.provider, plan)
         if rewriter is not None:
-            await open_patiently(rewriter.provider, plan.patience)
+            left = plan.less(*filter(None, [plan.opened]))
+            opened = (await open_patiently(rewriter.provider, left, rewriter.price)).opened
+            rewriter = dataclasses.replace(rewriter, opened=opened)
         flow = Flow(store, asking.provider, plan, progress)
         return await Improve(store, flow, plan.task, field, reference, rewriter).go(anyway)
     finally:

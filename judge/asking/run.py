@@ -275,8 +275,8 @@ async def _execute(store: Store, asking: Asking, progress: Watching | None, stop
     if stop is not None:
         stop.bind()
     try:
-        await open_patiently(asking.provider, asking.plan.patience)
-        return await run_task(store, asking.plan, asking.provider, progress)
+        plan = await open_patiently(asking.provider, asking.plan)
+        return await run_task(store, plan, asking.provider, progress)
     finally:
         if progress is not None:
             progress.end()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -58,10 +59,13 @@ async def in_chain(
     checker = writer if check.model == write.model else base.get(check.model, settings)
     progress = Progress(sys.stderr)
     try:
-        await open_patiently(writer, write.patience)
+        write = await open_patiently(writer, write)
+        if checker is not writer:
+            opened = (await open_patiently(checker, check.less(*filter(None, [write.opened])))).opened
+            # Its own runs have it in their reports; to the others it is gone.
+            check, write = replace(check, opened=opened), write.less(*filter(None, [opened]))
         first = second = Flow(store, writer, write, progress)
         if checker is not writer:
-            await open_patiently(checker, check.patience)
             second = Flow(store, checker, check, progress, first.reports)
         return await work(first, second)
     except Halted as halted:

@@ -92,12 +92,13 @@ generate.params = [*(p for p in run.params if p.name not in ("repeats", "relevan
 
 async def _execute(store: Store, generation: Generation, provider: Provider) -> tuple[RunReport, Kept]:
     from judge.cli.progress import Progress
+    from judge.runner import open_patiently
     from judge.runner.generate import generate as make
 
     progress = Progress(sys.stderr)
     try:
-        await provider.open()
-        return await make(store, generation, provider, progress)
+        plan = await open_patiently(provider, generation.plan)
+        return await make(store, dataclasses.replace(generation, plan=plan), provider, progress)
     finally:
         progress.end()
         await provider.close()

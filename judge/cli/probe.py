@@ -148,7 +148,7 @@ async def _ask(store: Any, scratch: Any, plan: Any, provider: Any, wanted: Wante
 
     progress = Progress(sys.stderr, False)
     try:
-        await open_patiently(provider, plan.patience)
+        plan = await open_patiently(provider, plan)
         return await asked(store, scratch, plan, provider, wanted, progress)
     finally:
         progress.end()

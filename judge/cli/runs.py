@@ -83,6 +83,7 @@ def show(run_name: str, db: Path, as_json: bool) -> int:
     from judge.scores.gold import compare
     from judge.store import Store, export
     from judge.store.origin import origins
+    from judge.store.runs import PROBES
 
     with Store.open(db, create=False) as store:
         run = export.find_run(store, run_name)
@@ -103,10 +104,20 @@ def show(run_name: str, db: Path, as_json: bool) -> int:
         + (f"; ${run['cost_usd']:.4f}" if run["cost_usd"] is not None else "")
         + "\n"
     )
+    if (probes := run["provider"].get(PROBES)) is not None:
+        print(f"questions about the server: {probes_told(probes)}\n")
     for field, words in maps.items():
         print(visible(f"labels of '{field}' were mapped on import: {words}"))
     print_results(results)
     return Exit.DONE
+
+
+def probes_told(probes: dict[str, Any]) -> str:
+    """What the questions with which the server was probed took."""
+    lost = f", {probes['lost']} of them lost" if probes["lost"] else ""
+    cost = "" if probes["cost_usd"] is None else f"; ${probes['cost_usd']:.4f}"
+    tokens = f"{probes['input_tokens']:,} tokens in, {probes['output_tokens']:,} out"
+    return f"{probes['calls']} calls{lost}; {tokens}{cost}"
 
 
 def print_results(results: list[Any]) -> None:

@@ -166,7 +166,7 @@ async def _perform(
         note(f"suite: {step.why}")
 
     try:
-        await open_patiently(provider, plan.patience)
+        plan = await open_patiently(provider, plan)
         return await perform(store, missing, provider, plan, lambda: Progress(sys.stderr), found, told, load)
     finally:
         await provider.close()

@@ -24,12 +24,14 @@ from judge.engines import Workers
 from judge.engines.worker import Served, Worker
 from judge.errors import AdjudgeError, MissingExtra, ProviderError, ServerFault, Unreachable, UsageError
 from judge.providers import base
-from judge.providers.base import PairReader, Provider, Settings
+from judge.providers.base import NoLimits, PairReader, Probing, Provider, Purse, Settings
 from judge.providers.replicas import Replicas
-from judge.types import Json, Reply, Request
+from judge.types import Json, Reply, Request, Usage
 
 BLOCK = 64
 """Requests that go to a worker at once, at most: what its death costs."""
+OPENING_TOKENS = 6_000
+"""More than the questions with which a worker finds out about its server can take."""
 GATHER_SECONDS = 0.004
 """How long the first request of a block waits for company."""
 AS_WE_ARE = {"worker_niceness": 0}
@@ -57,16 +59,16 @@ def provider(model: str, settings: Settings, workers: Workers) -> Provider:
     except ImportError as e:
         raise MissingExtra("--engine ray needs Ray: pip install 'adjudge[ray]'") from e
     kind = RemotePairs if isinstance(alike, PairReader) else Ray
-    return kind(model, settings, workers)
+    return kind(model, settings, workers, alike)
 
 
 class Ray(Replicas):
     """A model behind workers of a Ray cluster."""
 
-    def __init__(self, model: str, settings: Settings, workers: Workers) -> None:
+    def __init__(self, model: str, settings: Settings, workers: Workers, alike: Provider) -> None:
         self.timeout = settings.timeout
         served = Served(model, settings, workers.command)
-        self._workers = [Remote(number, served, workers) for number in range(1, workers.n + 1)]
+        self._workers = [Remote(number, served, workers, alike) for number in range(1, workers.n + 1)]
         super().__init__(self._workers)
         self._cluster = Cluster()
 
@@ -112,13 +114,15 @@ class Remote:
     label_codes = False
     max_concurrency: int | None = None
 
-    def __init__(self, number: int, served: Served, workers: Workers) -> None:
+    def __init__(self, number: int, served: Served, workers: Workers, alike: Provider) -> None:
         self.number, self.timeout = number, served.settings.timeout
         self.deaths = self.lost = 0
+        self.purse: Purse = NoLimits()
         self.remarks: tuple[str, ...] = ()
         self._served, self._takes = served, workers
         self._actor: Any = None
-        self._facts: Mapping[str, Json] = {}
+        self._facts = alike.describe()
+        self._asks = isinstance(alike, Probing)
         self._suited: tuple[str, tuple[str, ...]] | None = None
         self._waiting: list[tuple[Request, asyncio.Future[Reply]]] = []
         self._gathering: asyncio.Task[None] | None = None
@@ -137,7 +141,16 @@ class Remote:
                 max_task_retries=0,
             )(Worker)
             self._actor = start.remote(self._served)
-        self._keep(await self._call(self._actor.open))
+        if self._asks:
+            await self.purse.pay(Request("", (), 0, max_tokens=OPENING_TOKENS), self._opened)
+        else:
+            self._keep(await self._call(self._actor.open))
+
+    async def _opened(self) -> Reply:
+        took: Sequence[Usage] = self._keep(await self._call(self._actor.open))
+        # What one of them does not count makes the whole unknown.
+        into, out = [u.input_tokens for u in took], [u.output_tokens for u in took]
+        return Reply("", usage=Usage(_sum(into), _sum(out)))
 
     async def complete(self, request: Request) -> Reply:
         """One call, sent with the others of its block. Raises as the provider does, and Unreachable when the worker died."""
@@ -201,10 +214,11 @@ class Remote:
         except RayError as e:
             raise ServerFault(f"worker {self.number}: {type(e).__name__}") from e
 
-    def _keep(self, opened: Any) -> None:
+    def _keep(self, opened: Any) -> Sequence[Usage]:
         if isinstance(opened, AdjudgeError):
             raise opened
-        self.label_codes, self.max_concurrency, self._facts = opened
+        self.label_codes, self.max_concurrency, self._facts, took = opened
+        return took  # type: ignore[no-any-return]
 
     async def close(self) -> None:
         """End the worker and its provider; safe to call twice."""
@@ -224,6 +238,11 @@ class Remote:
     def describe(self) -> Mapping[str, Json]:
         """What the worker's provider said last."""
         return self._facts
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [n for n in counts if n is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 async def _plain(ref: Any) -> Any:

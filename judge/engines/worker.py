@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 from judge.errors import AdjudgeError, ProviderError, RateLimited, ServerFault, Unreachable
 from judge.providers import base
-from judge.providers.base import PairReader, Provider, Settings
-from judge.types import Json, Reply, Request
+from judge.providers.base import NoLimits, PairReader, Probing, Provider, Settings
+from judge.types import Json, Reply, Request, Usage
 
 TOGETHER_SECONDS = 0.004
 """Replies that come within this time of each other go back together."""
@@ -24,8 +24,8 @@ START_SECONDS = 900.0
 """How long a worker's server may take until it answers: weights are read, graphs compiled."""
 AGAIN_SECONDS = 0.25
 
-Opened = tuple[bool, int | None, Mapping[str, Json]]
-"""What is known of an open provider: label_codes, max_concurrency, describe()."""
+Opened = tuple[bool, int | None, Mapping[str, Json], Sequence[Usage]]
+"""What is known of an open provider: label_codes, max_concurrency, describe(); tokens of the questions in opening it."""
 Done = tuple[list[tuple[int, Reply | ProviderError]], Mapping[str, Json] | None]
 """Replies by their number in the block, and the provider's facts where they have changed."""
 
@@ -56,7 +56,9 @@ class Worker:
             provider = await self._ready(suited)
         except AdjudgeError as e:
             return e
-        return provider.label_codes, provider.max_concurrency, self._facts
+        purse = provider.purse if isinstance(provider, Probing) else None
+        took = purse.took if isinstance(purse, NoLimits) else ()
+        return provider.label_codes, provider.max_concurrency, self._facts, took
 
     async def answer(
         self, block: Sequence[Request], suited: tuple[str, tuple[str, ...]] | None = None

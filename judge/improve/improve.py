@@ -24,7 +24,7 @@ from judge.labels.scope import Scope, read
 from judge.labels.split import Split
 from judge.prompts.load import Task
 from judge.providers.base import PairReader
-from judge.runner.budget import Budget, Spent
+from judge.runner.budget import Budget, Opened, Spent
 from judge.runner.flow import Flow, Halted
 from judge.stats import MISSING, Ratings, measures
 from judge.stats.calibrate import Fit, cross_fitted, fit_bias
@@ -135,6 +135,8 @@ class Improve:
         """Rewritten instructions -> the request that they answer."""
         self._paid = 0.0
         """Dollars that the rewriter took."""
+        if rewriter is not None and rewriter.opened is not None:
+            self._pay(rewriter.opened)
 
     async def go(self, anyway: bool = False) -> Improved:
         """Search and prove. Raises Halted where a run ends before its last unit for another reason than a limit."""
@@ -266,7 +268,7 @@ class Improve:
         """What a call of the rewriter may take: it leaves what the sealed test takes."""
         tokens, cost = self.limit
         kept_tokens, kept_cost = self._reserve()
-        used = sum(sum(r.usage[k] for k in ("input_tokens", "output_tokens")) for _, r in self.flow.reports)
+        used = sum(r.spent.tokens for _, r in self.flow.reports)
         spent = sum(r.spent.cost for _, r in self.flow.reports)
         return Budget(
             None if tokens is None else tokens - used - kept_tokens,
@@ -276,7 +278,7 @@ class Improve:
             Spent(),
         )
 
-    def _pay(self, budget: Budget) -> None:
+    def _pay(self, budget: Budget | Opened) -> None:
         """Take a call of the rewriter off the limits; one that was lost counts at its most."""
         self.found.spent.update(budget.usage)
         self._paid += budget.spent.cost

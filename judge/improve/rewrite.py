@@ -16,7 +16,7 @@ from judge.prompts.fence import DATA_NOTICE, fence, fence_code, untrusted
 from judge.prompts.load import Task, with_constant
 from judge.prompts.render import as_text
 from judge.providers.base import Provider
-from judge.runner.budget import Budget
+from judge.runner.budget import Budget, Opened
 from judge.runner.prices import Price
 from judge.store.study import canonical
 from judge.types import Json, Message, Request
@@ -46,11 +46,12 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Rewriter:
-    """The model that rewrites, its open provider, and its price (None: unknown)."""
+    """The model that rewrites, its open provider, its price (None: unknown), and what opening it took."""
 
     model: str
     provider: Provider
     price: Price | None = None
+    opened: Opened | None = None
 
     def request(self, task: Task, field: str, wrong: Sequence[Wrong]) -> Request:
         """What it is asked."""

@@ -86,7 +86,11 @@ class _Batched:
 
     def go(self) -> RunReport:
         with explained(self.store.path):
+            if (opened := self.plan.opened) is not None:
+                self.tally.usage.update(opened.usage)
+                self.tally.spent = replace(opened.spent)
             first = self._write()
+            self.plan = replace(self.plan, opened=None)
             again = {"pending", str(Status.FAILED), *self.plan.retry}
             report = RunReport(first.run_id, first.resumed, first.units, first.left_out, price=first.price)
             report.notes = first.notes

@@ -86,6 +86,8 @@ def write_job(
     units, left_out = selection.select(store, plan.task, plan.selection)
     run_id, resumed = runs.start_run(store, plan.task, plan.model, settled.options, facts, settled.run_id)
     runs.keep_facts(store, run_id, facts)
+    if plan.opened is not None:
+        runs.add_probes(store, run_id, plan.opened.as_json(price is not None))
     job_id, made = jobs.new()
     place = folder or store.path.resolve().with_suffix(".jobs") / job_id
     job = Job(

@@ -9,14 +9,14 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Protocol, runtime_checkable
 
 from judge import plugins
 from judge.errors import UsageError
-from judge.types import Json, Reply, Request
+from judge.types import Json, Reply, Request, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,34 @@ class Provider(Protocol):
 
     def describe(self) -> Mapping[str, Json]:
         """Facts worth storing with a run (base URL without credentials, output format); no secrets."""
+
+
+class Purse(Protocol):
+    """Pays for the questions with which a provider finds out what its server can do."""
+
+    async def pay(self, request: Request, send: Callable[[], Awaitable[Reply | None]]) -> Reply | None:
+        """What `send` returns, counted as a call of the request. Raises LimitReached for one that could cross a limit."""
+
+
+class NoLimits:
+    """A purse that pays for everything; `took` has the tokens of each reply."""
+
+    def __init__(self) -> None:
+        self.took: list[Usage] = []
+
+    async def pay(self, request: Request, send: Callable[[], Awaitable[Reply | None]]) -> Reply | None:
+        """What `send` returns."""
+        reply = await send()
+        if reply is not None:
+            self.took.append(reply.usage)
+        return reply
+
+
+@runtime_checkable
+class Probing(Protocol):
+    """A provider whose `open` asks its server questions that cost: each through its purse."""
+
+    purse: Purse
 
 
 @runtime_checkable

@@ -175,7 +175,7 @@ def _parameters(
         out[dialect.limit] = min(request.max_tokens, CODE_TOKENS)
         for mask in dialect.masks:
             out |= masks.fields(mask, request.choices, ids)
-            out[dialect.limit] = masks.longest(mask)
+            out[dialect.limit] = min(request.max_tokens, masks.longest(mask))
     if request.schema is not None and dialect.output == "json_schema":
         form = {"name": "answer", "schema": request.schema, "strict": True}
         out["response_format"] = {"type": "json_schema", "json_schema": form}

@@ -15,7 +15,7 @@ from typing import Any
 
 from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, UsageError
 from judge.providers import chat, http, masks, options
-from judge.providers.base import Needs, Settings
+from judge.providers.base import Needs, NoLimits, Purse, Settings
 from judge.types import Json, Message, Reply, Request
 
 NEEDS = Needs(examples="openai/gpt-5-mini; with --base-url any compatible server", key="OPENAI_API_KEY")
@@ -62,6 +62,7 @@ class Provider:
         self._wire: http.Door | None = None
         self._sdk = ""
         self._reports: str | None = None
+        self.purse: Purse = NoLimits()
         self._probed: set[str] = set()
         self._tried: dict[tuple[str, ...], bool | None] = {}
         self._has_tokens = False
@@ -238,17 +239,23 @@ class Provider:
             return KeyProblem(f"{self._who} refused the key (HTTP 400): {said.message}; check {self._key}")
         return http.failure(answer, said, self._who, self._name, self._key)
 
+    async def _asked(
+        self, wire: http.Door, request: Request, probe: bool = False, tried: tuple[str, ...] = ()
+    ) -> Reply | None:
+        """`_exchange` of a question about the server."""
+        return await self.purse.pay(request, lambda: self._exchange(wire, request, probe, tried))
+
     async def _probe_codes(self, wire: http.Door) -> None:
         ask = Message("user", f"{_ASK}\nAnswer with exactly one letter and nothing else.\nAnswer (A, B):")
         request = Request(self._name, (ask,), 0, codes="AB", max_tokens=chat.CODE_TOKENS)
         try:
-            reply = await self._exchange(wire, request, probe=True)
+            reply = await self._asked(wire, request, probe=True)
         except Rejected as e:
             if e.status not in (400, 422):
                 raise
             # Refused without a word about why: if it passes without them, it was the probabilities.
             self._dialect = replace(self._dialect, top_logprobs=0)
-            reply = await self._exchange(wire, request)
+            reply = await self._asked(wire, request)
         self._reports = reply.resolved_model if reply else None
         self._has_tokens = bool(reply and reply.tokens)
         # A model that thinks aloud or chats first has no answer within the few tokens of a code.
@@ -282,10 +289,11 @@ class Provider:
     async def _holds(self, wire: http.Door, tried: tuple[str, ...]) -> bool | None:
         """Whether a greeting comes back as a code, with probabilities; None when the server refuses to be asked so."""
         if tried not in self._tried:
-            request = Request(self._name, (Message("user", masks.QUESTION),), 0, codes="".join(masks.CHOICES))
+            asked, codes = (Message("user", masks.QUESTION),), "".join(masks.CHOICES)
+            request = Request(self._name, asked, 0, codes=codes, max_tokens=masks.MOST_TOKENS)
             try:
                 known = "logit_bias" not in tried or await self._learn_tokens(wire, masks.CHOICES)
-                reply = await self._exchange(wire, request, tried=tried) if known else None
+                reply = await self._asked(wire, request, tried=tried) if known else None
                 self._tried[tried] = bool(reply and reply.held)
             except Rejected:
                 self._tried[tried] = None
@@ -313,7 +321,7 @@ class Provider:
         while self._dialect.output != "plain":
             before = self._dialect
             try:
-                reply = await self._exchange(wire, request)
+                reply = await self._asked(wire, request)
             except Rejected as e:
                 if e.status not in (400, 422):
                     raise

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from judge.errors import ProviderError, UsageError
 from judge.providers import base
-from judge.providers.base import Masks, Provider, Settings
+from judge.providers.base import Masks, NoLimits, Probing, Provider, Purse, Settings
 from judge.types import Json, Reply, Request
 
 
@@ -37,8 +37,21 @@ class Replicas:
         self.max_concurrency = members[0].max_concurrency
         self.mask: str | None = None
         self.chosen_mask: str = getattr(members[0], "chosen_mask", "auto")
+        self._purse: Purse = NoLimits()
         self._failed: list[Provider] = []
         self._asks: str | None = None
+
+    @property
+    def purse(self) -> Purse:
+        """What pays for the questions to all of the servers."""
+        return self._purse
+
+    @purse.setter
+    def purse(self, purse: Purse) -> None:
+        self._purse = purse
+        for member in self.members:
+            if isinstance(member, Probing):
+                member.purse = purse
 
     async def open(self) -> None:
         """Open them all. Raises the first one's error when none is there, and any that waiting cannot mend."""

@@ -1,6 +1,6 @@
 """Units in, judgements in the study: asking, retrying, parsing, and committing before counting."""
 
-from judge.runner.calls import open_patiently
+from judge.runner.opening import open_patiently
 from judge.runner.plan import Live, Plan, RunReport
 from judge.runner.run import run_task
 

@@ -12,7 +12,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from judge.errors import KeyProblem, RateLimited, Rejected, Unreachable
 from judge.runner.prices import Price
@@ -40,6 +40,26 @@ class Spent:
     tokens: int = 0
     cost: float = 0.0
     lost: int = 0
+
+
+@dataclass(slots=True)
+class Opened:
+    """What opening a provider took: the questions about its server, and the time in seconds."""
+
+    calls: int = 0
+    usage: Counter[str] = field(default_factory=Counter)
+    spent: Spent = field(default_factory=Spent)
+    seconds: float = 0.0
+
+    def as_json(self, priced: bool) -> dict[str, Json]:
+        """As stored with a run; lost calls cost their most."""
+        return {
+            "calls": self.calls,
+            "lost": self.spent.lost,
+            "input_tokens": self.usage["input_tokens"],
+            "output_tokens": self.usage["output_tokens"],
+            "cost_usd": self.spent.cost if priced else None,
+        }
 
 
 class Budget:

@@ -12,12 +12,10 @@ from judge.errors import (
     ProviderError,
     RateLimited,
     Rejected,
-    ServerFault,
     Unreachable,
     UsageError,
 )
 from judge.parse import Parsed
-from judge.providers.base import Provider
 from judge.runner.budget import Budget, Reserve
 from judge.runner.gate import Gate
 from judge.runner.lane import Lane, Slot, ending
@@ -43,21 +41,6 @@ class Attempt:
     latency: float | None = None
     error: ProviderError | None = None
     base_url: str | None = None
-
-
-async def open_patiently(provider: Provider, patience: Patience) -> None:
-    """Open a provider, again while its server is busy or faulty; one that is not there is not waited for."""
-    tries = 0
-    while True:
-        try:
-            await provider.open()
-            return
-        except (RateLimited, ServerFault) as error:
-            tries += 1
-            wait = patience.wait(error, tries)
-            if wait is None:
-                raise
-            await asyncio.sleep(wait)
 
 
 class Caller:

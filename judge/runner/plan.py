@@ -5,16 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from judge.errors import AdjudgeError, ProviderError
 from judge.prompts.load import Task
-from judge.runner.budget import Spent
+from judge.runner.budget import Opened, Spent
 from judge.runner.gate import Gate
-from judge.runner.prices import Price
+from judge.runner.prices import Price, find, wanted
 from judge.runner.requests import Sampling
 from judge.runner.retry import Patience
 from judge.store.selection import Selection
 from judge.types import Json
+
+
+class Used(Protocol):
+    """A part of an invocation that is over, and what it took of the limits."""
+
+    @property
+    def spent(self) -> Spent:
+        """Tokens and US dollars."""
+
+    @property
+    def seconds(self) -> float:
+        """Time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +57,28 @@ class Plan:
     asked_as: str | None = None
     """The model as typed, when `model` is the name that `--as` gave the judge."""
 
+    opened: Opened | None = None
+    """What opening the provider took: the first run has it in its report and its record."""
+
+    def price(self, facts: Mapping[str, Json]) -> Price | None:
+        """The price of the model, of which the provider says these facts.
+
+        Raises UsageError when a limit of money needs one and there is none.
+        """
+        model = self.asked_as or self.model
+        found = find(model, facts, self.prices)
+        return found if self.max_cost is None else wanted(model, found)
+
     def after(self, reports: Iterable[RunReport]) -> Plan:
         """The plan with what these runs, one after the other, have left of its limits."""
         done = list(reports)
+        if self.opened is None or all(report.opened is not self.opened for report in done):
+            return self.less(*done)
+        # That it was opened is counted in one of the reports, but for the time.
+        return replace(self.less(*done, Opened(seconds=self.opened.seconds)), opened=None)
+
+    def less(self, *done: Used) -> Plan:
+        """The plan with what these have left of its limits."""
         tokens, cost, seconds = self.max_tokens, self.max_cost, self.max_time
         return replace(
             self,
@@ -74,6 +106,8 @@ class RunReport:
     seconds: float = 0.0
     usage: Counter[str] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
+    opened: Opened | None = None
+    """What opening the provider took, of `usage` and `spent`."""
     price: Price | None = None
     cuts: int = 0
     derived: Counter[str] = field(default_factory=Counter)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections import Counter
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -28,14 +29,13 @@ from judge.runner.identical import Identical, UnitRequest
 from judge.runner.identity import Settled, settle
 from judge.runner.lane import Slot
 from judge.runner.plan import Live, Plan, RunReport
-from judge.runner.prices import Price, find, wanted
 from judge.runner.requests import Asker
 from judge.runner.writer import Attempts, Writer
 from judge.store import jobs, runs, selection
 from judge.store.aside import take_in
 from judge.store.judgements import Entry
 from judge.store.study import Store, explained
-from judge.types import Json, Judgement, Status, Unit, Usage
+from judge.types import Judgement, Status, Unit, Usage
 
 GRACE_SECONDS = 10.0
 TICK_SECONDS = 0.5
@@ -88,7 +88,7 @@ async def _begun(
     """The run itself, over the selected units: how many, how many were left out, and whether they are counted late."""
     units, left_out, late = selected
     facts = dict(provider.describe())
-    price = price_of(plan, facts)
+    price = plan.price(facts)
     run_id, resumed = runs.start_run(store, plan.task, plan.model, settled.options, facts, settled.run_id)
     if price is not None:
         facts["price"] = price.as_json()
@@ -96,6 +96,9 @@ async def _begun(
     facts["selected"] = None if late else units * plan.repeats
     runs.keep_facts(store, run_id, facts)
     report = RunReport(run_id, resumed, units * plan.repeats, left_out, notes=settled.notes, price=price)
+    if (opened := plan.opened) is not None:
+        report.opened, report.usage, report.spent = opened, Counter(opened.usage), replace(opened.spent)
+        runs.add_probes(store, run_id, opened.as_json(price is not None))
     run = _Run(store, plan, provider, settled.asker, report, watch)
     signals.tell(run.interrupt)
     counting = asyncio.create_task(count(store, plan, report, run.begun)) if late else None
@@ -110,13 +113,6 @@ async def _begun(
         # What a server refuses of a request shows in the first calls.
         await close(store, plan, report, {**facts, **provider.describe()})
     return report
-
-
-def price_of(plan: Plan, facts: Mapping[str, Json]) -> Price | None:
-    """The price of the plan's model. Raises UsageError when a limit of money needs one and there is none."""
-    model = plan.asked_as or plan.model
-    price = find(model, facts, plan.prices)
-    return price if plan.max_cost is None else wanted(model, price)
 
 
 class _Run:
@@ -323,6 +319,7 @@ class _Run:
         if most is None:
             return []
         reason = f"the time limit of {most:g} s is reached"
+        most = max(0.0, most - (self.plan.opened.seconds if self.plan.opened else 0.0))
         before = max(0.0, most - min(GRACE_SECONDS, most / 10))
         return [self.loop.call_later(before, self._stop, reason), self.loop.call_later(most, self._cancel)]
 

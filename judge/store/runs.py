@@ -40,6 +40,8 @@ def keep_task(conn: sqlite3.Connection, task: Task) -> None:
 
 SELECTED = "selected"
 """The fact of a run that says over how many units it was last asked, every repeat counted; None = too many to say at once."""
+PROBES = "probes"
+"""The fact of a run that says what the questions about its server took, of all invocations together."""
 REQUEST_VERSION = 2
 """How requests are hashed: 1 held the address and the token limit, too."""
 TRIED = "tried"
@@ -206,8 +208,20 @@ def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:
             asked.setdefault(str(url), provider.get("reports"))
         for url, name in asked.items():
             addresses[url] = name or addresses.get(url)
-        selected = {k: v for k, v in json.loads(known).items() if k == SELECTED}
-        facts = {**selected, **provider, **({"addresses": addresses} if addresses else {})}
+        own = {k: v for k, v in json.loads(known).items() if k in (SELECTED, PROBES)}
+        facts = {**own, **provider, **({"addresses": addresses} if addresses else {})}
+        conn.execute("UPDATE runs SET provider = ? WHERE run_id = ?", [dumps(facts), run_id])
+
+
+def add_probes(store: Store, run_id: str, took: Mapping[str, Json]) -> None:
+    """Note what the questions about the server took, beside what they took before."""
+    if not took["calls"]:
+        return
+    with store.transaction() as conn:
+        facts = json.loads(conn.execute("SELECT provider FROM runs WHERE run_id = ?", [run_id]).fetchone()[0])
+        before = facts.get(PROBES) or {}
+        known = {name: n for name, n in took.items() if n is not None}
+        facts[PROBES] = {**took, **before, **{name: n + (before.get(name) or 0) for name, n in known.items()}}
         conn.execute("UPDATE runs SET provider = ? WHERE run_id = ?", [dumps(facts), run_id])
 
 

@@ -86,11 +86,11 @@ def test_the_line_to_resume_does_not_repeat_a_password(
     judge: Judge, folder: Path, server: ServerProcess
 ) -> None:
     words = ["run", "stance", "-m", "openai/m", "--base-url", with_password(server.url), "--answers", "json"]
-    done = judge(*words, "--max-tokens", "1", code=4)
+    done = judge(*words, "--max-tokens", "1000", code=4)
     assert "to resume: the same command" in done.err
     assert_nowhere(folder, done.out, done.err)
     equals = [w for w in words if w != "--base-url" and "://" not in w] + [f"--base-url={words[5]}"]
-    done = judge(*equals, "--max-tokens", "1", code=4)
+    done = judge(*equals, "--max-tokens", "1000", code=4)
     assert_nowhere(folder, done.out, done.err)
 
 
@@ -126,7 +126,7 @@ def test_headers_and_query_from_the_environment(
         monkeypatch.setenv("OPENAI_API_KEY", "not-this-one")
         words = ["run", "stance", "-m", "openai/m", "--base-url", strict.url, "--answers", "json", *options]
         done = judge(*words)
-        again = judge(*words, "--max-tokens", "1")
+        again = judge(*words, "--max-tokens", "1000")
         bodies = strict.bodies()
     shown = judge("runs", "show", "--json")
     assert all(body["provider"] == {"order": ["a"]} for body in bodies)

@@ -351,7 +351,13 @@ def test_money(server: Batching, db: Path, judge: Judge, tmp_path: Path) -> None
     prices = {model: {"input": 2.0, "output": 8.0, "batch": {"input": 1.0, "output": 4.0}}}
     (tmp_path / "prices.json").write_text(json.dumps(prices))
     done = checked(judge(*batch(server), "--prices", "prices.json", "--max-cost", "1", "--json").out, "run")
-    expected = (done["tokens"]["input_tokens"] * 1.0 + done["tokens"]["output_tokens"] * 4.0) / 1e6
+    # The questions about the server are single calls, at twice the price.
+    facts = checked(judge("runs", "show", "--json").out, "run_show")["provider"]
+    probes = facts.get("probes") or {"input_tokens": 0, "output_tokens": 0}
+    expected = sum(
+        (done["tokens"][name] + probes[name]) * dollars / 1e6
+        for name, dollars in (("input_tokens", 1.0), ("output_tokens", 4.0))
+    )
     assert done["cost"]["usd"] == pytest.approx(expected, abs=1e-6)
     assert expected > 0
 

@@ -31,7 +31,7 @@ async def test_a_real_server_that_goes_and_comes_back(
     waits = Patience(base=0.05, longest=0.2, outage=60.0)
     with ServerProcess("llama") as server:
         provider = base.get("openai/smollm2", base.Settings(base_url=server.url, timeout=60.0))
-        await open_patiently(provider, waits)
+        await open_patiently(provider, plan(patience=waits))
         gone: list[asyncio.Task[object]] = []
 
         def watch(live: Live) -> None:

@@ -34,12 +34,12 @@ def main() -> None:
         os.write(1, f"{live.report.done}\n".encode())
 
     async def run() -> None:
-        await open_patiently(provider, HASTY)
         with Store.open(options.db, create=False) as store:
             patience = replace(HASTY, outage=options.outage)
             asked = plan(
                 options.model, concurrency=options.concurrency, repeats=options.repeats, patience=patience
             )
+            asked = await open_patiently(provider, asked)
             report = await run_task(store, asked, provider, watch)
         await provider.close()
         done = {

@@ -5,16 +5,28 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from judge.errors import BadInput, ProviderError, RateLimited, ServerFault, Unreachable, UsageError
+from judge.errors import (
+    BadInput,
+    LimitReached,
+    ProviderError,
+    RateLimited,
+    ServerFault,
+    Unreachable,
+    UsageError,
+)
+from judge.providers import base
+from judge.runner import RunReport, open_patiently
 from judge.runner.level import FIRST
 from judge.runner.prices import Price, find, read_prices
 from judge.runner.requests import Sampling
 from judge.store.selection import Selection
 from judge.types import Json, Reply, Request, Usage
+from tests.loopback.faults import Fault
 from tests.loopback.openai_server import OpenAIServer
 from tests.runner.helpers import Fake, label, make_study, numbered, plan, run, select, served
 
@@ -177,6 +189,56 @@ async def test_the_measured_failure_ten_thousand_tokens_at_a_server(tmp_path: Pa
         into = sum(sum(len(m["content"]) for m in body["messages"]) // 4 for body in server.bodies)
         assert into == report.usage["input_tokens"]
         assert 8_000 < into + report.usage["output_tokens"] == report.spent.tokens <= 10_000
+
+
+async def test_the_questions_about_a_server_are_inside_the_limits_and_in_the_record(tmp_path: Path) -> None:
+    """The first one, for a letter, takes 64 + 16 tokens for the format, 105 bytes and 16 out at most: 201, or $0.000249."""
+    db = make_study(tmp_path / "s.db", numbered(20))
+    asked = plan("openai/loopback", prices={"openai/loopback": {"input": 1.0, "output": 4.0}})
+
+    async def with_limits(server: OpenAIServer, **limits: float | None) -> RunReport:
+        provider = base.get(asked.model, base.Settings(base_url=server.url, replicas=replicas))
+        try:
+            return await run(db, provider, await open_patiently(provider, replace(asked, **limits)))
+        finally:
+            await provider.close()
+
+    def used(*servers: OpenAIServer) -> int:
+        """What the servers count: four characters a token of each request that was not turned down; every answer is short."""
+        return sum(
+            sum(len(m["content"]) for m in b["messages"]) // 4 for server in servers for b in server.bodies
+        )
+
+    replicas: tuple[str, ...] = ()
+    async with OpenAIServer(record=True) as server, OpenAIServer(record=True) as second:
+        for limit in ({"max_tokens": 200}, {"max_cost": 248e-6}):
+            with pytest.raises(LimitReached, match="takes up to 201 tokens, 0 are used; no unit was asked"):
+                await with_limits(server, **limit)
+            assert server.requests == 0
+        with pytest.raises(LimitReached, match=r"tokens, \d\d are used"):
+            await with_limits(server, max_tokens=201)
+        assert server.requests == 1, "the second one does not fit any more"
+        slow = Fault("429", headers={"retry-after": "60"})
+        server.script(slow)
+        with pytest.raises(LimitReached, match=r"the time limit of 0.2 s is reached before"):
+            await with_limits(server, max_time=0.2)
+        server.reset_counts()
+        replicas = (second.url,)
+        first = await with_limits(server, max_tokens=4_000)
+        assert first.stopped is not None and 0 < first.labelled < 20
+        assert used(server, second) == first.usage["input_tokens"] > 0
+        assert first.spent.tokens == first.usage["input_tokens"] + first.usage["output_tokens"] <= 4_000
+        rest = await with_limits(server, max_cost=1.0)
+        assert rest.labelled == 20 and used(server, second) == (first.usage + rest.usage)["input_tokens"]
+    [(facts,)] = select(db, "SELECT provider FROM runs")
+    [(into, out, cost)] = select(
+        db, "SELECT sum(input_tokens), sum(output_tokens), sum(cost) FROM judgements"
+    )
+    probes = json.loads(facts)["probes"]
+    assert into + probes["input_tokens"] == (first.usage + rest.usage)["input_tokens"]
+    assert out + probes["output_tokens"] == (first.usage + rest.usage)["output_tokens"]
+    assert cost + probes["cost_usd"] == pytest.approx(first.spent.cost + rest.spent.cost)
+    assert (probes["calls"] % 2, probes["lost"]) == (0, 0), "both servers were asked the same, twice"
 
 
 async def test_a_chain_of_runs_has_one_limit(db: Path) -> None:

@@ -243,7 +243,8 @@ async def test_a_limit_without_any_burst_lets_the_run_begin(tmp_path: Path) -> N
     async with OpenAIServer() as server:
         server.capacity = Bucket(4)
         provider = base.get("openai/loopback", base.Settings(base_url=server.url))
-        await open_patiently(provider, replace(WAITS, base=0.5, longest=0.5, draw=random.Random(1)))
+        patience = replace(WAITS, base=0.5, longest=0.5, draw=random.Random(1))
+        await open_patiently(provider, plan(patience=patience))
         # Codes, JSON, three masks in one, a schema as a mask: each but the first refused once.
         assert server.requests <= 7
         server.capacity = None

@@ -1,0 +1,88 @@
+"""A provider is opened: again while its server is busy, and within the limits that hold for everything asked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from judge.errors import LimitReached, RateLimited, ServerFault
+from judge.providers.base import Probing, Provider
+from judge.runner.budget import Budget, Opened
+from judge.runner.plan import Plan
+from judge.runner.prices import Price
+from judge.runner.retry import Patience
+from judge.types import Reply, Request
+
+
+async def open_patiently(provider: Provider, plan: Plan, price: Price | None = None) -> Plan:
+    """Open a provider; the plan with what that took, which counts against its limits.
+
+    `price` is that of the provider's model where it is not the plan's. A server that is busy or faulty is asked again,
+    one that is not there is not waited for. Raises LimitReached where a limit has no room for the questions about the
+    server, and what `Provider.open` raises.
+    """
+    opened, begun = Opened(), time.monotonic()
+    if isinstance(provider, Probing):
+        price = price or plan.price(provider.describe())
+        provider.purse = _Purse(
+            Budget(plan.max_tokens, plan.max_cost, price, opened.usage, opened.spent), opened
+        )
+    limit = asyncio.timeout(plan.max_time)
+    try:
+        async with limit:
+            await _opened(provider, plan.patience)
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise LimitReached(
+            f"the time limit of {plan.max_time:g} s is reached before the server has said what it can do; no unit was asked"
+        ) from error
+    opened.seconds = time.monotonic() - begun
+    return replace(plan, opened=opened)
+
+
+async def _opened(provider: Provider, patience: Patience) -> None:
+    tries = 0
+    while True:
+        try:
+            await provider.open()
+            return
+        except (RateLimited, ServerFault) as error:
+            tries += 1
+            wait = patience.wait(error, tries)
+            if wait is None:
+                raise
+            await asyncio.sleep(wait)
+
+
+class _Purse:
+    """Pays out of what the plan may use."""
+
+    def __init__(self, budget: Budget, opened: Opened) -> None:
+        self.budget, self.opened = budget, opened
+
+    async def pay(self, request: Request, send: Callable[[], Awaitable[Reply | None]]) -> Reply | None:
+        """What `send` returns, counted. Raises LimitReached."""
+        claim = self.budget.claim(request)
+        if not await self.budget.room(claim):
+            raise LimitReached(
+                f"{self.budget.reason}: the next of the short questions with which the server is probed takes up to "
+                f"{claim.tokens:,} tokens, {self.budget.spent.tokens:,} are used; no unit was asked: raise the limit"
+            )
+        self.budget.hold(claim)
+        self.opened.calls += 1
+        try:
+            reply = await send()
+        except BaseException as error:
+            self.budget.failed(claim, error)
+            raise
+        else:
+            if reply is not None:  # None: it was turned down, and cost nothing
+                self.budget.answered(claim, reply.usage)
+        finally:
+            self.budget.release(claim)
+        if self.budget.crossed is not None:
+            raise LimitReached(self.budget.crossed)
+        return reply
