@@ -30,10 +30,10 @@ CURED = 0.06
 """Share of refusals that lateness alone makes of a pace within the limit."""
 REFUSES_ALL = 0.9
 """A share that says nothing but: much slower."""
-TARGET, TARGET_NEAR = 0.05, 0.15
+TARGET, TARGET_NEAR = 0.05, 0.17
 """Share of refusals that a rate is held at; more where a slot that was missed can be tried again at once."""
-AGAIN, MOST_AGAIN = 1 / 8, 3
-"""Part of the distance between calls after which such a slot is tried again, and how often in a row."""
+AGAIN, MOST_AGAIN = 1 / 32, 4
+"""Part of the distance between calls after which such a slot is tried again, doubled each time, and how often in a row."""
 STEP, FIRST_STEP = 0.04, 0.2
 """What a refusal takes off the rate, as a logarithm; less with each, until it is the smaller one."""
 LONG_QUIET, MOST_GROWN = 4.0, 8.0
@@ -216,8 +216,8 @@ class Pace:
         self._move(-self._step)
         self._step = max(STEP, 0.8 * self._step)
         if near and self._again < MOST_AGAIN:
+            self._next = min(self._next, now + AGAIN * 2**self._again / self.rate)
             self._again += 1
-            self._next = min(self._next, now + AGAIN / self.rate)
         if self._fell < FAR_DOWN:
             self._try_slower(now)
             return True

@@ -131,7 +131,8 @@ def test_a_bucket_without_burst_is_used(rate: float, late: Callable[[random.Rand
     good; beside busy processes that is 5 to 9 % of a slot of 10 ms, twice a call."""
     for seed in range(6):
         found = simulate(TokenBucket(rate), 3000, seed, late)
-        assert found.rate >= (0.9 if late is quiet or rate < 100 else 0.84) * rate, seed
+        # With a slot of 10 ms tried again after an eighth of it, as it was, 0.938 and 0.866.
+        assert found.rate >= (0.945 if late is quiet or rate < 100 else 0.868) * rate, seed
         assert found.each <= 1.3, seed
 
 
