@@ -54,7 +54,7 @@ COMMANDS = {
     "batches new": ["annotate", "batches", "new", "b1", "stance", "-n", "300", "--by", "label"],
     "batches new, by question": ["annotate", "batches", "new", "b2", "stance", "--by-question", "300"],
     "batches new, queue": ["annotate", "batches", "new", "b3", "stance", "-n", "300", "--queue"],
-    "batches new, for ppi": ["annotate", "batches", "new", "b4", "stance", "-n", "300", "--for", "ppi"],
+    "batches new, for ppi": ["annotate", "batches", "new", "b5", "stance", "-n", "300", "--for", "ppi"],
     "export jsonl": ["judge", "runs", "export", "-o", "labels.jsonl"],
     "export csv": ["judge", "runs", "export", "-o", "labels.csv"],
     "export parquet": ["judge", "runs", "export", "-o", "labels.parquet"],

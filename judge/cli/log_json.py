@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from judge.console import json_text
+from judge.console import json_text, note, visible
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,13 +25,17 @@ EVERY_SECONDS = 10.0
 
 
 class Log:
-    """Appends to a file; every line is there as soon as it is written. Raises UsageError for a file that cannot be."""
+    """Appends to a file; every line is there as soon as it is written. Raises UsageError for a file that cannot be.
+
+    One that cannot be written any more is said once, and the run goes on: its calls are worth more than its log.
+    """
 
     def __init__(self, path: Path, task: str, model: str, every: float = EVERY_SECONDS) -> None:
         try:
             self._file: TextIO = path.open("a", encoding="utf-8", newline="\n")
         except OSError as e:
             raise UsageError(f"--log-json {path}: {e.strerror}") from e
+        self._path, self._is_broken = path, False
         self._about = {"task": task, "model": model}
         self._every = every
         self._live: Live | None = None
@@ -92,15 +97,22 @@ class Log:
         if error is not None:
             told["error"] = _kind(error)
         self._write("ended", how=how, **told)
-        self._file.close()
+        with suppress(OSError):
+            self._file.close()
 
     def end(self) -> None:
         """The progress ends here; the run's report is not made yet."""
 
     def _write(self, event: str, **values: Any) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self._file.write(json_text({"at": at, "event": event, **self._about, **values}) + "\n")
-        self._file.flush()
+        if self._is_broken:
+            return
+        try:
+            self._file.write(json_text({"at": at, "event": event, **self._about, **values}) + "\n")
+            self._file.flush()
+        except OSError as e:
+            self._is_broken = True
+            note(visible(f"note: --log-json {self._path}: {e.strerror}; the run goes on without it"))
 
 
 def _counts(live: Live, now: float) -> dict[str, Any]:

@@ -22,7 +22,15 @@ from typing import Any
 
 from judge.engines import Workers
 from judge.engines.worker import Served, Worker
-from judge.errors import AdjudgeError, MissingExtra, ProviderError, ServerFault, Unreachable, UsageError
+from judge.errors import (
+    AdjudgeError,
+    KeyProblem,
+    MissingExtra,
+    ProviderError,
+    ServerFault,
+    Unreachable,
+    UsageError,
+)
 from judge.providers import base
 from judge.providers.base import NoLimits, PairReader, Probing, Provider, Purse, Settings
 from judge.providers.replicas import Replicas
@@ -215,6 +223,12 @@ class Remote:
             raise ServerFault(f"worker {self.number}: {type(e).__name__}") from e
 
     def _keep(self, opened: Any) -> Sequence[Usage]:
+        if isinstance(opened, KeyProblem):
+            # Whoever exported it here would be told to export it.
+            raise KeyProblem(
+                f"worker {self.number}: {opened}; keys are not sent: the environment that the cluster's workers are "
+                "started in must have it"
+            )
         if isinstance(opened, AdjudgeError):
             raise opened
         self.label_codes, self.max_concurrency, self._facts, took = opened

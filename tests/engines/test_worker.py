@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from judge import engines
+from judge.engines import ray
 from judge.engines.worker import Served, Worker
 from judge.errors import KeyProblem, RateLimited, Rejected, Unreachable, UsageError
 from judge.providers.base import Settings
@@ -112,3 +113,12 @@ def test_what_does_not_go_together_is_refused() -> None:
         engines.provider("ray", "openai/x", Settings(), engines.Workers(command="vllm serve x"))
     with pytest.raises(UsageError, match="no script 'nothing'"):
         engines.provider("ray", "scripted/nothing", Settings(), engines.Workers())
+
+
+def test_a_key_that_only_the_driver_has_is_not_asked_of_it_again() -> None:
+    """The worker says that it is not set; whoever started the run has exported it."""
+    remote = ray.Remote(2, Served("openai/m", Settings()), engines.Workers())
+    with pytest.raises(
+        KeyProblem, match="worker 2: OPENAI_API_KEY is not set; keys are not sent: the environment"
+    ):
+        remote._keep(KeyProblem("OPENAI_API_KEY is not set"))
