@@ -154,6 +154,7 @@ def db_option(function: F) -> F:
         envvar="JUDGE_DB",
         default="study.db",
         show_default=True,
+        is_eager=True,  # known to what names a batch of the study
         type=click.Path(path_type=Path, dir_okay=False),
         help="The study (also JUDGE_DB).",
     )(function)

@@ -155,7 +155,8 @@ def _measure(panel: Panel, limit: Limit, names: list[str], how: How) -> Measure:
 def _checked(limit: Limit, on: On, found: Measure) -> LimitCheck:
     names = found.annotators or ()
     who = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
-    what = f"{found.measure} of {who} on '{found.field}'"
+    kind = f" ({found.weights})" if found.weights else ""
+    what = f"{found.measure}{kind} of {who} on '{found.field}'"
     seen = found.value if on == "value" else found.low
     if found.value is None:
         return LimitCheck(limit, on, found, None, False, f"{what} is undefined: {found.reason}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from annotate.cli._named import BatchName
 from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, table, visible
 from judge.errors import Exit, UsageError
 
@@ -179,7 +180,7 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> int:
 
 
 @batches.command("show")
-@click.argument("name")
+@click.argument("name", cls=BatchName)
 @db_option
 @json_option
 def show(name: str, db: Path, as_json: bool) -> int:
@@ -267,7 +268,7 @@ def _part(person: dict[str, Any], right: str, of: str) -> str:
 
 
 @batches.command("labels")
-@click.argument("name")
+@click.argument("name", cls=BatchName)
 @db_option
 @output_options
 def labels(name: str, db: Path, as_json: bool, as_csv: bool) -> int:
@@ -285,7 +286,7 @@ def labels(name: str, db: Path, as_json: bool, as_csv: bool) -> int:
 
 
 @batches.command("guidelines")
-@click.argument("name")
+@click.argument("name", cls=BatchName)
 @db_option
 def guidelines(name: str, db: Path) -> int:
     """The batch's questions, labels and guidelines, as Markdown."""
@@ -299,7 +300,7 @@ def guidelines(name: str, db: Path) -> int:
 
 
 @batches.command("close")
-@click.argument("name")
+@click.argument("name", cls=BatchName)
 @db_option
 def close(name: str, db: Path) -> int:
     """Close a batch: nobody can label in it any more."""

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from annotate.cli._named import BatchName
 from judge.console import db_option, emit_json, json_option, note, pairs, visible
 from judge.errors import Exit
 
 
 @click.command("export")
-@click.argument("batch")
+@click.argument("batch", cls=BatchName)
 @click.option("--to", "name", required=True, metavar="FORMAT", help="annotate formats lists them.")
 @click.option(
     "-o", "--out", required=True, type=click.Path(path_type=Path), help="File, or folder for some formats."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from annotate.cli._named import BatchName
 from judge.console import db_option, emit_json, json_option, note, pairs
 from judge.errors import Exit, UsageError
 
@@ -22,7 +23,7 @@ url_option = click.option(
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", cls=BatchName)
 @url_option
 @click.option(
     "--with-predictions",
@@ -130,7 +131,7 @@ def _tell_push(done: Pushed) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", cls=BatchName)
 @url_option
 @click.option(
     "--annotator", "annotators", multiple=True, metavar="USER=NAME",

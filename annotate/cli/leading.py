@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from annotate.cli._named import BatchName
 from annotate.cli.packing import batches
 from judge.console import db_option, emit_json, json_option, note, table
 from judge.errors import Exit, UsageError
@@ -44,7 +45,7 @@ def _tell(done: Changed, told: str, as_json: bool) -> int:
 
 
 @batches.command("add")
-@click.argument("name")
+@click.argument("name", cls=BatchName)
 @click.option("--annotators", required=True, metavar="A,B", help="Who joins.")
 @click.option("-n", "n", type=click.IntRange(min=1), help="How many units each; default: the whole sample.")
 @allow_option
@@ -61,7 +62,7 @@ def add(name: str, annotators: str, n: int | None, allow_exposed: bool, db: Path
 
 
 @batches.command("hand-over")
-@click.argument("name")
+@click.argument("name", cls=BatchName)
 @click.option("--from", "person", required=True, metavar="NAME", help="Whose units.")
 @click.option("--to", required=True, metavar="A,B", help="Who gets them; may be new to the batch.")
 @why_option
@@ -85,7 +86,7 @@ def hand_over(
 
 
 @batches.command("extend")
-@click.argument("name")
+@click.argument("name", cls=BatchName)
 @click.option("-n", "n", type=click.IntRange(min=1), help="How many units more.")
 @click.option("--by-question", "questions", type=click.IntRange(min=1), help="How many whole questions more.")
 @click.option("--annotators", metavar="A,B", help="Who labels them; default: all of the batch.")
@@ -115,7 +116,7 @@ def extend(
 
 
 @batches.command("reopen")
-@click.argument("name")
+@click.argument("name", cls=BatchName)
 @why_option
 @db_option
 def reopen(name: str, why: str | None, db: Path) -> int:
@@ -130,7 +131,7 @@ def reopen(name: str, why: str | None, db: Path) -> int:
 
 
 @batches.command("stop")
-@click.argument("name")
+@click.argument("name", cls=BatchName)
 @click.option("--annotator", "person", required=True, metavar="NAME", help="Who is stopped.")
 @click.option("--why", help="Why, as in 'failed training'; progress and report tell it.")
 @click.option("--undo", is_flag=True, help="Take a stop back: the labels count again.")
@@ -157,7 +158,7 @@ def stop(name: str, person: str, why: str | None, undo: bool, db: Path) -> int:
 
 
 @batches.command("policy")
-@click.argument("name")
+@click.argument("name", cls=BatchName)
 @click.option(
     "--majority", is_flag=True, help="What more than half of the people say is decided; ties go to the lead."
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from annotate.cli._named import BatchName
 from annotate.cli.batches import batches
 from judge.console import db_option, emit_json, json_option, note
 from judge.errors import Exit
@@ -14,7 +15,7 @@ __all__ = ["batches", "merge", "pack"]
 
 
 @batches.command("pack")
-@click.argument("name")
+@click.argument("name", cls=BatchName)
 @click.option("--for", "person", required=True, metavar="NAME", help="Whose units.")
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Default: BATCH-NAME.db")
 @db_option

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import click
 
+from annotate.cli._named import BatchName, Person
 from judge.console import db_option, note
 from judge.errors import Exit, StudyError
 
 
 @click.command("serve")
-@click.argument("name")
-@click.option("--as", "person", required=True, metavar="NAME", help="Who labels.")
+@click.argument("name", cls=BatchName)
+@click.option("--as", "person", cls=Person, required=True, metavar="NAME", help="Who labels.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8642, show_default=True)
 @db_option
 def serve(name: str, person: str, port: int, db: Path) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from annotate.cli._named import BatchName, Person
 from judge.console import db_option, note
 from judge.errors import Exit, UsageError
 
@@ -28,8 +29,8 @@ BUSY_MS = 8
 
 
 @click.command("open")
-@click.argument("name")
-@click.option("--as", "person", required=True, metavar="NAME", help="Who you are.")
+@click.argument("name", cls=BatchName)
+@click.option("--as", "person", cls=Person, required=True, metavar="NAME", help="Who you are.")
 @keymap_option
 @theme_option
 @db_option
@@ -42,8 +43,8 @@ def open_(name: str, person: str, keymap: Path | None, theme: str | None, db: Pa
 
 
 @click.command("adjudicate")
-@click.argument("name")
-@click.option("--as", "person", required=True, metavar="NAME", help="Who decides.")
+@click.argument("name", cls=BatchName)
+@click.option("--as", "person", cls=Person, required=True, metavar="NAME", help="Who decides.")
 @click.option("--allow-own", is_flag=True, help="Also units you labelled yourself.")
 @keymap_option
 @theme_option

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
+from annotate.cli._named import BatchName
 from judge.console import db_option, visible
 from judge.errors import Exit
 
 
 @click.command("watch")
-@click.argument("name")
+@click.argument("name", cls=BatchName)
 @click.option("--once", is_flag=True, help="Print how it stands and end; so also without a terminal.")
 @click.option(
     "--every",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from functools import partial
 from pathlib import Path
 
 import click
 
 from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options
-from judge.errors import Exit
+from judge.errors import Exit, UsageError
 
 STAGES = ("retrieve", "rerank", "top-k")
 COUNTS = ["lists", "entries", "unchanged", "skipped"]
@@ -22,7 +24,9 @@ def rankings() -> None:
 @rankings.command("import")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--stage", required=True, type=click.Choice(STAGES), help="Where in the pipeline these lists stand."
+    "--stage",
+    type=click.Choice(STAGES),
+    help="Where in the pipeline these lists stand (needed): as retrieved, reranked, or the first few that were used.",
 )
 @click.option("--name", help="Name of the ranking (default: the file's sixth column).")
 @click.option("--dataset", help="The data set of the items, when ids occur in several.")
@@ -33,7 +37,7 @@ def rankings() -> None:
 @json_option
 def import_(
     paths: tuple[Path, ...],
-    stage: str,
+    stage: str | None,
     name: str | None,
     dataset: str | None,
     skip_bad: bool,
@@ -54,6 +58,12 @@ def import_(
     from judge.store.imports import ImportInfo
     from judge.store.rankings import Ids, add_rankings
 
+    if stage is None:
+        told = shlex.join(["judge", "rankings", "import", "--stage", _likely(paths), *map(str, paths)])
+        told += f" -d {shlex.quote(str(db))}" if str(db) != "study.db" else ""
+        raise UsageError(
+            f"where do these lists stand? --stage retrieve (as found), rerank (put in another order) or top-k (what was used); try: {told}"
+        )
     info = ImportInfo("rankings", {}, dataset, {"stage": stage, **({"name": name} if name else {})})
     rows, problems = [], []
     with Store.open(db, create=False) as store:
@@ -76,6 +86,12 @@ def import_(
     else:
         emit_rows("rankings_import", rows, ["file", *COUNTS], False, False)
     return Exit.DONE
+
+
+def _likely(paths: tuple[Path, ...]) -> str:
+    """The stage that the files' names tell of; without a word of it, lists are what a retriever found."""
+    names = " ".join(path.name.lower() for path in paths)
+    return "rerank" if "rerank" in names else "top-k" if re.search(r"top[-_]?(k|\d)", names) else "retrieve"
 
 
 @rankings.command("list")

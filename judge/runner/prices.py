@@ -23,6 +23,8 @@ from judge.strict import whole_object
 from judge.types import Json, Usage
 
 MILLION = 1_000_000
+IN_THIS_PROCESS = frozenset(("scripted", "llamacpp", "embedded", "onnx"))
+"""Vendors that nobody is paid for: a limit of money asks for no price of theirs."""
 _KNOWN = {"input", "output", "cached", "written", "batch"}
 
 
@@ -171,7 +173,9 @@ def _of_vendor(vendor: str, name: str, batch: bool) -> Price | None:
 
 
 def wanted(model: str, price: Price | None) -> Price:
-    """The price. Raises UsageError when there is none, and says how to tell it."""
+    """The price, for a limit of money. Raises UsageError when there is none, and says how to tell it."""
+    if price is None and model.partition("/")[0] in IN_THIS_PROCESS:
+        return Price(0.0, 0.0, 0.0, 0.0, "it runs in this process")
     if price is None:
         raise UsageError(
             f"no price is known for {model}: say it with --prices FILE, as in "

@@ -45,6 +45,7 @@ def test_a_weighted_measure_and_a_pair(table: tuple[str, ...]) -> None:
     (found,) = document("agreement", *table, *order, "--fail-under", limit)["thresholds"]
     # With two labels all weights are the same: kappa is .6.
     assert found["weights"] == "quadratic" and found["compared"] == pytest.approx(0.6)
+    assert found["why"].startswith("cohen_kappa (quadratic) of gpt and gold"), "and not the plain one's name"
     assert "weighs by the order" in annotate("agreement", *table, "--fail-under", limit, code=2).stderr
 
 

@@ -30,6 +30,8 @@ def test_new_list_show_labels_close(study: Path, capsys: pytest.CaptureFixture[s
     judge_all(study)
     new = ("batches", "new", "pilot", "stance", "-n", "8", "--by", "label", "--seed", "17", "--annotators", "alice,bob",
            "--repeats", "25%", "--training", "gold:2", "--attention", "20%", "-d", str(study), "--json")  # fmt: skip
+    code, _, err = run(capsys, "open", "-d", str(study))
+    assert code == 2 and "has none yet: annotate batches new NAME TASK" in err
     code, out, _ = run(capsys, *new)
     assert code == 0 and json.loads(out)["positions"] == {"alice": 14, "bob": 14}
     code, _, err = run(capsys, *new)
@@ -49,6 +51,22 @@ def test_new_list_show_labels_close(study: Path, capsys: pytest.CaptureFixture[s
     assert "support" not in json.dumps({k: v for k, v in shown.items() if k != "strata"}).replace(
         "mirage_support", ""
     )
+    # Who names no batch, or not himself, reads which there are and what to type.
+    for words, typed in (
+        (["open"], f"annotate open pilot --as alice -d {study}"),
+        (["open", "--as", "bob"], f"annotate open pilot --as alice -d {study}"),
+        (["serve"], f"annotate serve pilot --as alice -d {study}"),
+        (["adjudicate"], f"annotate adjudicate pilot --as NAME -d {study}"),
+        (["batches", "show"], f"annotate batches show pilot -d {study}"),
+        (["export"], f"annotate export pilot --to FORMAT -o OUT -d {study}"),
+    ):
+        code, _, err = run(capsys, *words, "-d", str(study))
+        assert (code, err) == (2, f"annotate: which batch? there are: pilot (alice, bob); as in: {typed}\n")
+    code, _, err = run(capsys, "open", "pilot", "-d", str(study))
+    asked = f"who are you? batch 'pilot' is for alice, bob; as in: annotate open pilot --as alice -d {study}"
+    assert (code, err) == (2, f"annotate: {asked}\n")
+    code, _, err = run(capsys, "open", "pilto", "-d", str(study))
+    assert (code, err) == (2, "annotate: no batch 'pilto'; there are: pilot\n")
     _, out, _ = run(capsys, "batches", "labels", "pilot", "--csv", "-d", str(study))
     rows = list(csv.DictReader(out.splitlines()))
     assert len(rows) == 28 and {r["blind"] for r in rows} == {"True"}

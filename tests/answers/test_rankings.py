@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -34,6 +35,16 @@ def test_a_run_is_imported_with_ranks_from_one(judge: Judge, items: None, tmp_pa
         "tea\tQ0\trag:tea/cite_1\t0\t2e0\tx",
         "",
     )
+    # Without a stage: what there is and the command, the likeliest stage in it.
+    for name, stage in (("a.run", "retrieve"), ("my reranked.run", "rerank"), ("top5.run", "top-k")):
+        told = judge("rankings", "import", name, code=2).err
+        assert shlex.split(told.strip().rpartition("; try: judge ")[2]) == [
+            "rankings",
+            "import",
+            "--stage",
+            stage,
+            name,
+        ]
     done = judge("rankings", "import", "--stage", "rerank", path, "--json")
     assert checked(done.out, "rankings_import")["rows"] == [
         {"file": str(path), "lists": 2, "entries": 3, "unchanged": 0, "skipped": 0}

@@ -424,6 +424,9 @@ def test_estimate(judge: Judge, tmp_path: Path) -> None:
         in judge("estimate", "stance", "-m", "scripted/hash", "--count", "3", code=2).err
     )
     assert count("judgements") == 0
+    # What runs in this process costs nothing, so that the same command can be tried without a vendor.
+    tried = json.loads(judge("run", "stance", "-m", "scripted/hash", "--max-cost", "2", "--json").out)
+    assert (tried["labelled"], tried["cost"]["usd"]) == (4, 0.0)
 
 
 @pytest.mark.parametrize(

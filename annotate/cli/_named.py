@@ -1,0 +1,69 @@
+"""The batch and the person that a command is about; where one is not named, what there is and what to type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from judge.errors import UsageError
+
+
+class BatchName(click.Argument):
+    """The name of a batch. Raises UsageError with the batches that there are where none is given."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """As click does, with another message."""
+        try:
+            return super().process_value(ctx, value)
+        except click.MissingParameter:
+            rows = _batches(ctx)
+            told = ", ".join(f"{row['batch']} ({', '.join(row['annotators'])})" for row in rows)
+            raise UsageError(f"which batch? there are: {told}; as in: {_typed(ctx, rows[-1])}") from None
+
+
+class Person(click.Option):
+    """Who sits down. Raises UsageError with the people of the batch where nobody is named."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """As click does, with another message."""
+        try:
+            return super().process_value(ctx, value)
+        except click.MissingParameter:
+            rows, name = _batches(ctx), ctx.params["name"]
+            row = next((row for row in rows if row["batch"] == name), None)
+            if row is None:
+                told = ", ".join(row["batch"] for row in rows)
+                raise UsageError(f"no batch '{name}'; there are: {told}") from None
+            people = ", ".join(row["annotators"])
+            raise UsageError(
+                f"who are you? batch '{row['batch']}' is for {people}; as in: {_typed(ctx, row)}"
+            ) from None
+
+
+def _batches(ctx: click.Context) -> list[dict[str, Any]]:
+    from annotate.leading.progress import list_batches
+    from annotate.store import open_study
+
+    db = ctx.params["db"]  # eager, so that it is known by now
+    with open_study(db) as store:
+        rows = list_batches(store)
+    if not rows:
+        raise UsageError(
+            f"which batch? {db} has none yet: annotate batches new NAME TASK -n 30 --annotators A,B -d {db}"
+        )
+    return rows
+
+
+def _typed(ctx: click.Context, row: dict[str, Any]) -> str:
+    sits = any(param.name == "person" and param.required for param in ctx.command.params)
+    # Who decides where people disagree is one of them only if nobody else is there.
+    who = "NAME" if ctx.info_name == "adjudicate" else row["annotators"][0]
+    db = str(ctx.params["db"])
+    words = " ".join(["annotate", *ctx.command_path.split()[1:]])
+    told = f"{words} {row['batch']}" + (f" --as {who}" if sits else "")
+    needed = [
+        p for p in ctx.command.params if isinstance(p, click.Option) and p.required and p.name != "person"
+    ]
+    told += "".join(f" {p.opts[0]} {p.metavar or (p.name or '').upper()}" for p in needed)
+    return told + (f" -d {db}" if db != "study.db" else "")
