@@ -14,6 +14,7 @@ from judge import engines
 from judge.engines import ray
 from judge.engines.worker import Served, Worker
 from judge.errors import KeyProblem, RateLimited, Rejected, Unreachable, UsageError
+from judge.providers import base
 from judge.providers.base import Settings
 from judge.types import Message, Reply, Request
 from tests.loopback.openai_server import OpenAIServer
@@ -117,7 +118,8 @@ def test_what_does_not_go_together_is_refused() -> None:
 
 def test_a_key_that_only_the_driver_has_is_not_asked_of_it_again() -> None:
     """The worker says that it is not set; whoever started the run has exported it."""
-    remote = ray.Remote(2, Served("openai/m", Settings()), engines.Workers())
+    alike = base.get("scripted/hash", Settings())
+    remote = ray.Remote(2, Served("openai/m", Settings()), engines.Workers(), alike)
     with pytest.raises(
         KeyProblem, match="worker 2: OPENAI_API_KEY is not set; keys are not sent: the environment"
     ):
