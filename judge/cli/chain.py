@@ -7,10 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
-
-from judge.cli.run import exit_code, make_plan, run
-from judge.console import pairs
+from judge.cli.run import exit_code, make_plan, of_run, provider_of
 
 if TYPE_CHECKING:
     from judge.runner.flow import Flow
@@ -18,21 +15,17 @@ if TYPE_CHECKING:
     from judge.store import Store
 
 T = TypeVar("T")
-_SHARED = (
+chained = of_run(
     "model", "limit", "where", "sample", "concurrency", "replicas", "patience", "retry", "max_tokens", "max_cost", "max_time", "prices", "max_output_tokens", "temperature",
     "no_temperature", "seed", "same_model", "base_url", "settings", "timeout", "prompts", "db", "as_json",
 )  # fmt: skip
-
-
-def chained(command: click.Command) -> None:
-    """Give a command the options of `judge run` that make sense for all the runs that it chains."""
-    command.params = [*(p for p in run.params if p.name in _SHARED), *command.params]
+"""Gives a command the options of `judge run` that make sense for all the runs that it chains."""
 
 
 def chain_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
     """The plan of a chain's run: its task, model and what the options say."""
-    fixed = {"repeats": 1, "answers": "auto", "label_order": "declared"}
-    return make_plan(task_name, model, {**options, **fixed})
+    own = {name: value for name, value in options.items() if name not in ("answers", "label_order")}
+    return make_plan(task_name, model, own)
 
 
 async def in_chain(
@@ -45,18 +38,11 @@ async def in_chain(
     """What `work` returns with a flow that writes and one that checks (the same one when the model is the
     same), or the exit code of the run that ended the chain."""
     from judge.cli.progress import Progress
-    from judge.providers import base
     from judge.runner import open_patiently
     from judge.runner.flow import Flow, Halted
 
-    settings = base.Settings(
-        options["base_url"],
-        options["timeout"],
-        pairs(options["settings"], "--option"),
-        options.get("replicas") or (),
-    )
-    writer = base.get(write.model, settings)
-    checker = writer if check.model == write.model else base.get(check.model, settings)
+    writer = provider_of(write.model, options)
+    checker = writer if check.model == write.model else provider_of(check.model, options)
     progress = Progress(sys.stderr)
     try:
         write = await open_patiently(writer, write)

@@ -51,6 +51,7 @@ def distractors() -> None:
 
 
 @distractors.command("generate")
+@chained
 @SLOTS
 @click.option(
     "--regenerate",
@@ -119,9 +120,6 @@ def generate(model: str, **options: Any) -> int:
             return made
         measures = _measures(made, making)
     return _finish(made, making, measures, options)
-
-
-chained(generate)
 
 
 def _measures(made: MadeDistractors, making: Making) -> list[Measure]:

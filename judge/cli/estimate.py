@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from judge.asking.run import with_relevant
-from judge.cli.run import make_plan, run
-from judge.console import emit_json, note, pairs
+from judge.cli.run import make_plan, of_run, provider_of
+from judge.console import emit_json, note
 from judge.errors import Exit, UsageError
 
 
 @click.command()
+@of_run(but=("max_tokens", "max_cost", "max_time", "dry_run", "same_model"))
 @click.option("--rpm", type=click.IntRange(1), help="Requests a minute that your account may send.")
 @click.option("--tpm", type=click.IntRange(1), help="Tokens a minute that your account may use.")
 @click.option(
@@ -35,14 +36,13 @@ def estimate(task_name: str, model: str, **options: Any) -> int:
     judge estimate stance -m openai/gpt-5-mini
     judge estimate stance -m anthropic/claude-haiku-4-5 --rpm 4000 --tpm 2000000
     """
-    from judge.providers import base
     from judge.runner.estimate import Throughput
     from judge.runner.estimate import estimate as made
     from judge.store import Store
 
     plan = make_plan(task_name, model, options)
-    settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
-    provider = base.get(model, settings)
+    # Tokens are counted from this process, whoever asks later.
+    provider = provider_of(model, {**options, "engine": "local"})
     count = getattr(provider, "count_tokens", None) if options["counted"] else None
     if options["counted"] and count is None:
         raise UsageError(f"--count: {model} has no endpoint that counts tokens")
@@ -96,7 +96,3 @@ def _words(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.0f} seconds"
-
-
-_NOT = ("max_tokens", "max_cost", "max_time", "dry_run", "same_model")
-estimate.params = [*(p for p in run.params if p.name not in _NOT), *estimate.params]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking.run import summary
-from judge.cli.run import dry_run, exit_code, make_plan, run
-from judge.console import emit_json, note, pairs
+from judge.cli.run import dry_run, exit_code, make_plan, of_run, provider_of
+from judge.console import emit_json, note
 from judge.errors import Exit
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@of_run(but=("repeats", "relevant"))
 @click.option(
     "--context",
     required=True,
@@ -48,19 +49,12 @@ def generate(task_name: str, model: str, **options: Any) -> int:
     on where it stopped and asks for nothing twice; label probabilities stay with the run's labels.
     The condition of the answers is the context.
     """
-    from judge.providers import base
     from judge.runner import contexts, second
     from judge.runner.generate import Generation, check
     from judge.store import Store
 
     plan = make_plan(task_name, model, {**options, "repeats": 1})
-    settings = base.Settings(
-        options["base_url"],
-        options["timeout"],
-        pairs(options["settings"], "--option"),
-        options.get("replicas") or (),
-    )
-    provider = base.get(model, settings)
+    provider = provider_of(model, options)
     with Store.open(options["db"], create=False) as store:
         context = contexts.parse(
             store,
@@ -85,9 +79,6 @@ def generate(task_name: str, model: str, **options: Any) -> int:
         with store.run_lock(f"{plan.task.name} {plan.model} {condition} {system}"):
             report, kept = asyncio.run(_execute(store, generation, provider))
     return _finish(generation, report, kept, options)
-
-
-generate.params = [*(p for p in run.params if p.name not in ("repeats", "relevant")), *generate.params]
 
 
 async def _execute(store: Store, generation: Generation, provider: Provider) -> tuple[RunReport, Kept]:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.chosen import field_option
-from judge.cli.duration import Duration
 from judge.cli.models import provider_options
-from judge.cli.run import exit_code, make_plan
+from judge.cli.run import exit_code, make_plan, of_run
 from judge.cli.tasks import prompts_option
 from judge.console import db_option, emit_json, json_option, note, table, visible
 from judge.errors import Exit, UsageError
@@ -20,27 +19,11 @@ from judge.labels.words import HELP
 if TYPE_CHECKING:
     from judge.improve.improve import Improved
 
-UNSET = {
-    "rationale": None, "where": None, "limit": None, "sample": None, "no_temperature": False, "answers": "auto",
-    "label_order": "declared", "repeats": 1, "retry": (),
-}  # fmt: skip
-
 
 @click.command()
 @click.argument("task_name", metavar="TASK")
 @click.option("-m", "--model", required=True, help="The judge to improve: vendor/model.")
 @click.option("--reference", metavar="WHO", help=f"{HELP}. Default: that of the split.")
-@click.option(
-    "--max-tokens", type=click.IntRange(1), help="Never use more than this many tokens (in and out)."
-)
-@click.option(
-    "--max-cost", type=click.FloatRange(0, min_open=True), help="Never spend more than this many US dollars."
-)
-@click.option(
-    "--prices",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="JSON file of prices by model; default: list prices of the vendors.",
-)
 @click.option(
     "--anyway", is_flag=True, help="Search although the judge agrees with people as well as they do."
 )
@@ -60,24 +43,9 @@ UNSET = {
     type=click.Path(path_type=Path, dir_okay=False),
     help="A page with all that was tried: FILE.html.",
 )
-@click.option(
-    "--concurrency", default=64, show_default=True, type=click.IntRange(1), help="Most calls at once."
+@of_run(
+    "max_tokens", "max_cost", "prices", "concurrency", "patience", "max_output_tokens", "temperature", "seed"
 )
-@click.option(
-    "--patience",
-    type=Duration(),
-    default="30m",
-    show_default=True,
-    metavar="TIME",
-    help="Wait for a server that has gone.",
-)
-@click.option(
-    "--max-output-tokens", default=512, show_default=True, type=click.IntRange(1), help="Longest reply."
-)
-@click.option(
-    "--temperature", default=0.0, show_default=True, type=click.FloatRange(0), help="Sampling temperature."
-)
-@click.option("--seed", type=int, help="Sampling seed, for providers that take one.")
 @click.option("--as", "asked_as", metavar="NAME", help="The judge's NAME, where judge run gave it one.")
 @field_option
 @provider_options
@@ -109,7 +77,7 @@ def improve(task_name: str, model: str, **options: Any) -> int:
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"{path}: no such folder to write to")
     given = RunOptions.of(options)
-    asked = Asking(make_plan(task_name, model, {**UNSET, **options}), provider_of(model, given))
+    asked = Asking(make_plan(task_name, model, options), provider_of(model, given))
     rewriter = judges.rewriter_of(options["rewriter"], asked, given) if options["rewriter"] else None
     with Store.open(options["db"], create=False) as store:
         try:

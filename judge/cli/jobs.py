@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judge.cli import jobs_told
-from judge.cli.run import run as run_command
+from judge.cli.run import of_run
 from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, visible
 from judge.errors import Exit, UsageError
 
@@ -18,24 +18,6 @@ if TYPE_CHECKING:
     from judge.jobs.service import BatchService
     from judge.store import Store
     from judge.store.jobs import Job
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-_OF_RUN = (
-    "limit", "where", "sample", "relevant", "examples", "repeats", "retry", "max_tokens", "max_cost", "prices",
-    "max_output_tokens", "temperature", "no_temperature", "seed", "answers", "rationale", "label_order", "guidelines",
-    "asked_as", "same_model", "base_url", "settings", "timeout", "prompts",
-)  # fmt: skip
-"""Options of `judge run` that say what is asked of whom."""
-
-
-def as_run(function: F) -> F:
-    """The same options as `judge run` has, by the same names."""
-    own = {param.name: param for param in run_command.params}
-    known = getattr(function, "__click_params__", [])
-    # click keeps them in the order of decorators, the last one first.
-    function.__click_params__ = [*known, *reversed([own[name] for name in _OF_RUN])]  # type: ignore[attr-defined]
-    return function
 
 
 @click.group()
@@ -64,7 +46,11 @@ def jobs() -> None:
     metavar="FOLDER",
     help="A new folder; default: beside the study.",
 )
-@as_run
+@of_run(
+    "limit", "where", "sample", "relevant", "examples", "repeats", "retry", "max_tokens", "max_cost", "prices",
+    "max_output_tokens", "temperature", "no_temperature", "seed", "answers", "rationale", "label_order", "guidelines",
+    "asked_as", "same_model", "base_url", "settings", "timeout", "prompts",
+)  # fmt: skip
 @db_option
 @json_option
 def write(

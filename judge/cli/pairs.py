@@ -21,6 +21,7 @@ def pairs() -> None:
 
 
 @pairs.command("build")
+@chained
 @click.option("--check-model", help="Another model for the validity check (default: the same).")
 @click.option("--into", help="The data set of the pairs (default: the claim's, with -pairs).")
 def build(model: str, **options: Any) -> int:
@@ -73,9 +74,6 @@ def build(model: str, **options: Any) -> int:
             "--retry unparsed asks again"
         )
     return Exit.INCOMPLETE if built.unknown or built.unwritten else Exit.DONE
-
-
-chained(build)
 
 
 @pairs.command("list")

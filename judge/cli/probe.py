@@ -16,9 +16,9 @@ import click
 from judge.asking.judges import field_of
 from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
-from judge.cli.run import exit_code, make_plan
+from judge.cli.run import exit_code, make_plan, of_run, provider_of
 from judge.cli.tasks import prompts_option
-from judge.console import db_option, emit_json, json_option, pairs, table, visible
+from judge.console import db_option, emit_json, json_option, table, visible
 from judge.errors import BadInput, BelowThreshold, Exit, UsageError
 
 if TYPE_CHECKING:
@@ -70,28 +70,7 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
     type=click.Path(path_type=Path, dir_okay=False),
     help="Keep what was asked in this study, and go on where it stopped. Default: thrown away.",
 )
-@click.option(
-    "--concurrency", default=64, show_default=True, type=click.IntRange(1), help="Most calls at once."
-)
-@click.option(
-    "--max-tokens", type=click.IntRange(1), help="Never use more than this many tokens (in and out)."
-)
-@click.option(
-    "--max-output-tokens", default=512, show_default=True, type=click.IntRange(1), help="Longest reply."
-)
-@click.option(
-    "--temperature", default=0.0, show_default=True, type=click.FloatRange(0), help="Sampling temperature."
-)
-@click.option(
-    "--answers",
-    type=click.Choice(["auto", "codes", "words", "json"]),
-    default="auto",
-    show_default=True,
-    help="As for judge run.",
-)
-@click.option(
-    "--label-order", default="declared", show_default=True, help="declared, reversed or shuffled:SEED."
-)
+@of_run("concurrency", "max_tokens", "max_output_tokens", "temperature", "answers", "label_order")
 @field_option
 @provider_options
 @prompts_option
@@ -109,12 +88,11 @@ def probe(task_name: str, model: str, **options: Any) -> int:
     share with another label than that of "nothing" is counted. Rates have intervals by question. What is asked is no label of
     the study: it goes to a study of its own.
     """
-    from judge.providers import base
     from judge.runner.probe import Wanted, as_json
     from judge.store import Store
 
     limits = _limits(options["fail_over"])
-    plan = make_plan(task_name, model, _run_options(options))
+    plan = make_plan(task_name, model, options)
     wanted = Wanted(
         field_of(plan.task, options["field"]),
         options["probes"] or PROBES,
@@ -123,8 +101,7 @@ def probe(task_name: str, model: str, **options: Any) -> int:
     )
     if missing := [name for name in limits if name and name not in wanted.probes]:
         raise UsageError(f"--fail-over {missing[0]}: that probe is not asked for")
-    settings = base.Settings(options["base_url"], options["timeout"], pairs(options["settings"], "--option"))
-    provider = base.get(model, settings)
+    provider = provider_of(model, options)
     with Store.open(options["db"], create=False) as store, _scratch(options["keep"]) as scratch:
         found = asyncio.run(_ask(store, scratch, plan, provider, wanted))
     if found.ended is not None:
@@ -169,11 +146,6 @@ def _scratch(keep: Path | None) -> Iterator[Any]:
         Store.open(Path(folder) / "probe.db") as store,
     ):
         yield store
-
-
-def _run_options(options: dict[str, Any]) -> dict[str, Any]:
-    """What `judge run` has options for and a probe has not."""
-    return {**options, "no_temperature": False, "seed": None, "repeats": 1, "retry": ()}
 
 
 def _limits(given: tuple[str, ...]) -> dict[str, float]:

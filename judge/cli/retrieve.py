@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from judge.cli.models import provider_options
-from judge.cli.run import run
+from judge.cli.run import of_run
 from judge.console import db_option, emit_json, emit_rows, json_option, note, pairs
 from judge.errors import Exit, UsageError
 
@@ -75,6 +75,7 @@ _OF = {
 @provider_options
 @db_option
 @json_option
+@of_run("max_tokens", "max_cost", "max_time", "prices")
 def retrieve(
     retriever: str,
     name: str | None,
@@ -253,7 +254,3 @@ def _store(
 
     report = add_rankings(store, listed(), info, [], refuse)
     return report, empty
-
-
-_LIMITS = ("max_tokens", "max_cost", "max_time", "prices")
-retrieve.params = [*retrieve.params, *(p for p in run.params if p.name in _LIMITS)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from judge.providers.base import Provider
     from judge.runner import Plan, RunReport
     from judge.store import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.command()
@@ -235,6 +237,26 @@ def run(task_name: str, model: str, **options: Any) -> int:
     return _finish(ran.plan, ran.report, options, then)
 
 
+def of_run(*names: str, but: Sequence[str] = ()) -> Callable[[F], F]:
+    """Gives a command these options of `judge run`, by the same names (none named: all of them, but for some)."""
+    chosen = [p for p in run.params if (p.name in names if names else p.name not in but)]
+
+    def give(function: F) -> F:
+        known = getattr(function, "__click_params__", [])
+        # click keeps them in the order of decorators, the last one first.
+        function.__click_params__ = [*known, *reversed(chosen)]  # type: ignore[attr-defined]
+        return function
+
+    return give
+
+
+def provider_of(model: str, options: Mapping[str, Any]) -> Provider:
+    """The provider that a command's options describe, not opened yet. Raises UsageError."""
+    from judge.asking import run as asking
+
+    return asking.provider_of(model, asking.RunOptions.of(options))
+
+
 def in_batches(store: Store, asked: Asking, given: RunOptions, options: dict[str, Any]) -> Ran:
     """The run in the provider's batches. Raises UsageError for options that go with single calls."""
     from judge.asking.jobs import run_in_batches
@@ -277,8 +299,11 @@ def traced(provider: Provider, plan: Plan, wanted: bool) -> Iterator[None]:
         yield
 
 
-def make_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
-    """The plan that a command's options describe. Raises UsageError or TaskError."""
+def make_plan(task_name: str, model: str, options: Mapping[str, Any]) -> Plan:
+    """The plan that a command's options describe; those of `judge run` that it has not are at their defaults.
+
+    Raises UsageError or TaskError.
+    """
     from judge.asking import run as asking
 
     return asking.make_plan(task_name, model, asking.RunOptions.of(options))

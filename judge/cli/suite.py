@@ -12,7 +12,7 @@ import click
 from judge.asking.scores import asked
 from judge.cli.papers import Papers
 from judge.cli.retrieve import retrieve
-from judge.cli.run import exit_code, run
+from judge.cli.run import exit_code, make_plan, of_run, provider_of
 from judge.cli.scored import emit
 from judge.cli.scoring import (
     by_option,
@@ -22,7 +22,7 @@ from judge.cli.scoring import (
     rows_options,
     system_option,
 )
-from judge.console import db_option, note, output_options, pairs
+from judge.console import db_option, note, output_options
 from judge.errors import Exit
 from judge.suites.paper import Paper
 from judge.suites.papers import PAPERS
@@ -72,15 +72,14 @@ def _command(paper: Paper) -> click.Command:
     @by_option
     @db_option
     @output_options
+    @of_run(*ASKING)
     def command(model: str, **options: Any) -> int:
-        from judge.providers import base
         from judge.store import Store
         from judge.suites.result import score as scored
 
-        settings = base.Settings(
-            options["base_url"], options["timeout"], pairs(options["settings"], "--option")
-        )
-        provider = base.get(model, settings)
+        # How the model is asked; tasks and units are those of each step.
+        own = {name: options[name] for name in ASKING if name != "rationale"}
+        provider, plan = provider_of(model, own), make_plan("qa_answer", model, own)
         wanted = asked(paper, {**options, "models": (model,)})
         with Store.open(options["db"], create=False) as store:
 
@@ -91,7 +90,7 @@ def _command(paper: Paper) -> click.Command:
                     return lacking
                 return None
 
-            done = asyncio.run(_perform(store, missing, provider, _plan(model, options), _loader(options)))
+            done = asyncio.run(_perform(store, missing, provider, plan, _loader(options)))
             for problem in done.problems:
                 note(f"not kept: {problem}")
             if done.stopped is not None:
@@ -101,37 +100,7 @@ def _command(paper: Paper) -> click.Command:
         emit(found, options["as_json"], options["as_csv"])
         return Exit.DONE
 
-    command.params = [*command.params, *(p for p in run.params if p.name in ASKING)]
     return command
-
-
-def _plan(model: str, options: dict[str, Any]) -> Plan:
-    """How the model is asked; the task is each step's own."""
-    from judge.prompts import load_task
-    from judge.runner import Plan
-    from judge.runner.prices import read_prices
-    from judge.runner.requests import Sampling
-    from judge.runner.retry import Patience
-
-    sampling = Sampling(
-        temperature=None if options["no_temperature"] else options["temperature"],
-        max_output_tokens=options["max_output_tokens"],
-        answers=options["answers"],
-        label_order=options["label_order"],
-    )
-    return Plan(
-        task=load_task("qa_answer"),
-        model=model,
-        sampling=sampling,
-        concurrency=options["concurrency"],
-        retry=options["retry"],
-        max_tokens=options["max_tokens"],
-        max_cost=options["max_cost"],
-        max_time=options["max_time"],
-        patience=Patience(outage=options.get("patience") or 1800.0),
-        prices=read_prices(options["prices"]) if options["prices"] else None,
-        same_model=options["same_model"],
-    )
 
 
 def _loader(options: dict[str, Any]) -> Callable[[str], Task]:
