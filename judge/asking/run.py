@@ -202,10 +202,8 @@ _DECIDED = {
 """What a recipe decides, and the options that would decide it otherwise."""
 
 
-def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Recipe, list[str]]:
-    """The plan as a recipe wants it. Raises UsageError for options that it decides, and for another task."""
-    from judge.improve.recipe import read
-
+def decided(options: RunOptions) -> list[str]:
+    """The options given that a recipe decides."""
     usual = RunOptions()
     given = [
         flag
@@ -213,8 +211,14 @@ def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Reci
         if (getattr(options, name) or None) != (getattr(usual, name) or None)
     ]
     # A seed of 0 is a seed.
-    if options.seed == 0:
-        given.append("--seed")
+    return [*given, "--seed"] if options.seed == 0 else given
+
+
+def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Recipe, list[str]]:
+    """The plan as a recipe wants it. Raises UsageError for options that it decides, and for another task."""
+    from judge.improve.recipe import read
+
+    given = decided(options)
     if given:
         raise UsageError(f"{', '.join(given)}: the recipe decides that; leave it out, or leave --recipe out")
     found = read(path)

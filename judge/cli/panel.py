@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +15,7 @@ from judge.console import db_option, emit_json, json_option, note, table, visibl
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
+    from judge.asking.panel import PanelOutcome
     from judge.types import Measure
 
 
@@ -26,6 +29,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="mean: of the label probabilities, best of calibrated members.",
 )
+@click.option(
+    "--recipe",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the panel as a recipe, too: judge run --recipe FILE asks every member and pools them.",
+)
 @field_option
 @reference_option
 @interval_options
@@ -37,46 +45,38 @@ def panel(task_name: str, **options: Any) -> int:
 
     \b
     judge panel stance --run 01K9ZX3M --run 01K9ZY7Q --run 01K9ZZ2A
-    judge panel stance --method mean --run 01K9ZX3M --run 01K9ZY7Q
+    judge panel stance --method mean --run 01K9ZX3M --run 01K9ZY7Q --recipe panel.yaml
 
     Members are runs of the task, calibrated ones too. A tie has no label, and a member without a label on a unit has no
     say there. judge score --judges majority votes in the same way; judge score --run PANEL and score compare read the
     panel itself. A panel's members cost what they cost together: judge compare shows it.
     """
-    from judge import derive
-    from judge.derive.pool import agreement, pool
+    from judge.asking.panel import pooled as pool
+    from judge.derive import name_of
+    from judge.derive.pool import agreement
+    from judge.improve.panel import of_runs
     from judge.labels.scope import shown_names
     from judge.store import Store, export
 
+    target = options["recipe"]
+    if target is not None and not target.resolve().parent.is_dir():
+        raise UsageError(f"{target}: no such folder to write to")
     with Store.open(options["db"], create=False) as store:
         task = export.known_task(store, task_name)
-        field = field_of(task, options["field"])
-        found = derive.read(store, options["runs"], field)
-        strangers = [run["run_id"] for run in found.runs if run["task"].rpartition(".v")[0] != task.task_id]
-        if strangers:
-            raise UsageError(f"run {strangers[0]} is not one of {task.task_id}")
-        method = options["method"]
-        pooled = pool(found, field, method)
-        run_id, known = derive.keep(
-            store,
-            found,
-            "pooled",
-            method,
-            {field: pooled.made},
-            parameters=pooled.parameters,
-            only=pooled.only,
-        )
-        kept = (run_id, derive.name_of(found, method), found.task.name)
+        field, method = field_of(task, options["field"]), options["method"]
+        made = pool(store, options["runs"], field, method, task.task_id)
+        found, pooled, run_id = made.table, made.pooled, made.run_id
+        recipe = None if target is None else of_runs(found, field, method)
+        kept = (run_id, name_of(found, method), found.task.name)
         names = [*shown_names([*((r["run_id"], r["model"], r["task"]) for r in found.runs), kept]).values()]
         word, rows, told = agreement(found, field, pooled, run_id, options["reference"], **how(options))
+    if recipe is not None:
+        target.write_text(recipe.text(), encoding="utf-8")
+        told.append(
+            f"recipe: {target}; provider options (--option) of its members are for you to add, under 'option'"
+        )
     if options["as_json"]:
-        document = {
-            "run_id": run_id, "known": known, "task": found.task.name, "field": field, "method": method,
-            "members": list(found.run_ids), "reference": word, "units": int(pooled.only.sum()), "tied": pooled.n_tied,
-            "labelled_by_all": pooled.n_full, "unanimous": pooled.unanimous,
-            "agreement": [m.as_json() for m in rows], "notes": [*pooled.notes, *told],
-        }  # fmt: skip
-        emit_json("panel", document)
+        emit_json("panel", document(made, word, rows, told))
         return Exit.DONE
     n = int(pooled.only.sum())
     print(visible(f"{method} of {len(names) - 1} judges on {n:,} units of {found.task.name}, field {field}"))
@@ -89,9 +89,22 @@ def panel(task_name: str, **options: Any) -> int:
         print("\n" + table(head, [_row(name, m) for name, m in zip(names, rows, strict=True)]) + "\n")
     for text in (*pooled.notes, *told):
         note(f"note: {text}")
-    there = "the study has it already, as" if known else "kept as"
+    there = "the study has it already, as" if made.known else "kept as"
     print(f"{there} run {run_id}; next: judge runs show {run_id} -d {options['db']}")
     return Exit.DONE
+
+
+def document(
+    made: PanelOutcome, word: str | None, rows: Sequence[Measure], told: Sequence[str]
+) -> dict[str, Any]:
+    """The documented shape."""
+    own = made.pooled
+    return {
+        "run_id": made.run_id, "known": made.known, "task": made.table.task.name, "field": made.field, "method": made.method,
+        "members": list(made.table.run_ids), "reference": word, "units": int(own.only.sum()), "tied": own.n_tied,
+        "labelled_by_all": own.n_full, "unanimous": own.unanimous,
+        "agreement": [m.as_json() for m in rows], "notes": [*own.notes, *told],
+    }  # fmt: skip
 
 
 def _name(m: Measure) -> str:

@@ -32,7 +32,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 @click.option(
     "-m",
     "--model",
-    required=True,
     type=ModelName(),
     metavar="TEXT",
     help="vendor/model, for example openai/gpt-5-mini or llamacpp/smollm2.",
@@ -140,7 +139,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 @click.option(
     "--recipe",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Ask as judge improve found it best: mode, order, examples, calibration.",
+    help="Ask as judge improve found it best: mode, order, examples, calibration. A panel's names its models itself.",
 )
 @click.option(
     "--engine",
@@ -201,7 +200,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 @prompts_option
 @db_option
 @json_option
-def run(task_name: str, model: str, **options: Any) -> int:
+def run(task_name: str, model: str | None, **options: Any) -> int:
     """Label every unit of the study that TASK fits and that this run has not labelled.
 
     \b
@@ -216,6 +215,16 @@ def run(task_name: str, model: str, **options: Any) -> int:
     from judge.store import Store
 
     given = asking.RunOptions.of(options)
+    if given.recipe is not None:
+        from judge.cli.panel_run import run_panel
+
+        if (code := run_panel(task_name, model, given, options)) is not None:
+            return code
+    if model is None:
+        context = click.get_current_context()
+        raise click.MissingParameter(
+            ctx=context, param=next(own for own in context.command.params if own.name == "model")
+        )
     asked = asking.asking_of(make_plan(task_name, model, options), model, given)
     for said in asked.notes:
         note(visible(f"note: {said}"))
@@ -234,7 +243,7 @@ def run(task_name: str, model: str, **options: Any) -> int:
         then = asking.what_next(store, ran)
     if ran.calibrated is not None:
         note(f"calibrated by the recipe: run {ran.calibrated}")
-    return _finish(ran.plan, ran.report, options, then)
+    return finish(ran.plan, ran.report, options, then)
 
 
 def of_run(*names: str, but: Sequence[str] = ()) -> Callable[[F], F]:
@@ -341,7 +350,8 @@ def dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:
     return Exit.DONE
 
 
-def _finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) -> int:
+def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) -> int:
+    """Print how a run went; the exit code."""
     document = summary(plan, report)
     if options["as_json"]:
         emit_json("run", document)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as default
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -21,6 +21,7 @@ from judge.store.study import canonical
 from judge.types import Json
 
 VERSION = 1
+Shape = TypeVar("Shape", bound=BaseModel)
 MOST_BYTES = 16_000_000
 """Of a file; the questions that a calibration was fitted on are the longest part of one."""
 MOST_EXAMPLES = 100
@@ -114,9 +115,9 @@ class Recipe:
             except ValueError as e:
                 raise UsageError(f"the recipe's {e}") from e
 
-    def text(self) -> str:
-        """The file."""
-        document: dict[str, Any] = {
+    def document(self) -> dict[str, Any]:
+        """What stands in the file."""
+        return {
             "recipe": VERSION,
             "task": self.task,
             "task_sha256": self.sha256,
@@ -138,7 +139,15 @@ class Recipe:
             "calibration": None if self.calibration is None else dict(self.calibration),
             "made": dict(self.made),
         }
-        return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
+
+    def text(self) -> str:
+        """The file."""
+        return as_yaml(self.document())
+
+
+def as_yaml(document: Mapping[str, Any]) -> str:
+    """A recipe's file."""
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
 
 
 def today(task: Task, field: str, sampling: Sampling) -> Recipe:
@@ -147,7 +156,17 @@ def today(task: Task, field: str, sampling: Sampling) -> Recipe:
 
 
 def read(path: Path) -> Recipe:
-    """A recipe off a file, which anybody may have written. Raises BadInput, with the field, for anything else."""
+    """A judge's recipe off a file, which anybody may have written. Raises BadInput, with the field, for anything else."""
+    found = document_of(path)
+    if "panel" in found:
+        raise BadInput(
+            "a panel's recipe, which judge run --recipe takes; here it is one judge's", path=str(path)
+        )
+    return recipe_of(found, path)
+
+
+def document_of(path: Path) -> dict[str, Any]:
+    """What stands in a recipe's file, unchecked but for its beginning. Raises BadInput."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise BadInput(f"not a recipe: longer than {MOST_BYTES:,} bytes", path=str(path))
@@ -160,14 +179,24 @@ def read(path: Path) -> Recipe:
         raise BadInput(
             f"not a recipe: it must begin with 'recipe: {VERSION}' (judge improve writes one)", path=str(path)
         )
+    return found
+
+
+def validated(kind: type[Shape], found: Mapping[str, Any], path: Path) -> Shape:
+    """A document as what it must be. Raises BadInput with the first field that is wrong."""
     try:
-        given = _File.model_validate(found)
+        return kind.model_validate(found)
     except ValidationError as e:
         # The input itself stays out of the message: it may be anything.
         every = e.errors(include_input=False, include_url=False, include_context=False)
         first = next((own for own in every if own["type"] == "extra_forbidden"), every[0])
         where = ".".join(map(str, first["loc"]))[:100]
         raise BadInput(_told(first["type"], first["msg"]), path=str(path), field=where) from e
+
+
+def recipe_of(found: Mapping[str, Any], path: Path) -> Recipe:
+    """A document as a recipe. Raises BadInput."""
+    given = validated(_File, found, path)
     shown, calibration = given.examples, given.calibration
     return Recipe(
         given.task,
@@ -194,31 +223,33 @@ def _told(kind: str, message: str) -> str:
     return "no key of a recipe" if kind == "extra_forbidden" else " ".join(message.split())[:200]
 
 
-class _Part(BaseModel):
+class RecipePart(BaseModel):
+    """A part of a recipe's file: no key beside those named, each of its own type."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
-class _Shown(_Part):
+class _Shown(RecipePart):
     rule: str
     nearest: int | None = Field(None, ge=1)
     shown: list[Example] = Field(min_length=1, max_length=MOST_EXAMPLES)
 
 
-class _FittedOn(_Part):
+class _FittedOn(RecipePart):
     reference: str
     units: int = Field(ge=0)
     sha256: str
     questions: list[str]
 
 
-class _Calibration(_Part):
+class _Calibration(RecipePart):
     method: Literal["bias", "temperature", "batch"]
     temperature: float = Field(gt=0)
     bias: dict[str, float]
     fitted: _FittedOn
 
 
-class _File(_Part):
+class _File(RecipePart):
     """What stands in the file, each key of its own type: "no" is no false, and 1.7 orders are none."""
 
     recipe: int

@@ -1,0 +1,97 @@
+"""A panel as it is asked for: pooled from stored runs, or, by a recipe, each member asked and then pooled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from judge.asking.run import Asking, Ran, RunOptions, decided, ending, make_plan, provider_of
+from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    from judge.derive import RunTable
+    from judge.derive.pool import Pooled
+    from judge.improve.panel import PanelRecipe
+    from judge.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class PanelOutcome:
+    """A panel that is kept as `run_id`; `known`: the study had it already."""
+
+    table: RunTable
+    field: str
+    method: str
+    pooled: Pooled
+    run_id: str
+    known: bool
+
+
+def pooled(store: Store, runs: Sequence[str], field: str, method: str, task_id: str) -> PanelOutcome:
+    """Pool stored runs of a task and keep the panel. Raises UsageError as `derive.read` and `pool` do."""
+    from judge import derive
+    from judge.derive.pool import pool
+
+    table = derive.read(store, runs, field)
+    strangers = [run["run_id"] for run in table.runs if run["task"].rpartition(".v")[0] != task_id]
+    if strangers:
+        raise UsageError(f"run {strangers[0]} is not one of {task_id}")
+    found = pool(table, field, method)
+    run_id, known = derive.keep(
+        store,
+        table,
+        "pooled",
+        method,
+        {field: found.made},
+        parameters=found.parameters,
+        only=found.only,
+    )
+    return PanelOutcome(table, field, method, found, run_id, known)
+
+
+def members(task_name: str, panel: PanelRecipe, options: RunOptions) -> list[Asking]:
+    """What each member is asked. Raises UsageError for options that the recipe decides, and for another task."""
+    given = [
+        *decided(options),
+        *(["--base-url"] if options.base_url else []),
+        *(["--as"] if options.asked_as else []),
+    ]
+    given += [*(["--replicas"] if options.replicas else []), *(["--option"] if options.settings else [])]
+    if given:
+        raise UsageError(f"{', '.join(given)}: the recipe decides that; leave it out, or leave --recipe out")
+    found = []
+    for member in panel.members:
+        own = replace(
+            options, recipe=None, base_url=member.base_url, asked_as=member.asked_as, settings=member.settings
+        )
+        plan = make_plan(task_name, member.model, own)
+        panel.check(plan.task)
+        if member.recipe is not None:
+            plan = member.recipe.applied(plan)
+        found.append(Asking(plan, provider_of(member.model, own), member.recipe))
+    return found
+
+
+def run(
+    store: Store, panel: PanelRecipe, asked: Sequence[Asking], ask: Callable[[Asking], Ran]
+) -> tuple[list[Ran], PanelOutcome | None]:
+    """Ask each member by `ask`, one after the other under one budget, and pool them.
+
+    How each run went, and the panel: None when one ended before its last unit (the same call goes on there). A member's
+    failure on a unit is missing data, and ends nothing.
+    """
+    done: list[Ran] = []
+    for own in asked:
+        done.append(ask(replace(own, plan=own.plan.after([ran.report for ran in done]))))
+        report = done[-1].report
+        if (
+            report.interrupted
+            or report.stopped
+            or report.pending
+            or not report.units
+            or ending(report) is not None
+        ):
+            return done, None
+    runs = [ran.calibrated or ran.report.run_id for ran in done]
+    return done, pooled(store, runs, panel.field, panel.method, asked[0].plan.task.task_id)
