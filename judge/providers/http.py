@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from types import TracebackType
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -37,6 +38,8 @@ from judge.types import Json, RateState, Usage
 
 LONGEST_MESSAGE = 300
 CONNECT_SECONDS = 15.0
+STOPPED_SECONDS, AWAKE_SECONDS = 1.0, 5.0
+"""A timer that is so late was held up by a process that stood still; so long it may then read what came."""
 MOST_BYTES = 8 * 2**20
 """A longer answer is no reply of a model: the longest ones, probabilities included, have some 100 kB."""
 MOST_NUMBER = 2**53
@@ -96,6 +99,41 @@ class Complaint:
     message: str
     code: str = ""
     param: str = ""
+
+
+class TimeLimit:
+    """`asyncio.timeout` for one call that gives a process which was stopped (SIGSTOP, a machine that slept) time to read.
+
+    A timer that goes off late says that nobody was there: the answer may have come meanwhile, and is paid for. Raises
+    TimeoutError.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._limit = seconds, asyncio.timeout(None)
+
+    async def __aenter__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._watch(self._seconds, self._look)
+        await self._limit.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        await self._limit.__aexit__(kind, error, trace)
+
+    def _watch(self, seconds: float, call: Callable[[], None]) -> None:
+        self._due = self._loop.time() + seconds
+        self._timer = self._loop.call_at(self._due, call)
+
+    def _look(self) -> None:
+        if self._loop.time() - self._due > STOPPED_SECONDS:
+            self._watch(AWAKE_SECONDS, self._end)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        self._limit.reschedule(self._loop.time())
 
 
 class Door(ABC):
@@ -177,7 +215,7 @@ class Wire(Door):
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
             headers=headers,
-            timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=min(CONNECT_SECONDS, timeout)),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, timeout)),
             cookie_jar=aiohttp.DummyCookieJar(),
             # Looked up once: aiohttp's own trust_env asks the environment again for every call.
             proxy=_proxy(at),
@@ -197,7 +235,10 @@ class Wire(Door):
             url = self._urls[path] = URL(self._at.url + path).extend_query(self._query)
         try:
             # Redirects are not followed: they would carry prompts and keys to another server.
-            async with self._session.request(method, url, data=body, allow_redirects=False) as response:
+            async with (
+                TimeLimit(self._timeout),
+                self._session.request(method, url, data=body, allow_redirects=False) as response,
+            ):
                 return HttpAnswer(response.status, response.headers, await self._body(response))
         except aiohttp.ConnectionTimeoutError as e:
             raise Unreachable(f"{self._at.url}: cannot connect in time", sent=False) from e
@@ -326,12 +367,21 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             seconds = float(value) / unit
         except ValueError:
             try:
-                seconds = parsedate_to_datetime(value).timestamp() - time.time()
+                seconds = parsedate_to_datetime(value).timestamp() - server_time(headers)
             except (ValueError, TypeError, OverflowError):
                 continue
         if math.isfinite(seconds):
             return max(0.0, seconds)
     return None
+
+
+def server_time(headers: Mapping[str, str]) -> float:
+    """The server's own clock where it says so, as seconds since 1970: ours may be wrong, or have been put right."""
+    said = headers.get("date")
+    try:
+        return parsedate_to_datetime(said).timestamp() if said else time.time()
+    except (ValueError, TypeError, OverflowError):
+        return time.time()
 
 
 def duration(text: str | None) -> float | None:

@@ -6,7 +6,6 @@ response models are left aside, and redirects are not followed: they would carry
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -41,7 +40,7 @@ class Client(http.Door):
 
     async def _call(self, send: Callable[[], Awaitable[Any]]) -> http.HttpAnswer:
         try:
-            async with asyncio.timeout(self._timeout):
+            async with http.TimeLimit(self._timeout):
                 raw = (await send()).http_response
         except self._vendor.APIStatusError as e:
             raw = e.response

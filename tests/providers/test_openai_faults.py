@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 import traceback
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 from judge.errors import KeyProblem, ProviderError, RateLimited, Rejected, ServerFault, Unreachable
+from judge.providers import http
 from judge.providers.base import Settings
 from judge.providers.openai import Provider
 from judge.types import Message, Request
@@ -48,6 +51,23 @@ async def failing(provider: Provider) -> ProviderError:
     assert len(str(caught.value)) < 500
     assert str(caught.value).isprintable()
     return caught.value
+
+
+async def test_an_answer_that_came_while_the_process_stood_still_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A run that was stopped for longer than its time-out (SIGSTOP, a closed laptop) paid for what was in flight."""
+    monkeypatch.setattr(http, "STOPPED_SECONDS", 0.1)
+    monkeypatch.setattr(http, "AWAKE_SECONDS", 60.0)
+    with ServerProcess("openai", "--delay", "0.3") as server:
+        provider = Provider("m", Settings(base_url=server.url, timeout=0.5, options={"mask": "none"}))
+        call = asyncio.create_task(provider.complete(CALL))
+        while not server.stats()["requests"]:
+            await asyncio.sleep(0.01)
+        time.sleep(1.0)  # nothing in this process runs
+        assert (await call).text
+        assert server.stats()["requests"] == 1
+        await provider.close()
 
 
 @pytest.mark.parametrize(

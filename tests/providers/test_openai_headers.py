@@ -15,6 +15,10 @@ def test_retry_after_as_a_date() -> None:
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     assert retry_after({"retry-after": later}) == pytest.approx(30, abs=2)
     assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
+    # By the server's own clock, where it tells it: ours may be years off, or may have jumped.
+    told = {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT", "date": "Wed, 21 Oct 2015 07:27:15 GMT"}
+    assert retry_after(told) == 45.0
+    assert retry_after({**told, "date": "today"}) == 0.0
 
 
 @pytest.mark.parametrize(
