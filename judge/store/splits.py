@@ -6,9 +6,11 @@ Rows are only ever added (triggers refuse the rest): what was drawn stays drawn,
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from unicodedata import category, normalize
 
 from judge.errors import UsageError
 from judge.store.study import Store, dumps, now
@@ -117,9 +119,18 @@ _ORDER = ("", *PARTS)
 
 
 def _words(question: str | None, claim: str | None) -> str:
-    """What makes items one thing, whatever the case and the spaces; empty where an item has neither."""
-    told = [" ".join((text or "").casefold().split()) for text in (question, claim)]
+    """What makes items one thing, whatever the case, the spaces, the form of Unicode and what is not seen; empty where
+    an item has neither."""
+    told = ["" if text is None else _plain(text) for text in (question, claim)]
     return "\0".join(told) if any(told) else ""
+
+
+def _plain(text: str) -> str:
+    if not text.isascii():
+        # Case can take a text out of its normal form, and the other way round.
+        text = normalize("NFKC", normalize("NFKC", text).casefold())
+        text = "".join(c for c in text if category(c) != "Cf")
+    return " ".join(text.casefold().split())
 
 
 def looks(store: Store, task_id: str) -> list[Look]:
@@ -197,15 +208,27 @@ def kin(store: Store, kind: str) -> dict[str, tuple[str, int]]:
     """Question -> (what makes questions one, units of this kind), for every question that has such units.
 
     Items of the same question and claim, word for word, are one thing to be split: a judge that has learnt the
-    answer to one knows the other's. Each question is named by the first question it shares an item's text with.
+    answer to one knows the other's. Questions that share an item's words, and whatever these share, are named by the
+    first of them.
     """
-    query = """
-        SELECT u.question_id, min(lower(trim(coalesce(i.question, ''))) || char(0) || lower(trim(coalesce(i.claim, '')))),
-               count(*) FROM units AS u JOIN items AS i USING (item_id) WHERE u.kind = ? GROUP BY 1 ORDER BY 1
-    """
-    found: dict[str, tuple[str, int]] = {}
+    words = {
+        item: _words(question, claim)
+        for item, question, claim in store.conn.execute("SELECT item_id, question, claim FROM items")
+    }
+    query = "SELECT question_id, item_id, count(*) FROM units WHERE kind = ? GROUP BY 1, 2 ORDER BY 1, 2"
+    units: Counter[str] = Counter()
     first: dict[str, str] = {}
-    for question, text, units in store.conn.execute(query, [kind]):
-        own = question if text == "\0" else first.setdefault(text, question)
-        found[question] = (own, units)
-    return found
+    above: dict[str, str] = {}
+    for question, item, n in store.conn.execute(query, [kind]):
+        units[question] += n
+        if text := words[item]:
+            one, other = sorted((_first(above, question), _first(above, first.setdefault(text, question))))
+            if one != other:
+                above[other] = one
+    return {question: (_first(above, question), n) for question, n in units.items()}
+
+
+def _first(above: Mapping[str, str], question: str) -> str:
+    while question in above:
+        question = above[question]
+    return question
