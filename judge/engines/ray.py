@@ -17,11 +17,12 @@ import secrets
 import shutil
 import socket
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judge.engines import Workers
-from judge.engines.worker import Served, Worker
+from judge.engines.worker import Company, Served, Worker
 from judge.errors import (
     AdjudgeError,
     KeyProblem,
@@ -40,8 +41,6 @@ BLOCK = 64
 """Requests that go to a worker at once, at most: what its death costs."""
 OPENING_TOKENS = 6_000
 """More than the questions with which a worker finds out about its server can take."""
-GATHER_SECONDS = 0.004
-"""How long the first request of a block waits for company."""
 AS_WE_ARE = {"worker_niceness": 0}
 """Workers of a cluster that is started here get as much of the machine as this process: Ray's own 15 is hardly any on a
 busy one, and they do its work."""
@@ -135,6 +134,7 @@ class Remote:
         self._waiting: list[tuple[Request, asyncio.Future[Reply]]] = []
         self._gathering: asyncio.Task[None] | None = None
         self._blocks: set[asyncio.Task[None]] = set()
+        self._company = Company()
 
     async def open(self) -> None:
         """Start the worker and open its provider. Raises what that raises; Unreachable when the worker dies."""
@@ -168,10 +168,14 @@ class Remote:
         self._waiting.append((request, future))
         if self._gathering is None:
             self._gathering = asyncio.create_task(self._gather())
-        return await future
+        begun = time.monotonic()
+        try:
+            return await future
+        finally:
+            self._company.took(time.monotonic() - begun)
 
     async def _gather(self) -> None:
-        await asyncio.sleep(GATHER_SECONDS)
+        await asyncio.sleep(self._company.seconds)
         self._gathering = None
         # Who has been cancelled meanwhile is not sent.
         waiting, self._waiting = [one for one in self._waiting if not one[1].done()], []

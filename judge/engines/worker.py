@@ -18,8 +18,10 @@ from judge.providers import base
 from judge.providers.base import NoLimits, PairReader, Probing, Provider, Settings
 from judge.types import Json, Reply, Request, Usage
 
-TOGETHER_SECONDS = 0.004
-"""Replies that come within this time of each other go back together."""
+COMPANY = 1 / 25
+"""Of the time that a call takes, how long the first of several waits for the others to be sent together: each message
+costs both sides about half a millisecond of the processor, and each wait is a part of a slot's time."""
+SHORTEST_WAIT, LONGEST_WAIT = 0.001, 0.015
 START_SECONDS = 900.0
 """How long a worker's server may take until it answers: weights are read, graphs compiled."""
 AGAIN_SECONDS = 0.25
@@ -28,6 +30,22 @@ Opened = tuple[bool, int | None, Mapping[str, Json], Sequence[Usage]]
 """What is known of an open provider: label_codes, max_concurrency, describe(); tokens of the questions in opening it."""
 Done = tuple[list[tuple[int, Reply | ProviderError]], Mapping[str, Json] | None]
 """Replies by their number in the block, and the provider's facts where they have changed."""
+
+
+class Company:
+    """How many seconds a message waits for others, by what calls have taken lately."""
+
+    def __init__(self) -> None:
+        self._usual = 0.0
+
+    def took(self, seconds: float) -> None:
+        """A call has taken so long."""
+        self._usual += (seconds - self._usual) / 8
+
+    @property
+    def seconds(self) -> float:
+        """For the next message."""
+        return min(LONGEST_WAIT, max(SHORTEST_WAIT, COMPANY * self._usual))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +67,7 @@ class Worker:
         self._facts: Mapping[str, Json] = {}
         self._server: subprocess.Popen[bytes] | None = None
         self._opening = asyncio.Lock()
+        self._company = Company()
 
     async def open(self, suited: tuple[str, tuple[str, ...]] | None = None) -> Opened | AdjudgeError:
         """Open the provider, and get it ready for labels (task, labels) where it wants that."""
@@ -70,11 +89,14 @@ class Worker:
             yield [(number, e) for number in range(len(block))], None
             return
         ended: asyncio.Queue[tuple[int, Reply | ProviderError]] = asyncio.Queue()
-        tasks = [asyncio.create_task(_one(provider, n, request, ended)) for n, request in enumerate(block)]
+        tasks = [
+            asyncio.create_task(_one(provider, n, request, ended, self._company))
+            for n, request in enumerate(block)
+        ]
         left = len(tasks)
         while left:
             done = [await ended.get()]
-            await asyncio.sleep(TOGETHER_SECONDS)
+            await asyncio.sleep(self._company.seconds)
             while not ended.empty():
                 done.append(ended.get_nowait())
             left -= len(done)
@@ -142,15 +164,21 @@ async def _open(provider: Provider) -> Provider:
 
 
 async def _one(
-    provider: Provider, number: int, request: Request, ended: asyncio.Queue[tuple[int, Reply | ProviderError]]
+    provider: Provider,
+    number: int,
+    request: Request,
+    ended: asyncio.Queue[tuple[int, Reply | ProviderError]],
+    company: Company,
 ) -> None:
     found: Reply | ProviderError
+    begun = time.monotonic()
     try:
         found = await provider.complete(request)
     except ProviderError as e:
         found = e
     except Exception as e:
         found = ServerFault(f"unexpected {type(e).__name__} in a worker: {e}")
+    company.took(time.monotonic() - begun)
     ended.put_nowait((number, found))
 
 
