@@ -113,12 +113,6 @@ def listing(store: Store, batch: str | None = None, status: str | None = "open")
     return rows
 
 
-def count_open(conn: sqlite3.Connection, batch: str) -> int:
-    """How many records of a batch wait for a decision."""
-    query = "SELECT count(*) FROM quarantine WHERE batch = ? AND status = 'open'"
-    return int(conn.execute(query, [batch]).fetchone()[0])
-
-
 def _held(conn: sqlite3.Connection, number: int) -> Quarantined:
     row = conn.execute(
         "SELECT quarantine_id, batch, format, place, annotator, unit, code, reason, response, status FROM quarantine "

@@ -21,8 +21,6 @@ from judge.store.label_rows import quoted
 from judge.store.study import dumps, now
 from judge.types import GOLD
 
-BLINDING = ("gold", "judge", "labels")
-"""What ends the blindness of a later label."""
 REFUSED = ("gold", "judge")
 """What keeps a person out of a batch unless that is allowed."""
 WORDS = {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +22,9 @@ from judge.console import (
     visible,
 )
 from judge.errors import BadInput, Exit, UsageError
+
+if TYPE_CHECKING:
+    from judge.store.imports import ImportReport
 
 COUNTS = ["answers", "sentences", "citations", "claims", "labels", "unchanged", "skipped"]
 
@@ -76,7 +81,7 @@ def import_(
     """
     from judge.importers import answers as importer
     from judge.importers import base
-    from judge.importers.importing import import_with
+    from judge.importers.importing import import_each
     from judge.importers.needs import lacking
     from judge.store import Store
     from judge.store.answers import add_answers
@@ -85,31 +90,33 @@ def import_(
     options = base.Options(dataset, pairs(maps, "--map"), read_label_maps(label_maps), note)
     constants = {f"--{k}": v for k, v in (("system", system), ("condition", condition)) if v}
     info = ImportInfo("answers", {}, dataset, {**options.maps, **constants}, options.label_maps)
-    rows, problems = [], []
-    datasets: set[str] = set()
     with Store.open(db, create=False) as store:
-        for path in paths:
-            report = import_with(
-                store,
-                path,
-                info,
-                skip_bad,
-                partial(importer.read, path, options, system, condition),
-                add_answers,
-            )
-            problems += [str(s) for s in report.skipped]
-            datasets |= set(report.datasets)
-            rows.append({"file": str(path), **report.counts, "skipped": len(report.skipped)})
-        lacks = lacking(store, datasets)
-    for problem in problems:
-        note(f"skipped: {problem}")
-    for text in lacks:
-        note(f"note: {text}")
-    if as_json:
-        emit_json("answers_import", {"study": str(db), "rows": rows, "skipped": problems})
-    else:
-        emit_rows("answers_import", rows, ["file", *COUNTS], False, False)
+        read = partial(importer.read, options=options, system=system, condition=condition)
+        reports = list(
+            import_each(store, paths, info, skip_bad, lambda path, bad: read(path, bad=bad), add_answers)
+        )
+        lacks = lacking(store, {name for _, report in reports for name in report.datasets})
+    tell_imported("answers_import", db, reports, COUNTS, as_json, [f"note: {text}" for text in lacks])
     return Exit.DONE
+
+
+def tell_imported(
+    schema: str,
+    db: Path,
+    reports: Sequence[tuple[Path, ImportReport]],
+    counts: Sequence[str],
+    as_json: bool,
+    notes: Sequence[str] = (),
+) -> None:
+    """What an import of several files has kept and skipped, a row a file."""
+    problems = [str(error) for _, report in reports for error in report.skipped]
+    rows = [{"file": str(path), **r.counts, "skipped": len(r.skipped)} for path, r in reports]
+    for told in (*(f"skipped: {problem}" for problem in problems), *notes):
+        note(told)
+    if as_json:
+        emit_json(schema, {"study": str(db), "rows": rows, "skipped": problems})
+    else:
+        emit_rows(schema, rows, ["file", *counts], False, False)
 
 
 @answers.command("list")

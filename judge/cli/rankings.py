@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options
+from judge.cli.answers import tell_imported
+from judge.console import db_option, emit_json, emit_rows, json_option, output_options
 from judge.errors import Exit, UsageError
 
 STAGES = ("retrieve", "rerank", "top-k")
@@ -53,7 +54,7 @@ def import_(
     Ids are the study's or the source's. A file is one transaction; importing it again changes nothing.
     """
     from judge.importers import rankings as importer
-    from judge.importers.importing import import_with
+    from judge.importers.importing import import_each
     from judge.store import Store
     from judge.store.imports import ImportInfo
     from judge.store.rankings import Ids, add_rankings
@@ -65,26 +66,12 @@ def import_(
             f"where do these lists stand? --stage retrieve (as found), rerank (put in another order) or top-k (what was used); try: {told}"
         )
     info = ImportInfo("rankings", {}, dataset, {"stage": stage, **({"name": name} if name else {})})
-    rows, problems = [], []
     with Store.open(db, create=False) as store:
-        ids = Ids(store, dataset)
-        for path in paths:
-            report = import_with(
-                store,
-                path,
-                info,
-                skip_bad,
-                partial(importer.read, path, stage, name, ids),
-                add_rankings,
-            )
-            problems += [str(s) for s in report.skipped]
-            rows.append({"file": str(path), **report.counts, "skipped": len(report.skipped)})
-    for problem in problems:
-        note(f"skipped: {problem}")
-    if as_json:
-        emit_json("rankings_import", {"study": str(db), "rows": rows, "skipped": problems})
-    else:
-        emit_rows("rankings_import", rows, ["file", *COUNTS], False, False)
+        read = partial(importer.read, stage=stage, name=name, ids=Ids(store, dataset))
+        reports = list(
+            import_each(store, paths, info, skip_bad, lambda path, bad: read(path, bad=bad), add_rankings)
+        )
+    tell_imported("rankings_import", db, reports, COUNTS, as_json)
     return Exit.DONE
 
 

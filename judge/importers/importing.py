@@ -32,13 +32,7 @@ def import_files(
     reports = []
     with Store.open(db) as store:
         for group in groups:
-            skipped: list[BadInput] = []
-
-            def bad(error: BadInput, skipped: list[BadInput] = skipped) -> None:
-                if not skip_bad:
-                    raise error
-                skipped.append(error)
-
+            skipped, bad = skipping(skip_bad)
             info = ImportInfo(
                 name, {str(p): _sha256(p) for p in group}, options.dataset, options.maps, options.label_maps
             )
@@ -47,19 +41,27 @@ def import_files(
     return reports
 
 
-def import_with(
+def import_each(
     store: Store,
-    path: Path,
+    paths: Sequence[Path],
     info: ImportInfo,
     skip_bad: bool,
-    read: Callable[[Bad], Iterator[T]],
+    read: Callable[[Path, Bad], Iterator[T]],
     add: Callable[[Store, Iterable[T], ImportInfo, list[BadInput], Bad], ImportReport],
-) -> ImportReport:
-    """Import one file of answers or rankings: what `read` yields, by `add`, in one transaction.
+) -> Iterator[tuple[Path, ImportReport]]:
+    """Import files of answers or rankings: what `read` yields of each, by `add`, in a transaction a file.
 
     Raises UsageError for a path that is no file, BadInput for the first bad row unless `skip_bad`.
     """
-    _check_file(path)
+    for path in paths:
+        _check_file(path)
+        skipped, bad = skipping(skip_bad)
+        own = replace(info, files={str(path): _sha256(path)})
+        yield path, add(store, read(path, bad), own, skipped, bad)
+
+
+def skipping(skip_bad: bool) -> tuple[list[BadInput], Bad]:
+    """The bad rows that are skipped, and what each is given to: it raises the first one unless `skip_bad`."""
     skipped: list[BadInput] = []
 
     def bad(error: BadInput) -> None:
@@ -67,7 +69,7 @@ def import_with(
             raise error
         skipped.append(error)
 
-    return add(store, read(bad), replace(info, files={str(path): _sha256(path)}), skipped, bad)
+    return skipped, bad
 
 
 def _check_file(path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from judge.errors import BadInput
 from judge.importers.base import Bad, Options, Row
+from judge.importers.importing import skipping
 from judge.importers.mapped import RowReader
 from judge.importers.records import Records, each, placed
 from judge.store import Store
@@ -33,13 +34,7 @@ def import_rows(
     Raises BadInput with `name` and the row's number from 1, UsageError for maps that fit nothing.
     """
     kept = list(rows)
-    skipped: list[BadInput] = []
-
-    def bad(error: BadInput) -> None:
-        if not skip_bad:
-            raise error
-        skipped.append(error)
-
+    skipped, bad = skipping(skip_bad)
     info = ImportInfo(FORMAT, {name: _sha256(kept)}, options.dataset, options.maps, options.label_maps)
     with Store.open(db) as store:
         return add_items(store, _items(name, kept, options, bad, columns), info, skipped, bad)

@@ -35,7 +35,6 @@ from judge.types import Json, Judgement, Usage
 
 AT_ONCE = 1000
 """Units rendered, looked up and committed together."""
-MOST_SHARDS = 512
 
 
 @dataclass(slots=True)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -172,24 +170,6 @@ def comparable(humans: Ratings, verdicts: IntArray, name: str, least_others: int
     others = (humans.codes >= 0).sum(axis=1) - mine
     used: BoolArray = mine & (verdicts >= 0) & (others >= least_others)
     return used
-
-
-def to_win(row: Compared, test: AltTest, power: float = 0.8) -> tuple[int, int] | None:
-    """(clusters, units) that this annotator still has to label for the judge to win, if the gap stays.
-
-    With this chance, and on the 30 questions at least that the t-test takes. None where the gap is not
-    below epsilon: more labels would win nothing.
-    """
-    distance = test.epsilon - (row.annotator_wins - row.judge_wins)
-    if distance < 1e-9 and not row.won:
-        return None
-    more = max(0, ENOUGH - row.n_clusters)
-    if not row.won:
-        # Half of m annotators must win: their Benjamini-Yekutieli limit is about q / (2 H_m).
-        level = test.q / (2 * sum(1 / i for i in range(1, len(test.compared) + 1)))
-        z = NormalDist().inv_cdf(1 - level) + NormalDist().inv_cdf(power)
-        more = max(1, more, ceil(row.n_clusters * (z * row.error / distance) ** 2) - row.n_clusters)
-    return more, ceil(more * row.n_units / row.n_clusters)
 
 
 def _notes(

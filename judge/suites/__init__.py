@@ -4,7 +4,7 @@ A paper is a module with a `PAPER = Paper(...)` (`judge.suites.paper`), listed i
 NAME` and `judge suite NAME` then have it, with its options, its parts and its help. Its `read(study)` does all:
 
     def read(study: PaperStudy) -> list[Score]:
-        chosen = study.system()                                   whose answers: --system, --condition
+        chosen = study.answering("qa_answer", "all")              whose answers: --system, --condition; or how to make some
         answers = study.rows.answers(chosen)                      one row an answer
         labels = study.labels("eligibility", chosen)              one row a unit, from the run that was chosen
         none = study.generated("qa_answer", "none")               one row an item, what the system answered

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from judge.errors import NothingToScore
 from judge.suites.paper import Option, Paper, Part
 from judge.suites.steps import Step
 
@@ -25,14 +24,7 @@ def read(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import citation_support, faithfulness
 
-    chosen = study.system()
-    if chosen is None:
-        study.generated("qa_answer", "all")
-        study.check()
-        raise NothingToScore(
-            f"no system has answered anything in '{study.dataset}': see judge answers import"
-        )
-    study.finished(chosen)
+    chosen = study.answering("qa_answer", "all")
     answers = study.all_answers(chosen, unanswered=study.option("unanswered"))
     claims = sentences = citations = None
     if study.part("claims"):

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from judge.errors import BadInput, NothingToScore, UsageError
+from judge.errors import BadInput, UsageError
 from judge.store import label_rows
 from judge.suites.paper import Option, Paper, Part
 
@@ -32,14 +32,7 @@ def read(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import attribution, garage
 
-    chosen = study.system()
-    if chosen is None:
-        study.generated("qa_answer", "all")
-        study.check()
-        raise NothingToScore(
-            f"no system has answered anything in '{study.dataset}': see judge answers import"
-        )
-    study.finished(chosen)
+    chosen = study.answering("qa_answer", "all")
     cited = "cited_passages" if study.part("attribution") else ""
     answers = study.all_answers(chosen, cited, study.option("unanswered"))
     answers["answerable"] = _answerable(study, answers)

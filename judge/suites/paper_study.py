@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from judge.errors import UsageError
+from judge.errors import NothingToScore, UsageError
 from judge.labels.held import Held
 from judge.prompts.load import Task
 from judge.runner import contexts
@@ -122,6 +122,22 @@ class PaperStudy:
         if there and (asked.system or asked.condition):
             raise UsageError(f"no answers of that system and condition; there are: {known}")
         return None
+
+    def answering(self, task: str, context: str) -> System:
+        """`system`, whose answers a run of this study may still be making: what is left of it is a step.
+
+        Without any answers, the step is to generate them with this task and context. Raises Incomplete then, or
+        NothingToScore where there is nothing to generate.
+        """
+        found = self.system()
+        if found is None:
+            self.generated(task, context)
+            self.check()
+            raise NothingToScore(
+                f"no system has answered anything in '{self.dataset}': see judge answers import"
+            )
+        self._finished(found)
+        return found
 
     def tested(self) -> str:
         """The name of the system under test: --system, else the model, else the only one with answers."""
@@ -270,7 +286,7 @@ class PaperStudy:
         missing = lacking.assign(answered=False)
         return pd.concat([found, missing.reindex(columns=found.columns)], ignore_index=True)
 
-    def finished(self, of: System) -> None:
+    def _finished(self, of: System) -> None:
         """Note the step that is left of generating these answers, when a run of this study was making them."""
         own = {"context": of.condition, "system": of.system}
         run = next((run for run in self.judges.runs if run.serves(own)), None)

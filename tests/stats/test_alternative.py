@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from judge.errors import BadInput
-from judge.stats import EPSILON, AltTest, Compared, Ratings, alt_test
-from judge.stats.alternative import _exact_signed_rank, to_win
+from judge.stats import EPSILON, Ratings, alt_test
+from judge.stats.alternative import _exact_signed_rank
 
 LABELS = ["a", "b", "c"]
 
@@ -172,32 +172,6 @@ def test_the_mirrored_test_loses_where_the_judge_guesses() -> None:
     codes = np.zeros((40, 4), dtype=int)
     ties = alt_test(Ratings.from_codes(codes, LABELS, ["h0", "h1", "h2", "judge"]), "judge", epsilon=0)
     assert not any(row.lost or row.won for row in ties.compared)
-
-
-def row(gap: float, n_clusters: int, won: bool = False, error: float = 0.05) -> Compared:
-    wins = 0.6 + gap
-    return Compared("h0", 2 * n_clusters, n_clusters, 0.6, wins, error, "t", 0.2, 0.4, won)
-
-
-def test_what_a_win_still_takes() -> None:
-    def of(*rows: Compared) -> AltTest:
-        return AltTest("judge", 0.2, 0.05, rows, (), 0.0, 0.5, False, None)
-
-    # Three people: H_3 = 11/6, level .05 / (11/3) = .013636, z = 2.2076 + .8416 = 3.0492. Gap .1 leaves .1:
-    # 40 (3.0492 * .05 / .1)^2 = 92.98, 53 more than the 40; two units a question.
-    close = row(0.1, 40)
-    assert to_win(close, of(close, close, close)) == (53, 106)
-    # One person alone: level .025, z = 1.95996 + .8416 = 2.8016: 40 * 1.9622 = 78.5.
-    assert to_win(close, of(close)) == (39, 78)
-    # With a chance of one half z is 1.95996: 40 * .96036 = 38.4, there already, but not won: one more.
-    assert to_win(close, of(close), power=0.5) == (1, 2)
-    assert to_win(row(0.25, 40), of(close)) is None
-    # 8 of 40 is .2 up to rounding: no distance to go, and not 1e30 units.
-    assert to_win(row(0.2, 40), of(close)) is None
-    assert to_win(row(0.2 - 1e-16, 40), of(close)) is None
-    assert to_win(row(0.1, 40, won=True), of(close)) == (0, 0)
-    # Won by the signed-rank test on 12 questions: 18 more until the t-test says so.
-    assert to_win(row(0.0, 12, won=True), of(close)) == (18, 36)
 
 
 @pytest.mark.parametrize("seed", range(12))
