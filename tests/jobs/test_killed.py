@@ -15,7 +15,6 @@ from tests.jobs.killed import STEPS
 from tests.loopback.process import ServerProcess
 from tests.real import ROOT
 from tests.runner.helpers import attempts, make_study, numbered, select
-from tests.runner.processes import environment
 
 UNITS = 30
 TIMEOUT = 120
@@ -26,9 +25,7 @@ def test_a_batch_killed_at_each_step_is_paid_once(vendor: str, tmp_path: Path) -
     db = make_study(tmp_path / "killed.db", numbered(UNITS))
     with ServerProcess("batches", "--vendor", vendor, "--late", "2", "--early", "1") as server:
         command = [sys.executable, "-m", "tests.jobs.killed", str(db), f"{vendor}/loopback", server.url]
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=TIMEOUT
-        )
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT)
         assert done.returncode == Exit.DONE, done.stderr
         stats = server.stats()
     told = json.loads(done.stdout)

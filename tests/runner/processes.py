@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
 import json
-import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,14 +12,6 @@ from typing import Any, Self
 from tests.real import ROOT
 
 TIMEOUT = 120
-_COMPILED = tempfile.mkdtemp(prefix="adjudge-compiled-")
-atexit.register(shutil.rmtree, _COMPILED, ignore_errors=True)
-
-
-def environment() -> dict[str, str]:
-    """Ours, with a place for compiled modules: the same imports, in dozens of processes."""
-    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "PYTHONPYCACHEPREFIX": _COMPILED}
 
 
 class Driven:
@@ -34,7 +22,6 @@ class Driven:
         self.process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env=environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

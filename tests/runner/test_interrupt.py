@@ -24,7 +24,7 @@ from judge.runner import Plan
 from tests.cli.helpers import Done
 from tests.loopback.process import ServerProcess
 from tests.runner.helpers import HASTY, attempts, make_study, numbered, select
-from tests.runner.processes import TIMEOUT, Driven, environment
+from tests.runner.processes import TIMEOUT, Driven
 
 UNITS = 60
 Judge = Callable[..., Done]
@@ -40,7 +40,6 @@ def command(db: Path, *words: str, stderr: int = subprocess.PIPE) -> subprocess.
     return subprocess.Popen(
         [sys.executable, "-m", "judge", "run", "stance", "-d", db.name, *words],
         cwd=db.parent,
-        env=environment(),
         stdout=subprocess.PIPE,
         stderr=stderr,
         text=True,
@@ -79,7 +78,6 @@ def test_the_first_signal_lets_calls_in_flight_end(db: Path, sent: signal.Signal
         done = subprocess.run(
             [sys.executable, "-m", "judge", *words],
             cwd=db.parent,
-            env=environment(),
             capture_output=True,
             text=True,
             timeout=TIMEOUT,
