@@ -38,8 +38,11 @@ def own_colours(variables: Mapping[str, str]) -> dict[str, str]:
         return {"quiet": text, "mark": text}
     if any(colour.ansi is not None for colour in (front, accent, *grounds)):
         return {"quiet": text, "mark": variables["accent"]}
+    quiet = [front.blend(grounds[0], p / 100) for p in range(40, 0, -2)]
+    # Solarized's own text is hard to read on its boxes: ours is moved away from the ground there.
+    quiet += [front.blend(grounds[0].get_contrast_text(1), p / 100) for p in range(0, 100, 5)]
     return {
-        "quiet": _first(grounds, [front.blend(grounds[0], p / 100) for p in range(40, 0, -2)], front),
+        "quiet": _first(grounds, quiet, front),
         "mark": _first(grounds[:2], [accent.blend(front, p / 100) for p in range(0, 100, 5)], front),
     }
 

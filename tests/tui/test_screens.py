@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -11,6 +12,8 @@ from textual import events
 from textual.color import Color
 from textual.filter import dim_color
 from textual.geometry import Region
+from textual.screen import Screen
+from textual.theme import BUILTIN_THEMES
 from textual.widgets import Static
 
 from annotate.sitting.desk import Desk
@@ -18,8 +21,10 @@ from annotate.store import open_study
 from annotate.tui import settings
 from annotate.tui.app import AnnotateApp, run_app
 from annotate.tui.colours import contrast
-from annotate.tui.dialogs import Ask, Finished, Told
+from annotate.tui.dialogs import Ask, Finished, Help, Told
 from annotate.tui.keymap import load_keymap
+from annotate.tui.label import LabelScreen
+from annotate.tui.review import Review
 from judge.errors import AdjudgeError, BadInput, UsageError
 from judge.prompts import load_task
 from judge.prompts.load import parse_task
@@ -56,33 +61,40 @@ def test_contrast_is_that_of_the_standard() -> None:
     assert contrast(Color.parse("#777"), Color.parse("#fff")) == pytest.approx(4.48, abs=0.005)
 
 
-@pytest.mark.parametrize("what", ["unit", "judge", "training", "review", "finished", "help"])
-async def test_every_theme_is_readable(what: str, tmp_path: Path) -> None:
-    path = build(tmp_path / "s.db")
-    judge_all(path)
-    plan = {"judge": {"reveal": True}, "training": {"training": 2}, "finished": {"n": 1}}.get(what, {})
-    batch(path, "mirage_support" if what == "unit" else "stance", **{"n": 4, **plan})
-    keys = {
-        "judge": ["r"],
-        "training": ["r"],
-        "review": ["s", "equals_sign"],
-        "finished": ["s"],
-        "help": ["question_mark"],
-    }
-    async with sitting(path) as pilot:
-        await press(pilot, *keys.get(what, []))
-        app = pilot.app
-        assert isinstance(app, AnnotateApp)
-        for theme in sorted(app.available_themes):
-            if theme.startswith("ansi"):
-                continue  # the colours are the terminal's own
-            app.theme = theme
+WALK: dict[str, tuple[list[str], type[Screen[Any]], str]] = {
+    "a wrong training answer": (["r"], LabelScreen, ""),
+    "training failed": (["enter", "r", "enter"], Told, "#told-box"),
+    "a unit": (["enter"], LabelScreen, ""),
+    "the judge's answer": (["r"], LabelScreen, ""),
+    "the list": (["equals_sign"], Review, ""),
+    "help": (["escape", "question_mark"], Help, "#help-box"),
+    "the end": (["escape", "enter", "r", "enter"], Finished, "#done-box"),
+}
+"""What a sitting shows, one after the other: the keys that lead there, the screen, and the box in front of another."""
+
+
+@pytest.mark.parametrize("theme", sorted(name for name in BUILTIN_THEMES if not name.startswith("ansi")))
+async def test_every_theme_is_readable(theme: str, tmp_path: Path) -> None:
+    """All of Textual's but those whose colours are the terminal's own, on all that a sitting shows."""
+    mirage, pilot = build(tmp_path / "m.db", items=1, each=1), build(tmp_path / "s.db", items=2)
+    judge_all(pilot)
+    batch(mirage, "mirage_support", n=1)
+    batch(pilot, n=2, training=1, reveal=True)
+    await _walk(mirage, theme, {"two texts": ([], LabelScreen, "")})
+    await _walk(pilot, theme, WALK)
+
+
+async def _walk(path: Path, theme: str, walk: dict[str, tuple[list[str], type[Screen[Any]], str]]) -> None:
+    with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
+        app = AnnotateApp(desk, theme=theme)
+        async with app.run_test(size=(80, 24)) as pilot:
             await pilot.pause()
-            await pilot.pause()
-            # Behind a box there is the screen before, dimmed on purpose.
-            boxes = app.screen.query("#done-box, #help-box")
-            ratio, text = worst_contrast(app, (boxes.first() if boxes else app.screen).region)
-            assert ratio >= 4.5, (theme, text)  # what WCAG AA asks of text
+            for what, (keys, there, box) in walk.items():
+                await press(pilot, *keys)
+                assert isinstance(app.screen, there)
+                # Behind a box there is the screen before, dimmed on purpose.
+                ratio, text = worst_contrast(app, (app.screen.query_one(box) if box else app.screen).region)
+                assert ratio >= 4.5, (what, text)  # what WCAG AA asks of text
 
 
 async def test_the_theme_is_remembered(tmp_path: Path) -> None:
