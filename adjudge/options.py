@@ -67,7 +67,7 @@ def how(interval: str | None, confidence: float, replicates: int, seed: int) -> 
     return {"interval": interval, "confidence": confidence, "replicates": replicates, "seed": seed}
 
 
-class Watched:
+class WatchedCall:
     """A caller's progress. What it raises ends the run in order, and is raised when what came back is kept."""
 
     def __init__(self, progress: bool | Watching, stop: Callable[[], None]) -> None:
@@ -97,7 +97,7 @@ class Watched:
         """Nothing more is shown; a function has nothing to end."""
         getattr(self._to, "end", lambda: None)()
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> WatchedCall:
         return self
 
     def __exit__(self, *ended: object) -> None:

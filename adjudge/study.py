@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adjudge import outcomes
-from adjudge.options import Watched, how, known, run_options
+from adjudge.options import WatchedCall, how, known, run_options
 from adjudge.outcome import Outcome
 from adjudge.report import Report
 from adjudge.waiting import outside_the_loop
@@ -101,7 +101,7 @@ class Study:
             with self._open() as store:
                 return asking.run(store, asking.in_study(store, asked, given), watched, stop)
 
-        with Watched(progress, stop) as watched:
+        with WatchedCall(progress, stop) as watched:
             ran = outside_the_loop(work, stop)
         return outcomes.ran(ran)
 
@@ -226,7 +226,7 @@ class Study:
                 )
                 return outcomes.improved(found, written(found, target) if found.proved else None)
 
-        with Watched(progress, stop) as watched:
+        with WatchedCall(progress, stop) as watched:
             return outside_the_loop(work, stop)
 
     # Labels and numbers out

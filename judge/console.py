@@ -22,6 +22,8 @@ import click
 from judge.errors import AdjudgeError, Exit, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
+TO_READ = click.Path(path_type=Path, exists=True, dir_okay=False)
+TO_WRITE = click.Path(path_type=Path, dir_okay=False)
 # What a terminal obeys, hides or cannot encode: C0 (but tab and line feed), DEL and C1; direction,
 # joining and invisible characters; line separators; half surrogate pairs; tags.
 _CONTROL = [
@@ -155,7 +157,7 @@ def db_option(function: F) -> F:
         default="study.db",
         show_default=True,
         is_eager=True,  # known to what names a batch of the study
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=TO_WRITE,
         help="The study (also JUDGE_DB).",
     )(function)
 

@@ -8,7 +8,7 @@ import click
 
 from annotate.cli._named import BatchName
 from annotate.cli.batches import batches
-from judge.console import db_option, emit_json, json_option, note
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note
 from judge.errors import Exit
 
 __all__ = ["batches", "merge", "pack"]
@@ -17,7 +17,7 @@ __all__ = ["batches", "merge", "pack"]
 @batches.command("pack")
 @click.argument("name", cls=BatchName)
 @click.option("--for", "person", required=True, metavar="NAME", help="Whose units.")
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Default: BATCH-NAME.db")
+@click.option("-o", "--out", type=TO_WRITE, help="Default: BATCH-NAME.db")
 @db_option
 def pack(name: str, person: str, out: Path | None, db: Path) -> int:
     """Write a small study with only one annotator's blind units, for another machine.
@@ -35,7 +35,7 @@ def pack(name: str, person: str, out: Path | None, db: Path) -> int:
 
 
 @batches.command("merge")
-@click.argument("path", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("path", metavar="FILE", type=TO_WRITE)
 @db_option
 @json_option
 def merge(path: Path, db: Path, as_json: bool) -> int:

@@ -13,7 +13,7 @@ import click
 from annotate.cli._source import LabelSource, as_one, least_others_option, names, source_options
 from annotate.cli._targets import FORMATS as NAMES
 from annotate.cli._targets import targets, write
-from judge.console import note, visible
+from judge.console import TO_WRITE, note, visible
 from judge.errors import BelowThreshold, Exit, UsageError
 from judge.labels.words import HELP
 
@@ -114,7 +114,7 @@ class ReportAsked:
     "--output",
     "outputs",
     multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=TO_WRITE,
     help="File; may be given several times. Default: Markdown on stdout.",
 )
 @click.option(

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.chosen import check_files, field_option, reference_option, whole_runs
-from judge.console import csv_cell, db_option, emit_json, emit_rows, note, output_options, table, visible
+from judge.console import (
+    TO_WRITE,
+    csv_cell,
+    db_option,
+    emit_json,
+    emit_rows,
+    note,
+    output_options,
+    table,
+    visible,
+)
 from judge.errors import Exit
 
 if TYPE_CHECKING:
@@ -35,12 +45,8 @@ MOST_TOLD = 3
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="Of the intervals; at a look at the test its level decides.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A page: FILE.html.")
-@click.option(
-    "--units",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="All shared units with their labels: FILE.csv.",
-)
+@click.option("-o", "--output", type=TO_WRITE, help="A page: FILE.html.")
+@click.option("--units", type=TO_WRITE, help="All shared units with their labels: FILE.csv.")
 @field_option
 @reference_option
 @db_option

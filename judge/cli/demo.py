@@ -15,7 +15,7 @@ import click
 
 from judge.cli import demo_text
 from judge.cli.models import provider_options
-from judge.console import emit_json, json_option, note, pairs
+from judge.console import TO_WRITE, emit_json, json_option, note, pairs
 from judge.errors import Exit, MissingExtra
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     "--db",
     default="demo.db",
     show_default=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=TO_WRITE,
     help="The study to make; the report's page stands beside it.",
 )
 @click.option(

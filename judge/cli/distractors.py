@@ -11,7 +11,7 @@ import click
 
 from judge.cli.chain import chain_plan, chained, in_chain
 from judge.cli.runs import measure_table
-from judge.console import db_option, emit_json, json_option, note, table
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, table
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -209,13 +209,7 @@ _WORDS = {
 
 
 @distractors.command("export")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The file to write.",
-)
+@click.option("-o", "--output", required=True, type=TO_WRITE, help="The file to write.")
 @click.option(
     "--format",
     "format_name",

@@ -12,7 +12,7 @@ from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
 from judge.cli.run import exit_code, make_plan, of_run
 from judge.cli.tasks import prompts_option
-from judge.console import db_option, emit_json, json_option, note, table, visible
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, table, visible
 from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
 
@@ -33,16 +33,9 @@ if TYPE_CHECKING:
     help="Let this model rewrite the instructions, from what the judge gets wrong on learn.",
 )
 @click.option(
-    "--recipe",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Where a proved recipe is written.  [default: TASK.recipe.yaml]",
+    "--recipe", type=TO_WRITE, help="Where a proved recipe is written.  [default: TASK.recipe.yaml]"
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="A page with all that was tried: FILE.html.",
-)
+@click.option("-o", "--output", type=TO_WRITE, help="A page with all that was tried: FILE.html.")
 @of_run(
     "max_tokens", "max_cost", "prices", "concurrency", "patience", "max_output_tokens", "temperature", "seed"
 )

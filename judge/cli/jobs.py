@@ -11,7 +11,7 @@ import click
 
 from judge.cli import jobs_told
 from judge.cli.run import of_run
-from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, visible
+from judge.console import TO_READ, db_option, emit_json, emit_rows, json_option, note, output_options, visible
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def cancel(name: str, release: bool, db: Path) -> int:
 
 @jobs.command("read")
 @click.argument("name", metavar="JOB", default="last")
-@click.argument("results", nargs=-1, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("results", nargs=-1, type=TO_READ)
 @db_option
 @json_option
 def read(name: str, results: tuple[Path, ...], db: Path, as_json: bool) -> int:

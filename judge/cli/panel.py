@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +10,7 @@ import click
 from judge.asking.judges import field_of
 from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
-from judge.console import db_option, emit_json, json_option, note, table, visible
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, table, visible
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--recipe",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=TO_WRITE,
     help="Write the panel as a recipe, too: judge run --recipe FILE asks every member and pools them.",
 )
 @field_option

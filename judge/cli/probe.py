@@ -18,7 +18,7 @@ from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
 from judge.cli.run import exit_code, make_plan, of_run, provider_of
 from judge.cli.tasks import prompts_option
-from judge.console import db_option, emit_json, json_option, table, visible
+from judge.console import TO_READ, TO_WRITE, db_option, emit_json, json_option, table, visible
 from judge.errors import BadInput, BelowThreshold, Exit, UsageError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
 )
 @click.option(
     "--paraphrases",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=TO_READ,
     help='Claims (or questions) in other words, a JSON line each: {"text": ..., "paraphrase": ...}.',
 )
 @click.option(
@@ -67,7 +67,7 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
 )
 @click.option(
     "--keep",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=TO_WRITE,
     help="Keep what was asked in this study, and go on where it stopped. Default: thrown away.",
 )
 @of_run("concurrency", "max_tokens", "max_output_tokens", "temperature", "answers", "label_order")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from judge.cli.chosen import check_files, field_option, reference_option, whole_runs
-from judge.console import db_option, emit_json, json_option, note, table, visible
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, table, visible
 from judge.errors import Exit
 
 if TYPE_CHECKING:
@@ -33,9 +32,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="Of the promise.",
 )
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="The curve as a page: FILE.html."
-)
+@click.option("-o", "--output", type=TO_WRITE, help="The curve as a page: FILE.html.")
 @click.option(
     "--dry-run", is_flag=True, help="Keep no derived judge. A look at a sealed test is logged all the same."
 )

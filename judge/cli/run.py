@@ -6,7 +6,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -15,7 +14,7 @@ from judge.asking.run import STATUSES, ending, remarks, summary
 from judge.cli.duration import Duration
 from judge.cli.models import ModelName, provider_options
 from judge.cli.tasks import prompts_option
-from judge.console import db_option, emit_json, json_option, note, visible
+from judge.console import TO_READ, TO_WRITE, db_option, emit_json, json_option, note, visible
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -90,9 +89,7 @@ F = TypeVar("F", bound=Callable[..., Any])
     "--max-time", type=Duration(), metavar="TIME", help="Send nothing more after this long: 2h, 30m or 90s."
 )
 @click.option(
-    "--prices",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="JSON file of prices by model; default: list prices of the vendors.",
+    "--prices", type=TO_READ, help="JSON file of prices by model; default: list prices of the vendors."
 )
 @click.option(
     "--max-output-tokens", default=512, show_default=True, type=click.IntRange(1), help="Longest reply."
@@ -138,7 +135,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 )
 @click.option(
     "--recipe",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=TO_READ,
     help="Ask as judge improve found it best: mode, order, examples, calibration. A panel's names its models itself.",
 )
 @click.option(
@@ -176,7 +173,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 )
 @click.option(
     "--log-json",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=TO_WRITE,
     help="Append what happens to this file, one JSON object a line (counts and errors, no texts).",
 )
 @click.option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from judge.cli.tasks import prompts_option
-from judge.console import db_option, emit_json, json_option, note, pairs, visible
+from judge.console import TO_READ, db_option, emit_json, json_option, note, pairs, visible
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("import")
-@click.argument("table", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("table", type=TO_READ)
 @click.option(
     "--model", required=True, metavar="NAME", help="Who gave the labels, as in gpt-4o (May, zero-shot)."
 )

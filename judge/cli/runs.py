@@ -16,6 +16,8 @@ import click
 from judge.cli.run_import import import_
 from judge.cli.watch import watch
 from judge.console import (
+    TO_READ,
+    TO_WRITE,
     csv_cell,
     db_option,
     emit_json,
@@ -168,13 +170,9 @@ def measure_table(measures: list[Any]) -> str:
     metavar="LABEL=N",
     help="With --to qrels: the grade of a label that is neither a number nor relevant | not_relevant.",
 )
+@click.option("-o", "--output", type=TO_WRITE, help="File; default: stdout.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File; default: stdout."
-)
-@click.option(
-    "--join",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Your own file (JSONL, CSV or TSV): its rows come back with label columns.",
+    "--join", type=TO_READ, help="Your own file (JSONL, CSV or TSV): its rows come back with label columns."
 )
 @click.option(
     "--id", "id_field", help="The id column of the --join file; default: as mapped on import, else id."

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from judge.console import emit_json, json_option, note, table, visible
+from judge.console import TO_WRITE, emit_json, json_option, note, table, visible
 from judge.errors import BadInput, Exit
 
 
@@ -17,9 +17,7 @@ def studies() -> None:
 
 @studies.command("merge")
 @click.argument("paths", metavar="STUDY...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--into", required=True, type=click.Path(path_type=Path, dir_okay=False), help="The new study's file."
-)
+@click.option("--into", required=True, type=TO_WRITE, help="The new study's file.")
 @click.option(
     "--same-model",
     is_flag=True,
