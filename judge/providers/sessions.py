@@ -42,6 +42,8 @@ class Session:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
+        # Threads that wait would turn on a core that others want; the numbers are the same.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         except Exception as e:  # the library raises nothing more exact
