@@ -31,8 +31,15 @@ def run_of(store: Store, task: Task, plan: BatchPlan) -> str | None:
         return None
     if not (plan.by in ("label", "confidence") or plan.queue or plan.reveal or plan.run or plan.purpose):
         return None
-    if plan.run:
-        found = find_run(store, plan.run)
+    what = "--reveal" if plan.reveal else "--queue" if plan.queue else f"--by {plan.by}"
+    return judge_run(store, task, plan.run, "--for ppi" if plan.purpose else what)
+
+
+def judge_run(store: Store, task: Task, name: str | None, what: str) -> str:
+    """The run called `name`, else the newest of the task. Raises UsageError for one of other questions, and where
+    `what` needs one and there is none."""
+    if name:
+        found = find_run(store, name)
         if not set(stored_task(store, found["task"]).fields) & {q.field for q in task.spec.questions}:
             raise UsageError(f"run {found['run_id']} ({found['task']}) did not answer what {task.name} asks")
         return str(found["run_id"])
@@ -42,8 +49,6 @@ def run_of(store: Store, task: Task, plan: BatchPlan) -> str | None:
         [task.name],
     ).fetchone()
     if row is None:
-        what = "--reveal" if plan.reveal else "--queue" if plan.queue else f"--by {plan.by}"
-        what = "--for ppi" if plan.purpose else what
         raise UsageError(f"{what} needs a judge run of {task.name}: judge run {task.task_id} -m MODEL")
     return str(row[0])
 

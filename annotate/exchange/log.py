@@ -8,16 +8,13 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from importlib.metadata import version
-
-from ulid import ULID
 
 from annotate.exchange.responses import Response
 from annotate.exchange.taken import COUNTED, Intake, Retracted, Taken, conflict, ensure_person, kind_of
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.events import ASSISTED, BLIND, FIRST_LAYER, UNDECLARED, Event, Kind, State, fold
-from annotate.sitting.standing import settle
+from annotate.sitting.standing import append, new_session, settle
 from judge.errors import BadInput
 from judge.store import Store
 from judge.store.study import dumps, now
@@ -174,12 +171,8 @@ class BatchLog:
 
     def _append(self, response: Response, place: _Place, event: Event) -> None:
         at = response.at or now()
-        self._conn.execute(
-            "INSERT INTO events (event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, "
-            "session_id, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [event.event_id, self._info.batch, response.annotator, place.position, str(event.kind), event.field,
-             event.value, event.reason, event.undoes, event.active_ms, self._session(response.annotator), at],
-        )  # fmt: skip
+        session = self._session(response.annotator)
+        append(self._conn, self._info.batch, response.annotator, place.position, event, session, at)
         if response.source:
             self._conn.execute("INSERT INTO event_sources VALUES (?, ?)", [event.event_id, response.source])
         place.events.append(event)
@@ -257,12 +250,8 @@ class BatchLog:
 
     def _session(self, who: str) -> str:
         if who not in self._sessions:
-            self._sessions[who] = str(ULID())
-            told = f"{version('adjudge')} import {self._how.format}"
-            self._conn.execute(
-                "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [self._sessions[who], self._info.batch, who, who, told, now(), now()],
-            )
+            what = f"import {self._how.format}"
+            self._sessions[who] = new_session(self._conn, self._info.batch, who, who, what)
         return self._sessions[who]
 
     def finish(self) -> None:

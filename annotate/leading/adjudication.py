@@ -12,20 +12,20 @@ import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from statistics import median
 
 from ulid import ULID
 
 from annotate.batch_plan import Policy
 from annotate.drawing.sample import shuffled
+from annotate.drawing.seats import log
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import Event, Kind, fold
-from annotate.sitting.standing import settle
+from annotate.sitting.standing import append, events_of, new_session, settle
 from annotate.store import ADJUDICATED, ensure_human
 from judge.errors import UsageError
 from judge.store import Store
-from judge.store.study import dumps, now
+from judge.store.study import dumps
 
 POLICY = "policy"
 """The person of sessions in which a policy decided."""
@@ -152,12 +152,10 @@ def set_policy(
             if policy
             else "json_remove(options, '$.adjudication')"
         )
-        kept = dumps(policy.stored())
-        conn.execute(f"UPDATE batches SET options = {change} WHERE batch = ?2", [kept, name])
         conn.execute(
-            "INSERT INTO batch_changes (batch, what, annotator_id, detail, note, at) VALUES (?, 'policy', NULL, ?, ?, ?)",
-            [name, kept, note, now()],
+            f"UPDATE batches SET options = {change} WHERE batch = ?2", [dumps(policy.stored()), name]
         )
+        log(conn, name, "policy", None, policy.stored(), note)
 
 
 def _outcome(info: BatchInfo, policy: Policy, unit: _Unit) -> dict[str, str] | None:
@@ -212,7 +210,7 @@ def predecide(store: Store, batch: str) -> int:
             stands, outcome = json.loads(text), wanted.get(unit, {})
             if unit in leads or (unit not in before and not outcome) or stands == outcome:
                 continue
-            session = session or _session(conn, batch)
+            session = session or new_session(conn, batch, ADJUDICATED, POLICY, "policy")
             _say(conn, info, session, (unit, position), outcome)
     return len(wanted)
 
@@ -234,25 +232,12 @@ def _by(conn: sqlite3.Connection, batch: str, sign: str) -> set[str]:
     return {u for (u,) in conn.execute(query, [batch, ADJUDICATED, POLICY])}
 
 
-def _session(conn: sqlite3.Connection, batch: str) -> str:
-    session = str(ULID())
-    conn.execute(
-        "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [session, batch, ADJUDICATED, POLICY, f"{version('adjudge')} policy", now(), now()],
-    )
-    return session
-
-
 def _say(
     conn: sqlite3.Connection, info: BatchInfo, session: str, seat: tuple[str, int], outcome: Mapping[str, str]
 ) -> None:
     """Append what the policy decides now, with what it decided before undone, and write what follows."""
     unit, position = seat
-    query = (
-        "SELECT event_id, kind, field, value, reason, undoes, active_ms, idle_ms FROM events "
-        "WHERE batch = ? AND annotator_id = ? AND position = ? ORDER BY seq"
-    )
-    events = [Event(*row) for row in conn.execute(query, [info.batch, ADJUDICATED, position])]
+    events = events_of(conn, info.batch, ADJUDICATED).get(position, [])
     undone = {e.undoes for e in events}
     new = [
         Event(str(ULID()), Kind.UNDO, None, None, None, e.event_id)
@@ -261,11 +246,7 @@ def _say(
     ]
     new += [Event(str(ULID()), Kind.LABEL, name, value, None, None) for name, value in outcome.items()]
     for e in new:
-        conn.execute(
-            "INSERT INTO events (event_id, batch, annotator_id, position, kind, field, value, undoes, session_id, at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [e.event_id, info.batch, ADJUDICATED, position, str(e.kind), e.field, e.value, e.undoes, session, now()],
-        )  # fmt: skip
+        append(conn, info.batch, ADJUDICATED, position, e, session)
     place = (info.batch, ADJUDICATED, position)
     settle(conn, info.task, place, "adjudication", (unit, 0), fold([*events, *new]))
 

@@ -21,8 +21,8 @@ from annotate.drawing.seats import (
     seat,
 )
 from annotate.sitting.desk import BatchInfo, batch_info
-from annotate.sitting.events import Event, fold
-from annotate.sitting.standing import is_stopped, settle
+from annotate.sitting.events import fold
+from annotate.sitting.standing import events_of, is_stopped, settle
 from annotate.store import ensure_human
 from judge.errors import StudyError, UsageError
 from judge.store import Store
@@ -223,13 +223,7 @@ def resume_person(store: Store, name: str, person: str, note: str | None = None)
 
 
 def _settle_all(conn: sqlite3.Connection, info: BatchInfo, person: str) -> int:
-    query = (
-        "SELECT position, event_id, kind, field, value, reason, undoes, active_ms, idle_ms FROM events "
-        "WHERE batch = ? AND annotator_id = ? ORDER BY seq"
-    )
-    of: dict[int, list[Event]] = {}
-    for position, *event in conn.execute(query, [info.batch, person]):
-        of.setdefault(position, []).append(Event(*event))
+    of = events_of(conn, info.batch, person)
     seats = "SELECT position, unit_id, repeat, role FROM assignments WHERE batch = ? AND annotator_id = ?"
     for position, unit, repeat, role in conn.execute(seats, [info.batch, person]).fetchall():
         if position in of:

@@ -6,7 +6,6 @@ import hashlib
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from annotate.packing.pack import copy_events
 from annotate.sitting.desk import BatchInfo, Desk, batch_info
 from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, State, fold
 from annotate.sitting.exposure import is_exposed
-from annotate.sitting.standing import settle
+from annotate.sitting.standing import append, events_of, new_session, settle
 from annotate.store import open_study
 from judge.errors import BadInput
 from judge.prompts.load import Task
@@ -110,7 +109,7 @@ def _settle(conn: sqlite3.Connection, task: Task, batch: str, person: str, posit
         "SELECT unit_id, repeat, role FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
     )
     unit, repeat, role = conn.execute(query, [batch, person, position]).fetchone()
-    events = [row.event for row in rows_of(conn, batch, person) if row.position == position]
+    events = events_of(conn, batch, person).get(position, [])
     settle(conn, task, (batch, person, position), role, (unit, repeat), fold(events))
 
 
@@ -267,13 +266,8 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
         seated = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
         if not conn.execute(seated, [batch, person, position]).fetchone()[0]:
             _give_back(conn, batch, person, [position])
-        session = str(ULID())
-        told = f"{version('adjudge')} merge"
-        conn.execute(
-            "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [session, batch, person, person, told, now(), now()],
-        )
-        mine = [row.event for row in rows_of(conn, batch, person) if row.position == position]
+        session = new_session(conn, batch, person, person, "merge")
+        mine = events_of(conn, batch, person).get(position, [])
         locked = fold(mine).locked
         undone = {e.undoes for e in mine}
         columns = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, session_id, at"
@@ -284,8 +278,8 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
             )
             if stays or (locked and event.kind in FIRST_LAYER):
                 continue
-            row = [str(ULID()), batch, person, position, str(Kind.UNDO), None, None, "merge", event.event_id]
-            conn.execute(insert, [*row, 0, 0, None, session, now()])
+            undo = Event(str(ULID()), Kind.UNDO, None, None, "merge", event.event_id)
+            append(conn, batch, person, position, undo, session)
         for row in payload["sessions"]:
             conn.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         unit = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"

@@ -1,4 +1,4 @@
-"""What follows from a unit's events, written for an import or a merge: its row in `assignments` and its labels.
+"""The log as imports, merges and leads write it, and what follows from a unit's events: its row in `assignments` and its labels.
 
 The same rules as `Desk`, which may not read gold; both fold with `annotate.sitting.events`.
 """
@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from importlib.metadata import version
 
-from annotate.sitting.events import STANDING, STOPPED, NewLabel, State, label_rows, standing
+from ulid import ULID
+
+from annotate.sitting.events import STANDING, STOPPED, Event, NewLabel, State, label_rows, standing
 from judge.prompts.load import Task
 from judge.store.label_rows import FIRST, add, clear
 from judge.store.study import now
 from judge.types import GOLD
 
+_EVENT = "event_id, kind, field, value, reason, undoes, active_ms, idle_ms"
 KEPT = ("sample", "repeat", "adjudication")
 """Roles whose answers are labels of the study; training and attention units are checks."""
 
@@ -48,6 +52,42 @@ def settle(
         conn,
         [(unit[0], r.field, seat[1], r.layer, unit[1], r.value, r.rationale, r.derived_from) for r in rows],
     )
+
+
+def events_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, list[Event]]:
+    """Position -> its events in their order, of one person's queue."""
+    query = f"SELECT position, {_EVENT} FROM events WHERE batch = ? AND annotator_id = ? ORDER BY seq"
+    found: dict[int, list[Event]] = {}
+    for position, *event in conn.execute(query, [batch, person]):
+        found.setdefault(position, []).append(Event(*event))
+    return found
+
+
+def append(
+    conn: sqlite3.Connection,
+    batch: str,
+    person: str,
+    position: int,
+    e: Event,
+    session: str,
+    at: str | None = None,
+) -> None:
+    """Add one event to the log; it happened now, unless `at` says when."""
+    conn.execute(
+        f"INSERT INTO events (batch, annotator_id, position, {_EVENT}, session_id, at) "
+        f"VALUES ({', '.join('?' * 13)})",
+        [batch, person, position, e.event_id, str(e.kind), *e[2:], session, at or now()],
+    )
+
+
+def new_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, what: str) -> str:
+    """A session in which the program writes for somebody: an import, a merge, a policy. It ends as it begins."""
+    session, at = str(ULID()), now()
+    program = f"{version('adjudge')} {what}"
+    conn.execute(
+        "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", [session, batch, seat, person, program, at, at]
+    )
+    return session
 
 
 def is_stopped(conn: sqlite3.Connection, batch: str, person: str) -> str | None:

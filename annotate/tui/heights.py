@@ -9,8 +9,8 @@ from textual.content import Content
 Pane = Literal["head", "text", "labels"]
 LEAST = {"head": 2, "text": 4, "labels": 3}
 """Rows that each keeps, if it has that many: text counts its rule."""
-PART = {"head": 0.4, "labels": 0.5}
-"""The share that each may take while the text has more to show."""
+PART = {"head": 0.3, "labels": 0.4}
+"""The share that each may take before the text gets what is left: a claim of three lines is read whole."""
 
 
 class ShareRows(NamedTuple):
@@ -27,12 +27,14 @@ def rows_of(content: Content, width: int, most: int) -> int:
 
 
 def share(total: int, head: int, text: int, labels: int, chosen: Pane) -> ShareRows:
-    """`head`, `text` and `labels` are the rows each would need; the chosen pane gets what the others can spare."""
+    """`head`, `text` and `labels` are the rows each would need. Question or labels, once chosen, get what the others can
+    spare."""
     wanted = {"head": head, "text": text, "labels": labels}
     got = {name: min(n, LEAST[name]) for name, n in wanted.items()}
     part = {**PART, "text": 1.0, chosen: 1.0}
     order: list[Pane] = ["head", "labels", "text"]
-    order.sort(key=lambda name: name != chosen)
+    if chosen != "text":
+        order.sort(key=lambda name: name != chosen)
     for limit in (part, dict.fromkeys(part, 1.0)):  # first within the shares, then what is left over
         for name in order:
             left = total - sum(got.values())

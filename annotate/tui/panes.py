@@ -13,6 +13,9 @@ from textual.widgets import Static
 
 from annotate.tui.unit import Markable, UnitText
 
+READABLE_COLUMNS = 100
+"""Lines of texts are no longer, however wide the terminal is; as in app.tcss."""
+
 
 def put(part: Static, content: Content, *, layout: bool = True) -> None:
     """Draw what has changed; without `layout` where a part keeps its rows. Laying out is most of what a key costs."""
@@ -101,7 +104,7 @@ class Texts(Horizontal):
 
     def _reveal(self, beside: bool, pane: Content, offset: int) -> None:
         box = self.query_one("#aside-scroll" if beside else "#body-scroll")
-        width = max(box.content_size.width, 1)
+        width = max(min(box.content_size.width, READABLE_COLUMNS), 1)
         line = len(pane[: offset + 1].wrap(width)) - 1
         if not box.scroll_y <= line < box.scroll_y + box.size.height - 1:
             box.scroll_to(y=max(line - box.size.height // 3, 0), animate=False)

@@ -14,7 +14,7 @@ from annotate.tui import label_panel
 from annotate.tui.at_hand import AtHand
 from annotate.tui.heights import Pane, rows_of, share
 from annotate.tui.keymap import COMMANDS, symbol
-from annotate.tui.panes import Texts, put, scroll_lines
+from annotate.tui.panes import READABLE_COLUMNS, Texts, put, scroll_lines
 from annotate.tui.unit import UnitText, unit_text
 from annotate.tui.untrusted import one_line
 
@@ -176,8 +176,9 @@ class UnitView:
         room = BESIDE - 6 if self.wide else width
         head, labels = rows_of(text.head, width, total), sum(rows_of(c, room, total) for c in below) + 1
         head, labels = (head + 2, labels + 1) if self.wide else (head, labels)  # what app.tcss pads
-        body = rows_of(text.aside if self.texts.aside and text.aside else text.body, width, total) + 1
-        got = share(total, head, body, 0 if self.wide else labels, self.pane)
+        body = text.aside if self.texts.aside and text.aside else text.body
+        body_rows = rows_of(body, min(width, READABLE_COLUMNS), total) + 1
+        got = share(total, head, body_rows, 0 if self.wide else labels, self.pane)
         most = {"head": got.head, "labels": total if self.wide else got.labels}
         self._more = ["head"] if most["head"] < head else []
         self._more += ["labels"] if most["labels"] < labels else []

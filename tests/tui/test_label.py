@@ -11,6 +11,7 @@ from textual.widgets import Input, Static
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.dialogs import Ask, Finished, Help
+from annotate.tui.heights import Pane, share
 from annotate.tui.review import Review, ReviewRows
 from tests.tui.screens import press, screen, sitting, text_of, type_in
 from tests.tui.studies import CANARY, NASTY, batch, build, judge_all, labels, three
@@ -427,6 +428,21 @@ async def test_who_labels_faster_than_reading_is_named(tmp_path: Path) -> None:
         assert shown["too_fast"] == [
             "alice labelled 9 of 9 units faster than they could be read (under 80 ms a word, of at most 50 words)"
         ]
+
+
+@pytest.mark.parametrize(
+    ("needed", "chosen", "rows"),
+    [
+        ((3, 60, 3), "text", (3, 3)),  # a claim of three lines is there whole, whatever the passage takes
+        ((3, 60, 9), "text", (3, 8)),  # .4 of 21 rows
+        ((20, 60, 20), "text", (6, 8)),  # .3 and .4: the text has seven
+        ((20, 4, 20), "text", (9, 8)),  # what the text spares
+        ((20, 60, 20), "head", (14, 3)),  # the others keep their least, 4 and 3
+        ((20, 60, 20), "labels", (2, 15)),
+    ],
+)
+def test_how_24_rows_are_shared(needed: tuple[int, int, int], chosen: Pane, rows: tuple[int, int]) -> None:
+    assert share(21, *needed, chosen) == rows
 
 
 LONG = {

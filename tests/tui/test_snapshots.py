@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widgets import Input
 
 from annotate.leading.adjudication import fill_queue
 from annotate.sitting.desk import Desk
@@ -53,6 +54,16 @@ def app_for(path: Path, person: str = "alice", adjudicate: bool = False) -> Anno
     return AnnotateApp(Desk.open(store, "pilot", person, adjudicate=adjudicate))
 
 
+async def _still(pilot: Any) -> None:
+    """The menu lists all it has, and no cursor blinks: a picture depends on no clock."""
+    app = pilot.app
+    if looking := [w for w in app.workers if w.node is app.screen and not w.is_finished]:
+        await app.workers.wait_for_complete(looking)
+    for box in app.screen.query(Input):
+        box._pause_blink(visible=True)
+    await pilot.pause()
+
+
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
 @pytest.mark.parametrize("name", [*SCREENS, *ANSWERS])
 def test_screen(name: str, size: tuple[int, int], tmp_path: Path, snap_compare: Callable[..., bool]) -> None:
@@ -68,6 +79,7 @@ def test_screen(name: str, size: tuple[int, int], tmp_path: Path, snap_compare: 
         for key in keys:
             await pilot.press(key)
             await pilot.pause()
+        await _still(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=before)
     app.desk.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from annotate.drawing.eligible import judge_run
 from annotate.exchange.label_studio import link as links
 from annotate.exchange.label_studio import sdk, sending
 from annotate.exchange.label_studio.check import Check
@@ -70,7 +71,7 @@ def push(
         known = links.all_stored(store, batch, server.url)
         people = _people(store, info, known, separate, new)
         job = _Job(store, info, server, _layout(store, info), Pushed(batch, server.url), told)
-        run_id = sending.run_of(store, info, run) if predictions else None
+        run_id = judge_run(store, info.task, run, "--with-predictions") if predictions else None
         for link in known.values() if run_id else ():
             _same_sight(link, run_id)
         if people[0] and run_id is None:
@@ -103,7 +104,7 @@ def preview(
     if info.closed:
         raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: there is nothing left to label")
     layout, url = _layout(store, info), sdk.address(url)
-    run_id = sending.run_of(store, info, run) if predictions else None
+    run_id = judge_run(store, info.task, run, "--with-predictions") if predictions else None
     out = Pushed(batch, url, assisted=run_id is not None, run=run_id)
     known = links.all_stored(store, batch, url)
     for person in _people(store, info, known, separate, new):

@@ -12,9 +12,7 @@ from annotate.exchange.label_studio.link import Key
 from annotate.exchange.label_studio.tasks import data_of, prediction
 from annotate.exchange.units import ExchangeUnit, ExchangeUnits
 from annotate.sitting.desk import BatchInfo
-from judge.errors import UsageError
 from judge.store import Store, label_rows
-from judge.store.export import find_run, stored_task
 from judge.store.study import dumps
 from judge.types import Json
 
@@ -75,28 +73,6 @@ def pages(tasks: Iterator[tuple[Key, dict[str, Json]]]) -> Iterator[list[tuple[K
 
 Judged = Mapping[str, Mapping[str, tuple[str, float | None]]]
 """Unit -> field -> (label, its probability)."""
-
-
-def run_of(store: Store, info: BatchInfo, name: str | None) -> str:
-    """The judge run whose labels are sent; the newest of the task. Raises UsageError."""
-    fields = {q.field for q in info.task.spec.questions}
-    if name:
-        found = find_run(store, name)
-        if not set(stored_task(store, found["task"]).fields) & fields:
-            raise UsageError(
-                f"run {found['run_id']} ({found['task']}) did not answer what {info.task.name} asks"
-            )
-        return str(found["run_id"])
-    query = (
-        "SELECT run_id FROM runs WHERE task = ? AND derived_from IS NULL AND json_extract(options, '$.tried') IS NULL "
-        "ORDER BY started DESC, run_id DESC LIMIT 1"
-    )
-    row = store.conn.execute(query, [info.task.name]).fetchone()
-    if row is None:
-        raise UsageError(
-            f"--with-predictions needs a judge run of {info.task.name}: judge run {info.task.task_id} -m MODEL"
-        )
-    return str(row[0])
 
 
 def judged(store: Store, info: BatchInfo, run: str) -> Judged:
