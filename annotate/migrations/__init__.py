@@ -1,0 +1,46 @@
+"""The schema of the human half, as sqlite-utils migrations (set `annotate`): each is a file here, and they are applied
+in the order of their names. Never edit one that has shipped.
+
+events        what people did, append-only: triggers refuse changes, and rows for a closed batch
+assignments   who labels what, in which order, and how it stands: a fold of that unit's events
+batches, batch_units, sessions
+batch_labels  view: one row a batch, annotator, unit and field, with layer, value and seconds
+label_imports labels made elsewhere: one row an import that brought something new
+label_studio_projects, _tasks, _annotations   where a batch was pushed, and what came from there;
+              `person` is empty where one project serves all
+event_sources which record of another program an event came from, so that it can be retracted with it
+quarantine    incoming labels that did not prove themselves, with the reason; no number reads it
+exposures     what a person was shown of a unit, append-only, over all batches, packs, pushes and imports
+batch_changes what a lead did to a batch in flight, append-only
+handed_over   seats in queues that were taken from somebody, so that a pack made before can still come back
+stopped       people whose labels in a batch count no more, with the reason
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from judge.errors import StudyError
+from judge.migrations import applied, perform
+
+FOLDER = Path(__file__).parent
+NAMES = tuple(sorted(file.stem for file in FOLDER.glob("m*.sql")))
+SET = "annotate"
+
+
+def ensure(conn: sqlite3.Connection, path: object) -> None:
+    """Bring the tables of this set up to date in one transaction. Raises StudyError for a newer file."""
+    found = applied(conn, SET)
+    if newer := [name for name in found if name not in NAMES]:
+        raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade to read it")
+    if found != list(NAMES):
+        perform(conn, SET, {name: partial(_execute, name) for name in NAMES})
+
+
+def _execute(name: str, db: Any) -> None:
+    """The statements of a file, with an empty line between them."""
+    for statement in (FOLDER / f"{name}.sql").read_text("utf-8").split("\n\n"):
+        db.execute(statement)
