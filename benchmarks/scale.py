@@ -51,7 +51,7 @@ def build(path: Path, units: int) -> None:
 
 
 COMMANDS = {
-    "batches new": ["annotate", "batches", "new", "b1", "stance", "-n", "300", "--by", "label"],
+    "batches new, by label": ["annotate", "batches", "new", "b1", "stance", "-n", "300", "--by", "label"],
     "batches new, by question": ["annotate", "batches", "new", "b2", "stance", "--by-question", "300"],
     "batches new, queue": ["annotate", "batches", "new", "b3", "stance", "-n", "300", "--queue"],
     "batches new, for ppi": ["annotate", "batches", "new", "b5", "stance", "-n", "300", "--for", "ppi"],
@@ -88,7 +88,9 @@ def main() -> None:
     """Build, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--units", type=int, default=300_000)
-    parser.add_argument("--only", help="Commands whose name has this in it.")
+    parser.add_argument(
+        "--only", nargs="*", metavar="WORD", help="Commands whose name has one of these in it."
+    )
     parser.add_argument("--folder", type=Path, help="Keep the study there, and take one that is there.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -101,7 +103,7 @@ def main() -> None:
             f"{options.units:,} units, {size:,.0f} MB, built in {time.monotonic() - begun:.0f} s", flush=True
         )
         for what, words in COMMANDS.items():
-            if options.only and options.only not in what:
+            if options.only and not any(word in what for word in options.only):
                 continue
             if "copy" in what:
                 shutil.copyfile(folder / "study.db", folder / "copy.db")

@@ -244,7 +244,7 @@ def chances(candidates: Collection[Candidate], n: int) -> Callable[[Candidate], 
 
     s = sqrt(c (1 - c)), c the judge's confidence: what its error should vary by (active statistical inference: Zrnic &
     Candès 2024, arXiv 2403.03208, sections 3 and 5, with their mixing with uniform sampling). No confidence counts as .5.
-    Takes eight bytes of memory a unit.
+    Takes sixteen bytes of memory a unit.
     """
     spreads = array("d", map(_spread, candidates))
     mean = sum(spreads) / max(1, len(spreads))

@@ -301,8 +301,10 @@ def traced(provider: Provider, plan: Plan, wanted: bool) -> Iterator[None]:
         return
     from judge.runner.telemetry import telemetry
 
-    with telemetry(provider, plan.asked_as or plan.model):
+    with telemetry(provider, plan.asked_as or plan.model) as faults:
         yield
+    if faults.lost:
+        note(visible(f"note: --otel: spans or metrics were lost ({faults.lost:,} times: {faults.first})"))
 
 
 def make_plan(task_name: str, model: str, options: Mapping[str, Any]) -> Plan:

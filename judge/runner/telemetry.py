@@ -8,6 +8,7 @@ Spans hold no prompt, no reply and no message of an error. The libraries are an 
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -26,9 +27,41 @@ TOKEN_BOUNDS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 41
 FLUSH_MS = 10_000
 
 
+class ExportFaults(logging.Handler):
+    """What the libraries say of a collector that is gone or slow: kept here, since they say it at every try.
+
+    `lost` counts what was given up, `first` is the first word of it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.lost, self.first = 0, ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One of their messages."""
+        self.lost += 1
+        self.first = self.first or record.getMessage()
+
+
 @contextmanager
-def telemetry(provider: Provider, model: str) -> Iterator[None]:
-    """Watch every call of a provider, of each of its replicas, until the end. Raises MissingExtra."""
+def _heard() -> Iterator[ExportFaults]:
+    logger, faults = logging.getLogger("opentelemetry"), ExportFaults()
+    passed_on, logger.propagate = logger.propagate, False
+    logger.addHandler(faults)
+    try:
+        yield faults
+    finally:
+        logger.removeHandler(faults)
+        logger.propagate = passed_on
+
+
+@contextmanager
+def telemetry(provider: Provider, model: str) -> Iterator[ExportFaults]:
+    """Watch every call of a provider, of each of its replicas, until the end; what was lost is known then.
+
+    A collector that does not answer costs the run nothing but FLUSH_MS for each of both at its end. Raises
+    MissingExtra.
+    """
     try:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -49,14 +82,15 @@ def telemetry(provider: Provider, model: str) -> Iterator[None]:
     for member in members:
         # On the object, not around it: what a provider can do beside its calls is asked of the provider itself.
         member.complete = _watched(member, model, spans, metrics)  # type: ignore[method-assign, assignment]
-    try:
-        yield
-    finally:
-        for member, complete in zip(members, before, strict=True):
-            member.complete = complete  # type: ignore[method-assign]
-        spans.force_flush(FLUSH_MS)
-        spans.shutdown()
-        metrics.shutdown(FLUSH_MS)
+    with _heard() as faults:
+        try:
+            yield faults
+        finally:
+            for member, complete in zip(members, before, strict=True):
+                member.complete = complete  # type: ignore[method-assign]
+            spans.force_flush(FLUSH_MS)
+            spans.shutdown()
+            metrics.shutdown(FLUSH_MS)
 
 
 def _watched(

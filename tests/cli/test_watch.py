@@ -270,6 +270,15 @@ def test_spans_and_metrics_follow_the_genai_conventions(
     assert counted == {"gen_ai.client.operation.duration": 4, "gen_ai.client.token.usage": 8}
 
 
+def test_a_collector_that_is_gone_costs_a_line(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    # How long one export is tried for, in seconds.
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.1")
+    done = judge("run", "stance", "-m", "scripted/hash", "--otel")
+    [told] = [line for line in done.err.splitlines() if "export" in line.lower()]
+    assert told.startswith("note: --otel: spans or metrics were lost (")
+
+
 def test_what_is_running_is_known_by_its_lock(tmp_path: Path) -> None:
     with Store.open(tmp_path / "l.db") as store:
         assert not store.is_running("t m")

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,6 +32,7 @@ from tests.jobs.helpers import (
     write_offline,
 )
 from tests.loopback.openai_server import OpenAIServer
+from tests.real import ROOT
 from tests.runner.helpers import attempts, left_in, make_study, numbered, plan, run, select, served
 
 UNITS = 12
@@ -411,3 +416,35 @@ def test_commands_that_ask_for_what_there_is_not(judge: Callable[..., Done], tmp
     err = judge("jobs", "write", "stance", "-m", MODEL, "--offline", "-o", "there", code=2).err
     assert "exists already" in err
     assert "OPENAI_API_KEY is not set" in judge("jobs", "write", "stance", "-m", MODEL, code=3).err
+
+
+VLLM = """
+import json, sys
+given = dict(zip(sys.argv[2::2], sys.argv[3::2]))
+assert sys.argv[1] == "run-batch", sys.argv
+with open(given["-i"]) as asked, open(given["-o"], "w") as out:
+    for line in map(json.loads, asked):
+        assert line["body"]["model"] == given["--served-model-name"], line["body"]["model"]
+        message = {"content": json.dumps({"stance": "support"})}
+        body = {"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}
+        out.write(json.dumps({"custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}}) + "\\n")
+"""
+"""Stands for `vllm`: it answers a file, named as `run-batch` names it."""
+
+
+def test_the_script_for_slurm_of_the_page(db: Path, judge: Callable[..., Done], tmp_path: Path) -> None:
+    """Its shell as it stands, one task after the other, each read when it is done."""
+    page = (ROOT / "docs" / "batches.md").read_text("utf-8")
+    script, vllm = tmp_path / "job.sh", tmp_path / "bin" / "vllm"
+    script.write_text(page.split("```bash\n")[1].split("```")[0], encoding="utf-8")
+    tasks = re.findall(r"--array=1-(\d+)", page)
+    vllm.parent.mkdir()
+    vllm.write_text(f"#!{sys.executable}{VLLM}", encoding="utf-8")
+    vllm.chmod(0o755)
+    asked = re.findall(r"^\$ (judge jobs write .*--shards.*)$", page, re.MULTILINE)[0].split()[1:]
+    judge(*asked)
+    for task in range(1, int(tasks[0]) + 1):
+        env = {"PATH": f"{vllm.parent}:{os.environ['PATH']}", "SLURM_ARRAY_TASK_ID": str(task)}
+        subprocess.run(["bash", str(script)], cwd=tmp_path, env=env, check=True, timeout=120)
+        judge("jobs", "read", "last", f"shards/part-{task:04}.out.jsonl", code=None)
+    assert set(states(db)) == {"answered"}
