@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from judge.asking.items import Imported
     from judge.asking.judges import CalibrationOutcome
     from judge.asking.run import Ran
-    from judge.improve.improve import Improved
+    from judge.improve.found import Improved
     from judge.suites.contest import Contest
     from judge.suites.route import Route
 

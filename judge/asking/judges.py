@@ -14,7 +14,7 @@ from judge.errors import UsageError
 if TYPE_CHECKING:
     from judge.asking.run import Asking, RunOptions, Stop, Watching
     from judge.derive.calibrate import Calibrated, Prior
-    from judge.improve.improve import Improved
+    from judge.improve.found import Improved
     from judge.improve.rewrite import Rewriter
     from judge.labels.panel import Panel
     from judge.labels.split import Split

@@ -17,7 +17,7 @@ from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
 
 if TYPE_CHECKING:
-    from judge.improve.improve import Improved
+    from judge.improve.found import Improved
 
 
 @click.command()

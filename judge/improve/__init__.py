@@ -1,6 +1,6 @@
 """From today's judge to a better one, with proof on questions that nothing was chosen on.
 
-`ladder` says what is tried, cheapest first; `search` tries it on the tune questions by successive halving; `improve`
-puts the winner beside today's task on the sealed test, once; `recipe` is what comes out, a file that `judge run --recipe`
-makes a judge of.
+`climb` has the steps, cheapest first, and `ladder` what they try; `bench` asks it about the tune questions within what `purse`
+holds, by successive halving (`search`); `proof` puts the winner beside today's task on the sealed test, once. `improve` is the whole
+way. `recipe` is what comes out, a file that `judge run --recipe` makes a judge of; `panel` one of several judges.
 """

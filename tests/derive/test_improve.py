@@ -12,7 +12,8 @@ import pytest
 
 from judge.errors import UsageError
 from judge.improve import recipe as recipes
-from judge.improve.improve import Improve, Improved
+from judge.improve.found import Improved
+from judge.improve.improve import Improve
 from judge.improve.page import as_html, proved, sentences
 from judge.improve.search import halve, steps
 from judge.labels.scope import Scope, read

@@ -11,7 +11,8 @@ import pytest
 
 from judge.errors import Rejected, ServerFault
 from judge.improve import recipe as recipes
-from judge.improve.improve import Improve, Improved
+from judge.improve.found import Improved
+from judge.improve.improve import Improve
 from judge.improve.page import next_version, proved, sentences
 from judge.improve.people import clauses
 from judge.improve.rewrite import Rewriter
