@@ -31,10 +31,10 @@ def imported(study: Path, done: Imported, said: Sequence[str]) -> Outcome:
 
 def ran(done: Ran) -> Outcome:
     """The counts of a run. Raises what ended it, KeyboardInterrupt included, and UsageError where no unit fits."""
-    from judge.asking.run import STATUSES, ending, remarks, summary
+    from judge.runner.plan import STATUSES
 
     report, plan = done.report, done.plan
-    if (error := ending(report)) is not None:
+    if (error := report.ending) is not None:
         raise error
     if report.interrupted:
         raise KeyboardInterrupt
@@ -42,8 +42,8 @@ def ran(done: Ran) -> Outcome:
         raise UsageError(
             f"no unit fits {plan.task.name}: it shows {', '.join(plan.task.required_inputs)}; see where=, and what was imported"
         )
-    document = summary(plan, report)
-    notes = remarks(plan, report)
+    document = report.as_json(plan)
+    notes = report.remarks(plan)
     if report.stopped:
         notes.append(f"stopped: {report.stopped}; {report.pending} units to go; the same call goes on")
     if done.calibrated is not None:

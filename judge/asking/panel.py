@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from judge.asking.run import Asking, Ran, RunOptions, decided, ending, make_plan, provider_of
+from judge.asking.run import Asking, Ran, RunOptions, decided, make_plan, provider_of
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def run(
             or report.stopped
             or report.pending
             or not report.units
-            or ending(report) is not None
+            or report.ending is not None
         ):
             return done, None
     runs = [ran.calibrated or ran.report.run_id for ran in done]

@@ -287,67 +287,6 @@ async def _execute(store: Store, asking: Asking, progress: Watching | None, stop
         await asking.provider.close()
 
 
-STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
-
-
-def summary(plan: Plan, report: RunReport) -> dict[str, Any]:
-    """The documented counts: ok, unparsed, refused, truncated, failed, reused (and pending) sum to units."""
-    return {
-        "run": report.run_id,
-        "task": plan.task.name,
-        "model": plan.model,
-        "units": report.units,
-        **{status: report.ended[status] for status in STATUSES},
-        "reused": report.reused,
-        "pending": report.pending,
-        "labelled": report.labelled,
-        "left_out": report.left_out,
-        "resumed": report.resumed,
-        "seconds": round(report.seconds, 3),
-        "tokens": dict(report.usage),
-        "cost": cost_of(report),
-        "stopped": report.stopped,
-    }
-
-
-def cost_of(report: RunReport) -> dict[str, Any] | None:
-    """What the invocation cost in US dollars, at most where calls were lost; None without a price."""
-    if report.price is None:
-        return None
-    return {
-        "usd": round(report.spent.cost, 6),
-        "lost_calls": report.spent.lost,
-        "source": report.price.source,
-    }
-
-
-def remarks(plan: Plan, report: RunReport) -> list[str]:
-    """What people should know of a run beside its counts."""
-    said = list(report.notes)
-    if report.left_out:
-        lacking = ", ".join(plan.task.required_inputs)
-        said.append(
-            f"{report.left_out} units were left out: they lack one of {lacking}, or are few-shot examples"
-        )
-    if report.reserved:
-        said.append(
-            f"{report.reserved} units wait for batches, and were not asked again: judge jobs list shows them"
-        )
-    for name, n in report.derived.items():
-        if name.endswith(":none"):
-            derived = name.removesuffix(":none")
-            said.append(f"{n} answers gave no '{derived}': no gold for it, or no row in the task's table")
-    return said
-
-
-def ending(report: RunReport) -> Exception | None:
-    """The error that ended a run; a provider's where nothing at all has a label."""
-    from judge.errors import ProviderError
-
-    nothing = report.labelled == 0 and isinstance(report.last_failure, ProviderError)
-    return report.error or (report.last_failure if nothing else None)
-
-
 def what_next(store: Store, ran: Ran) -> str:
     """The command after a run: the report where somebody else labelled what it did, else labels by people."""
     from judge.labels.relation import labellers

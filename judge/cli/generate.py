@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.asking.run import summary
 from judge.cli.run import dry_run, exit_code, make_plan, of_run, provider_of
 from judge.console import emit_json, note
 from judge.errors import Exit
@@ -97,7 +96,7 @@ async def _execute(store: Store, generation: Generation, provider: Provider) -> 
 
 def _finish(generation: Generation, report: RunReport, kept: Kept, options: dict[str, Any]) -> int:
     document = {
-        **summary(generation.plan, report),
+        **report.as_json(generation.plan),
         "system": generation.system,
         "condition": generation.condition,
         **dataclasses.asdict(kept),

@@ -60,7 +60,7 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
         print(f"next: judge runs show {made.run_id} -d {options['db']}")
         print(f"then: {then} -d {options['db']}")
     for said in dict.fromkeys(
-        [*(text for ran in done for text in asking.remarks(ran.plan, ran.report)), *made.pooled.notes]
+        [*(text for ran in done for text in ran.report.remarks(ran.plan)), *made.pooled.notes]
     ):
         note(f"note: {said}")
     return max(exit_code(ran.report) for ran in done)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from judge.asking.run import STATUSES, ending, remarks, summary
 from judge.cli.duration import Duration
 from judge.cli.models import ModelName, provider_options
 from judge.cli.tasks import prompts_option
@@ -351,7 +350,9 @@ def dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:
 
 def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) -> int:
     """Print how a run went; the exit code."""
-    document = summary(plan, report)
+    from judge.runner.plan import STATUSES
+
+    document = report.as_json(plan)
     if options["as_json"]:
         emit_json("run", document)
     else:
@@ -367,14 +368,14 @@ def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) ->
         if report.labelled and not report.stopped:
             print(f"next: judge runs show {report.run_id} -d {options['db']}")
             print(f"then: {then} -d {options['db']}")
-    for said in remarks(plan, report):
+    for said in report.remarks(plan):
         note(f"note: {said}")
     return exit_code(report)
 
 
 def exit_code(report: RunReport) -> int:
     """The exit code of a run, after what people should know; raises the error that ended it."""
-    error = ending(report)
+    error = report.ending
     if report.interrupted or error is not None:
         note(f"stopped with {report.pending} units to go; to resume: {_resume_line()}")
     if report.interrupted:

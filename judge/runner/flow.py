@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from judge.errors import AdjudgeError, ProviderError
+from judge.errors import AdjudgeError
 from judge.prompts.load import Task
 from judge.providers.base import Provider
 from judge.runner.plan import Live, Plan, RunReport
@@ -41,7 +41,6 @@ class Flow:
         plan = replace(own, task=task, selection=selection, extra=dict(extra or {}))
         report = await run_task(self.store, plan, self.provider, self.watch)
         self.reports.append((plan, report))
-        nothing = report.labelled == 0 and isinstance(report.last_failure, ProviderError)
-        if report.error is not None or report.stopped is not None or nothing:
+        if report.ending is not None or report.stopped is not None:
             raise Halted(plan, report)
         return report

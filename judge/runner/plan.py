@@ -17,6 +17,8 @@ from judge.runner.retry import Patience
 from judge.store.selection import Selection
 from judge.types import Json
 
+STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
+
 
 class Used(Protocol):
     """A part of an invocation that is over, and what it took of the limits."""
@@ -126,6 +128,59 @@ class RunReport:
     def pending(self) -> int:
         """Units still without one."""
         return self.units - self.done
+
+    @property
+    def ending(self) -> AdjudgeError | None:
+        """The error that ended the run; a provider's where nothing at all has a label."""
+        nothing = self.labelled == 0 and isinstance(self.last_failure, ProviderError)
+        return self.error or (self.last_failure if nothing else None)
+
+    def as_json(self, plan: Plan) -> dict[str, Json]:
+        """The documented counts: ok, unparsed, refused, truncated, failed, reused (and pending) sum to units.
+
+        `cost` is in US dollars, at most where calls were lost, None without a price.
+        """
+        cost = None
+        if self.price is not None:
+            cost = {
+                "usd": round(self.spent.cost, 6),
+                "lost_calls": self.spent.lost,
+                "source": self.price.source,
+            }
+        return {
+            "run": self.run_id,
+            "task": plan.task.name,
+            "model": plan.model,
+            "units": self.units,
+            **{status: self.ended[status] for status in STATUSES},
+            "reused": self.reused,
+            "pending": self.pending,
+            "labelled": self.labelled,
+            "left_out": self.left_out,
+            "resumed": self.resumed,
+            "seconds": round(self.seconds, 3),
+            "tokens": dict(self.usage),
+            "cost": cost,
+            "stopped": self.stopped,
+        }
+
+    def remarks(self, plan: Plan) -> list[str]:
+        """What people should know of the run beside its counts."""
+        said = list(self.notes)
+        if self.left_out:
+            lacking = ", ".join(plan.task.required_inputs)
+            said.append(
+                f"{self.left_out} units were left out: they lack one of {lacking}, or are few-shot examples"
+            )
+        if self.reserved:
+            said.append(
+                f"{self.reserved} units wait for batches, and were not asked again: judge jobs list shows them"
+            )
+        for name, n in self.derived.items():
+            if name.endswith(":none"):
+                derived = name.removesuffix(":none")
+                said.append(f"{n} answers gave no '{derived}': no gold for it, or no row in the task's table")
+        return said
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.asking.jobs import run_in_batches
-from judge.asking.run import RunOptions, in_study, prepare, summary
+from judge.asking.run import RunOptions, in_study, prepare
 from judge.jobs import anthropic, follow, openai, post, read, write
 from judge.jobs.service import service_of
 from judge.store import Store, jobs
@@ -87,7 +87,7 @@ def run(db: Path, model: str, url: str) -> dict[str, Any]:
         ran = run_in_batches(store, asked, options, poll=0.01)
     if ran.report.error is not None:
         raise ran.report.error
-    return summary(ran.plan, ran.report)
+    return ran.report.as_json(ran.plan)
 
 
 def main() -> None:
