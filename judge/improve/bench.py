@@ -13,7 +13,7 @@ from judge.derive import Made, RunTable, Truth
 from judge.errors import UsageError
 from judge.improve import ladder
 from judge.improve.found import Improved, Tried
-from judge.improve.purse import Purse
+from judge.improve.limits import SearchLimits
 from judge.improve.recipe import Recipe, today
 from judge.labels import relation, split
 from judge.labels.held import Held
@@ -67,7 +67,7 @@ class Bench:
         self.base = flow.plan
         self.first = today(task, field, self.base.sampling)
         """The task as it is asked today."""
-        self.purse = Purse(flow, len(self.units["test"]))
+        self.limits = SearchLimits(flow, len(self.units["test"]))
         self.found = Improved(task, field, self.word, flow.plan.model)
         self.runs: dict[str, str] = {}
         """Recipe's text -> the run that asked so."""
@@ -81,13 +81,13 @@ class Bench:
 
     def pay(self, budget: Budget | Opened) -> None:
         """Take what the rewriter took off the limits."""
-        self.purse.pay(budget)
+        self.limits.pay(budget)
         self.found.spent.update(budget.usage)
 
     async def ask(self, recipe: Recipe, units: Sequence[str], reserve: bool) -> str:
         """Ask about these units by a recipe; the run's id. A reserve is kept for the sealed test."""
         plan = recipe.applied(self.base)
-        self.flow.plan = self.purse.bounded(plan, self.runs.values(), reserve)
+        self.flow.plan = self.limits.bounded(plan, self.runs.values(), reserve)
         # What is only tried stands in no report; today's task is a run like any other.
         first = replace(recipe, calibration=None) == self.first
         extra = plan.extra if first else {**plan.extra, TRIED: PURPOSE}

@@ -35,11 +35,11 @@ def steps(bench: Bench, rewriter: Rewriter | None) -> list[LadderStep]:
         bench.found.notes.append(
             "this judge reads two texts and no prompt: nothing but calibration changes it"
         )
-        return [Calibration()]
-    return [Calibration(), AskingOtherwise(), *([] if rewriter is None else [Rewriting(rewriter)])]
+        return [Calibrating()]
+    return [Calibrating(), AskingOtherwise(), *([] if rewriter is None else [Rewriting(rewriter)])]
 
 
-class Calibration:
+class Calibrating:
     """The judge as it is asked, calibrated: no call."""
 
     async def climb(self, bench: Bench, best: Tried) -> Tried:
@@ -95,7 +95,7 @@ class Rewriting:
         sha = sha_of(request, self.rewriter.model)
         text = _known(bench, sha)
         if text is None:
-            budget = bench.purse.left(self.rewriter, bench.runs.values())
+            budget = bench.limits.left(self.rewriter, bench.runs.values())
             if not budget.fits(budget.claim(request)):
                 bench.found.notes.append(
                     "the rewriter was not asked: what is left of the limit is for the sealed test"

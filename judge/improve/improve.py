@@ -53,7 +53,7 @@ class Improve:
         return self._ended()
 
     def _ended(self) -> Improved:
-        found, paid = self._bench.found, self._bench.purse.paid
+        found, paid = self._bench.found, self._bench.limits.paid
         reports = [report for _, report in self._bench.flow.reports]
         for report in reports:
             found.spent.update(report.usage)
@@ -66,5 +66,5 @@ class Improve:
         report, done = halted.report, self._bench.whole
         if report.interrupted or report.error is not None or report.stopped is None or not done:
             raise halted
-        self._bench.found.stopped = report.stopped + self._bench.purse.told()
+        self._bench.found.stopped = report.stopped + self._bench.limits.told()
         return max(done, key=lambda t: t.score)

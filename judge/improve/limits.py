@@ -12,7 +12,7 @@ from judge.runner.flow import Flow
 from judge.runner.plan import Plan
 
 
-class Purse:
+class SearchLimits:
     """Tokens and dollars of a whole search, of which the sealed test of two judges takes its part first."""
 
     def __init__(self, flow: Flow, n_test: int) -> None:
