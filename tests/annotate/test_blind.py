@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -14,13 +16,22 @@ from judge.store import Store
 from tests.tui.studies import CANARY, batch, build, judge_all, labels
 
 
+@cache
+def _study() -> bytes:
+    with TemporaryDirectory() as folder:
+        path = build(Path(folder) / "s.db", items=8)
+        judge_all(path)
+        batch(path, annotators=["alice", "bob"], reveal=True, training=2, n=10)
+        with open_study(path) as store, Desk.open(store, "pilot", "bob") as desk:
+            desk.label(3, "stance", "refute")
+        return path.read_bytes()
+
+
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    path = build(tmp_path / "s.db", items=8)
-    judge_all(path)
-    batch(path, annotators=["alice", "bob"], reveal=True, training=2, n=10)
-    with open_study(path) as store, Desk.open(store, "pilot", "bob") as desk:
-        desk.label(3, "stance", "refute")
+    """Made once; each test has a copy of its own."""
+    path = tmp_path / "s.db"
+    path.write_bytes(_study())
     return path
 
 

@@ -66,10 +66,16 @@ ANSWERS = [
 
 @pytest.fixture
 def study(judge: Judge, tmp_path: Path) -> None:
-    """Every kind of unit, so that every shipped task has something to do."""
-    rag(judge)
-    judge("items", "import", "jsonl", write(tmp_path / "pairs.jsonl", CLAIMS))
-    judge("answers", "import", write(tmp_path / "more.jsonl", ANSWERS))
+    """Every kind of unit, so that every shipped task has something to do; made once, each test has its copy."""
+    if not MADE:
+        rag(judge)
+        judge("items", "import", "jsonl", write(tmp_path / "pairs.jsonl", CLAIMS))
+        judge("answers", "import", write(tmp_path / "more.jsonl", ANSWERS))
+        MADE.append((tmp_path / "study.db").read_bytes())
+    (tmp_path / "study.db").write_bytes(MADE[0])
+
+
+MADE: list[bytes] = []
 
 
 def test_the_tasks_of_the_papers_are_there() -> None:

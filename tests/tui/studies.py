@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from annotate.batch_plan import BatchPlan
@@ -76,9 +78,16 @@ def build(
     path: Path, *, items: int = 6, each: int = 2, gold: bool = True, texts: dict[str, str] | None = None
 ) -> Path:
     """A study with `items` claims of `each` passages; gold stance alternates; meta carries a canary."""
-    with Store.open(path) as store:
-        add_items(store, _rows(items, each, gold, texts or {}), ImportInfo("test", {}), [], _raise)
+    path.write_bytes(_built(items, each, gold, tuple((texts or {}).items())))
     return path
+
+
+@cache
+def _built(items: int, each: int, gold: bool, texts: tuple[tuple[str, str], ...]) -> bytes:
+    with TemporaryDirectory() as folder:
+        with Store.open(Path(folder) / "s.db") as store:
+            add_items(store, _rows(items, each, gold, dict(texts)), ImportInfo("test", {}), [], _raise)
+        return (Path(folder) / "s.db").read_bytes()
 
 
 def _raise(e: Exception) -> None:

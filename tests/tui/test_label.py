@@ -461,20 +461,21 @@ async def test_everything_judged_can_be_reached(what: str, size: tuple[int, int]
     batch(path, n=1)
     end = LONG[what].split()[-1]
     async with sitting(path, size=size) as pilot:
-        seen = ""
-        for _ in range(4):  # every pane, to its end
+        seen: list[str] = []
+        for _ in range(4):  # every pane, to its end: where three keys show nothing new
+            before = len(seen)
             for _ in range(60):
                 strips = pilot.app.screen._compositor.render_strips()
-                seen += "".join(part.text for strip in strips for part in strip)
-                await press(pilot, "space")
-                if end in seen:
+                seen.append("".join(part.text for strip in strips for part in strip))
+                if end in seen[-1] or (len(seen) > before + 3 and len(set(seen[-4:])) == 1):
                     break
-            if end in seen:
+                await press(pilot, "space")
+            if end in seen[-1]:
                 break
             await press(pilot, "tab")
-        assert end in seen
+        assert end in seen[-1]
         for label in ("support", "refute", "neutral"):
-            assert label in seen
+            assert any(label in shown for shown in seen)
 
 
 async def test_ten_people_with_notes_flags_and_evidence_can_be_read_by_who_decides(tmp_path: Path) -> None:
