@@ -175,6 +175,10 @@ class Study:
         """Runs of a task on the same units, against one reference (`judge compare`); differences are second minus first."""
         from judge.asking import judges
 
+        if isinstance(runs, str) or not all(isinstance(run, str) for run in runs):
+            raise UsageError(
+                f"runs={runs!r}: a list of ids of runs; an outcome that kept no run has run_id None, and says why in .notes"
+            )
         with self._open() as store:
             found = judges.compare(
                 store, task, runs, part=part, confidence=confidence, field=field, reference=reference

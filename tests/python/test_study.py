@@ -75,6 +75,8 @@ def test_a_frame_is_imported_as_its_csv_would_be(tmp_path: Path, judge: Judge) -
     ):
         with pytest.raises(UsageError, match="nobody labelled 'stanze'; fields with labels: stance"):
             ask()
+    with pytest.raises(UsageError, match="an outcome that kept no run has run_id None"):
+        study.compare("stance", ["last", None])  # type: ignore[list-item]
     for epsilon in ("pro", 9, None):
         with pytest.raises(UsageError, match="give expert, skilled, crowd or a number from 0 to 1"):
             study.report(field="stance", epsilon=epsilon)  # type: ignore[arg-type]
