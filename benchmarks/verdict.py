@@ -4,6 +4,7 @@
     python -m benchmarks.verdict --cells "labels=2 people=3 kappa=0.67" --studies 1000 --again
     python -m benchmarks.verdict --show                        the cells that miss their target, and the power
     python -m benchmarks.verdict --panels                      adding, duplicating and splitting a person
+    python -m benchmarks.verdict --copies                      people who copied the judge, and people who guess
 
 A person knows the truth of a unit with probability sqrt(kappa) and else guesses by the shares of the labels, so that two
 people have that kappa with each other; so does a judge with a skill of its own. In questions of 5 units truth, knowing
@@ -26,8 +27,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from judge.stats.conditions import ConditionArrays, rule
+from judge.stats.leaning import carried
 from judge.stats.limits import DISTRUST, IN_PART, TRUST, Limits
-from judge.stats.ratings import FloatArray, IntArray
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.stats.sums import sums
 
 TABLE = Path(__file__).parent.parent / "judge" / "stats" / "verdict_rates.csv"
@@ -190,19 +192,30 @@ def measure(cell: Cell, judges: Sequence[str], studies: int) -> dict[str, Rates]
         left -= block
         drawn = Drawn(cell, block, rng)
         for judge in judges:
-            found = rule(
-                sums(drawn.judge(judge), drawn.people, drawn.clusters, agreement, 1 - agreement), limits
-            )
-            counts[judge] += _counted(found, missed[judge])
+            labels = drawn.judge(judge)
+            found = rule(sums(labels, drawn.people, drawn.clusters, agreement, 1 - agreement), limits)
+            rests = _carried(found, labels, drawn.people, drawn.clusters, agreement)
+            counts[judge] += _counted(found, missed[judge], rests)
     return {judge: Rates(*(counts[judge] / studies).tolist()) for judge in judges}
 
 
-def _counted(found: ConditionArrays, missed: np.ndarray[Any, Any]) -> FloatArray:
-    trust = np.isin(found.decision, (TRUST, IN_PART))
+def _carried(
+    found: ConditionArrays, judge: IntArray, people: IntArray, clusters: IntArray, agreement: FloatArray
+) -> BoolArray:
+    """[studies]: what would be trust is undecided, as a part of the people may have copied the judge (`leaning`)."""
+    rests = np.zeros(len(judge), dtype=bool)
+    asked = np.flatnonzero(np.isin(found.decision, (TRUST, IN_PART)))
+    if len(asked) and people.shape[2] > 1:
+        rests[asked] = carried(judge[asked], people[asked], clusters, agreement, Limits()).carried
+    return rests
+
+
+def _counted(found: ConditionArrays, missed: np.ndarray[Any, Any], rests: BoolArray) -> FloatArray:
+    trust = np.isin(found.decision, (TRUST, IN_PART)) & ~rests
     return np.array(
         [
             trust.sum(),
-            (found.decision == TRUST).sum(),
+            ((found.decision == TRUST) & ~rests).sum(),
             (found.decision == DISTRUST).sum(),
             (trust & (found.shown & missed).any(axis=1)).sum(),
         ],
@@ -281,6 +294,51 @@ def panels(studies: int) -> None:
             )
 
 
+COPIES = (
+    # (judge, what each person does: own labels, guesses, or the judge's but for a share that is turned, drawn, or own)
+    ("random", "turned:.03 own"),
+    ("random", "turned:.03 turned:.03 own"),
+    ("random", "turned:.03 turned:.03 own own"),
+    ("random", "turned:.03 turned:.03 turned:.03 turned:.03 own"),
+    ("random", "drawn:.2 drawn:.2 drawn:.2 own"),
+    ("random", "own:.2 own:.2 own"),
+    ("random", "own:.5 own:.5 own"),
+    ("random", "own:.3 own:.3 own:.3 own:.3 own"),
+    ("random", "turned:.03 turned:.03 turned:.03 turned:.03 turned:.03 own"),
+    ("worse", "turned:.03 turned:.03 own own"),
+    ("good", "own own own"),
+    ("good", "own own guess"),
+    ("good", "own own own guess"),
+    ("good", "own own own own guess"),
+    ("good", "own own own guess guess"),
+)
+
+
+def copies(studies: int) -> None:
+    """Judges beside people who copied them, or who guess: how often they are trusted, by the conditions and with `leaning`."""
+    for minority, units in product((0.5, 0.1), (100, 300)):
+        for seed, (judge, told) in enumerate(COPIES):
+            who = told.split()
+            cell = Cell(2, len(who), 0, 0.67, minority, units, 1)
+            drawn = Drawn(cell, studies, np.random.default_rng([seed, units, round(100 * minority)]))
+            labels = drawn.judge(judge)
+            people = np.stack([_person(drawn, labels, kind) for kind in who], axis=-1)
+            found = rule(sums(labels, people, drawn.clusters, np.eye(2), 1 - np.eye(2)), Limits())
+            trust = np.isin(found.decision, (TRUST, IN_PART))
+            kept = trust & ~_carried(found, labels, people, drawn.clusters, np.eye(2))
+            what = f"{judge}, {units} units, minority {minority}: {told}"
+            print(f"{what:100s} {trust.mean():.3f} {kept.mean():.3f} of {studies}")
+
+
+def _person(drawn: Drawn, judge: IntArray, kind: str) -> IntArray:
+    how, _, share = kind.partition(":")
+    own = drawn._rater(0.0 if how == "guess" else sqrt(drawn.cell.kappa))
+    if not share:
+        return own
+    instead = {"own": own, "turned": 1 - judge, "drawn": drawn._rater(0.0)}[how]
+    return np.where(drawn.rng.random(judge.shape) < float(share), instead, judge)
+
+
 def _cell(row: dict[str, Any]) -> Cell:
     return Cell(
         *(float(row[f]) if f in ("kappa", "minority") else int(row[f]) for f in Cell._fields)  # type: ignore[arg-type]
@@ -331,10 +389,13 @@ def main() -> None:
     parser.add_argument(
         "--panels", action="store_true", help="random judges when people are added, doubled, split"
     )
+    parser.add_argument(
+        "--copies", action="store_true", help="judges beside people who copied them, or guess"
+    )
     parser.add_argument("--show", action="store_true", help="what the table says")
     given = parser.parse_args()
-    if given.panels:
-        panels(given.studies)
+    if given.panels or given.copies:
+        (panels if given.panels else copies)(given.studies)
         return
     rows = stored()
     if given.show:

@@ -124,6 +124,15 @@ def is_list(handle: IO[bytes]) -> bool:
     return start == b"["
 
 
+def not_a_list(handle: IO[bytes], path: Path, wanted: str) -> None:
+    """Raises BadInput for a JSON list of objects where its name says `wanted`. The handle is put back."""
+    at = handle.tell()
+    start = b"".join(handle.read(4096).split())[:2]
+    handle.seek(at)
+    if start == b"[{":
+        raise BadInput(f"a JSON list, not {wanted}: name it .json", path=str(path), line=1)
+
+
 def is_json(handle: IO[bytes]) -> bool:
     """Whether it begins as a list or an object does. The handle is put back."""
     at = handle.tell()

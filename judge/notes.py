@@ -99,10 +99,10 @@ WORDS: Mapping[str, Callable[..., str]] = {
     ),
     "copied_judge": _copied,
     "leaning": lambda judge, who, others, agreement, rest: (
-        f"only {few(who)} agree{'s' if len(who) == 1 else ''} with '{judge}' ({agreement:.3f}); "
+        f"only {few(who)} agree{'s' if len(who) == 1 else ''} with '{judge}' so well ({agreement:.3f}); "
         f"{few(others)} do{'es' if len(others) == 1 else ''} not ({rest:.3f}). Labels that were copied from a judge "
-        "look like this however it guesses; so does a person who guesses. Find out who is right, and leave the others "
-        "out (--annotators)"
+        "look like this however it guesses, and nothing seen says that they were not. Find out who is right, and leave "
+        "the others out (--annotators)"
     ),
     "cut": lambda least, most, value: f"cut to {least:g}..{most:g} from {value:.3f}",
     "all_same": lambda bounded: (

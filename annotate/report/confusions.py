@@ -73,13 +73,23 @@ def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
 def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]:
     found = {
         m.measure: m
-        for m in class_scores(subject.together(predicted, truth), predicted, truth, field=subject.field)
+        for m in class_scores(
+            subject.together(predicted, truth),
+            predicted,
+            truth,
+            field=subject.field,
+            confidence=subject.confidence(predicted, truth),
+        )
     }
     whole: list[list[Cell]] = [
         ["accuracy", found["accuracy"], found["accuracy"]],
         ["macro F1", found["macro_f1"], found["macro_f1"]],
     ]
-    columns = [Column("measure"), Column("value (95 % interval)", "brief"), Column("", "n")]
+    columns = [
+        Column("measure"),
+        Column(f"value ({100 * subject.confidence(predicted, truth):.6g} % interval)", "brief"),
+        Column("", "n"),
+    ]
     overall = Table(f"scores_{i}", f"{predicted} with {truth} as the truth", columns, whole)
     names = ("precision", "recall", "f1")
     rows: list[list[Cell]] = []

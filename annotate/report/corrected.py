@@ -22,7 +22,6 @@ from judge.store import Store
 
 # Rates resample every question that was judged, not only those with labels: fewer resamples are enough there.
 REPLICATES = 1000
-CONFIDENCE = 0.95
 
 
 def class_shares(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
@@ -84,7 +83,7 @@ def corrected(store: Store, subject: Subject) -> Section:
             _asked(subject, judge, e, weights) for make in ESTIMANDS for e in make(subject, judge, reference)
         ]
         of_papers = papers.measures(store, subject, judge)
-        rows = [_row(e) for e in (*found, *of_papers.measures)]
+        rows = [_row(e, subject.confidence(judge)) for e in (*found, *of_papers.measures)]
         columns = [Column("estimand"), Column("judge only", "brief"), Column("human only", "brief")]
         columns += [Column("PPI++", "brief"), Column("lambda", "number"), Column("Rogan-Gladen", "brief")]
         columns += [Column("units judged", "number"), Column("units labelled", "number")]
@@ -162,9 +161,9 @@ def _asked(subject: Subject, judge: str, e: Estimand, weights: Mapping[str, floa
     return replace(e, judge=e.judge[mask], human=e.human[mask], clusters=e.clusters[mask], weights=own)
 
 
-def _row(e: Estimand) -> list[Cell]:
-    found = e.corrected(CONFIDENCE)
-    rate = e.by_rates(REPLICATES)
+def _row(e: Estimand, confidence: float) -> list[Cell]:
+    found = e.corrected(confidence)
+    rate = e.by_rates(REPLICATES, confidence)
     return [
         e.measure,
         found.judge_only,

@@ -177,7 +177,7 @@ def _compared(subject: Subject, reference: str) -> Table:
     names = subject.panel.with_labels(subject.judges, reference)
     alone = [name for name in subject.judges if name not in names]
     notes = [f"No unit of the reference is labelled by: {', '.join(alone)}."] if alone else []
-    found = subject.panel.judges_compared(reference)
+    found = subject.panel.judges_compared(reference, confidence=subject.confidence(*names))
     rows: list[list[Cell]] = [
         [f"{c.second} minus {c.first}", c.difference, c.p_value, c.adjusted, c.difference] for c in found
     ]

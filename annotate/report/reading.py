@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from annotate.report.corrected import CONFIDENCE, REPLICATES
+from annotate.report.corrected import REPLICATES
 from annotate.report.subject import Subject
 from judge.stats.bootstrap import IntervalSettings
 from judge.types import Json
@@ -44,14 +44,14 @@ def settings(subject: Subject) -> dict[str, Json]:
 
 def in_words(subject: Subject) -> list[tuple[str, str]]:
     """The same as pairs, for the head of the report."""
-    asked, interval = subject.asked, IntervalSettings()
+    asked, interval, what = subject.asked, IntervalSettings(), _resampled(subject)
     epsilon = f"{asked.epsilon:g}" + (f" ({asked.epsilon_name})" if asked.epsilon_name else "")
     return [
         ("settings", f"epsilon {epsilon}, margin {asked.margin:g}, threshold {asked.threshold:g}"),
         (
             "intervals",
-            f"{interval.confidence * 100:g} %, BCa bootstrap, {interval.replicates:,} resamples of "
-            f"{_resampled(subject)}, seed {interval.seed}",
+            f"{interval.confidence * 100:g} %: jackknife t by {what[:-1]} in the verdict and between judges, BCa bootstrap "
+            f"elsewhere ({interval.replicates:,} resamples of {what}, seed {interval.seed})",
         ),
     ]
 
@@ -60,11 +60,17 @@ def reading(subject: Subject) -> list[str]:
     """How to read values, intervals and coverage."""
     interval, what = IntervalSettings(), _resampled(subject)
     intervals = (
-        f"Intervals are {interval.confidence * 100:g} % intervals. If no note says otherwise they are BCa bootstrap "
-        f"intervals from {interval.replicates:,} resamples of {what} (seed {interval.seed}). Those of corrected numbers "
-        f"({CONFIDENCE * 100:g} %) come from standard errors by {what}, of Rogan-Gladen by Lang and Reiczigel."
+        f"Intervals are {interval.confidence * 100:g} % intervals. Those of the verdict and of differences between judges are "
+        f"jackknife intervals by {what[:-1]} with quantiles of Student's t; those of corrected numbers come from standard errors "
+        f"by {what}, of Rogan-Gladen by Lang and Reiczigel. All others, if no note says otherwise, are BCa bootstrap intervals "
+        f"from {interval.replicates:,} resamples of {what} (seed {interval.seed})."
     )
-    return [intervals, COVERAGE]
+    sure = {judge: subject.confidence(judge) for judge in subject.judges if judge in subject.looks}
+    told = [
+        f"The sealed test was opened for {judge}: its intervals are {100 * at:.6g} % ones."
+        for judge, at in sure.items()
+    ]
+    return [intervals, *told, COVERAGE]
 
 
 def _resampled(subject: Subject) -> str:

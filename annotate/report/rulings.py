@@ -12,7 +12,6 @@ from annotate.report.subject import Subject
 from judge.labels.reference import voices
 from judge.notes import code_of
 from judge.stats import MISSING, AltTest, Verdict, curve, verdict
-from judge.stats.limits import Limits
 from judge.stats.rates import like_this
 from judge.stats.told import UNKNOWN_CEILING, labels_text
 from judge.store.splits import Look
@@ -50,7 +49,7 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
             name=subject.coefficient,
             level=subject.level,
             field=subject.field,
-            confidence=max(Limits.confidence, look.confidence if look else 0.0),
+            confidence=subject.confidence(judge),
         )
         if found.alt_test:
             tests[judge] = found.alt_test
@@ -202,8 +201,8 @@ def _looked(look: Look | None) -> list[str]:
     if look is None:
         return []
     return [
-        f"The sealed test was opened for this judge by look {look.look} ({look.purpose}): the verdict is tested at "
-        f"{look.level:.4g}, its intervals are {100 * look.confidence:.6g} % ones; all others here stay at 95 %."
+        f"The sealed test was opened for this judge by look {look.look} ({look.purpose}): the verdict and comparisons with "
+        f"other judges are tested at {look.level:.4g}, and all intervals on this judge are {100 * look.confidence:.6g} % ones."
     ]
 
 

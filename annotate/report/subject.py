@@ -12,6 +12,7 @@ from pathlib import Path
 from judge.labels.panel import Derived, Panel
 from judge.labels.reference import Reference
 from judge.stats import Ratings
+from judge.stats.bootstrap import IntervalSettings
 from judge.stats.ratings import BoolArray, IntArray
 from judge.store.splits import Look
 from judge.types import AnnotatorKind, Measure
@@ -180,7 +181,13 @@ class Subject:
 
     def measure(self, first: str, second: str, *names: str) -> list[Measure]:
         """Coefficients of two annotators, by default the one of the level."""
-        return self.panel.measure([first, second], self.panel.keys(names or [self.coefficient]))
+        keys = self.panel.keys(names or [self.coefficient])
+        return self.panel.measure([first, second], keys, confidence=self.confidence(first, second))
+
+    def confidence(self, *names: str) -> float:
+        """Of intervals on these annotators: that of the last look where a sealed test was opened for one of them."""
+        looks = (self.looks[name].confidence for name in names if name in self.looks)
+        return max((IntervalSettings().confidence, *looks))
 
     def labels_of(self, name: str) -> IntArray:
         """The codes of one column."""

@@ -172,6 +172,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _cells(path: Path, hint: list[str], bad: Bad) -> Iterator[tuple[int, list[str] | None]]:
     with opened(path) as handle:
+        files.not_a_list(handle, path, "a table with a header")
         yield from files.rows(handle, path, files.delimiter(path, handle, hint), bad)
 
 

@@ -101,6 +101,7 @@ def _records(path: Path, hint: Sequence[str]) -> Iterator[tuple[Any, Any]]:
 
 def _delimited(handle: IO[bytes], path: Path, hint: Sequence[str]) -> Iterator[tuple[Any, Any]]:
     head: list[str] | None = None
+    files.not_a_list(handle, path, "a table with a header")
     mark = files.delimiter(path, handle, hint)
     for line, cells in files.rows(handle, path, mark, files.stop):
         if not cells:
@@ -123,7 +124,10 @@ def _objects(handle: IO[bytes], path: Path, ending: str) -> Iterator[tuple[Any, 
     rows: list[tuple[int, dict[str, Json]]] = []
     # A column may be left out where it is empty, so the columns are those that any row has.
     head: dict[str, None] = {}
-    listed = ending not in (".jsonl", ".ndjson") and files.is_list(handle)
+    lines = ending in (".jsonl", ".ndjson")
+    if lines:
+        files.not_a_list(handle, path, "JSON Lines")
+    listed = not lines and files.is_list(handle)
     found = files.json_list(handle, path) if listed else files.json_lines(handle, path, files.stop)
     for line, row in found:
         if not isinstance(row, dict):

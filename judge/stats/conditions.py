@@ -33,6 +33,9 @@ from judge.stats.sums import Sums
 # Results are rounded to this many digits, so that sums in another order cannot decide.
 DIGITS = 10
 NO_SPREAD = 1e-9
+SMALL = 50
+"""Questions below which (a) takes its quantiles from those that carry its variance; without it a judge at the margin was
+trusted in 6 to 8 % of studies of 30 units and five people."""
 
 
 class IntervalArrays(NamedTuple):
@@ -114,9 +117,15 @@ def rule(found: Sums, limits: Limits, weights: IntArray | None = None) -> Condit
         )
         telling = _effective(without[..., None], w)[:, 0]
         scale = 1 - value[:, -1]
+        # Of few questions, fewer still carry the variance of (a): counted from what each one moves it by.
+        moved = w * np.where(w > 0, left_out[..., 0] - centre[:, :1], 0.0) ** 2
+        carrying = np.where(
+            questions < SMALL, moved.sum(axis=1) ** 2 / (moved**2 / np.maximum(w, 1)).sum(axis=1), np.inf
+        )
 
         def interval(column: int, confidence: float) -> IntervalArrays:
-            spread = _quantile(telling, confidence) * error[:, column]
+            few = np.fmin(telling, carrying) if column == 0 else telling
+            spread = _quantile(few, confidence) * error[:, column]
             # No question differs from another: what might have been seen still has its exact bound.
             unseen = _unseen(questions, confidence) / scale
             return _interval(value[:, column], np.where(error[:, column] < NO_SPREAD, unseen, spread))
@@ -150,7 +159,9 @@ def rule(found: Sums, limits: Limits, weights: IntArray | None = None) -> Condit
     missed = shown.copy()
     if labels is not None:
         counted_label = by_label >= FEWEST_OTHER - 1e-9
-        shown = counted_label & (labels.low > limits.label_margin)
+        # A label that the judge gives no oftener where a person does than elsewhere is not shown, however few people give it.
+        better = judge_recall > np.round(judge_labels / np.maximum(units, 1)[:, None], DIGITS)
+        shown = counted_label & better & (labels.low > limits.label_margin)
         missed = counted_label & (labels.high < limits.label_margin)
     ask_labels = limits.by_label and not found.alone
     decision = _decision(states, one_label, shown, ask_labels)

@@ -50,7 +50,7 @@ class Estimand:
             field=self.field,
         )
 
-    def by_rates(self, replicates: int) -> Measure | None:
+    def by_rates(self, replicates: int, confidence: float = 0.95) -> Measure | None:
         """Rogan and Gladen's estimate; None where the values are no rate."""
         if not self.rate:
             return None
@@ -61,4 +61,5 @@ class Estimand:
             weights=self.weights,
             field=self.field,
             replicates=replicates,
+            confidence=confidence,
         )

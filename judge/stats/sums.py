@@ -41,11 +41,12 @@ def sums(
     distance: FloatArray,
     *,
     least_others: int = 1,
+    fewest: int = 2,
 ) -> Sums:
     """Codes of the judge [studies, units] and of people [studies, units, people], -1 for none; one row of clusters for all.
 
     `agreement[i, j]` is what two labels count as agreeing, 0 to 1, and `distance` what lies between them in the
-    alt-test. With one person (or gold) units count that both labelled, and `people` stays 0.
+    alt-test. Units count that `fewest` people labelled; with one person (or gold) those that both did, and `people` stays 0.
     """
     if not len(clusters):
         # No unit is shared. One that nobody labelled says the same, and every sum has a place for it.
@@ -59,8 +60,7 @@ def sums(
     votes = np.stack([(people == code).sum(axis=2) for code in range(labels)], axis=-1).astype(np.float64)
     own = (judge[..., None] == np.arange(labels)).astype(np.float64)
     m = votes.sum(axis=-1)
-    fewest = 1 if k == 1 else 2
-    used = (m >= fewest) & (judge != MISSING)
+    used = (m >= min(fewest, k)) & (judge != MISSING)
     divisor = np.where(used, m, 1.0)[..., None]
     pairs = np.where(used & (m > 1), m * (m - 1), np.inf)[..., None]
     by_label = np.where(used[..., None], votes / divisor, 0.0)

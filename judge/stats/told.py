@@ -135,10 +135,14 @@ def independence(copies: Sequence[tuple[str, int]], limits: Limits, questions: i
 def carried(lean: Leaning, units: int, questions: int) -> Condition:
     """Agreement that a few people carry may be their copying: open, its value that with the others."""
     why = (
-        f"agreement that others bear out: {few(lean.people)} agree{'s' if len(lean.people) == 1 else ''} with the judge ({lean.agreement:.3f}), "
-        f"{few(lean.others)} do{'es' if len(lean.others) == 1 else ''} not ({lean.rest:.3f})"
+        f"agreement that everybody bears out: {few(lean.people)} agree{'s' if len(lean.people) == 1 else ''} with the judge ({lean.agreement:.3f}), "
+        f"{few(lean.others)} {_less(lean)} ({lean.rest:.3f})"
     )
     return Condition("independence", "open", lean.rest, None, None, 0.0, None, units, questions, why)
+
+
+def _less(lean: Leaning) -> str:
+    return "does less" if len(lean.others) == 1 else "do less"
 
 
 def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None, n: int, g: int) -> Condition:
@@ -182,17 +186,19 @@ def labels(ratings: Ratings, found: ConditionArrays, limits: Limits) -> tuple[La
                 number(found.labels.value),
                 number(found.labels.low),
                 number(found.labels.high),
-                _not_shown(n, limits) if state == "not shown" else "",
+                _not_shown(n, float(found.labels.low[0, i]), limits) if state == "not shown" else "",
             )
         )
     return tuple(rows)
 
 
-def _not_shown(n: float, limits: Limits) -> str:
+def _not_shown(n: float, low: float, limits: Limits) -> str:
     if n < 1e-9:
         return "0 units: no person gave it"
     if n < FEWEST_OTHER - 1e-9:
         return f"{n:.4g} units, fewer than {FEWEST_OTHER}"
+    if low > limits.label_margin:
+        return f"{n:.4g} units; the judge gives it no oftener where people do than elsewhere"
     return f"{n:.4g} units; the interval holds {limits.label_margin:g}"
 
 

@@ -26,7 +26,7 @@ from judge.suites.chosen import Run
 from judge.suites.paper import Asked, Paper, Part
 from judge.suites.paper_study import PaperStudy
 from judge.suites.result import scores_of
-from judge.types import Json
+from judge.types import Json, Measure
 
 LABELS = Paper("labels", "Labels of one task", lambda study: [], ())
 """What is compared of any task: the share of each label, and how often two runs agree."""
@@ -229,13 +229,16 @@ def _agreement(
 
 
 def _paired(panel: Panel, judges: Sequence[str], reference: str, **how: Unpack[How]) -> Difference:
+    """On the units that all three labelled; the coverage of each is theirs of the units that it and the reference were asked."""
     [compared] = panel.compared(judges, reference, **how)
     every = (panel.table.select([*judges, reference]).codes != MISSING).all(axis=1)
-    table = panel.table.subset(every)
-    one, other = (
-        measures(table.select([judge, reference]), [panel.coefficient], level=panel.level, **how)[0]
-        for judge in judges
-    )
     name = f"{panel.coefficient}[{panel.field}]"
+
+    def of(judge: str) -> Measure:
+        table = panel.table.subset(every).select([judge, reference])
+        [found] = measures(table, [panel.coefficient], level=panel.level, **how)
+        asked = int((panel.asked_units[judge] & panel.asked_units[reference]).sum())
+        return replace(found, measure=name, coverage=int(every.sum()) / asked if asked else None)
+
     changed = replace(compared.difference, measure=f"{name}_difference")
-    return Difference(replace(one, measure=name), replace(other, measure=name), changed)
+    return Difference(of(judges[0]), of(judges[1]), changed)

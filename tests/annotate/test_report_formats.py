@@ -364,7 +364,7 @@ def test_every_format_says_how_its_numbers_were_made(db: Path, tmp_path: Path) -
             assert (made["confidence"], made["replicates"], made["resampled"]) == (0.95, 2000, "units")
         else:
             assert "epsilon 0.1 (crowd)" in text, suffix
-            assert "95 %, BCa bootstrap, 2,000 resamples of units, seed 0" in text, suffix
+            assert "BCa bootstrap elsewhere (2,000 resamples of units, seed 0)" in text, suffix
         assert "Intervals are 95 % intervals" in text and "Coverage is their share of the units" in text, (
             suffix
         )

@@ -318,6 +318,8 @@ def test_one_table_in_every_format(tmp_path: Path, name: str, packed: bool) -> N
         ("t.json", b'[{"unit": 1}]\nx', r"t.json:1: there is more behind the end of the list"),
         ("t.json", b"[]", r"t.json: the list is empty"),
         ("t.json", b'[{"unit": 1},\n', r"t.json:\d: not JSON"),
+        ("t.jsonl", b'[\n{"unit": 1}]', r"t.jsonl:1: a JSON list, not JSON Lines: name it .json"),
+        ("t.csv", b'[{"unit": 1}]', r"t.csv:1: a JSON list, not a table with a header: name it .json"),
         ("t.parquet", b"PAR1 and no more", r"t.parquet: not Parquet"),
         ("t.csv.gz", b"\x1f\x8bbroken", r"t.csv.gz: cannot be read"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,26 @@ def test_no_number_of_the_sealed_test_is_shown_before_a_look_at_that_run(tmp_pat
     # What was looked at is known: it is shown from then on, for the run that the look was for.
     assert counted(runs[0]) == [(n_open / 40, 40)] * 2
     assert counted(runs[1]) == [(1.0, n_open)] * 2
+    # Both values rest on the open units: of the 40 that the first shows, and of all that the second does.
+    pair = judge("score", "compare", *runs, "--reference", "gold", "-d", db, "--json").stdout
+    [agreed] = [row for row in json.loads(pair)["rows"] if row["paper"] == "agreement with gold"]
+    assert [agreed[side]["n_units"] for side in ("first", "second")] == [n_open, n_open]
+    assert [agreed[side]["coverage"] for side in ("first", "second")] == [n_open / 40, 1.0]
+    # The first look is tested at .025: every interval on that judge is its; the other judge's stay.
+    report = checked(
+        annotate("report", "--field", "stance", "-d", db, "--reference", "gold", "--format", "json").stdout,
+        "report",
+    )
+
+    def measures(of: Any) -> Iterator[Any]:
+        if isinstance(of, dict) and "confidence" in of and "measure" in of:
+            yield of
+        for part in of.values() if isinstance(of, dict) else of if isinstance(of, list) else ():
+            yield from measures(part)
+
+    seen = {(who, m["confidence"]) for m in measures(report) for who in m.get("annotators") or ()}
+    assert {c for who, c in seen if who == "scripted/one"} == {0.975}
+    assert ("scripted/two", 0.95) in seen
 
 
 def test_conformal_sets_leave_the_sealed_test_out_until_a_look_at_the_run(tmp_path: Path) -> None:

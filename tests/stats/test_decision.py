@@ -266,7 +266,9 @@ def test_no_bound_of_an_agreement_lies_beyond_one() -> None:
         (1, 2, 0.0, 0.8),
         (3, 2, 0.02, 1.0),
         (1, 1, 0.0, 0.6),
-        (1, 4, 0.01, 1.0),
+        (1, 4, 0.03, 1.0),
+        (1, 3, 0.15, 1.0),
+        (1, 4, 0.0, 0.7),
     ],
 )
 @pytest.mark.parametrize("minority", [0.5, 0.1])
@@ -301,3 +303,43 @@ def test_a_judge_as_good_as_people_of_unequal_skill_rests_on_all_of_them() -> No
     ]
     assert not any(one.copies for one in found)
     assert {one.decision for one in found} == {"trust"}
+
+
+@pytest.mark.parametrize(("people", "trusted"), [("ooog", True), ("oocg", True), ("cccg", False)])
+def test_one_person_who_guesses_does_not_hold_a_good_judge_back(people: str, trusted: bool) -> None:
+    """o(wn labels) agree with each other where they contradict the judge, so somebody looked; c(opies) of the judge do not."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 2, 300)
+
+    def knows(share: float) -> np.ndarray:
+        return np.where(rng.random(300) < share, truth, rng.integers(0, 2, 300))
+
+    judge = knows(0.82)
+
+    def copy() -> np.ndarray:
+        return np.where(rng.random(300) < 0.02, 1 - judge, judge)
+
+    columns = [{"o": knows(0.82), "g": knows(0.0), "c": copy()}[who] for who in people]
+    names = [f"p{i}" for i in range(len(people))]
+    table = Ratings.from_codes(np.column_stack([*columns, judge]), ["a", "b"], [*names, "judge"])
+    assert (verdict(table, "judge", names, power=None).decision == "trust") == trusted
+
+
+def test_a_label_that_the_judge_never_gives_is_not_shown_because_one_person_gives_it_alone() -> None:
+    """c is said by ann alone, on every tenth unit: nobody else recalls it, so the judge is not behind; its recall is 0."""
+    units = np.arange(300)
+    others = units % 2
+    ann = np.where(units % 10 == 0, 2, others)
+    table = Ratings.from_codes(
+        np.column_stack(
+            [ann, others ^ (units % 31 == 0), others ^ (units % 37 == 0), others ^ (units % 17 == 0)]
+        ),
+        ["a", "b", "c"],
+        ["ann", "bob", "cyd", "judge"],
+    )
+    found = verdict(table, "judge", ["ann", "bob", "cyd"], power=None)
+    assert found.decision == "trust in part" and found.not_shown == ("c",)
+    row = found.labels[2]
+    # A third of 30 units is 10 units, as each unit has three people.
+    assert (row.n_units, row.judge_recall, row.people_recall) == (10, 0, 0)
+    assert row.why == "10 units; the judge gives it no oftener where people do than elsewhere"
