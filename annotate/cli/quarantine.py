@@ -65,7 +65,7 @@ def accept(
     """
     from annotate.exchange.quarantine import accept as take_in
     from annotate.exchange.taken import short_list
-    from annotate.packing.merge import settle_conflict
+    from annotate.packing.conflicts import settle_conflict
     from annotate.store import open_study
 
     _some(numbers)

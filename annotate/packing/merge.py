@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ulid import ULID
-
 from annotate.exchange.proof import text_sha
 from annotate.exchange.units import ExchangeUnits
 from annotate.packing.checks import LogRow, check_rows, dated_wrong, rows_of
+from annotate.packing.conflicts import conflict, give_back, settle_position
 from annotate.packing.pack import copy_events
 from annotate.sitting.desk import BatchInfo, Desk, batch_info
-from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, State, fold
+from annotate.sitting.events import ASSISTED
 from annotate.sitting.exposure import is_exposed
-from annotate.sitting.standing import append, events_of, new_session, settle
 from annotate.store import open_study
 from judge.errors import BadInput
-from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.study import dumps, now
 
@@ -66,7 +64,7 @@ def merge(store: Store, path: Path) -> MergedLabels:
         done = MergedLabels(batch, person)
         with Desk.open(store, batch, person, returning=True):
             with store.transaction() as conn:
-                done.back = _give_back(conn, batch, person, back)
+                done.back = give_back(conn, batch, person, back)
             edited = _edited(packed, theirs, store, ours, person)
             with store.transaction() as conn:
                 refused = _refused(conn, packed.conn, (batch, person, path), there, here, edited, done)
@@ -76,7 +74,7 @@ def merge(store: Store, path: Path) -> MergedLabels:
                 packed.conn.executemany("INSERT INTO refused VALUES (?)", [(p,) for p in refused])
                 done.events, done.assisted = _copy_new(packed.conn, conn, ours, person)
                 for position in {row.position for row in there} - set(refused):
-                    _settle(conn, ours.task, batch, person, position)
+                    settle_position(conn, ours.task, batch, person, position)
     query = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done'"
     done.units = store.conn.execute(query, [batch, person]).fetchone()[0]
     return done
@@ -103,16 +101,6 @@ def _copy_new(
     return copy_events(packed, conn, info.batch, person, blindness), len(seen)
 
 
-def _settle(conn: sqlite3.Connection, task: Task, batch: str, person: str, position: int) -> None:
-    """Write what follows from all events of a unit."""
-    query = (
-        "SELECT unit_id, repeat, role FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
-    )
-    unit, repeat, role = conn.execute(query, [batch, person, position]).fetchone()
-    events = events_of(conn, batch, person).get(position, [])
-    settle(conn, task, (batch, person, position), role, (unit, repeat), fold(events))
-
-
 def _check_positions(
     packed: sqlite3.Connection, ours: sqlite3.Connection, batch: str, person: str, path: Path
 ) -> list[int]:
@@ -130,20 +118,8 @@ def _check_positions(
 _GONE = "SELECT position, unit_id FROM handed_over WHERE batch = ? AND annotator_id = ?"
 
 
-def _give_back(conn: sqlite3.Connection, batch: str, person: str, positions: Sequence[int]) -> int:
-    """Seat the person again where somebody else was seated since, because the labels were made all the same."""
-    for position in positions:
-        conn.execute(
-            "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) "
-            "SELECT batch, annotator_id, position, unit_id, role, repeat FROM handed_over "
-            "WHERE batch = ? AND annotator_id = ? AND position = ?",
-            [batch, person, position],
-        )
-    return len(positions)
-
-
 def _take_away(conn: sqlite3.Connection, batch: str, person: str, positions: Collection[int]) -> int:
-    """The reverse of `_give_back`."""
+    """The reverse of `give_back`."""
     query = "DELETE FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
     conn.executemany(query, [(batch, person, position) for position in positions])
     return len(positions)
@@ -180,21 +156,24 @@ def _refused(
         new = {e.event_id for e in events} - {e.event_id for e in mine}
         if not new:
             continue
-        code, told = "conflict", _conflict(position, events, mine)
+        code, told = "conflict", conflict(position, events, mine)
         dates = [dated_wrong(r, packed_at) for r in there if r.event.event_id in new]
         if wrong := next(filter(None, dates), None):
             code, told = "time", f"unit {position}: {wrong}: a wrong clock, or the file was changed"
         if units[position] in edited:
             code, told = "text", f"unit {position}: its text in the file is not that of the study"
+        status, held = _held_before(conn, batch, person, position, new)
+        told = told or held
         if told is None:
             continue
         refused.append(position)
-        payload = _payload(packed, batch, person, position, new) | {"believed": code != "time"}
-        record = hashlib.sha256(dumps([batch, person, position, sorted(new)]).encode()).hexdigest()[:32]
-        row = conn.execute("SELECT status FROM quarantine WHERE record = ?", [record]).fetchone()
-        if row is not None and row[0] in SETTLED:
+        if status in SETTLED:
             continue
         done.conflicts.append(told)
+        if status is not None:
+            continue
+        payload = _payload(packed, batch, person, position, new) | {"believed": code != "time"}
+        record = hashlib.sha256(dumps([batch, person, position, sorted(new)]).encode()).hexdigest()[:32]
         conn.execute(
             "INSERT OR IGNORE INTO quarantine (record, batch, format, place, annotator, unit, code, reason, response, "
             "found_at) VALUES (?, ?, 'pack', ?, ?, ?, ?, ?, ?, ?)",
@@ -204,38 +183,39 @@ def _refused(
     return refused
 
 
+def _held_before(
+    conn: sqlite3.Connection, batch: str, person: str, position: int, new: set[str]
+) -> tuple[str | None, str | None]:
+    """(status of a record that holds all of these events, why some of them are held or were dropped).
+
+    A lead decides about all at once: an open record of some of them gives way to the one to come.
+    """
+    query = (
+        "SELECT quarantine_id, status, reason, response FROM quarantine WHERE format = 'pack' AND batch = ? "
+        "AND annotator = ? AND status <> 'settled' ORDER BY quarantine_id"
+    )
+    told, part = None, []
+    for number, status, reason, response in conn.execute(query, [batch, person]).fetchall():
+        payload = json.loads(response)
+        held = {event[0] for event in payload["events"]} if payload["position"] == position else set()
+        if new <= held:
+            return status, reason
+        if new & held and status != "accepted":
+            told = reason
+            part += [number] if status == "open" else []
+    conn.executemany(
+        "UPDATE quarantine SET status = 'settled', decided_at = ?, note = 'goes on in a later record' "
+        "WHERE quarantine_id = ?",
+        [(now(), number) for number in part],
+    )
+    return None, told
+
+
 def _packed_at(conn: sqlite3.Connection, batch: str, person: str) -> str:
     """When the batch was first packed for the person, by the study's own ledger; else when it was drawn."""
     ledger = "SELECT min(at) FROM exposures WHERE batch = ? AND person = ? AND how = 'pack'"
     found = conn.execute(ledger, [batch, person]).fetchone()[0]
     return str(found or conn.execute("SELECT created FROM batches WHERE batch = ?", [batch]).fetchone()[0])
-
-
-def _conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> str | None:
-    """What was changed of a unit here since packing and would not stand if the file's events came behind it."""
-    known = {e.event_id for e in mine} & {e.event_id for e in events}
-    new = [e for e in events if e.event_id not in known]
-    before, here, merged = fold(e for e in mine if e.event_id in known), fold(mine), fold([*mine, *new])
-
-    def lost(what: Callable[[State], object]) -> bool:
-        return what(before) != what(here) != what(merged)
-
-    both = {e.undoes for e in new if e.undoes} & {e.undoes for e in mine if e.undoes}
-    if both or lost(lambda state: (state.answers, state.skipped)):
-        return f"unit {position}: here {_said(here)}, in the file {_said(fold(events))}"
-    told = [name for name, what in _BESIDE.items() if lost(what)]
-    return f"unit {position}: here and in the file another {' and another '.join(told)}" if told else None
-
-
-_BESIDE: dict[str, Callable[[State], object]] = {
-    "note": lambda state: state.note,
-    "flag": lambda state: state.flag,
-    "evidence": lambda state: state.spans,
-}
-
-
-def _said(state: State) -> str:
-    return "skipped" if state.skipped else ", ".join(state.answers.values()) or "open"
 
 
 def _payload(
@@ -253,41 +233,3 @@ def _payload(
         "known": [e[0] for e in events if e[0] not in new],
         "sessions": [list(row) for row in sessions],
     }
-
-
-def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
-    """Take the file's side: what was answered here since packing is undone, and what the file says comes in.
-
-    Both stay in the log. Raises StudyError when the batch is closed or somebody has the seat.
-    """
-    batch, person, position = payload["batch"], payload["annotator"], int(payload["position"])
-    info = batch_info(store, batch)
-    with Desk.open(store, batch, person, returning=True), store.transaction() as conn:
-        seated = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
-        if not conn.execute(seated, [batch, person, position]).fetchone()[0]:
-            _give_back(conn, batch, person, [position])
-        session = new_session(conn, batch, person, person, "merge")
-        mine = events_of(conn, batch, person).get(position, [])
-        locked = fold(mine).locked
-        undone = {e.undoes for e in mine}
-        columns = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, session_id, at"
-        insert = f"INSERT OR IGNORE INTO events ({columns}) VALUES ({', '.join('?' * 14)})"
-        for event in reversed(mine):
-            stays = (
-                event.event_id in payload["known"] or event.event_id in undone or event.kind not in UNDOABLE
-            )
-            if stays or (locked and event.kind in FIRST_LAYER):
-                continue
-            undo = Event(str(ULID()), Kind.UNDO, None, None, "merge", event.event_id)
-            append(conn, batch, person, position, undo, session)
-        for row in payload["sessions"]:
-            conn.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        unit = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
-        of = conn.execute(unit, [batch, person, position]).fetchone()[0]
-        for event_id, *rest in payload["events"]:
-            # A date that is not believed cannot say that a label came before what was shown.
-            before = rest[-1] if payload.get("believed", True) else None
-            if rest[0] == Kind.LABEL and is_exposed(conn, info.task, person, of, before):
-                rest[3] = ASSISTED
-            conn.execute(insert, [event_id, batch, person, position, *rest])
-        _settle(conn, info.task, batch, person, position)

@@ -19,7 +19,8 @@ from annotate.exchange.responses import Response
 from annotate.leading.adjudication import fill_queue, predecide, set_policy
 from annotate.leading.lead import add_people, hand_over, resume_person, stop_person
 from annotate.leading.progress import show_batch
-from annotate.packing.merge import merge, settle_conflict
+from annotate.packing.conflicts import settle_conflict
+from annotate.packing.merge import merge
 from annotate.packing.pack import pack
 from annotate.sitting.desk import Desk
 from annotate.store import open_study

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from annotate.exchange.quarantine import accept, drop, listing
 from annotate.leading.lead import close_batch
-from annotate.packing.merge import merge, settle_conflict
+from annotate.packing.conflicts import settle_conflict
+from annotate.packing.merge import merge
 from annotate.packing.pack import pack
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
@@ -137,7 +139,7 @@ def test_what_would_be_lost_is_named_and_left_and_the_rest_comes_together(study:
             [int(row["id"]) for row in listing(store) if row["unit"] == _unit(store, 6)],
             merged=settle_conflict,
         )
-        assert store.conn.execute(query).fetchall()[2] == (6, None, "theirs", None), "the file's side"
+        assert store.conn.execute(query).fetchall()[2] == (6, "support", "theirs", None), "the file's note"
 
 
 def _unit(store: Store, position: int) -> str:
@@ -282,11 +284,70 @@ def test_conflicts_can_be_settled(study: Path, side: str) -> None:
         else:
             drop(store, [int(row["id"])], "a slip")
         assert listing(store) == [] and merge(store, out).conflicts == []
-        query = "SELECT answers, note FROM assignments WHERE annotator_id = 'alice' AND position = 4"
-        stands = ('{"stance":"neutral"}', None) if side == "accept" else ('{"stance":"support"}', "mine")
+        query = (
+            "SELECT answers ->> 'stance', note FROM assignments WHERE annotator_id = 'alice' AND position = 4"
+        )
+        stands = ("neutral" if side == "accept" else "support", "mine")
         assert store.conn.execute(query).fetchone() == stands
         with pytest.raises(UsageError, match="already"):
             drop(store, [int(row["id"])])
+
+
+def test_what_was_taken_back_in_one_place_is_a_change_like_any_other(study: Path) -> None:
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(4, "stance", "neutral")
+        desk.label(4, "stance", "refute")
+    files = {"alice": packed(study), "bob": study.with_name("bob.db")}
+    with open_study(study) as store:
+        pack(store, "pilot", "bob", files["bob"])
+        with Desk.open(store, "pilot", "alice") as desk:
+            desk.label(4, "stance", "support")
+        with Desk.open(store, "pilot", "bob") as desk:
+            assert (desk.undo(), desk.undo()) == (7, 7), "the note and the label"
+    with open_study(files["alice"]) as there, Desk.open(there, "pilot", "alice") as desk:
+        assert desk.undo() == 4
+    with open_study(files["bob"]) as there, Desk.open(there, "pilot", "bob") as desk:
+        desk.skip(7)
+    query = (
+        "SELECT status, answers ->> 'stance', note FROM assignments WHERE (annotator_id, position) IN "
+        "(('alice', 4), ('bob', 7)) ORDER BY position"
+    )
+    with open_study(study) as store:
+        told = {person: merge(store, file).conflicts for person, file in files.items()}
+        assert told == {
+            "alice": ["unit 4: here support, in the file neutral"],
+            "bob": ["unit 7: here open, in the file skipped"],
+        }
+        held = [json.loads(row[0]) for row in store.conn.execute("SELECT response FROM quarantine")]
+        accept(store, [int(row["id"]) for row in listing(store)], merged=settle_conflict)
+        settled = store.conn.execute(query).fetchall()
+        assert settled == [("done", "neutral", None), ("skipped", "refute", None)]
+        for payload in held:
+            settle_conflict(store, payload)  # as after a kill before the decision was stored
+        assert store.conn.execute(query).fetchall() == settled
+
+
+def test_what_a_lead_dropped_stays_out_and_more_of_a_unit_is_decided_with_the_rest(study: Path) -> None:
+    out = packed(study)
+    for position in (4, 5):
+        with open_study(out) as store, Desk.open(store, "pilot", "alice") as desk:
+            desk.label(position, "stance", "neutral")
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(4, "stance", "support")
+        desk.label(5, "stance", "support")
+    with open_study(study) as store:
+        merge(store, out)
+        drop(store, [int(row["id"]) for row in listing(store)][:1], "a slip")
+        with Desk.open(store, "pilot", "alice") as desk:
+            assert (desk.undo(), desk.undo()) == (5, 4), "nothing here contradicts any more"
+        with open_study(out) as there, Desk.open(there, "pilot", "alice") as desk:
+            desk.note(5, "more")
+        again = merge(store, out)
+        assert again.events == 0 and again.conflicts == ["unit 5: here support, in the file neutral"]
+        (row,) = listing(store)
+        accept(store, [int(row["id"])], merged=settle_conflict)
+        query = "SELECT answers ->> 'stance', note FROM assignments WHERE annotator_id = 'alice' AND position IN (4, 5)"
+        assert sorted(store.conn.execute(query), key=str) == [("neutral", "more"), (None, None)]
 
 
 def test_a_closed_batch_is_not_packed(study: Path) -> None:

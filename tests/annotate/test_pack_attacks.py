@@ -11,7 +11,8 @@ import pytest
 
 from annotate.exchange.quarantine import accept
 from annotate.leading.progress import show_batch
-from annotate.packing.merge import merge, settle_conflict
+from annotate.packing.conflicts import settle_conflict
+from annotate.packing.merge import merge
 from annotate.packing.pack import pack
 from annotate.sitting.desk import Desk
 from annotate.store import open_study

@@ -1,0 +1,135 @@
+"""What was changed of a unit here and in a pack of it: what contradicts, and how a lead settles it for the pack."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ulid import ULID
+
+from annotate.sitting.desk import Desk, batch_info
+from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, State, fold
+from annotate.sitting.exposure import is_exposed
+from annotate.sitting.standing import append, events_of, new_session, settle
+from judge.prompts.load import Task
+from judge.store import Store
+
+_ANSWER = "answer"
+_PARTS: dict[str, Callable[[State], object]] = {
+    _ANSWER: lambda state: (state.answers, state.skipped),
+    "note": lambda state: state.note,
+    "flag": lambda state: state.flag,
+    "evidence": lambda state: state.spans,
+}
+_PART_OF = {Kind.NOTE: "note", Kind.FLAG: "flag", Kind.SPAN: "evidence"}
+
+
+def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> str | None:
+    """What was changed of a unit here and in the file, and would not stand on both sides if the file's events came
+    behind those here."""
+    told = _contradicting(events, mine)
+    if _ANSWER in told or _undone(events) & _undone(mine) - {e.undoes for e in _known(events, mine)}:
+        return f"unit {position}: here {_said(fold(mine))}, in the file {_said(fold(events))}"
+    return f"unit {position}: here and in the file another {' and another '.join(told)}" if told else None
+
+
+def _contradicting(events: Sequence[Event], mine: Sequence[Event]) -> list[str]:
+    """Parts of a unit that were changed since packing by one side, and would not stand."""
+    known = _known(events, mine)
+    ids = {e.event_id for e in known}
+    sides = fold(mine), fold(events)
+    before, merged = fold(known), fold([*mine, *(e for e in events if e.event_id not in ids)])
+    return [
+        name
+        for name, part in _PARTS.items()
+        if any(part(before) != part(side) != part(merged) for side in sides)
+    ]
+
+
+def _known(events: Sequence[Event], mine: Sequence[Event]) -> list[Event]:
+    ids = {e.event_id for e in events}
+    return [e for e in mine if e.event_id in ids]
+
+
+def _undone(events: Iterable[Event]) -> set[str]:
+    return {e.undoes for e in events if e.undoes}
+
+
+def _said(state: State) -> str:
+    return "skipped" if state.skipped else ", ".join(state.answers.values()) or "open"
+
+
+def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
+    """Take the file's side where the two contradict: what was done there here since packing is undone, what was undone
+    is done again, and what the file says comes in. Doing it again changes nothing.
+
+    All of it stays in the log. Raises StudyError when the batch is closed or somebody has the seat.
+    """
+    batch, person, position = payload["batch"], payload["annotator"], int(payload["position"])
+    info = batch_info(store, batch)
+    with Desk.open(store, batch, person, returning=True), store.transaction() as conn:
+        seated = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
+        if not conn.execute(seated, [batch, person, position]).fetchone()[0]:
+            give_back(conn, batch, person, [position])
+        mine = events_of(conn, batch, person).get(position, [])
+        here = {e.event_id for e in mine}
+        columns = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, session_id, at"
+        insert = f"INSERT INTO events ({columns}) VALUES ({', '.join('?' * 14)})"
+        # An event can be undone once: the same undo in both places is one.
+        new = [e for e in payload["events"] if e[0] not in here and (not e[5] or e[5] not in _undone(mine))]
+        if not new:
+            return
+        session = new_session(conn, batch, person, person, "merge")
+        for event in _giving_way(mine, payload):
+            append(conn, batch, person, position, event, session)
+        for row in payload["sessions"]:
+            conn.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        unit = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
+        of = conn.execute(unit, [batch, person, position]).fetchone()[0]
+        for event_id, *rest in new:
+            # A date that is not believed cannot say that a label came before what was shown.
+            before = rest[-1] if payload.get("believed", True) else None
+            if rest[0] == Kind.LABEL and is_exposed(conn, info.task, person, of, before):
+                rest[3] = ASSISTED
+            conn.execute(insert, [event_id, batch, person, position, *rest])
+        settle_position(conn, info.task, batch, person, position)
+
+
+def _giving_way(mine: Sequence[Event], payload: Mapping[str, Any]) -> list[Event]:
+    """Events after which the file's can follow as if nothing had been done here of what contradicts them."""
+    came = [Event(*e[:8]) for e in payload["events"]]
+    known = {*payload["known"], *(e.event_id for e in came)}
+    there = [*(e for e in mine if e.event_id in payload["known"]), *came]
+    parts, locked = _contradicting(there, mine), fold(mine).locked
+
+    def gives_way(event: Event) -> bool:
+        part = _PART_OF.get(Kind(event.kind), _ANSWER)
+        return event.kind in UNDOABLE and part in parts and not (locked and event.kind in FIRST_LAYER)
+
+    done = [e for e in mine if gives_way(e) and e.event_id not in known | _undone(mine)]
+    lost = [e for e in mine if gives_way(e) and e.event_id in known & _undone(mine) - _undone(there)]
+    again = [e._replace(event_id=str(ULID()), active_ms=0, idle_ms=0) for e in lost]
+    return [*(Event(str(ULID()), Kind.UNDO, None, None, "merge", e.event_id) for e in reversed(done)), *again]
+
+
+def settle_position(conn: sqlite3.Connection, task: Task, batch: str, person: str, position: int) -> None:
+    """Write what follows from all events of a unit."""
+    query = (
+        "SELECT unit_id, repeat, role FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
+    )
+    unit, repeat, role = conn.execute(query, [batch, person, position]).fetchone()
+    events = events_of(conn, batch, person).get(position, [])
+    settle(conn, task, (batch, person, position), role, (unit, repeat), fold(events))
+
+
+def give_back(conn: sqlite3.Connection, batch: str, person: str, positions: Sequence[int]) -> int:
+    """Seat the person again where somebody else was seated since, because the labels were made all the same."""
+    for position in positions:
+        conn.execute(
+            "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) "
+            "SELECT batch, annotator_id, position, unit_id, role, repeat FROM handed_over "
+            "WHERE batch = ? AND annotator_id = ? AND position = ?",
+            [batch, person, position],
+        )
+    return len(positions)
