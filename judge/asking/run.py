@@ -274,13 +274,18 @@ def run(store: Store, asking: Asking, progress: Watching | None = None, stop: St
 
 async def _execute(store: Store, asking: Asking, progress: Watching | None, stop: Stop | None) -> RunReport:
     """Open the provider, run the plan, close the provider."""
-    from judge.runner import open_patiently, run_task
+    from judge.runner import RunReport, run_task
+    from judge.runner.opening import open_or_finished
 
     if stop is not None:
         stop.bind()
     try:
-        plan = await open_patiently(asking.provider, asking.plan)
-        return await run_task(store, plan, asking.provider, progress)
+        opened = await open_or_finished(store, asking.provider, asking.plan)
+        return (
+            opened
+            if isinstance(opened, RunReport)
+            else await run_task(store, opened, asking.provider, progress)
+        )
     finally:
         if progress is not None:
             progress.end()

@@ -76,11 +76,11 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
     return Settled(asker, options, None if found is None else found.run_id, tuple(notes))
 
 
-def own_runs(store: Store, plan: Plan, provider: Provider) -> list[str]:
-    """The ids of the runs that the plan could go on with."""
-    return [
-        run.run_id for run in runs.begun(store.conn, plan.task.name, plan.model, _identities(plan, provider))
-    ]
+def own_runs(store: Store, plan: Plan, provider: Provider, url: Json = None) -> list[str]:
+    """The ids of the runs that the plan could go on with; with `url`, if it was asked there or has none."""
+    found = runs.begun(store.conn, plan.task.name, plan.model, _identities(plan, provider))
+    there = url is None or plan.same_model
+    return [run.run_id for run in found if there or _is_among(url, list(run.addresses))]
 
 
 def _identities(plan: Plan, provider: Provider) -> list[str]:

@@ -10,20 +10,65 @@ from dataclasses import replace
 from judge.errors import LimitReached, RateLimited, ServerFault
 from judge.providers.base import Probing, Provider
 from judge.runner.budget import Budget, Opened
-from judge.runner.plan import Plan
+from judge.runner.ends import statuses
+from judge.runner.identity import own_runs
+from judge.runner.plan import Plan, RunReport
 from judge.runner.prices import Price
 from judge.runner.retry import Patience
-from judge.types import Reply, Request
+from judge.store import runs, selection
+from judge.store.study import Store
+from judge.types import Reply, Request, Status
 
 
-async def open_patiently(provider: Provider, plan: Plan, price: Price | None = None) -> Plan:
+async def open_or_finished(store: Store, provider: Provider, plan: Plan) -> Plan | RunReport:
+    """As `open_patiently`; the report of the plan's run where a limit has no room for the questions and nothing is left to ask.
+
+    With room, the server is asked all the same: it may have another model now.
+    """
+    opened = Opened()
+    try:
+        return await open_patiently(provider, plan, opened=opened)
+    except LimitReached:
+        if (report := _finished(store, plan, provider)) is None:
+            raise
+        report.opened, report.usage, report.spent = opened, opened.usage, opened.spent
+        runs.add_probes(store, report.run_id, opened.as_json(report.price is not None))
+        return report
+
+
+def _finished(store: Store, plan: Plan, provider: Provider) -> RunReport | None:
+    """None where units are to be asked, or the plan's run was asked at another address."""
+    facts = provider.describe()
+    if not (own := own_runs(store, plan, provider, facts.get("base_url"))):
+        return None
+    units, left_out = selection.choose(store, plan.task, plan.selection)
+    again = {"pending", str(Status.FAILED), *plan.retry}
+    for run_id in own:  # which of several modes goes on, only the server could say
+        found = [statuses(store, plan, run_id, repeat) for repeat in range(plan.repeats)]
+        if (
+            sum(n for each in found for status, n in each.items() if status not in again)
+            < units * plan.repeats
+        ):
+            return None
+    report = RunReport(own[0], True, units * plan.repeats, left_out, reused=units * plan.repeats)
+    report.labelled = sum(statuses(store, plan, own[0], r)[Status.OK] for r in range(plan.repeats))
+    report.price = plan.price(facts)
+    report.notes = (
+        "nothing is left to ask, and the limit has no room for asking whether the server is as it was",
+    )
+    return report
+
+
+async def open_patiently(
+    provider: Provider, plan: Plan, price: Price | None = None, opened: Opened | None = None
+) -> Plan:
     """Open a provider; the plan with what that took, which counts against its limits.
 
-    `price` is that of the provider's model where it is not the plan's. A server that is busy or faulty is asked again,
+    `price` is that of the provider's model where it is not the plan's, `opened` is filled as the questions go. A server that is busy or faulty is asked again,
     one that is not there is not waited for. Raises LimitReached where a limit has no room for the questions about the
     server, and what `Provider.open` raises.
     """
-    opened, begun = Opened(), time.monotonic()
+    opened, begun = opened or Opened(), time.monotonic()
     if isinstance(provider, Probing):
         price = price or plan.price(provider.describe())
         provider.purse = _Purse(

@@ -74,10 +74,10 @@ class Plan:
     def after(self, reports: Iterable[RunReport]) -> Plan:
         """The plan with what these runs, one after the other, have left of its limits."""
         done = list(reports)
-        if self.opened is None or all(report.opened is not self.opened for report in done):
-            return self.less(*done)
-        # That it was opened is counted in one of the reports, but for the time.
-        return replace(self.less(*done, Opened(seconds=self.opened.seconds)), opened=None)
+        # That a provider was opened is counted in the first report after it, but for the time.
+        openings = {id(report.opened): report.opened for report in done if report.opened is not None}
+        left = self.less(*done, *(Opened(seconds=opened.seconds) for opened in openings.values()))
+        return replace(left, opened=None) if id(self.opened) in openings else left
 
     def less(self, *done: Used) -> Plan:
         """The plan with what these have left of its limits."""

@@ -80,6 +80,14 @@ def _all_of(task: Task) -> str:
     return f"unit_texts AS t WHERE t.kind = {quoted(task.spec.unit)} AND {_usable(task, Selection())}"
 
 
+def choose(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
+    """`select_all` or `select`, with the counts of `select`."""
+    if not selection.is_all:
+        return select(store, task, selection)
+    select_all(store, task)
+    return count_all(store, task)
+
+
 def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
     """Fix the units of a run in a temporary table of this connection, in order.
 

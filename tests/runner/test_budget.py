@@ -7,9 +7,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from judge.asking.run import Asking
+from judge.asking.run import run as asking_run
 from judge.errors import (
     BadInput,
     LimitReached,
@@ -21,9 +24,11 @@ from judge.errors import (
 )
 from judge.providers import base
 from judge.runner import RunReport, open_patiently
+from judge.runner.budget import Opened
 from judge.runner.level import FIRST
 from judge.runner.prices import Price, find, read_prices
 from judge.runner.requests import Sampling
+from judge.store import Store
 from judge.store.selection import Selection
 from judge.types import Json, Reply, Request, Usage
 from tests.loopback.faults import Fault
@@ -322,3 +327,33 @@ async def test_calls_that_the_end_of_the_run_cuts_off_are_counted(db: Path) -> N
     report = await asked
     assert report.spent.lost == len(greedy.requests) > 0
     assert report.spent.tokens > 0
+
+
+async def test_a_finished_run_is_repeated_within_any_limit(tmp_path: Path) -> None:
+    """Nothing is left to ask: no question about the server either, where it does not fit. Elsewhere it could be another model."""
+    db = make_study(tmp_path / "s.db", numbered(3))
+    async with OpenAIServer() as server, OpenAIServer() as other:
+
+        async def asked(url: str, **changes: Any) -> RunReport:
+            provider = base.get("openai/loopback", base.Settings(base_url=url))
+            with Store.open(db, create=False) as store:
+                asking = Asking(plan("openai/loopback", **changes), provider)
+                return (await asyncio.to_thread(asking_run, store, asking)).report
+
+        first = await asked(server.url)
+        server.reset_counts()
+        again = await asked(server.url, max_tokens=1)
+        assert (again.run_id, again.reused, again.labelled, again.stopped) == (first.run_id, 3, 3, None)
+        assert server.requests == again.spent.tokens == 0
+        for url, changes in ((other.url, {}), (server.url, {"repeats": 2})):
+            with pytest.raises(LimitReached):
+                await asked(url, max_tokens=1, **changes)
+        assert server.requests == other.requests == 0
+
+
+def test_the_time_of_opening_counts_for_what_comes_after() -> None:
+    """Members of a panel are opened one by one: 10 s less 2 s asked and 3 s opened, which two reports may share."""
+    opened = Opened(seconds=3.0)
+    done = [RunReport("r", False, 1, seconds=1.0, opened=opened) for _ in range(2)]
+    assert plan(max_time=10.0).after(done).max_time == 5.0
+    assert plan(max_time=10.0, opened=opened).after(done).opened is None
