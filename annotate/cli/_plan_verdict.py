@@ -45,7 +45,7 @@ def verdict_plans(panel: Panel, reference: Reference | None, asked: PlanAsked) -
                 name=key,
                 level=panel.level,
                 power=asked.power,
-                confidence=asked.confidence,
+                confidence=max(asked.confidence, panel.confidence(judge)),
                 **limits,
             )
         )

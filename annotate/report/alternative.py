@@ -129,7 +129,11 @@ def latent(subject: Subject) -> Section:
         # The estimated classes are nobody's labels: they are in no panel.
         pair = wider.subset(subject.by_people & subject.asked_units[other]).select([other, name])
         percent, kappa = measures(
-            pair, ["percent", subject.coefficient], level=subject.level, field=subject.field
+            pair,
+            ["percent", subject.coefficient],
+            level=subject.level,
+            field=subject.field,
+            confidence=subject.confidence(other),
         )
         rows.append([other, percent, kappa, kappa])
     columns = [

@@ -10,12 +10,10 @@ from judge.errors import UsageError
 from judge.labels.panel import Panel
 from judge.labels.reference import resolve
 from judge.labels.scope import Scope, fields_of, read
-from judge.notes import code_of
 from judge.prompts import load_task
 from judge.prompts.load import Task
-from judge.store import Store, splits
+from judge.store import Store
 from judge.store.export import stored_task
-from judge.store.splits import Look
 from judge.types import AnnotatorKind
 
 
@@ -32,15 +30,7 @@ def load(store: Store, asked: ReportOptions) -> Subject:
     wanted = asked.reference
     # A run goes by the name that annotate agreement shows, too.
     held = resolve(short, None if wanted is None else dict(_renaming(panel)).get(wanted, wanted))
-    return Subject(asked, short, held, others, looks=_looks(store, short))
-
-
-def _looks(store: Store, panel: Panel) -> dict[str, Look]:
-    """Judge -> the last look that opened the sealed test for it, where units of that test are in the table."""
-    if panel.task is None or not any(code_of(note) == "sealed" for note in panel.notes):
-        return {}
-    looks = splits.looks(store, splits.home(store, panel.task))
-    return {name: look for run, name in panel.shown.items() for look in looks if run in look.runs}
+    return Subject(asked, short, held, others)
 
 
 def _shorter(panel: Panel) -> Panel:

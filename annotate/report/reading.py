@@ -65,7 +65,7 @@ def reading(subject: Subject) -> list[str]:
         f"by {what}, of Rogan-Gladen by Lang and Reiczigel. All others, if no note says otherwise, are BCa bootstrap intervals "
         f"from {interval.replicates:,} resamples of {what} (seed {interval.seed})."
     )
-    sure = {judge: subject.confidence(judge) for judge in subject.judges if judge in subject.looks}
+    sure = {judge: subject.confidence(judge) for judge in subject.judges if judge in subject.panel.looks}
     told = [
         f"The sealed test was opened for {judge}: its intervals are {100 * at:.6g} % ones."
         for judge, at in sure.items()

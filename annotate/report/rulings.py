@@ -35,7 +35,7 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
     tests: dict[str, AltTest] = {}
     people = voices(subject.panel, subject.held)
     for judge in subject.judges:
-        look = subject.looks.get(judge)
+        look = subject.panel.looks.get(judge)
         found = verdict(
             subject.panel.judged(judge, subject.reference, people),
             judge,

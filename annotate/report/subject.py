@@ -12,9 +12,7 @@ from pathlib import Path
 from judge.labels.panel import Derived, Panel
 from judge.labels.reference import Reference
 from judge.stats import Ratings
-from judge.stats.bootstrap import IntervalSettings
 from judge.stats.ratings import BoolArray, IntArray
-from judge.store.splits import Look
 from judge.types import AnnotatorKind, Measure
 
 # More people than this make more pairs than a table can show: they are summarised.
@@ -58,8 +56,6 @@ class Subject:
     table: Path | None = None
     kept: dict[tuple[str, str, bytes, bytes], Measure] = default(default_factory=dict)
     others_of: dict[str, IntArray] = default(default_factory=dict)
-    looks: Mapping[str, Look] = default(default_factory=dict)
-    """Judge -> the last look that opened the sealed test for it."""
 
     @property
     def field(self) -> str:
@@ -186,8 +182,7 @@ class Subject:
 
     def confidence(self, *names: str) -> float:
         """Of intervals on these annotators: that of the last look where a sealed test was opened for one of them."""
-        looks = (self.looks[name].confidence for name in names if name in self.looks)
-        return max((IntervalSettings().confidence, *looks))
+        return self.panel.confidence(*names)
 
     def labels_of(self, name: str) -> IntArray:
         """The codes of one column."""

@@ -153,7 +153,10 @@ def with_the_others(
         column = OTHERS if OTHERS not in ratings.annotators else f"{OTHERS} "
         pair = ratings.select([who]).with_annotator(column, others).subset(used)
         keys = subject.panel.keys([subject.coefficient])
-        (found,) = measures(pair, keys, level=subject.level, pairwise=False, field=subject.field)
+        sure = subject.confidence(who)
+        (found,) = measures(
+            pair, keys, level=subject.level, pairwise=False, field=subject.field, confidence=sure
+        )
         found = replace(found, coverage=float(used.sum() / asked.sum()) if asked.any() else None)
         subject.kept[key] = found
     return found

@@ -30,9 +30,10 @@ from judge.stats import (
     measures,
     scores_alpha,
 )
-from judge.stats.bootstrap import How
+from judge.stats.bootstrap import How, IntervalSettings
 from judge.stats.metrics import metric_key
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.store.splits import Look
 from judge.types import AnnotatorKind, Measure
 
 # Past this many different numbers they are scores, not labels: nothing that counts labels is computed.
@@ -65,7 +66,8 @@ class Panel:
     probability of `domain[k]`, nan where none is stored), `outside[name]` (labels that are not in the domain: they are in
     no measure), `inside` (the units that a batch drew; judges keep their labels elsewhere, which is what the others correct),
     `weights` (unit -> for how many it stands, empty when all for as many), `layers` (annotator -> layer -> labels that
-    are not known to be blind, and are used nowhere).
+    are not known to be blind, and are used nowhere), `looks` (judge -> the last look that opened the sealed test for it,
+    where the table has units of that test).
     """
 
     field: str
@@ -82,6 +84,7 @@ class Panel:
     inside: BoolArray | None = None
     weights: Mapping[str, float] = default(default_factory=dict)
     layers: Mapping[str, Mapping[str, int]] = default(default_factory=dict)
+    looks: Mapping[str, Look] = default(default_factory=dict)
 
     @property
     def domain(self) -> tuple[str, ...]:
@@ -251,6 +254,11 @@ class Panel:
             return "krippendorff_alpha"
         return "cohen_kappa:quadratic" if self.level == "ordinal" else "cohen_kappa"
 
+    def confidence(self, *names: str) -> float:
+        """Of intervals on these annotators: that of the last look where a sealed test was opened for one of them."""
+        looks = (self.looks[name].confidence for name in names if name in self.looks)
+        return max((IntervalSettings().confidence, *looks))
+
     def measure(self, names: Sequence[str], keys: Sequence[str], **how: Unpack[How]) -> list[Measure]:
         """Coefficients of these annotators; those of pairs only when there are two.
 
@@ -322,6 +330,7 @@ class Panel:
             ratings=self.ratings.subset(units).select(annotators),
             asked=self.asked[units][:, columns],
             kinds={n: self.kinds[n] for n in annotators},
+            looks={n: look for n, look in self.looks.items() if n in annotators},
             distributions={n: p[units] for n, p in self.distributions.items() if n in annotators},
             inside=None if self.inside is None else self.inside[units],
         )
@@ -343,4 +352,5 @@ class Panel:
             shown={run: named(n) for run, n in self.shown.items()},
             distributions={named(n): p for n, p in self.distributions.items()},
             outside={named(n): o for n, o in self.outside.items()},
+            looks={named(n): look for n, look in self.looks.items()},
         )

@@ -31,6 +31,7 @@ from judge.store.derived import seen
 from judge.store.export import stored_task
 from judge.store.origin import origins
 from judge.store.runs import tried
+from judge.store.splits import Look
 from judge.types import AnnotatorKind
 
 ORDER = [AnnotatorKind.HUMAN, AnnotatorKind.JUDGE, AnnotatorKind.ADJUDICATED, AnnotatorKind.GOLD]
@@ -139,8 +140,11 @@ def read(
     for who, strange in outside.items():
         notes.append(Note("outside", who=who, field=name, labels=tuple(strange.items())[:5]))
     notes += [Note("origin", who=shown[run], told=text) for run, text in origins(store.conn, names).items()]
-    if chosen is not None:
-        notes += _sealed(store, chosen, rows, closed)
+    looks: dict[str, Look] = {}
+    if chosen is not None and (sealed := _sealed(store, chosen, rows, closed)):
+        notes += sealed
+        opened = splits.looks(store, splits.home(store, chosen))
+        looks = {shown[run]: look for run in names if run in shown for look in opened if run in look.runs}
     notes += [Note("fitted_on", who=shown[c.annotator], n=c.n_seen) for c in columns if c.n_seen]
     return Panel(
         field=name,
@@ -160,6 +164,7 @@ def read(
         inside=None if batch is None else np.array([unit in batch.units for unit in units], dtype=np.bool_),
         weights=weights(store, scope.batch, name),
         layers={n: own for n, own in relation.layers(store.conn, name).items() if n in kinds},
+        looks=looks,
     )
 
 

@@ -92,13 +92,18 @@ def verdict(
     Agreement is pooled: averaged within the units that the judge and two people labelled, chance from the pooled
     shares; `name` and `level` give the weights of near labels. `power` None leaves out what is still needed.
     With a person who gave the judge's own labels throughout (`pairwise.copied`) what would be trust is undecided, and the
-    verdict without them is told. `how`: only `confidence` acts, as the intervals are jackknife ones. Raises BadInput without anybody to
+    verdict without them is told. `how`: only `confidence` acts, as the intervals are jackknife ones;
+    above .95 (b) and (c) are as much stricter. Raises BadInput without anybody to
     compare with, for unknown names, limits out of range, and for interval=None.
     """
     if how.get("interval", "bca") is None:
         raise BadInput("a verdict needs intervals")
     if not 0 <= epsilon <= 1 or not -1 <= margin <= 1 or not -1 <= threshold <= 1:
         raise BadInput("epsilon lies in 0..1, the margin and the threshold in -1..1")
+    confidence = how.get("confidence", Limits.confidence)
+    # A look at a sealed test is tested more strictly: every condition by the same factor, so that all looks together
+    # keep each condition's promise.
+    stricter = min(1.0, (1 - confidence) / (1 - Limits.confidence))
     limits = Limits(
         margin=margin,
         epsilon=epsilon,
@@ -106,7 +111,9 @@ def verdict(
         least_others=least_others,
         clustered=clustered,
         by_label=level in ("nominal", "ordinal"),
-        confidence=how.get("confidence", Limits.confidence),
+        q=Limits.q * stricter,
+        confidence=confidence,
+        skill_confidence=1 - stricter * (1 - Limits.skill_confidence),
     )
     about_it = case(
         ratings, judge, people, reference=reference, name=name, level=level, least_others=least_others
@@ -120,6 +127,7 @@ def verdict(
             judge,
             about_it.people,
             epsilon=epsilon,
+            q=limits.q,
             level="interval" if level == "ratio" else level,
             least_others=least_others,
             clustered=clustered,

@@ -237,7 +237,17 @@ def test_no_number_of_the_sealed_test_is_shown_before_a_look_at_that_run(tmp_pat
     [agreed] = [row for row in json.loads(pair)["rows"] if row["paper"] == "agreement with gold"]
     assert [agreed[side]["n_units"] for side in ("first", "second")] == [n_open, n_open]
     assert [agreed[side]["coverage"] for side in ("first", "second")] == [n_open / 40, 1.0]
-    # The first look is tested at .025: every interval on that judge is its; the other judge's stay.
+    # The first look is tested at .025: every interval on that judge is its, beside people too; the other judge's stay.
+    with Store.open(db) as store, store.transaction() as conn:
+        conn.executemany("INSERT INTO annotators VALUES (?, 'human', '{}')", [(p,) for p in "abc"])
+        conn.executemany(
+            "INSERT INTO labels (unit_id, field, annotator_id, layer, repeat, value) VALUES (?, 'stance', ?, 'first', 0, ?)",
+            [
+                (f"study:{q:03}/0", p, LABELS[(q + (q % m == 0)) % 3])
+                for q in range(40)
+                for p, m in zip("abc", (7, 9, 11), strict=True)
+            ],
+        )
     report = checked(
         annotate("report", "--field", "stance", "-d", db, "--reference", "gold", "--format", "json").stdout,
         "report",
@@ -252,6 +262,14 @@ def test_no_number_of_the_sealed_test_is_shown_before_a_look_at_that_run(tmp_pat
     seen = {(who, m["confidence"]) for m in measures(report) for who in m.get("annotators") or ()}
     assert {c for who, c in seen if who == "scripted/one"} == {0.975}
     assert ("scripted/two", 0.95) in seen
+    # The plan is the same verdict at the same level; (b) and (c) are twice as strict, as (a) is.
+    ruled = {row["judge"]: row for row in report["verdicts"]}
+    planned = document("plan", "--verdict", "--field", "stance", "--reference", "gold", "-d", db)["judges"]
+    for row, judge_name, levels in zip(planned, ("scripted/one", "scripted/two"), (0.975, 0.95), strict=True):
+        own = ruled[judge_name]
+        assert [row["decision"], row["conditions"]] == [own["decision"], own["conditions"]]
+        at = {c["name"]: c["confidence"] for c in own["conditions"]}
+        assert (at["non_inferiority"], at["skill"]) == (levels, pytest.approx(1 - (1 - levels) / 5))
 
 
 def test_conformal_sets_leave_the_sealed_test_out_until_a_look_at_the_run(tmp_path: Path) -> None:
