@@ -152,6 +152,8 @@ def _said(result: Calibrated, word: str | None) -> list[str]:
         return said
     if result.repaired:
         said.append(f"agreement with '{word}' rose, on questions that nothing was fitted on")
+    elif not result.n_changed:
+        said.append(f"no label changed on the units that '{word}' labels: agreement is what it was")
     elif kappa is None or kappa.value is None:
         said.append(
             f"whether agreement with '{word}' rose is undefined: {kappa.reason if kappa else 'no labels'}"
@@ -164,10 +166,7 @@ def _said(result: Calibrated, word: str | None) -> list[str]:
             if kappa.high is not None and kappa.high < 0
             else "no improvement shown: it may have risen or not"
         )
-        said.append(
-            f"agreement with '{word}': {told}"
-            + (" (temperature changes no label)" if result.method == "temperature" else "")
-        )
+        said.append(f"agreement with '{word}': {told}")
     if result.method == "batch" and result.parameters["prior"] == "assumed":
         said.append("equal shares of the labels are only assumed: shown, not recommended")
     return said

@@ -69,6 +69,8 @@ class Calibrated:
     signal: Measure | None
     shares: Mapping[str, tuple[float, float]]
     n_plain: int
+    n_changed: int
+    """Labels that are others than before, on the units that the reference labels."""
     notes: tuple[str, ...]
 
     @property
@@ -158,6 +160,7 @@ def calibrate(
         signal,
         shares,
         int((given & np.isnan(p[:, 0])).sum()),
+        int((labels != before)[codes != MISSING].sum()),
         told,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -27,17 +26,7 @@ async def prove(bench: Bench, winner: Recipe) -> None:
         run = await bench.ask(plain, [*bench.units["tune"], *bench.units["test"]], reserve=False)
         runs.append(run if recipe.calibration is None else bench.kept(run, recipe))
     panel = read(bench.store, Scope(bench.field, bench.task.name, runs=tuple(runs)), opened=True)
-    purpose = _purpose(bench)
-    known = [k for k in bench.split.looks if k.purpose == purpose and set(k.runs) == set(runs)]
-    proof = contest.compare(
-        bench.store,
-        panel,
-        bench.word,
-        split=bench.split,
-        part="test",
-        purpose=purpose,
-        look=known[-1] if known else None,
-    )
+    proof = contest.compare(bench.store, panel, bench.word, split=bench.split, part="test", purpose=PURPOSE)
     duel = proof.duels[0]
     sign = 1.0 if proof.contenders[duel.first].run_id == runs[0] else -1.0
     d = duel.kappa.difference
@@ -51,13 +40,6 @@ async def prove(bench: Bench, winner: Recipe) -> None:
     if found.proved:
         with bench.store.transaction() as conn:
             adopt(conn, bench.runs[replace(winner, calibration=None).text()])
-
-
-def _purpose(bench: Bench) -> str:
-    """What a look is for, with a hash of the labels that it holds judges against: other ones make another look."""
-    lines = [bench.field, bench.word, *(f"{unit}\t{bench.labels[unit]}" for unit in bench.units["test"])]
-    told = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
-    return f"{PURPOSE} (labels {told})"
 
 
 def _needed(bench: Bench, proof: Contest) -> int | None:

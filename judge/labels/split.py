@@ -11,9 +11,10 @@ One split for all versions of a task: a new version must not move a question fro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -99,17 +100,30 @@ class Split:
         query = "SELECT unit_id, question_id FROM units"
         return {unit for unit, question in self.store.conn.execute(query) if question in own}
 
-    def open(self, purpose: str, runs: Sequence[str], reference: str) -> Look:
+    def open(
+        self, purpose: str, runs: Sequence[str], reference: str, question: Iterable[object] = ()
+    ) -> Look:
         """Log the next look at the sealed test: call it before any number of the test is computed or shown.
 
-        `purpose` says what for (`compare`, `improve`), `runs` are ids. Look k is tested at .05 / 2^k.
+        `purpose` says what for (`compare`, `improve`), `runs` are ids. Look k is tested at .05 / 2^k. `question` is all
+        that the answer depends on: what was asked before of the same runs and labels is the same look, not another one.
         """
-        return splits.look(self.store, self.task_id, purpose, runs, reference)
+        return splits.look(self.store, self.task_id, purpose, runs, reference, _hashed(question))
 
     @property
     def told(self) -> str:
         """How often the test has been looked at, for every report."""
         return f"the sealed test of {self.task_id} {splits.looked(self.store, self.task_id)}"
+
+
+def _hashed(question: Iterable[object]) -> str:
+    """Of texts, numbers and arrays, in order; empty for nothing."""
+    told, some = sha256(), False
+    for part in question:
+        data = part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode()
+        told.update(b"%d\n" % len(data) + data)
+        some = True
+    return told.hexdigest()[:12] if some else ""
 
 
 def find(store: Store, task: Task | str) -> Split | None:

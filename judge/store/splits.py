@@ -25,7 +25,10 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look at a sealed test: number `look` from 1, tested at `level`; `runs` are what was looked at."""
+    """One look at a sealed test: number `look` from 1, tested at `level`; `runs` are what was looked at.
+
+    `question` is a hash of what was asked of which labels; empty where a look is like no other.
+    """
 
     look: int
     purpose: str
@@ -33,6 +36,7 @@ class Look:
     reference: str
     level: float
     at: str
+    question: str = ""
 
     @property
     def confidence(self) -> float:
@@ -138,8 +142,15 @@ def looks(store: Store, task_id: str) -> list[Look]:
     query = (
         "SELECT look, purpose, runs, reference, level, at FROM split_looks WHERE task_id = ? ORDER BY look"
     )
-    rows = store.conn.execute(query, [task_id])
-    return [Look(n, why, tuple(json.loads(runs)), ref, level, at) for n, why, runs, ref, level, at in rows]
+    found = []
+    for n, why, runs, ref, level, at in store.conn.execute(query, [task_id]):
+        purpose, _, question = why.partition(_LABELS)
+        found.append(Look(n, purpose, tuple(json.loads(runs)), ref, level, at, question.rstrip(")")))
+    return found
+
+
+_LABELS = " (labels "
+"""Stands in the log between what a look is for and the hash of its question."""
 
 
 def looked(store: Store, task_id: str) -> str:
@@ -170,15 +181,27 @@ def add(store: Store, task_id: str, parts: Mapping[str, str]) -> None:
     store.conn.executemany("INSERT INTO split_questions VALUES (?, ?, ?)", rows)
 
 
-def look(store: Store, task_id: str, purpose: str, runs: Sequence[str], reference: str) -> Look:
-    """Log a look at the sealed test, before anything of it is shown: committed when this returns."""
+def look(
+    store: Store, task_id: str, purpose: str, runs: Sequence[str], reference: str, question: str = ""
+) -> Look:
+    """Log a look at the sealed test, before anything of it is shown: committed when this returns.
+
+    The same `question` (not empty) for the same purpose, runs and reference is the look that it was the first time.
+    """
     with store.transaction() as conn:
-        query = "SELECT coalesce(max(look), 0) + 1 FROM split_looks WHERE task_id = ?"
-        number = int(conn.execute(query, [task_id]).fetchone()[0])
-        made = Look(number, purpose, tuple(runs), reference, level_of(number), now())
+        past = looks(store, task_id)
+        for each in past if question else []:
+            same = (each.purpose, set(each.runs), each.reference) == (purpose, set(runs), reference)
+            if same and each.question == question:
+                return each
+        number = len(past) + 1
+        made = Look(number, purpose, tuple(runs), reference, level_of(number), now(), question)
         conn.execute(
             "INSERT INTO split_looks VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [task_id, number, purpose, dumps(list(runs)), reference, made.level, made.at],
+            [
+                *(task_id, number, f"{purpose}{_LABELS}{question})" if question else purpose),
+                *(dumps(list(runs)), reference, made.level, made.at),
+            ],
         )
     return made
 

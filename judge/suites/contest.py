@@ -119,14 +119,14 @@ def compare(
     part: str | None = None,
     confidence: float = 0.95,
     purpose: str = "compare",
-    look: Look | None = None,
     named: bool = True,
 ) -> Contest:
     """The judges of a panel on the units that all of them and the reference labelled.
 
     `named`: just these runs were asked for; else those that label no unit of the reference are left out, and told.
     `part` (of PARTS) where the task is split, by default `open`: `test` and `all` log a look at the sealed test before
-    anything is computed (for `purpose`; or it is `look`, logged for these very runs before), and test at its level.
+    anything is computed (for `purpose`; the one that was logged for these very runs and labels before, if any), and test
+    at its level.
     Raises UsageError for fewer than two runs, numbers, no reference, a part without a split, and runs that share nothing.
     """
     if len(panel.judges) < 2:
@@ -163,9 +163,10 @@ def compare(
         raise UsageError(
             f"no unit has a label of all runs and of {reference.word}; those with both by run: {told}"
         )
-    if split is not None and chosen in ("test", "all") and look is None:
-        look = split.open(purpose, [ids[name] for name in names], reference.word)
     table = panel.table.select([reference.name, *names]).subset(shared)
+    look = None
+    if split is not None and chosen in ("test", "all"):
+        look = split.open(purpose, [ids[n] for n in names], reference.word, _question(panel, table, ids))
     sure = look.confidence if look else confidence
     duels = contest(table, reference.name, panel.coefficient, level=panel.level, confidence=sure)
     asked = np.column_stack([panel.asked_units[name] for name in names])
@@ -210,6 +211,12 @@ def compare(
             ),
         ],
     )
+
+
+def _question(panel: Panel, table: Ratings, ids: Mapping[str, str]) -> Iterator[object]:
+    """What a contest rests on, whatever the order of its runs: the units and everybody's labels of them."""
+    order = [0, *(1 + np.argsort([ids[name] for name in table.annotators[1:]]))]
+    yield from (panel.field, panel.coefficient, list(table.domain), list(table.units), table.codes[:, order])
 
 
 def _inside(panel: Panel, split: Split | None, part: str | None) -> BoolArray:

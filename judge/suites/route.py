@@ -144,13 +144,25 @@ def route(
             + "".join(f"; {text}" for text in notes)
         )
     free = np.asarray(asked & ~honest) | ordered
-    look = None
-    if split is not None:
-        look = split.open("route", [str(r) for r in table.run_ids], truth.word)
-    level = min(1 - confidence, look.level) if look else 1 - confidence
     weights = None
     if chosen.weights:
         weights = np.array([chosen.weights.get(u, 0.0) for u in table.units])
+    look = None
+    if split is not None:
+        # Another promise is another question, and so is another path: open labels and unlabelled units fix it.
+        question: list[object] = [
+            field,
+            agree,
+            confidence,
+            list(table.run_ids),
+            list(table.units),
+            sure,
+            labels.codes,
+        ]
+        question += [np.where(ordered | tested, truth.codes, MISSING), ordered, tested, weights]
+        look = split.open("route", [str(r) for r in table.run_ids], truth.word, question)
+    level = min(1 - confidence, look.level) if look else 1 - confidence
+    if weights is not None:
         notes.append(
             "the labelled units were drawn with unequal probabilities: each counts for as many as it stands for"
         )

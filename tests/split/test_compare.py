@@ -103,7 +103,7 @@ def test_runs_that_share_nothing_are_refused_with_what_each_has(tmp_path: Path) 
 
 
 def test_the_sealed_test_is_left_out_until_a_look_is_asked_for(study: tuple[Path, list[str]]) -> None:
-    db, _ = study
+    db, runs = study
     assert "is not split" in judge("compare", "stance", "--part", "test", "-d", db, code=2).stderr
     judge("split", "stance", "-d", db)
     opened = compared(db)
@@ -119,6 +119,18 @@ def test_the_sealed_test_is_left_out_until_a_look_is_asked_for(study: tuple[Path
     # The same units, a stricter level: the interval is wider than the one at 95 %.
     with Store.open(db) as store:
         assert [look.purpose for look in splits.looks(store, "stance")] == ["compare", "compare"]
+    # The same question, with the runs in any order, is the look that it was; other runs or other gold are another one.
+    named = [word for run in reversed(runs) for word in ("--run", run)]
+    again = compared(db, "--part", "test", *named)
+    assert (again["look"], again["level"]) == (1, 0.025)
+    assert {p["p"] for p in again["pairs"]} == {p["p"] for p in first["pairs"]}
+    assert compared(db, "--part", "test", *named[:4])["look"] == 3
+    with Store.open(db) as store:
+        sealed = splits.questions(store, "stance")
+        unit = next(u for u, q in units(60).items() if sealed[f"study:{q:03}"] == "test")
+        with store.transaction() as conn:
+            conn.execute("UPDATE labels SET value = 'neutral' WHERE unit_id = ?", [unit])
+    assert compared(db, "--part", "test")["look"] == 4
 
 
 def test_a_look_is_logged_before_anything_is_computed(

@@ -114,7 +114,9 @@ def test_the_sealed_test_tests_the_promise_and_the_look_is_logged(
         n_test = sum(part == "test" for part in splits.questions(store, "stance").values())
         [look] = splits.looks(store, "stance")
     assert found["tested_questions"] == n_test and look.purpose == "route" and look.runs == (run,)
-    assert routed(db, run)["level"] == 0.0125
+    again = routed(db, run)
+    assert (again["look"], again["run"]) == (1, found["run"]), "the same question is the look that it was"
+    assert routed(db, run, "--agree", "0.8")["level"] == 0.0125
 
 
 def test_another_field_of_the_task_has_the_same_sealed_test(tmp_path: Path) -> None:

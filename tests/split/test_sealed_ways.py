@@ -96,7 +96,7 @@ def test_the_report_tests_an_opened_test_at_the_level_of_its_look(db: Path, tmp_
         level == 0.975 and "look 1 (compare)" in told and "tested at 0.025" in told
         for level, told in verdicts()
     )
-    judge("compare", "stance", "--part", "test", "-d", db)
+    judge("compare", "stance", "--part", "all", "-d", db)
     assert all(level == 0.9875 and "look 2" in told for level, told in verdicts())
 
 
