@@ -79,9 +79,9 @@ class Bench:
         """What was tried on every question of tune."""
         return [t for t in self.found.tried if t.n_questions == len(self.order)]
 
-    def pay(self, budget: Budget | Opened) -> None:
+    def pay(self, budget: Budget | Opened, seconds: float) -> None:
         """Take what the rewriter took off the limits."""
-        self.limits.pay(budget)
+        self.limits.pay(budget, seconds)
         self.found.spent.update(budget.usage)
 
     async def ask(self, recipe: Recipe, units: Sequence[str], reserve: bool) -> str:

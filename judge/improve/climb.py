@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -101,8 +102,9 @@ class Rewriting:
                     "the rewriter was not asked: what is left of the limit is for the sealed test"
                 )
                 return best
-            text, why = await self.rewriter.ask(bench.task, request, budget)
-            bench.pay(budget)
+            begun = time.monotonic()
+            text, why = await self.rewriter.ask(bench.task, request, budget, bench.limits.seconds_left)
+            bench.pay(budget, time.monotonic() - begun)
             if text is None:
                 bench.found.notes.append(why)
                 return best

@@ -28,7 +28,7 @@ class Improve:
         """Raises UsageError as `Bench` does."""
         self._bench, self._rewriter = Bench(store, flow, task, field, word), rewriter
         if rewriter is not None and rewriter.opened is not None:
-            self._bench.pay(rewriter.opened)
+            self._bench.pay(rewriter.opened, rewriter.opened.seconds)
 
     async def go(self, anyway: bool = False) -> Improved:
         """Search and prove. Raises Halted where a run ends before its last unit for another reason than a limit."""

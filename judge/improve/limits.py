@@ -13,11 +13,12 @@ from judge.runner.plan import Plan
 
 
 class SearchLimits:
-    """Tokens and dollars of a whole search, of which the sealed test of two judges takes its part first."""
+    """Tokens, dollars and seconds of a whole search, of which the sealed test of two judges takes its part first."""
 
     def __init__(self, flow: Flow, n_test: int) -> None:
         self._flow, self._n_test = flow, n_test
         self._limit = flow.plan.max_tokens, flow.plan.max_cost
+        self._max_time = flow.plan.max_time
         self._kept_back = (0, 0.0)
         """Of the limit, what the last run left to the sealed test."""
         self.paid = 0.0
@@ -31,7 +32,14 @@ class SearchLimits:
             plan,
             max_tokens=None if tokens is None else max(0, tokens - kept[0]),
             max_cost=None if cost is None else max(0.0, cost - kept[1]),
+            max_time=self._max_time,
         )
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long a call of the rewriter may take; None = as long as it likes."""
+        plan = replace(self._flow.plan, max_time=self._max_time)
+        return plan.after(report for _, report in self._flow.reports).max_time
 
     def left(self, rewriter: Rewriter, runs: Collection[str]) -> Budget:
         """What a call of the rewriter may take: it leaves what the sealed test takes."""
@@ -47,8 +55,10 @@ class SearchLimits:
             Spent(),
         )
 
-    def pay(self, budget: Budget | Opened) -> None:
+    def pay(self, budget: Budget | Opened, seconds: float) -> None:
         """Take a call of the rewriter off the limits; one that was lost counts at its most."""
+        if self._max_time is not None:
+            self._max_time = max(0.0, self._max_time - seconds)
         self.paid += budget.spent.cost
         tokens, cost = self._limit
         self._limit = (

@@ -5,6 +5,7 @@ Nothing of tune or test is in what the rewriter reads; what it writes is plain t
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -61,15 +62,21 @@ class Rewriter:
         )
         return Request(self.model, messages, 1, SCHEMA, max_tokens=MOST_TOKENS)
 
-    async def ask(self, task: Task, request: Request, budget: Budget) -> tuple[str | None, str]:
-        """The new instructions (None: none that can be used), and why there are none. `budget` has room for the call."""
+    async def ask(
+        self, task: Task, request: Request, budget: Budget, seconds: float | None = None
+    ) -> tuple[str | None, str]:
+        """The new instructions (None: none that can be used), and why there are none.
+
+        `budget` has room for the call, which is given up after `seconds`.
+        """
         claim = budget.claim(request)
         budget.hold(claim)
         try:
-            reply = await self.provider.complete(request)
-        except ProviderError as e:
+            async with asyncio.timeout(seconds):
+                reply = await self.provider.complete(request)
+        except (ProviderError, TimeoutError) as e:
             budget.failed(claim, e)
-            return None, f"the rewriter {self.model} gave no answer: {e}"
+            return None, f"the rewriter {self.model} gave no answer: {str(e) or 'the time limit is reached'}"
         finally:
             budget.release(claim)
         budget.answered(claim, reply.usage)

@@ -325,6 +325,19 @@ def test_one_person_who_guesses_does_not_hold_a_good_judge_back(people: str, tru
     assert (verdict(table, "judge", names, power=None).decision == "trust") == trusted
 
 
+def test_one_person_with_three_rare_labels_shows_that_four_copied() -> None:
+    """Thirty units: the judge says a and b in turn, four copy it but for a unit each, one says b on three units, two of
+    them the judge's a: by chance. An interval from those three alone is so wide that nobody was far from anybody."""
+    units = np.arange(30)
+    judge = units % 2
+    copies = [np.where(units == 7 * i, 1 - judge, judge) for i in range(1, 5)]
+    own = np.isin(units, [3, 12, 20]).astype(int)
+    names = ["own", "p1", "p2", "p3", "p4"]
+    table = Ratings.from_codes(np.column_stack([own, *copies, judge]), ["a", "b"], [*names, "judge"])
+    found = verdict(table, "judge", names, power=None)
+    assert (found.decision, found.copies) == ("undecided", ("p1", "p2", "p3", "p4"))
+
+
 def test_a_label_that_the_judge_never_gives_is_not_shown_because_one_person_gives_it_alone() -> None:
     """c is said by ann alone, on every tenth unit: nobody else recalls it, so the judge is not behind; its recall is 0."""
     units = np.arange(300)
