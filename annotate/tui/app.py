@@ -79,9 +79,14 @@ class AnnotateApp(App[None]):
         self.run_worker(self._work(), group="typed")
 
     async def on_event(self, event: Event) -> None:
-        """Keys and pastes of the terminal go into the queue, and nowhere else."""
+        """Keys and pastes of the terminal go into the queue, and nowhere else. Whatever is typed, into a note or in
+        the list as well, is work, and so is what the mouse does."""
+        clock = self.labelling.hand.clock
+        if isinstance(event, events.InputEvent) and not event.is_forwarded:
+            clock.touch()
         if isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
-            self.app_focus = True
+            self.app_focus = True  # as in Textual: a terminal may not tell that it has the focus again
+            clock.away(False)
             self.typed.put(Intention(event, at=event.time))
             return
         await super().on_event(event)

@@ -9,14 +9,29 @@ from textual.content import Content
 from annotate.guidelines import markdown
 from annotate.sitting.events import State
 from annotate.tui.dialogs import Ask, Finished, Help
+from annotate.tui.evidence import HELP
 from annotate.tui.form import Form
 from annotate.tui.keymap import COMMANDS, symbol
 from annotate.tui.marking import Marking
 from annotate.tui.review import Review
+from annotate.tui.untrusted import one_line
 from annotate.tui.workplace import Workplace
 
-ALWAYS = ("undo", "review", "search", "jump")
+ALWAYS = ("undo", "review", "search", "jump", "help")
 """Commands that mean the same whatever is on the screen, so at the end of the batch too."""
+LONG = 12
+"""Digits that no number of a unit has; neither Python nor SQLite reads any number of them."""
+
+ELSEWHERE = f"""
+## Keys of the list
+
+`⏎` goes to the unit, `⇥` is the next filter and `Shift+⇥` the one before, `/` or `F8` opens the search line. `↑` `↓`
+(or `k` `j`), `PgUp` `PgDn` (or space), `Home` and `End` move. `Esc`, `q`, `=` or `F5` go back.
+
+## Keys while evidence is marked
+
+{HELP}
+"""
 
 
 class Commands:
@@ -167,10 +182,11 @@ class Commands:
             return None
 
         async def then() -> None:
-            if wanted.isdecimal() and desk.neighbour(int(wanted) - 1, 1) == int(wanted):
-                self._place.show(int(wanted))
+            number = int(wanted) if wanted.isdecimal() and len(wanted) < LONG else 0
+            if number and desk.neighbour(number - 1, 1) == number:
+                self._place.show(number)
             elif wanted:
-                self._place.refuse(f"there is no unit {wanted}")
+                self._place.refuse(f"there is no unit {one_line(wanted, LONG)}")
 
         await self._place.open(Ask(f"Go to unit 1 to {desk.total}", done, then=then, kind="number"))
 
@@ -193,6 +209,7 @@ class Commands:
             rows.append(f"| {told} | {command.help} |")
         rows.append("| `^P` | menu: every command, themes |")
         rows.append("| `^Q` | quit; everything is stored already |")
+        rows.append(ELSEWHERE)
         about = (
             "Highlighted words are those of the question or claim, and of the reference answers. A highlight does "
             "not by itself mean that a text is relevant."

@@ -125,7 +125,7 @@ class Help(Dialog):
             self.query_one("#help-box").scroll_relative(y=self.SCROLL[one.key], animate=False)
         elif one.key in self._leave:
             await self.close()
-        return True
+        return not _of_textual(one)
 
 
 class Finished(Dialog):
@@ -160,6 +160,8 @@ class Finished(Dialog):
         elif way is not None and (one.key in self._always or not self.ahead(one)):
             await self.close()
             await way()
+        elif _of_textual(one):
+            return False
         else:
             self._refuse(
                 "there is no unit left for that key" if way is None else "that key came before this box"
@@ -188,4 +190,9 @@ class Told(Dialog):
         """Go on."""
         if one.key in ("enter", "escape") and not self.ahead(one):
             await self.close()
-        return True
+        return not _of_textual(one)
+
+
+def _of_textual(one: Intention) -> bool:
+    """Whether Textual may know the key: the menu, copying."""
+    return one.key.startswith("ctrl+")

@@ -10,7 +10,9 @@ nothing unless somebody's keymap says so, and the app refuses it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from codecs import IncrementalDecoder, getincrementaldecoder
+from collections.abc import Callable, Iterable
+from functools import partial
 from time import monotonic
 from types import ModuleType
 
@@ -83,7 +85,14 @@ class EscapeParser(XTermParser):
 
 
 def tell_apart(driver: type) -> None:
-    """Let a driver of Textual read its keys with this parser."""
+    """Let a driver of Textual read its keys with this parser. Bytes that are no UTF-8, as a terminal of another
+    encoding sends, are keys that mean nothing: Textual ends with an error at them."""
     module: ModuleType = sys.modules[driver.__module__]
     if hasattr(module, "XTermParser"):
         module.XTermParser = EscapeParser  # type: ignore[attr-defined]
+    if hasattr(module, "getincrementaldecoder"):
+        module.getincrementaldecoder = _forgiving  # type: ignore[attr-defined]
+
+
+def _forgiving(encoding: str) -> Callable[[], IncrementalDecoder]:
+    return partial(getincrementaldecoder(encoding), errors="replace")

@@ -63,7 +63,6 @@ class LabelScreen(Screen[None]):
     async def take(self, one: Intention) -> bool:
         """Do what a key means. False for the few that Textual knows: the menu, copying."""
         hand, refuse = self.hand, self.place.refuse
-        hand.clock.touch()
         if self.view.small:
             refuse("the terminal is too small to label in")
             return True
@@ -100,8 +99,7 @@ class LabelScreen(Screen[None]):
         return key in self._command_of
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """The mouse is work too."""
-        self.hand.clock.touch()
+        """When a click began."""
         self._pressed = event.time
 
     def on_text_selected(self) -> None:

@@ -22,6 +22,8 @@ from annotate.tui.untrusted import one_line
 
 PAGE = 100
 FILTERS = ("all", "open", "done", "skipped", "flagged", "noted")
+KEYS = "⏎ go there   ⇥ filter   / search   Esc back   (! flagged  + note)"
+SEARCH_KEYS = "⏎ search   Esc back"
 MARKS = {"open": "·", "done": "✓", "skipped": "-"}
 
 
@@ -137,15 +139,14 @@ class Review(Screen[None]):
             placeholder="search in the texts and your notes, then Enter", id="review-search", compact=True
         )
         yield ReviewRows(self._desk, self._only, "", self._near, self._click)
-        yield Static(
-            Content("⏎ go there   tab filter   / search   Esc back   (! flagged  + note)"), id="review-keys"
-        )
+        yield Static(Content(KEYS), id="review-keys", markup=False)
 
     async def take(self, one: Intention) -> bool:
         """Do what a key means here; the search line types what it does not know."""
         rows, box = self.query_one(ReviewRows), self.query_one(Input)
+        self._tell_keys()
         if self.focused is box:
-            if one.key == "enter":
+            if one.key in ("enter", "tab", "shift+tab"):
                 self.searched(box.value)
             elif one.key == "escape":
                 await self.back()
@@ -155,11 +156,11 @@ class Review(Screen[None]):
             self.keys[one.key](rows)
         elif one.key in self._leave:
             await self._leave[one.key]()
+        elif one.key.startswith("ctrl+"):
+            return False
         elif one.character and one.character.isprintable():
             # What is typed behind it was typed for the unit, and there it would be another one's.
-            self.query_one("#review-keys", Static).update(
-                Content("this is the list: ⏎ goes to a unit, Esc goes back")
-            )
+            self._tell_keys("this is the list: ⏎ goes to a unit, Esc goes back")
             self._typed.refuse()
             self.call_after_refresh(self._typed.seen)
         return True
@@ -197,6 +198,14 @@ class Review(Screen[None]):
         told = f"   {rows.count} unit{'' if rows.count == 1 else 's'}"
         parts.append(Content(told + (f" with “{one_line(rows.search, 30)}”" if rows.search else "")))
         self.query_one("#review-top", Static).update(Content("").join(parts))
+
+    def on_descendant_focus(self) -> None:
+        """The search line has keys of its own, also when it was clicked on."""
+        self._tell_keys()
+
+    def _tell_keys(self, instead: str = "") -> None:
+        typing = self.focused is self.query_one(Input)
+        self.query_one("#review-keys", Static).update(Content(instead or (SEARCH_KEYS if typing else KEYS)))
 
     def filter(self, step: int) -> None:
         """The next or the previous filter."""

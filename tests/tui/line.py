@@ -33,8 +33,8 @@ BYTES = {
 
 
 def sent(key: str) -> bytes:
-    """A key, or text, as bytes."""
-    return BYTES.get(key) or key.encode()
+    """A key, or text, as bytes; a surrogate is a byte that is no UTF-8."""
+    return BYTES.get(key) or key.encode(errors="surrogateescape")
 
 
 class Line:

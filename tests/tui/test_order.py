@@ -56,9 +56,9 @@ def test_a_skip_in_a_burst_skips_the_unit_that_was_shown(study: Path) -> None:
 
 def test_a_note_in_a_burst_is_a_note(study: Path) -> None:
     with opened(study) as line:
-        line.burst(["+nice", "enter", "s"])
+        line.burst(["+ni\udce9ce", "enter", "s"])  # a letter of a terminal that does not speak UTF-8
         assert line.quit() == 0
-    assert log(study) == [("note", 1, "nice"), ("label", 1, "support")]
+    assert log(study) == [("note", 1, "ni\ufffdce"), ("label", 1, "support")]
 
 
 def test_every_command_in_one_burst_under_a_held_lock_of_two_seconds(study: Path) -> None:
