@@ -143,8 +143,8 @@ def read(
     looks: dict[str, Look] = {}
     if chosen is not None and (sealed := _sealed(store, chosen, rows, closed)):
         notes += sealed
-        opened = splits.looks(store, splits.home(store, chosen))
-        looks = {shown[run]: look for run in names if run in shown for look in opened if run in look.runs}
+        logged = splits.looks(store, splits.home(store, chosen))
+        looks = {shown[run]: look for run in names if run in shown for look in logged if run in look.runs}
     notes += [Note("fitted_on", who=shown[c.annotator], n=c.n_seen) for c in columns if c.n_seen]
     return Panel(
         field=name,
