@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from judge.improve.rewrite import Rewriter
 from judge.prompts import Mode, Renderer, load_task, parse_task
 from judge.providers import base
 from judge.runner import Plan
-from judge.runner.flow import Flow
+from judge.runner.budget import Budget, Opened, Spent
+from judge.runner.flow import Flow, Halted
 from judge.runner.prices import Price
 from judge.store import Store
 from judge.types import Reply, Request, Usage
@@ -57,6 +59,8 @@ class Writer:
         text = self.replies[min(len(self.seen), len(self.replies)) - 1]
         if text == "gone":
             raise Rejected("no such model")
+        if text == "hangs":
+            await asyncio.Event().wait()
         if text == "lost":
             raise ServerFault("the server broke while it wrote")
         return Reply(text, usage=Usage(1_000, 100, 0))
@@ -189,6 +193,21 @@ def test_a_lost_call_of_the_rewriter_counts_at_its_most(tmp_path: Path) -> None:
     most = 64 + texts + len(json.dumps(request.schema)) + request.max_tokens
     judged = sum(sum(len(m.content) for m in r.messages) // 4 + 1 for r in model.seen)
     assert found.cost == pytest.approx((judged + most) / 1e6)
+
+
+def test_the_time_of_the_rewriter_is_inside_the_limit(tmp_path: Path) -> None:
+    """Opening it took the whole 9 s, so nothing is asked of anybody; a call that has no end is given up, and paid for."""
+    store, truth = world(tmp_path / "w.db")
+    model, writer = Planted(truth, skill), Writer("hangs")
+    rewriter = Rewriter("vendor/writer", writer, None, Opened(seconds=9.0))
+    plan = Plan(TASK, "planted/model", patience=HASTY, max_time=9.0)
+    with pytest.raises(Halted):
+        asyncio.run(Improve(store, Flow(store, model, plan), TASK, "stance", None, rewriter).go())
+    assert not model.seen and not writer.seen
+    budget = Budget(None, None, None, Counter(), Spent())
+    request = rewriter.request(TASK, "stance", [])
+    text, why = asyncio.run(asyncio.wait_for(rewriter.ask(TASK, request, budget, 0.01), 30))
+    assert text is None and "the time limit is reached" in why and budget.spent.lost == 1
 
 
 def test_the_clauses_that_name_the_labels_people_differ_on_are_found() -> None:
