@@ -82,10 +82,12 @@ def carried(
 
     but = [only(np.arange(len(everybody))[None] != i) for i in everybody]
     alone = [found(judge, people[:, :, [i]]) for i in everybody]
-    low, high, questions = (
-        np.stack(of, axis=1)
-        for of in zip(*((f.skill.low, f.skill.high, f.questions) for f in alone), strict=True)
-    )
+    # Kappa is the same both ways, its interval is not: it asks how often `of` gives the rarer labels. The narrower one
+    # is taken: from somebody who gives three of them it is so wide that nobody is far.
+    turned = [found(people[:, :, i], judge[:, :, None]) for i in everybody]
+    low = np.stack([np.fmax(f.skill.low, t.skill.low) for f, t in zip(alone, turned, strict=True)], axis=1)
+    high = np.stack([np.fmin(f.skill.high, t.skill.high) for f, t in zip(alone, turned, strict=True)], axis=1)
+    questions = np.stack([f.questions for f in alone], axis=1)
     of_rest = np.stack([found(judge, rest).agreement.value for rest in but], axis=1)
     far = (questions >= FEWEST_QUESTIONS) & (high < of_rest)
     near = only(~far)

@@ -325,13 +325,13 @@ def test_one_person_who_guesses_does_not_hold_a_good_judge_back(people: str, tru
     assert (verdict(table, "judge", names, power=None).decision == "trust") == trusted
 
 
-def test_one_person_with_four_rare_labels_shows_that_four_copied() -> None:
-    """Thirty units: the judge says a and b in turn, four copy it but for a unit each, one says b on four units, three of
-    them the judge's a: by chance. An interval from those four alone is so wide that nobody was far from anybody."""
+def test_one_person_with_three_rare_labels_shows_that_four_copied() -> None:
+    """Thirty units: the judge says a and b in turn, four copy it but for a unit each, one says b on three units, two of
+    them the judge's a: by chance. An interval from those three alone is so wide that nobody was far from anybody."""
     units = np.arange(30)
     judge = units % 2
     copies = [np.where(units == 7 * i, 1 - judge, judge) for i in range(1, 5)]
-    own = np.isin(units, [3, 4, 12, 20]).astype(int)
+    own = np.isin(units, [3, 12, 20]).astype(int)
     names = ["own", "p1", "p2", "p3", "p4"]
     table = Ratings.from_codes(np.column_stack([own, *copies, judge]), ["a", "b"], [*names, "judge"])
     found = verdict(table, "judge", names, power=None)
