@@ -23,7 +23,7 @@ from annotate.tui.keymap import COMMANDS, QUIT
 from annotate.tui.label import LabelScreen
 from annotate.tui.review import Review
 from annotate.tui.settings import remember_theme
-from judge.errors import UsageError
+from judge.errors import AdjudgeError, UsageError
 
 
 class AnnotateApp(App[None]):
@@ -192,8 +192,12 @@ def run_app(
 ) -> str | None:
     """Run until the person quits. Returns why the last thing pressed was not stored, None when it was.
 
-    Raises UsageError for a theme that is not there.
+    Raises UsageError for a theme that is not there, AdjudgeError when a fault of the program ended it.
     """
     app = AnnotateApp(desk, keymap=keymap, theme=theme, remembered=remembered, held_ms=held_ms)
     app.run()
+    if app.return_code:
+        raise AdjudgeError(
+            "a fault of the program ended the sitting (it stands above; please report it): what was shown as done is stored"
+        )
     return app.labelling.place.refused

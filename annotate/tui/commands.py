@@ -33,6 +33,9 @@ ELSEWHERE = f"""
 {HELP}
 """
 
+ONCE = frozenset({"skip", "go_on"})
+"""Commands that a key held down does not repeat: they leave a unit, or what is to be read."""
+
 
 class Commands:
     """Each has committed what it changes before the screen shows it, and is done when it returns."""

@@ -19,7 +19,7 @@ from textual.widgets import Static
 from annotate.sitting.desk import Desk
 from annotate.tui import intentions
 from annotate.tui.at_hand import AtHand
-from annotate.tui.commands import Commands
+from annotate.tui.commands import ONCE, Commands
 from annotate.tui.intentions import HeldKeys, Intention, Intentions
 from annotate.tui.marking import Marking
 from annotate.tui.view import UnitView
@@ -83,7 +83,10 @@ class LabelScreen(Screen[None]):
         elif found is not None:
             await self.commands.answer(*found, one.at)
         elif name := self._command_of.get(one.key):
-            await self.commands.run(name, one.at)
+            if held and name in ONCE:
+                refuse("a key held down does this no more")
+            else:
+                await self.commands.run(name, one.at)
         elif one.key.startswith("ctrl+"):
             return False
         elif one.character and one.character.isprintable():

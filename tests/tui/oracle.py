@@ -104,8 +104,8 @@ class Oracle:
 
 
 def tokens(dice: random.Random, units: int, count: int) -> list[str]:
-    """A random sitting: mostly labels and corrections, every command now and then; no label key twice running,
-    because that could be a held one."""
+    """A random sitting: mostly labels and corrections, every command now and then; no label key and no skip twice
+    running, because that could be a held one."""
     out: list[str] = []
     for _ in range(count):
         what = dice.random()
@@ -115,7 +115,7 @@ def tokens(dice: random.Random, units: int, count: int) -> list[str]:
         elif what < 0.65:
             out.append("undo")
         elif what < 0.72:
-            out.append("skip")
+            out.append("skip" if out[-1:] != ["skip"] else "left")
         elif what < 0.78:
             out.append(f"note {dice.choice(['nice', 'srn', 'see 3'])}")
         elif what < 0.82:

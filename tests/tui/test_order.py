@@ -110,14 +110,21 @@ def test_random_keys_with_random_gaps_and_kills(number: int, gaps: list[float], 
     assert found == plain(oracle.log)[: len(found)], "what a kill leaves is the beginning of what was meant"
 
 
-def test_a_key_that_is_held_down_labels_nothing_from_the_third_on(study: Path) -> None:
+def test_a_key_that_is_held_down_labels_and_skips_nothing_from_the_third_on(study: Path) -> None:
     with opened(study) as line:
         line.burst(["s"] * 12)
-        line.until("held down")
+        line.until("a key held down labels nothing")
+        time.sleep(0.5)
+        line.burst(["-"] * 12)
+        line.until("a key held down does this no more")
         time.sleep(0.5)
         line.type(["r"], 0.1)
         assert line.quit() == 0
-    assert [v for _, _, v in log(study)] == ["support", "support", "refute"]
+    assert [(kind, v) for kind, _, v in log(study)] == [
+        *[("label", "support")] * 2,
+        *[("skip", None)] * 2,
+        ("label", "refute"),
+    ]
 
 
 def test_held_keys_are_a_setting(study: Path, tmp_path: Path) -> None:
