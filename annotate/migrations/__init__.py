@@ -19,15 +19,13 @@ stopped       people whose labels in a batch count no more, with the reason
 from __future__ import annotations
 
 import sqlite3
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from judge.errors import StudyError
-from judge.migrations import applied, perform
+from judge.migrations import applied, names, perform
 
 FOLDER = Path(__file__).parent
-NAMES = tuple(sorted(file.stem for file in FOLDER.glob("m*.sql")))
+NAMES = names(FOLDER)
 SET = "annotate"
 
 
@@ -37,10 +35,4 @@ def ensure(conn: sqlite3.Connection, path: object) -> None:
     if newer := [name for name in found if name not in NAMES]:
         raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade to read it")
     if found != list(NAMES):
-        perform(conn, SET, {name: partial(_execute, name) for name in NAMES})
-
-
-def _execute(name: str, db: Any) -> None:
-    """The statements of a file, with an empty line between them."""
-    for statement in (FOLDER / f"{name}.sql").read_text("utf-8").split("\n\n"):
-        db.execute(statement)
+        perform(conn, SET, FOLDER, NAMES)

@@ -119,13 +119,14 @@ def test_an_opening_that_is_stopped_half_way_leaves_nothing(
 ) -> None:
     path = tmp_path / "study.db"
 
-    def broken(db: object) -> None:
-        real(db)
-        raise KeyboardInterrupt
+    def broken(file: Path, db: object) -> None:
+        real(file, db)
+        if file.stem == migrations.NAMES[-1]:
+            raise KeyboardInterrupt
 
-    real, last = getattr(migrations, f"_{migrations.NAMES[-1]}"), f"_{migrations.NAMES[-1]}"
+    real = migrations.execute
     with monkeypatch.context() as patched:
-        patched.setattr(migrations, last, broken)
+        patched.setattr(migrations, "execute", broken)
         with pytest.raises(KeyboardInterrupt):
             Store.open(path)
     with sqlite3.connect(path) as conn:
