@@ -252,9 +252,22 @@ def _prepare(conn: sqlite3.Connection, path: Path) -> None:
                 f"{path}: made by an older adjudge, on a disk that cannot be written; copy it elsewhere"
             )
         return
-    conn.execute("PRAGMA journal_mode = WAL")
+    _keep_a_log(conn)
     if not migrations.is_current(conn):
         migrations.migrate(conn)
+
+
+def _keep_a_log(conn: sqlite3.Connection) -> None:
+    """Turn the journal into a log. SQLite lets nobody wait who meets another that turns it: each could wait for the other."""
+    end = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            conn.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as e:
+            if "locked" not in str(e) or time.monotonic() > end:
+                raise
+            time.sleep(LOOK_SECONDS)
 
 
 @contextmanager

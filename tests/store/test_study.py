@@ -146,6 +146,32 @@ def test_processes_that_open_a_new_study_at_once_all_can(tmp_path: Path) -> None
         assert list(pool.map(open_it, range(8))) == [list(migrations.NAMES)] * 8
 
 
+def test_two_that_turn_the_journal_of_a_restored_study_at_once_both_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite tells one of them "locked" at once, in 1 of 30 meetings: here the first one that asks always meets another."""
+    path = tmp_path / "study.db"
+    Store.open(path).close()
+    with sqlite3.connect(path) as conn:
+        conn.execute("PRAGMA journal_mode = DELETE")  # as in what a dump was read into
+    conn.close()
+    met: list[str] = []
+
+    class Meeting(sqlite3.Connection):
+        def execute(self, sql: str, *given: object) -> sqlite3.Cursor:
+            if "journal_mode" in sql and not met:
+                met.append(sql)
+                raise sqlite3.OperationalError("database is locked")
+            return super().execute(sql, *given)  # type: ignore[arg-type]
+
+    real = sqlite3.connect
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", lambda *a, **k: real(*a, factory=Meeting, **k))
+        with Store.open(path) as store:
+            assert store.conn.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert met
+
+
 # --- what SQLite says, in our words
 
 
