@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from judge.cli.run import exit_code, make_plan, of_run, provider_of
+from judge.cli.asked import exit_code, make_plan, provider_of
+from judge.cli.run import of_run
 
 if TYPE_CHECKING:
     from judge.runner.flow import Flow

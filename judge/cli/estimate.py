@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from judge.asking.run import with_relevant
-from judge.cli.run import make_plan, of_run, provider_of
+from judge.cli.asked import make_plan, provider_of
+from judge.cli.run import of_run
 from judge.console import emit_json, note
 from judge.errors import Exit, UsageError
 

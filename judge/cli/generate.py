@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.run import dry_run, exit_code, make_plan, of_run, provider_of
+from judge.cli.asked import dry_run, exit_code, make_plan, provider_of
+from judge.cli.run import of_run
 from judge.console import emit_json, note
 from judge.errors import Exit
 

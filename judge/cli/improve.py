@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.asked import exit_code, make_plan
 from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
-from judge.cli.run import exit_code, make_plan, of_run
+from judge.cli.run import of_run
 from judge.cli.tasks import prompts_option
 from judge.console import TO_WRITE, db_option, emit_json, json_option, note, table, visible
 from judge.errors import Exit, UsageError

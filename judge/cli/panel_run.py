@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from judge.cli.asked import dry_run, exit_code, finish, traced, watching
 from judge.cli.panel import document
-from judge.cli.run import dry_run, exit_code, finish, traced, watching
 from judge.console import emit_json, note, visible
 from judge.errors import UsageError
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking.judges import field_of
+from judge.cli.asked import exit_code, make_plan, provider_of
 from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
-from judge.cli.run import exit_code, make_plan, of_run, provider_of
+from judge.cli.run import of_run
 from judge.cli.tasks import prompts_option
 from judge.console import TO_READ, TO_WRITE, db_option, emit_json, json_option, table, visible
 from judge.errors import BadInput, BelowThreshold, Exit, UsageError

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from judge.cli.asked import dry_run, finish, make_plan, traced, watching
 from judge.cli.duration import Duration
 from judge.cli.models import ModelName, provider_options
 from judge.cli.tasks import prompts_option
-from judge.console import TO_READ, TO_WRITE, db_option, emit_json, json_option, note, visible
-from judge.errors import Exit, UsageError
+from judge.console import TO_READ, TO_WRITE, db_option, json_option, note, visible
+from judge.errors import UsageError
 
 if TYPE_CHECKING:
-    from judge.asking.run import Asking, Ran, RunOptions, Watching
-    from judge.providers.base import Provider
-    from judge.runner import Plan, RunReport
+    from judge.asking.run import Asking, Ran, RunOptions
     from judge.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -255,13 +251,6 @@ def of_run(*names: str, but: Sequence[str] = ()) -> Callable[[F], F]:
     return give
 
 
-def provider_of(model: str, options: Mapping[str, Any]) -> Provider:
-    """The provider that a command's options describe, not opened yet. Raises UsageError."""
-    from judge.asking import run as asking
-
-    return asking.provider_of(model, asking.RunOptions.of(options))
-
-
 def in_batches(store: Store, asked: Asking, given: RunOptions, options: dict[str, Any]) -> Ran:
     """The run in the provider's batches. Raises UsageError for options that go with single calls."""
     from judge.asking.jobs import run_in_batches
@@ -270,129 +259,3 @@ def in_batches(store: Store, asked: Asking, given: RunOptions, options: dict[str
         if options[name]:
             raise UsageError(f"--{name.replace('_', '-')} goes with single calls: leave it out, or --batch")
     return run_in_batches(store, asked, given, options["poll"], note)
-
-
-@contextmanager
-def watching(plan: Plan, options: dict[str, Any]) -> Iterator[Watching]:
-    """The progress line, and the log where one is asked for: it gets the end too, whatever that is."""
-    from judge.cli.progress import Progress
-
-    progress = Progress(sys.stderr)
-    if not options["log_json"]:
-        yield progress
-        return
-    from judge.cli.log_json import Both, Log
-
-    log = Log(options["log_json"], plan.task.name, plan.model)
-    try:
-        yield Both([progress, log])
-    except BaseException as e:
-        log.ended(e)
-        raise
-    log.ended()
-
-
-@contextmanager
-def traced(provider: Provider, plan: Plan, wanted: bool) -> Iterator[None]:
-    """OpenTelemetry for every call of the provider, when it is wanted."""
-    if not wanted:
-        yield
-        return
-    from judge.runner.telemetry import telemetry
-
-    with telemetry(provider, plan.asked_as or plan.model) as faults:
-        yield
-    if faults.lost:
-        note(visible(f"note: --otel: spans or metrics were lost ({faults.lost:,} times: {faults.first})"))
-
-
-def make_plan(task_name: str, model: str, options: Mapping[str, Any]) -> Plan:
-    """The plan that a command's options describe; those of `judge run` that it has not are at their defaults.
-
-    Raises UsageError or TaskError.
-    """
-    from judge.asking import run as asking
-
-    return asking.make_plan(task_name, model, asking.RunOptions.of(options))
-
-
-def dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:
-    """Show what the plan would send; nothing is sent."""
-    from judge.runner.requests import Asker, estimate_tokens
-    from judge.store import selection
-
-    asker = Asker(plan.task, plan.model, provider, plan.sampling)
-    units, left_out = selection.select(store, plan.task, plan.selection)
-    tokens, first = 0, None
-    for unit in selection.pending(store, plan.task, run_id=""):
-        request, _ = asker.request(unit, 0)
-        first = first or request
-        tokens += estimate_tokens(request) * plan.sampling.orders * plan.repeats
-    if as_json:
-        messages = [{"role": m.role, "content": m.content} for m in first.messages] if first else []
-        document = {
-            "task": plan.task.name,
-            "model": plan.model,
-            "units": units * plan.repeats,
-            "left_out": left_out,
-        }
-        emit_json("dry_run", {**document, "tokens": tokens, "first_prompt": messages})
-        return Exit.DONE
-    print(f"{plan.task.name} with {plan.model}: {units * plan.repeats} units, about {tokens:,} tokens")
-    if left_out:
-        print(
-            f"left out: {left_out} units that lack an input ({', '.join(plan.task.required_inputs)}) or are examples"
-        )
-    for message in first.messages if first else ():
-        print(visible(f"--- {message.role}\n{message.content}\n"))
-    return Exit.DONE
-
-
-def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) -> int:
-    """Print how a run went; the exit code."""
-    from judge.runner.plan import STATUSES
-
-    document = report.as_json(plan)
-    if options["as_json"]:
-        emit_json("run", document)
-    else:
-        rate = sum(report.ended.values()) / report.seconds if report.seconds > 0 else 0.0
-        counts = " · ".join(f"{document[s]} {s}" for s in (*STATUSES, "reused") if document[s] or s == "ok")
-        print(f"run {report.run_id}: {plan.task.name} with {plan.model}")
-        print(
-            f"{report.labelled} of {report.units} units have a label ({counts}) in {report.seconds:.1f} s, {rate:.1f}/s"
-        )
-        if report.price is not None:
-            lost = f", {report.spent.lost} lost calls at their most" if report.spent.lost else ""
-            print(f"cost: ${report.spent.cost:.4f}{lost} (prices: {report.price.source})")
-        if report.labelled and not report.stopped:
-            print(f"next: judge runs show {report.run_id} -d {options['db']}")
-            print(f"then: {then} -d {options['db']}")
-    for said in report.remarks(plan):
-        note(f"note: {said}")
-    return exit_code(report)
-
-
-def exit_code(report: RunReport) -> int:
-    """The exit code of a run, after what people should know; raises the error that ended it."""
-    error = report.ending
-    if report.interrupted or error is not None:
-        note(f"stopped with {report.pending} units to go; to resume: {_resume_line()}")
-    if report.interrupted:
-        if error is not None:
-            note(f"judge: {error}")
-        return Exit.INTERRUPTED
-    if error is not None:
-        raise error
-    if report.units == 0:
-        raise UsageError("no unit fits: see --where, the task's inputs, and judge items list")
-    if report.stopped:
-        note(f"stopped: {report.stopped}; {report.pending} units to go; to resume: {_resume_line()}")
-    return Exit.DONE if report.labelled == report.units else Exit.INCOMPLETE
-
-
-def _resume_line() -> str:
-    # A base URL may carry a password; such a line is not repeated on the screen.
-    if any("@" in a for a in sys.argv if "//" in a):
-        return "the same command"
-    return shlex.join(["judge", *sys.argv[1:]])

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking.scores import asked
+from judge.cli.asked import exit_code, make_plan, provider_of
 from judge.cli.papers import Papers
 from judge.cli.retrieve import retrieve
-from judge.cli.run import exit_code, make_plan, of_run, provider_of
+from judge.cli.run import of_run
 from judge.cli.scored import emit
 from judge.cli.scoring import (
     by_option,
