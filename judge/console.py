@@ -198,7 +198,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A plain table, numbers to the right; text is made safe to print."""
     from tabulate import tabulate
 
-    body = [[visible(_cell(v)).replace("\n", " ") for v in row] for row in rows]
+    body = [[visible(_listed(v)).replace("\n", " ") for v in row] for row in rows]
     columns = list(zip(*rows, strict=True))
     align = ["right" if all(isinstance(v, int | float | None) for v in c) else "left" for c in columns]
     names = [visible(name) for name in head]
@@ -213,6 +213,13 @@ def _cell(value: Any) -> str:
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)
     return str(value)
+
+
+def _listed(value: Any) -> str:
+    """For the eye: words after each other, where a file gets JSON."""
+    if isinstance(value, list) and all(isinstance(v, str) for v in value):
+        return ", ".join(value)
+    return _cell(value)
 
 
 def short(text: str | None, width: int) -> str:

@@ -94,6 +94,7 @@ def test_tables() -> None:
         "          12",
     ]
     assert table(["name"], []).startswith("name")
+    assert table(["files"], [[["a.csv", "b.csv"]]]).endswith("a.csv, b.csv")
 
 
 # --- errors
