@@ -57,12 +57,16 @@ def split(task_name: str, **options: Any) -> int:
     """
     from judge.labels import split as parts
     from judge.store import Store, export
+    from judge.store.runs import keep_task
 
     with Store.open(options["db"], create=False) as store:
         task = export.known_task(store, task_name)
         found = parts.find(store, task)
         if found is not None:
             _same(found, options)
+        elif task_name.endswith(".md"):  # later commands name the task, wherever its file is by then
+            with store.transaction() as conn:
+                keep_task(conn, task)
         field = found.drawn.field if found and not options["field"] else field_of(task, options["field"])
         panel = panel_of(store, task, field)
         word = found.drawn.reference if found else options["reference"]

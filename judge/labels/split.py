@@ -169,7 +169,7 @@ def draw(
     held = resolve(panel, reference)
     if held is None:
         raise UsageError(f"'{panel.field}' has no gold and no people's labels: nothing a test could rest on")
-    kin = splits.kin(store, task.spec.unit)
+    kin = splits.kin(store, task)
     groups = sorted({own for own, _ in kin.values()})
     made = Drawn(task.task_id, panel.field, held.word, tuple(shares), seed, now() if keep else "")
     planned: dict[str, str] = {}

@@ -6,7 +6,6 @@ Rows are only ever added (triggers refuse the rest): what was drawn stays drawn,
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -75,48 +74,48 @@ def home(store: Store, task: Task) -> str:
 
     What is sealed is how labels of those units stand to a reference: under another task's name it is the same.
     """
-    # The command lines import this module, and --help needs no task.
-    from judge.prompts.load import load_task, parse_task
-
     others = splits(store)
     if task.task_id in others:
         return task.task_id
     for other in others:
         made = drawn(store, other)
-        if made is not None and made.field in task.fields:
-            query = "SELECT task, template FROM tasks WHERE task_id = ? ORDER BY version DESC LIMIT 1"
-            row = store.conn.execute(query, [other]).fetchone()
-            known = load_task(other) if row is None else parse_task(row[1], f"{row[0]}.md")
-            if sorted(known.domain(made.field)) == sorted(task.domain(made.field)):
-                return other
+        if made is None or made.field not in task.fields:
+            continue
+        if sorted(_task(store, other).domain(made.field)) == sorted(task.domain(made.field)):
+            return other
     return task.task_id
+
+
+def _task(store: Store, task_id: str) -> Task:
+    """The newest version of a task, as the study has it, else its file."""
+    # The command lines import this module, and --help needs no task.
+    from judge.prompts.load import load_task, parse_task
+
+    query = "SELECT task, template FROM tasks WHERE task_id = ? ORDER BY version DESC LIMIT 1"
+    row = store.conn.execute(query, [task_id]).fetchone()
+    return load_task(task_id) if row is None else parse_task(row[1], f"{row[0]}.md")
 
 
 def questions(store: Store, task_id: str) -> dict[str, str]:
     """Question -> its part.
 
-    A question that came after the split and has an item of the same words as one that is in it belongs to the same
-    part (of several: to the test before tune before learn); else what is sealed would be open under another id.
+    What came after the split, questions or items of them, goes by its words: questions that belong together (`kin`) are
+    in one part, of several in the test before tune before learn; else what is sealed would be open under another id.
     """
     query = "SELECT question_id, part FROM split_questions WHERE task_id = ?"
     found: dict[str, str] = dict(store.conn.execute(query, [task_id]).fetchall())
-    if not found:
-        return found
-    query = (
-        "SELECT question_id, question, claim FROM items WHERE question_id NOT IN "
-        "(SELECT question_id FROM split_questions WHERE task_id = ?)"
+    later = (
+        "SELECT EXISTS (SELECT 1 FROM imports WHERE imported_at >= (SELECT made FROM splits WHERE task_id = ?1)) "
+        "OR EXISTS (SELECT 1 FROM items WHERE question_id NOT IN (SELECT question_id FROM split_questions WHERE task_id = ?1))"
     )
-    later = store.conn.execute(query, [task_id]).fetchall()
-    if not later:
+    if not found or not store.conn.execute(later, [task_id]).fetchone()[0]:
         return found
+    group = _together(store, _task(store, task_id))
     part_of: dict[str, str] = {}
-    for name, question, claim in store.conn.execute("SELECT question_id, question, claim FROM items"):
-        if name in found and (words := _words(question, claim)):
-            part_of[words] = max(found[name], part_of.get(words, ""), key=_ORDER.index)
-    for name, question, claim in later:
-        if part := part_of.get(_words(question, claim)):
-            found[name] = max(part, found.get(name, ""), key=_ORDER.index)
-    return found
+    for name, part in found.items():
+        own = group.get(name, name)
+        part_of[own] = max(part, part_of.get(own, ""), key=_ORDER.index)
+    return found | {name: part_of[own] for name, own in group.items() if own in part_of}
 
 
 _ORDER = ("", *PARTS)
@@ -227,28 +226,34 @@ def splits(store: Store) -> list[str]:
     return [task_id for (task_id,) in store.conn.execute("SELECT task_id FROM splits ORDER BY task_id")]
 
 
-def kin(store: Store, kind: str) -> dict[str, tuple[str, int]]:
-    """Question -> (what makes questions one, units of this kind), for every question that has such units.
+def kin(store: Store, task: Task) -> dict[str, tuple[str, int]]:
+    """Question -> (what makes questions one, units of the task's kind), for every question that has such units.
 
-    Items of the same question and claim, word for word, are one thing to be split: a judge that has learnt the
-    answer to one knows the other's. Questions that share an item's words, and whatever these share, are named by the
-    first of them.
+    Items whose question and claim are the same, word for word, are one thing to be split: a judge that has learnt the
+    answer to one knows the other's. What the task does not show of the two makes no difference. Questions that share an
+    item's words, and whatever these share, are named by the first of them.
     """
-    words = {
-        item: _words(question, claim)
-        for item, question, claim in store.conn.execute("SELECT item_id, question, claim FROM items")
-    }
-    query = "SELECT question_id, item_id, count(*) FROM units WHERE kind = ? GROUP BY 1, 2 ORDER BY 1, 2"
-    units: Counter[str] = Counter()
+    query = "SELECT question_id, count(*) FROM units WHERE kind = ? GROUP BY 1 ORDER BY 1"
+    group = _together(store, task)
+    return {q: (group.get(q, q), n) for q, n in store.conn.execute(query, [task.spec.unit])}
+
+
+def _together(store: Store, task: Task) -> dict[str, str]:
+    """Question -> the first of those that belong together."""
+    columns = {"question", "claim"} & set(task.input_names) or {"question", "claim"}
+    shown = ", ".join(name if name in columns else "NULL" for name in ("question", "claim"))
     first: dict[str, str] = {}
     above: dict[str, str] = {}
-    for question, item, n in store.conn.execute(query, [kind]):
-        units[question] += n
-        if text := words[item]:
-            one, other = sorted((_first(above, question), _first(above, first.setdefault(text, question))))
+    named: set[str] = set()
+    for name, question, claim in store.conn.execute(
+        f"SELECT question_id, {shown} FROM items ORDER BY question_id, item_id"
+    ):
+        named.add(name)
+        if text := _words(question, claim):
+            one, other = sorted((_first(above, name), _first(above, first.setdefault(text, name))))
             if one != other:
                 above[other] = one
-    return {question: (_first(above, question), n) for question, n in units.items()}
+    return {name: _first(above, name) for name in named}
 
 
 def _first(above: Mapping[str, str], question: str) -> str:

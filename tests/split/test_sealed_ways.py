@@ -32,27 +32,43 @@ def test_a_later_question_with_the_words_of_a_sealed_one_is_sealed(db: Path, tmp
     before = sealed(db)
     one = sorted(before)[0].partition(":")[2]
     with Store.open(db) as store:
-        learn = next(q for q, part in splits.questions(store, "stance").items() if part == "learn")
+        open_ones = [q for q, part in splits.questions(store, "stance").items() if part == "learn"]
+    learn, mixed = open_ones[:2]
     rows = [
         # The claim of a sealed question under another id, in capitals and with more space; of one of learn; a new one.
         {"id": "copy", "claim": f"  CLAIM   {int(one)}. "},
         {"id": "taught", "claim": f"Claim {int(learn.partition(':')[2])}."},
         {"id": "new", "claim": "Nobody said this before."},
+        # A question of learn that gets an item with the claim of a sealed one, of which the task shows nothing else.
+        {"id": "late", "question": "Is it so?", "claim": f"Claim {int(one)}."},
     ]
     for row in rows:
+        row |= {"dataset": "study", "question_id": mixed.partition(":")[2]} if row["id"] == "late" else {}
         row["passages"] = [{"id": "p", "text": "Another passage.", "gold": {"stance": "support"}}]  # type: ignore[assignment]
     data = tmp_path / "more.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     judge("items", "import", "jsonl", data, "-d", db)
-    assert sealed(db) == before | {"more:copy"}
+    assert sealed(db) == before | {"more:copy", mixed}
     with Store.open(db) as store:
         found = split.required(store, load_task("stance"))
         assert found.parts["more:taught"] == "learn" and "more:new" not in found.parts
     judge("run", "stance", "-m", "scripted/first", "-d", db)
     agreed = checked(annotate("agreement", "-d", db, "--run", "last", "--json").stdout)
-    # Of 80 units 48 are sealed, and so is the copy: 32 open ones and two new ones.
+    # Of 80 units 48 are sealed, and so are the copy and the question with it: 30 open ones and two new ones.
     assert len(before) == 24
-    assert agreed["measures"][0]["n_units"] == 34
+    assert agreed["measures"][0]["n_units"] == 32
+
+
+def test_a_task_of_ones_own_is_split_before_it_is_run(tmp_path: Path) -> None:
+    db, own = planted(tmp_path, 20), tmp_path / "own.v1.md"
+    own.write_text(load_task("stance").text)
+    judge("split", own, "-d", db, "--dry-run")
+    judge("split", own, "-d", db)
+    own.unlink()
+    # The study knows it now, wherever its file is.
+    assert "been looked at" in judge("split", "own", "-d", db).stdout
+    judge("run", "stance", "-m", "scripted/hash", "-d", db)
+    assert checked(judge("split", "stance", "-d", db, "--json").stdout)["task"] == "own"
 
 
 def test_another_task_with_the_same_field_and_labels_opens_nothing(db: Path, tmp_path: Path) -> None:

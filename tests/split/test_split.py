@@ -118,7 +118,13 @@ def test_items_of_the_same_words_are_in_one_part(tmp_path: Path, twins: tuple[st
     data, db = tmp_path / "twins.jsonl", tmp_path / "twins.db"
     passage = {"text": "t", "gold": {"stance": "support"}}
     rows = [
-        {"id": f"{q}{twin}", "claim": form.format(q), "passages": [{"id": "0", **passage}]}
+        # The task shows the claim and no question, so that other questions make no other unit.
+        {
+            "id": f"{q}{twin}",
+            "question": f"{twin}?",
+            "claim": form.format(q),
+            "passages": [{"id": "0", **passage}],
+        }
         for q in range(30)
         for twin, form in enumerate(twins)
     ]
