@@ -222,14 +222,3 @@ def derive(task: Task, labels: Sequence[Answered], gold: Mapping[str, str]) -> t
         if value is not None:
             out.append(Answered(name, value, derived_from=rule.source))
     return tuple(out)
-
-
-def not_derived(task: Task, labels: Sequence[Answered], gold: Mapping[str, str]) -> dict[str, str]:
-    """Derived fields that these answers do not give, with the reason in words."""
-    got = {a.field for a in derive(task, labels, gold)}
-    reasons = {}
-    for name, rule in task.spec.derive.items():
-        if name not in got:
-            missing = rule.gold is not None and rule.gold not in gold
-            reasons[name] = f"no gold '{rule.gold}'" if missing else "no row in the table"
-    return reasons

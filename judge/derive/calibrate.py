@@ -28,7 +28,6 @@ from judge.store import derived
 from judge.store.derived import Fitted
 from judge.types import Json, Measure
 
-METHODS = ("batch", "bias", "temperature", "isotonic")
 FOLDS = 5
 FEWEST = 20
 """Labelled units below which nothing is fitted."""

@@ -19,7 +19,6 @@ from judge.stats.ratings import BoolArray, FloatArray
 from judge.store.derived import seen
 from judge.types import Json, Measure
 
-METHODS = ("majority", "mean", "dawid-skene")
 TIED = "tied"
 """Why a unit has no label of a panel whose members differ and none is in the majority."""
 

@@ -1,4 +1,4 @@
-"""Several judges on the same answers, as FACTS Grounding aggregates them, or by majority.
+"""Several judges on the same answers, as FACTS Grounding aggregates them.
 
 Jacovi et al., "The FACTS Grounding Leaderboard", 2025 (arXiv 2501.03200), section 3: each judge's score is its share of
 accurate answers, the factuality is the mean over judges; an answer is ineligible only when all judges
@@ -8,7 +8,6 @@ say so, and then counts as inaccurate.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 import numpy as np
 
@@ -18,21 +17,17 @@ from judge.scores.units import Units
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import FloatArray
 
-Aggregate = Literal["facts", "majority"]
 Pair = tuple[Score, Score]
 
 
-def several(judges: Mapping[str, Pair], rule: Aggregate = "facts") -> list[Score]:
+def several(judges: Mapping[str, Pair]) -> list[Score]:
     """Factuality out of several judges, then each judge's own.
 
     `judges` maps a judge to its (eligibility, unadjusted factuality), as `garage.factuality` returns them.
 
-    facts      mean over judges j of mean over answers i of G_ij (1 - I_i), I_i = 1 iff all judges call i ineligible. A
-               judge without a verdict on i is left out of its own mean. I_i is unknown, and i without
-               a value, when one has no eligibility and all others say ineligible: `unparsed="facts"` of
-               `garage.factuality` is the paper's way out.
-    majority   mean over answers of "most judges say eligible" and "most say grounded"; a tie, or no
-               judge, leaves the answer without a value.
+    The mean over judges j of the mean over answers i of G_ij (1 - I_i), I_i = 1 iff all judges call i ineligible. A judge
+    without a verdict on i is left out of its own mean. I_i is unknown, and i without a value, when one has no eligibility
+    and all others say ineligible: `unparsed="facts"` of `garage.factuality` is the paper's way out.
     """
     if not judges:
         raise BadInput("there are no judges")
@@ -40,12 +35,7 @@ def several(judges: Mapping[str, Pair], rule: Aggregate = "facts") -> list[Score
     eligible = np.column_stack([_on(pair[0], who) for pair in judges.values()])
     grounded = np.column_stack([_on(pair[1], who) for pair in judges.values()])
     n = len(judges)
-    told = (f"{n} judges: {', '.join(judges)}", f"aggregated by {rule}")
-    if rule == "majority":
-        ties = _most(eligible), _most(grounded)
-        return [scored("factuality", who, ties[0] * ties[1], why="tied or unlabelled", notes=told)]
-    if rule != "facts":
-        raise BadInput(f"unknown rule '{rule}'; there are facts and majority")
+    told = (f"{n} judges: {', '.join(judges)}", "aggregated by facts")
     someone = (eligible == 1).any(axis=1)
     unanimous = (eligible == 0).all(axis=1)
     ineligible = np.where(someone, 0.0, np.where(unanimous, 1.0, np.nan))
@@ -94,8 +84,3 @@ def _on(score: Score, who: Units) -> FloatArray:
     values = np.full(len(who), np.nan)
     values[who.ids.get_indexer(score.units.ids)] = score.rows[:, 0]
     return values
-
-
-def _most(values: FloatArray) -> FloatArray:
-    yes, no = (values == 1).sum(axis=1), (values == 0).sum(axis=1)
-    return np.where(yes > no, 1.0, np.where(no > yes, 0.0, np.nan))

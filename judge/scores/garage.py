@@ -135,7 +135,7 @@ def deflection(answers: pd.DataFrame) -> list[Score]:
     ]
 
 
-def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame, prefix: str = "sentence") -> list[Score]:
+def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score]:
     """Share of the sentences of answerable rows with each label, and of those supported or no_rad."""
     who = units(answers, "answers")
     of = positions(column(sentences, "answer_id", "sentences"), who, "sentences", "answers")
@@ -148,13 +148,13 @@ def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame, prefix: str =
     lines = parts(sentences, "sentences", who, of)
     asked = _answerable(answers)[of]
     scores = [
-        Score(f"{prefix}_{name}", lines, rows, share(i), status, binary=True)
+        Score(f"sentence_{name}", lines, rows, share(i), status, binary=True)
         for i, name in enumerate(GROUNDING)
     ]
     grounded = GROUNDING.index("supported"), GROUNDING.index("no_rad")
     scores.append(
         Score(
-            f"{prefix}_grounded",
+            "sentence_grounded",
             lines,
             rows,
             lambda sums: sums[:, grounded].sum(axis=1) / np.where(sums[:, -1] > 0, sums[:, -1], np.nan),

@@ -177,13 +177,6 @@ def _overlap(
     return found
 
 
-def cell_counts(table: pd.DataFrame) -> dict[str, int]:
-    """How many questions are in each cell; together N."""
-    scores = adaptability(table)[: len(CELLS)]
-    rows = scores[0].rows[scores[0].used]
-    return {name: int(rows[:, i].sum()) for i, name in enumerate(CELLS)}
-
-
 def _total(sums: FloatArray) -> FloatArray:
     return ratio(sums[:, 1], sums[:, -1]) - ratio(sums[:, 0] + sums[:, 2] + sums[:, 3], sums[:, -1])
 

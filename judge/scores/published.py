@@ -145,45 +145,4 @@ _MIRAGE = _table(
     where="arXiv 2504.17137, table 3",
 )
 
-AGREEMENT: tuple[Published, ...] = (
-    Published("raguard", "cohen_kappa", "another judge", 0.789, "exam labels", "-", "-", "second-hand"),
-    Published("raguard", "cohen_kappa", "another judge", 0.650, "exam labels", "-", "-", "second-hand"),
-    *(
-        Published(
-            "mirage",
-            "percent",
-            f"annotator {i}",
-            v,
-            "100 queries x 5 chunks",
-            "people against the model",
-            "arXiv 2504.17137, human validation",
-        )
-        for i, v in enumerate((0.934, 0.954, 0.978), 1)
-    ),
-    *(
-        Published(
-            "mirage",
-            "cohen_kappa",
-            f"pair {i}",
-            v,
-            "100 queries x 5 chunks",
-            "3 annotators",
-            "arXiv 2504.17137, human validation",
-        )
-        for i, v in enumerate((0.83, 0.83, 0.89), 1)
-    ),
-    Published(
-        "mirage",
-        "krippendorff_alpha",
-        "all",
-        0.8512,
-        "100 queries x 5 chunks",
-        "3 annotators",
-        "arXiv 2504.17137, human validation",
-    ),
-    Published("confirmation", "percent", "QwQ-32b", 0.842, "70 pairs", "judge against people", "-"),
-    Published("confirmation", "percent", "phi-4", 0.814, "70 pairs", "judge against people", "-"),
-)
-"""Agreement that the papers report, between people and with their judges."""
-
 PUBLISHED: tuple[Published, ...] = (*_GARAGE, *_RAGUARD, *_RAGUARD_RETRIEVAL, *_CONFIRMATION, *_MIRAGE)

@@ -80,14 +80,6 @@ def role_words(role: pd.Series) -> pd.Series:
     return pd.Series(words[codes], index=role.index, dtype="object")
 
 
-def inventory(documents: pd.DataFrame) -> dict[str, int]:
-    """How many documents there are of each role, and how many claims own one."""
-    role = role_words(column(documents, "role", "documents"))
-    found = {name: int((role == name).sum()) for name in ROLES}
-    owner = column(documents, "item_id", "documents")
-    return found | {f"claims with {name}": int(owner[role == name].nunique()) for name in ROLES}
-
-
 @dataclass(frozen=True, eq=False)
 class Setting:
     """The accuracy in one setting, and the claim that each of its answers is about."""

@@ -110,11 +110,6 @@ class Sets:
         """The highest threshold."""
         return float(self.limits_lac.max())
 
-    @property
-    def threshold_aps(self) -> float:
-        """The highest threshold."""
-        return float(self.limits_aps.max())
-
     def ambiguous(self, choices: Choices, score: str = "lac") -> list[Any]:
         """The units whose set does not hold exactly one option: what a person should look at."""
         size = (self.lac if score == "lac" else self.aps).sum(axis=1)

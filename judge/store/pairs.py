@@ -17,7 +17,6 @@ from judge.store.items import add_items
 from judge.store.study import Store
 from judge.types import AnnotatorKind, Item, Json, Passage, Row, Where
 
-CONSENSUS = 0.73
 FIELD = "counter_check"
 CONFIRMED = "yes"
 

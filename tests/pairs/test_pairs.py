@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from judge.store import Store
-from judge.store import pairs as stored
 from judge.store.pairs import Checked, NewPair, add_pairs
 from tests.annotate.agreement_helpers import annotate
 from tests.answers.helpers import Judge, column, rows, write
@@ -157,7 +156,7 @@ def test_what_cannot_be_asked_for(judge: Judge, study: None, more: tuple[str, ..
     ],
 )
 def test_at_least_73_percent_keep_a_pair(yes: int, votes: int, kept: bool | None) -> None:
-    assert Checked("u", "p", "o", "c", "", "", yes, votes).kept(stored.CONSENSUS) is kept
+    assert Checked("u", "p", "o", "c", "", "", yes, votes).kept(0.73) is kept
 
 
 def vote(who: str, unit: str, value: str, kind: str = "human") -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -57,17 +55,6 @@ def test_a_judge_without_any_verdict() -> None:
     assert (found.value, found.reason) == (None, "one of the judges has no verdict at all")
 
 
-def test_majority_and_its_ties() -> None:
-    judges = {
-        "one": judge([1, 1, 0], [1, 1, 1]),
-        "two": judge([1, 0, 0], [1, 1, 1]),
-        "three": judge([0, NAN, 1], [0, 1, 1]),
-    }
-    # a: eligible 2 of 3, grounded 2 of 3 = 1. b: eligibility tied. c: not eligible = 0.
-    found = points(facts.several(judges, "majority"))["factuality"]
-    assert (found.value, found.n_units, found.coverage) == (0.5, 2, pytest.approx(2 / 3))
-
-
 def test_answers_that_only_one_judge_saw() -> None:
     judges = {"one": judge([1], [1], "a"), "two": judge([1, 1], [1, 0], "ab")}
     # One: 1/1. Two: 1/2.
@@ -75,9 +62,6 @@ def test_answers_that_only_one_judge_saw() -> None:
     assert (found.value, found.n_units) == (0.75, 2)
 
 
-def test_bad_rules() -> None:
-    rule: Any = "vote"
-    with pytest.raises(BadInput, match="unknown rule 'vote'"):
-        facts.several({"one": judge([1], [1])}, rule)
+def test_no_judges() -> None:
     with pytest.raises(BadInput, match="no judges"):
         facts.several({})
