@@ -105,7 +105,11 @@ def _commands(program: click.Command, name: str) -> str:
     ]
     for words, command in commands(program, (name,)):
         context = click.Context(
-            command, info_name=" ".join(words), terminal_width=WIDTH, max_content_width=WIDTH
+            command,
+            info_name=" ".join(words),
+            terminal_width=WIDTH,
+            max_content_width=WIDTH,
+            show_default=program.context_settings.get("show_default"),
         )
         level = "##" if len(words) < 3 else "###"
         parts.append(f"{level} {' '.join(words)}\n\n```text\n{command.get_help(context).rstrip()}\n```")

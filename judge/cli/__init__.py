@@ -36,7 +36,8 @@ from judge.console import Command
 @click.group(
     cls=Command,
     name="judge",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    # Whatever has a default says so; an option whose default is no news says show_default=False.
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
     epilog="Start with: judge demo. Exit codes: 0 done, 1 error, 2 usage or bad task file, 3 provider, "
     "4 finished but some units have no label, 5 below a threshold, 130 interrupted.",
 )

@@ -122,7 +122,7 @@ def tell_imported(
 @answers.command("list")
 @click.option("--system", help="Only this system.")
 @click.option("--condition", help="Only this condition.")
-@click.option("-n", "limit", default=20, show_default=True, type=click.IntRange(1), help="How many.")
+@click.option("-n", "limit", default=20, type=click.IntRange(1), help="How many.")
 @db_option
 @output_options
 def list_(

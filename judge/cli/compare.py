@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     "--axis",
     type=click.Choice(["judge", "system"]),
     default="judge",
-    show_default=True,
     help="What A and B are: judges (or runs), or systems whose answers one judge has scored.",
 )
 @click.option("-m", "--model", "models", multiple=True, help="With --axis system: the judge.")
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     callback=amount,
     help="A random sample of the questions: N, or a share as 10%.",
 )
-@click.option("--sample-seed", "sample", default=0, show_default=True, help="Of that sample.")
+@click.option("--sample-seed", "sample", default=0, help="Of that sample.")
 @click.option(
     "--set", "readings", multiple=True, metavar="OPTION=VALUE", help="A reading, as relevant-set=answer."
 )

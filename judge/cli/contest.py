@@ -41,7 +41,6 @@ MOST_TOLD = 3
 @click.option(
     "--confidence",
     default=0.95,
-    show_default=True,
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="Of the intervals; at a look at the test its level decides.",
 )

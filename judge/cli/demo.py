@@ -30,16 +30,11 @@ if TYPE_CHECKING:
     "-d",
     "--db",
     default="demo.db",
-    show_default=True,
     type=TO_WRITE,
     help="The study to make; the report's page stands beside it.",
 )
 @click.option(
-    "-m",
-    "--model",
-    default="llamacpp/smollm2",
-    show_default=True,
-    help="Another language model for the same samples.",
+    "-m", "--model", default="llamacpp/smollm2", help="Another language model for the same samples."
 )
 @click.option(
     "-n",

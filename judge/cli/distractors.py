@@ -25,16 +25,10 @@ READING = click.option(
     "reading",
     type=click.Choice(["entailed", "not-entailed"]),
     default="entailed",
-    show_default=True,
     help="A question is challenging when the right answer entails at least one distractor (URAG's words), or none.",
 )
 SLOTS = click.option(
-    "--per-question",
-    "slots",
-    default=3,
-    show_default=True,
-    type=click.IntRange(1, 9),
-    help="Distractors a question.",
+    "--per-question", "slots", default=3, type=click.IntRange(1, 9), help="Distractors a question."
 )
 
 
@@ -56,7 +50,6 @@ def distractors() -> None:
 @click.option(
     "--regenerate",
     default=3,
-    show_default=True,
     type=click.IntRange(0, 20),
     help="How often again for questions that are not challenging.",
 )
@@ -65,7 +58,6 @@ def distractors() -> None:
     "way",
     type=click.Choice(["paper", "practice"]),
     default="paper",
-    show_default=True,
     help="As URAG does (task distractor; the check may find an option entailed), or every option wrong "
     "(task distractor_apart, --challenging not-entailed).",
 )
@@ -215,28 +207,15 @@ _WORDS = {
     "format_name",
     type=click.Choice(["urag", "jsonl"]),
     default="urag",
-    show_default=True,
     help="URAG's one JSON document, or rows for judge items import jsonl.",
 )
 @click.option("--system", help="Whose distractors, when there are several.")
-@click.option(
-    "--check",
-    "annotator",
-    default="last",
-    show_default=True,
-    help="The run, or the annotator, that has checked.",
-)
+@click.option("--check", "annotator", default="last", help="The run, or the annotator, that has checked.")
 @SLOTS
 @READING
-@click.option("--name", default="distractors", show_default=True, help="The data set's name in the file.")
-@click.option(
-    "--calibration",
-    default=0.5,
-    show_default=True,
-    type=click.FloatRange(0, 1),
-    help="Share for calibration (urag).",
-)
-@click.option("--seed", default=0, show_default=True, help="Of the order of options and of the split.")
+@click.option("--name", default="distractors", help="The data set's name in the file.")
+@click.option("--calibration", default=0.5, type=click.FloatRange(0, 1), help="Share for calibration (urag).")
+@click.option("--seed", default=0, help="Of the order of options and of the split.")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @db_option
 @json_option

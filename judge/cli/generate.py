@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 )
 @click.option("--ranking", help="With top:K: the ranking, when the study has several.")
 @click.option("--stage", help="With top:K: its stage, when it has several.")
-@click.option("--context-seed", default=0, show_default=True, help="With +noise:N: the draw.")
+@click.option("--context-seed", default=0, help="With +noise:N: the draw.")
 @click.option(
     "--shown",
     help="With urag_aware, a second pass: the option probabilities of RUN, as RUN:self, or turned against the right "

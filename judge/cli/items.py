@@ -132,7 +132,7 @@ def read_label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
 @items.command("list")
 @click.option("--dataset", help="Only this data set.")
 @click.option("--imports", is_flag=True, help="The imports instead, with their maps and skipped rows.")
-@click.option("-n", "limit", default=50, show_default=True, type=click.IntRange(1), help="How many.")
+@click.option("-n", "limit", default=50, type=click.IntRange(1), help="How many.")
 @db_option
 @output_options
 def list_(dataset: str | None, imports: bool, limit: int, db: Path, as_json: bool, as_csv: bool) -> int:

@@ -34,7 +34,7 @@ class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 def provider_options(function: Any) -> Any:
     """The options that say how to reach a model."""
     for option in (
-        click.option("--timeout", default=120.0, show_default=True, help="Seconds for one call."),
+        click.option("--timeout", default=120.0, help="Seconds for one call."),
         click.option(
             "--option",
             "settings",

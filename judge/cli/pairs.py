@@ -81,11 +81,10 @@ def build(model: str, **options: Any) -> int:
 @click.option(
     "--consensus",
     default=0.73,
-    show_default=True,
     type=click.FloatRange(0, 1),
     help="A pair is kept when at least this share of its annotators says yes.",
 )
-@click.option("-n", "limit", default=50, show_default=True, type=click.IntRange(1), help="How many.")
+@click.option("-n", "limit", default=50, type=click.IntRange(1), help="How many.")
 @db_option
 @output_options
 def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: bool, as_csv: bool) -> int:

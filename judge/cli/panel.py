@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     "--method",
     type=click.Choice(["majority", "mean", "dawid-skene"]),
     default="majority",
-    show_default=True,
     help="mean: of the label probabilities, best of calibrated members.",
 )
 @click.option(

@@ -31,11 +31,9 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
 @click.command()
 @click.argument("task_name", metavar="TASK")
 @click.option("-m", "--model", required=True, help="vendor/model, as for judge run.")
-@click.option("-n", "limit", default=50, show_default=True, type=click.IntRange(1), help="How many units.")
+@click.option("-n", "limit", default=50, type=click.IntRange(1), help="How many units.")
 @click.option("--where", help="Only units for which this SQL condition on unit_texts holds.")
-@click.option(
-    "--sample", default=0, show_default=True, type=click.IntRange(0), help="Seed of the draw of units."
-)
+@click.option("--sample", default=0, type=click.IntRange(0), help="Seed of the draw of units.")
 @click.option(
     "--probe",
     "probes",
@@ -63,7 +61,6 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
     "--on",
     type=click.Choice(["value", "upper"]),
     default="value",
-    show_default=True,
     help="--fail-over looks at the rate, or at the interval's upper bound.",
 )
 @click.option(

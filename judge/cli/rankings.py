@@ -98,7 +98,7 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> int:
 @rankings.command("attach")
 @click.option("--name", help="The ranking, when there are several.")
 @click.option("--stage", type=click.Choice(STAGES), help="Its stage, when it has several.")
-@click.option("-k", default=10, show_default=True, type=click.IntRange(1), help="The first K of each list.")
+@click.option("-k", default=10, type=click.IntRange(1), help="The first K of each list.")
 @click.option("--dataset", help="Items of this data set only.")
 @db_option
 @json_option

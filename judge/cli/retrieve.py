@@ -44,34 +44,29 @@ _OF = {
     "--query",
     type=click.Choice(["auto", "claim", "question"]),
     default="auto",
-    show_default=True,
     help="What of an item is searched for; auto: its claim, else its question.",
 )
-@click.option("-k", default=100, show_default=True, type=click.IntRange(1, 10_000), help="Longest list.")
-@click.option("--k1", default=1.5, show_default=True, type=click.FloatRange(0), help="BM25's k1.")
-@click.option("--b", "b", default=0.75, show_default=True, type=click.FloatRange(0, 1), help="BM25's b.")
+@click.option("-k", default=100, type=click.IntRange(1, 10_000), help="Longest list.")
+@click.option("--k1", default=1.5, type=click.FloatRange(0), help="BM25's k1.")
+@click.option("--b", "b", default=0.75, type=click.FloatRange(0, 1), help="BM25's b.")
 @click.option(
     "--stopwords",
     type=click.Choice(["en", "none"]),
     default="en",
-    show_default=True,
     help="BM25: words that are not searched for.",
 )
 @click.option(
     "-m", "--model", help="Embeddings: openai/NAME, also of other servers (--base-url), or embedded/minilm."
 )
+@click.option("--batch", default=32, type=click.IntRange(1, 2048), help="Embeddings: texts in a call.")
+@click.option("--concurrency", default=8, type=click.IntRange(1), help="Embeddings: calls at once.")
 @click.option(
-    "--batch",
-    default=32,
-    show_default=True,
-    type=click.IntRange(1, 2048),
-    help="Embeddings: texts in a call.",
+    "--query-prefix",
+    default="",
+    show_default=False,
+    help="Embeddings: put before each query, as in 'query: '.",
 )
-@click.option(
-    "--concurrency", default=8, show_default=True, type=click.IntRange(1), help="Embeddings: calls at once."
-)
-@click.option("--query-prefix", default="", help="Embeddings: put before each query, as in 'query: '.")
-@click.option("--passage-prefix", default="", help="Embeddings: put before each passage.")
+@click.option("--passage-prefix", default="", show_default=False, help="Embeddings: put before each passage.")
 @provider_options
 @db_option
 @json_option

@@ -21,14 +21,12 @@ if TYPE_CHECKING:
 @click.option(
     "--agree",
     default=0.9,
-    show_default=True,
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="How often the accepted labels agree with the reference, at least.",
 )
 @click.option(
     "--confidence",
     default=0.95,
-    show_default=True,
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="Of the promise.",
 )

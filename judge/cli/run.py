@@ -46,11 +46,10 @@ F = TypeVar("F", bound=Callable[..., Any])
     metavar="ITEM,ITEM",
     help="Show these items of the study, with their gold labels, as few-shot examples; they are not asked about.",
 )
-@click.option("--repeats", default=1, show_default=True, type=click.IntRange(1), help="Ask this often.")
+@click.option("--repeats", default=1, type=click.IntRange(1), help="Ask this often.")
 @click.option(
     "--concurrency",
     default=64,
-    show_default=True,
     type=click.IntRange(1),
     help="Most calls at once, to each server; what a server is good for below that is found out.",
 )
@@ -64,7 +63,6 @@ F = TypeVar("F", bound=Callable[..., Any])
     "--patience",
     type=Duration(),
     default="30m",
-    show_default=True,
     metavar="TIME",
     help="Wait this long for a server that has gone, or for a study that cannot be written.",
 )
@@ -86,19 +84,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 @click.option(
     "--prices", type=TO_READ, help="JSON file of prices by model; default: list prices of the vendors."
 )
-@click.option(
-    "--max-output-tokens", default=512, show_default=True, type=click.IntRange(1), help="Longest reply."
-)
-@click.option(
-    "--temperature", default=0.0, show_default=True, type=click.FloatRange(0), help="Sampling temperature."
-)
+@click.option("--max-output-tokens", default=512, type=click.IntRange(1), help="Longest reply.")
+@click.option("--temperature", default=0.0, type=click.FloatRange(0), help="Sampling temperature.")
 @click.option("--no-temperature", is_flag=True, help="Leave the temperature to the provider.")
 @click.option("--seed", type=int, help="Sampling seed, for providers that take one.")
 @click.option(
     "--answers",
     type=click.Choice(["auto", "codes", "words", "json"]),
     default="auto",
-    show_default=True,
     help="One letter or the label itself, with label probabilities; or JSON. auto: letters where the model gives "
     "probabilities.",
 )
@@ -107,19 +100,17 @@ F = TypeVar("F", bound=Callable[..., Any])
     type=click.Choice(["none", "before", "after"]),
     help="Reasoning before or after the labels (default: as the task's file says); with letters, before is two calls.",
 )
-@click.option(
-    "--label-order", default="declared", show_default=True, help="declared, reversed or shuffled:SEED."
-)
+@click.option("--label-order", default="declared", help="declared, reversed or shuffled:SEED.")
 @click.option(
     "--orders",
     default=1,
-    show_default=True,
     type=click.IntRange(1),
     metavar="K",
     help="Show the labels in K orders, a call each, and average their probabilities.",
 )
 @click.option(
     "--guidelines/--no-guidelines",
+    show_default=False,
     help="Show the model the guidelines that people are given (default: not).",
 )
 @click.option(
@@ -137,30 +128,11 @@ F = TypeVar("F", bound=Callable[..., Any])
     "--engine",
     type=click.Choice(["local", "ray"]),
     default="local",
-    show_default=True,
     help="Ask from this process, or from workers on a Ray cluster (RAY_ADDRESS; without it one is started here).",
 )
-@click.option(
-    "--workers",
-    default=2,
-    show_default=True,
-    type=click.IntRange(1),
-    help="With ray: how many, each with the model.",
-)
-@click.option(
-    "--worker-cpus",
-    default=0.1,
-    show_default=True,
-    type=click.FloatRange(0),
-    help="With ray: CPUs each takes.",
-)
-@click.option(
-    "--worker-gpus",
-    default=0.0,
-    show_default=True,
-    type=click.FloatRange(0),
-    help="With ray: GPUs each takes.",
-)
+@click.option("--workers", default=2, type=click.IntRange(1), help="With ray: how many, each with the model.")
+@click.option("--worker-cpus", default=0.1, type=click.FloatRange(0), help="With ray: CPUs each takes.")
+@click.option("--worker-gpus", default=0.0, type=click.FloatRange(0), help="With ray: GPUs each takes.")
 @click.option(
     "--worker-command",
     metavar="COMMAND",
@@ -184,7 +156,6 @@ F = TypeVar("F", bound=Callable[..., Any])
     "--poll",
     type=Duration(),
     default="60s",
-    show_default=True,
     metavar="TIME",
     help="With --batch: look this often how the batches stand.",
 )

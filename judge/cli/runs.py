@@ -178,9 +178,7 @@ def measure_table(measures: list[Any]) -> str:
     "--id", "id_field", help="The id column of the --join file; default: as mapped on import, else id."
 )
 @click.option("--dataset", help="The data set of the --join file, when the study has several.")
-@click.option(
-    "--prefix", default="adjudge", show_default=True, help="What our columns of the --join file start with."
-)
+@click.option("--prefix", default="adjudge", help="What our columns of the --join file start with.")
 @db_option
 def export(
     run_name: str,

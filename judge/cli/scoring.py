@@ -62,25 +62,17 @@ def system_option(function: F) -> F:
 def interval_options(function: F) -> F:
     """How intervals are made."""
     for option in (
-        click.option("--seed", default=0, show_default=True, help="Of the bootstrap."),
-        click.option(
-            "--replicates",
-            default=1000,
-            show_default=True,
-            type=click.IntRange(100),
-            help="Resamples of questions.",
-        ),
+        click.option("--seed", default=0, help="Of the bootstrap."),
+        click.option("--replicates", default=1000, type=click.IntRange(100), help="Resamples of questions."),
         click.option(
             "--confidence",
             default=0.95,
-            show_default=True,
             type=click.FloatRange(0, 1, min_open=True, max_open=True),
             help="Of the intervals.",
         ),
         click.option(
             "--interval",
             default="bca",
-            show_default=True,
             type=click.Choice(["bca", "percentile", "none"]),
             help="Kind of bootstrap interval.",
         ),
@@ -103,7 +95,7 @@ def paper_options(paper: Paper) -> Callable[[F], F]:
             kind = click.Choice(o.choices) if o.choices else None
             names = [f"--{name}" for name in (o.name, *o.other_names)]
             function = click.option(
-                *names, o.name.replace("-", "_"), default=o.default, show_default=True, type=kind, help=o.help
+                *names, o.name.replace("-", "_"), default=o.default, type=kind, help=o.help
             )(function)
         return function
 

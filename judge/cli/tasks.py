@@ -106,13 +106,10 @@ def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
 @click.option(
     "--unit",
     default="passage",
-    show_default=True,
     type=click.Choice(("passage", "item", "answer", "sentence", "citation", "claim", "pair")),
     help="What gets a label.",
 )
-@click.option(
-    "--labels", default="yes,no", show_default=True, metavar="A,B,...", help="The labels, in order."
-)
+@click.option("--labels", default="yes,no", metavar="A,B,...", help="The labels, in order.")
 @click.option("--ordinal", is_flag=True, help="The labels are grades: their order counts.")
 @click.option(
     "--inputs",
@@ -123,6 +120,7 @@ def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
     default=".",
+    show_default=False,
     help="Where the file is written.  [default: here]",
 )
 def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, folder: Path) -> int:
@@ -174,12 +172,9 @@ def _typed(path: Path) -> str:
     "--answers",
     type=click.Choice(["json", "codes", "words"]),
     default="json",
-    show_default=True,
     help="As JSON, as one letter, or as the label itself.",
 )
-@click.option(
-    "--label-order", default="declared", show_default=True, help="declared, reversed or shuffled:SEED."
-)
+@click.option("--label-order", default="declared", help="declared, reversed or shuffled:SEED.")
 @prompts_option
 @db_option
 @json_option

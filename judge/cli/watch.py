@@ -23,18 +23,9 @@ RATE_SECONDS = 60.0
 
 @click.command("watch")
 @click.argument("run_name", metavar="RUN", default="last")
-@click.option(
-    "--every",
-    type=Duration(),
-    default="2s",
-    show_default=True,
-    metavar="TIME",
-    help="Look again after this long.",
-)
+@click.option("--every", type=Duration(), default="2s", metavar="TIME", help="Look again after this long.")
 @click.option("--once", is_flag=True, help="Look once and end, whether the run goes on or not.")
-@click.option(
-    "--failures", default=3, show_default=True, type=click.IntRange(0), help="So many of the last failures."
-)
+@click.option("--failures", default=3, type=click.IntRange(0), help="So many of the last failures.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document a look, each on a line of its own.")
 @db_option
 def watch(run_name: str, every: float, once: bool, failures: int, as_json: bool, db: Path) -> int:
