@@ -10,24 +10,22 @@ import json
 import os
 import re
 from collections.abc import Collection, Mapping
-from typing import Any
 from urllib.parse import quote
 
 from judge.errors import KeyProblem, ProviderError, ServerFault
-from judge.providers import http, messages, options
+from judge.providers import http, messages
 from judge.providers.base import Needs, Settings
+from judge.providers.vendor import Vendor
 from judge.types import Json, Reply, Request
 
 NEEDS = Needs(examples="anthropic/claude-sonnet-5", key="ANTHROPIC_API_KEY")
 
 OWN_URL = "https://api.anthropic.com"
 KEY = "ANTHROPIC_API_KEY"
-# The API's own temperature is not sent by the runner, so that a field of the body is the way to set it.
-_TAKEN = ("model", "max_tokens")
 _FORMAT_WORDS = re.compile(r"output_config|output_format|json_schema|structured output")
 
 
-class Provider:
+class Provider(Vendor):
     """One model behind the messages API.
 
     Settings: `base_url` without `/v1` (default: ANTHROPIC_BASE_URL, then Anthropic itself), `timeout` in
@@ -35,26 +33,17 @@ class Provider:
     Raises UsageError for a base URL or option that cannot be used.
     """
 
-    vendor = "anthropic"
+    vendor, title, host = "anthropic", "Anthropic", "anthropic.com"
+    library, own_client, key = "anthropic", "AsyncAnthropic", KEY
+    key_headers = ("authorization", "x-api-key")
     known: Collection[str] = ("effort", "thinking")
-    """Its own options; those of `facts` make no other run."""
-    facts: Collection[str] = ()
-    key = KEY
-    label_codes: bool = False
-    max_concurrency: int | None = None
+    # The API's own temperature is not sent by the runner, so that a field of the body is the way to set it.
+    taken = ("model", "max_tokens")
 
     def __init__(self, name: str, settings: Settings) -> None:
-        self._at = http.server(self._address(settings))
-        self._own = self._at.host == "anthropic.com" or self._at.host.endswith(".anthropic.com")
-        self._options = options.read(self.vendor, settings.options, self.known, _TAKEN)
-        self._key = self._options.key or self.key
-        self._name, self.timeout = name, settings.timeout
-        self._who = "Anthropic" if self._own else self._at.url
+        super().__init__(name, settings)
         self._writer = messages.MessagesWriter(name, self._options.own, self._options.body)
         self._output = "json_schema"
-        self._wire: http.Door | None = None
-        self._sdk = ""
-        self._reports: str | None = None
 
     def _address(self, settings: Settings) -> str:
         """The base URL, without `/v1`."""
@@ -106,30 +95,17 @@ class Provider:
 
     async def models(self) -> list[str]:
         """The model names that the server lists. Raises as `complete`."""
-        wire = self._connect()
-        answer = await wire.get("/v1/models?limit=1000")
-        if answer.status != 200:
-            raise self._error(answer, wire.complaint(answer))
-        return http.model_names(answer, self._who)
+        return http.model_names(await self._asked_of("/v1/models?limit=1000"), self._who)
 
     async def count_tokens(self, request: Request) -> int:
         """Input tokens of a request by Anthropic's own count, which costs nothing. Raises as `complete`.
 
         https://docs.anthropic.com/en/api/messages-count-tokens
         """
-        wire = self._connect()
         body = json.loads(self._writer.body(request, self._output))
         del body["max_tokens"]
-        answer = await wire.post("/v1/messages/count_tokens", json.dumps(body).encode())
-        if answer.status != 200:
-            raise self._error(answer, wire.complaint(answer))
+        answer = await self._asked_of("/v1/messages/count_tokens", json.dumps(body).encode())
         return http.token_count(answer, self._who)
-
-    async def close(self) -> None:
-        """Close the connections; safe to call twice."""
-        wire, self._wire = self._wire, None
-        if wire is not None:
-            await wire.close()
 
     def describe(self) -> Mapping[str, Json]:
         """Base URL without credentials, and the output format in use."""
@@ -148,22 +124,6 @@ class Provider:
             "sdk": self._sdk,
         }
 
-    def _connect(self) -> http.Door:
-        if self._wire is not None:
-            return self._wire
-        key, asked = http.key_from(self._key), options.look_up(self._options)
-        given = self._options.gives("authorization") or self._options.gives("x-api-key")
-        if not key and (self._options.key or self._own) and not given:
-            raise KeyProblem(f"{self._key} is not set: export it, or name another server with --base-url")
-        import anthropic
-
-        # Only asked for its headers: its own request path, which OpenTelemetry listens to, is not used.
-        client = anthropic.AsyncAnthropic(api_key=key or http.NO_KEY, base_url=self._at.url, max_retries=0)
-        headers = http.sent_headers(client.auth_headers, client.default_headers)
-        self._sdk = f"anthropic {anthropic.__version__}"
-        self._wire = http.Wire(self._at, headers, self.timeout, [key], asked)
-        return self._wire
-
     def _read(self, wire: http.Door, answer: http.HttpAnswer) -> Reply:
         body = http.decoded(answer.body)
         try:
@@ -176,11 +136,4 @@ class Provider:
         broke = answer.status == 402 or (answer.status == 400 and "credit balance" in said.message.lower())
         if broke:
             return KeyProblem(f"{self._who}: the account of {self._key} has no credit left: {said.message}")
-        return http.failure(answer, said, self._who, self._name, self._key)
-
-
-def client_class(name: str) -> tuple[Any, Any]:
-    """The vendor's library, and its client class of this name."""
-    import anthropic
-
-    return anthropic, getattr(anthropic, name)
+        return super()._error(answer, said)

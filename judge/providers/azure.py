@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection
 
 from judge.errors import KeyProblem, UsageError
-from judge.providers import chat, http, openai, options, sdk
+from judge.providers import chat, http, openai, options
 from judge.providers.base import Needs, Settings
 
 NEEDS = Needs(examples="azure/my-deployment", key="AZURE_OPENAI_API_KEY")
@@ -41,21 +41,14 @@ class Provider(openai.Provider):
             )
         return found
 
-    def _connect(self) -> http.Door:
-        if self._wire is not None:
-            return self._wire
-        vendor, make = openai.client_class("AsyncAzureOpenAI")
+    def _wired(self) -> http.Door:
         asked, key, token = options.look_up(self._options), http.key_from(self._key), ""
         if not self._options.key:
             token = http.key_from("AZURE_OPENAI_AD_TOKEN")
         found = {"azure_ad_token": token} if token else {"api_key": key}
         if not (key or token):
             raise KeyProblem(f"{self._key} is not set: export it, or AZURE_OPENAI_AD_TOKEN for Entra ID")
-        client = sdk.made(
-            make, vendor, self._who, asked, self.timeout, "bedrock",
+        return self._client(
+            "AsyncAzureOpenAI", "bedrock", (key, token), asked,
             azure_endpoint=self._at.url, api_version=self._version, **found,
         )  # fmt: skip
-        self._sdk = f"openai {vendor.__version__}"
-        secrets = [key, token, *asked.secrets]
-        self._wire = sdk.Client(vendor, client, self._who, self.timeout, secrets, "bedrock")
-        return self._wire

@@ -158,6 +158,7 @@ def vendors() -> list[str]:
         "sdk",
         "sessions",
         "tokens",
+        "vendor",
     }
     found = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared]
     return sorted(n.replace("_", "-") for n in found)

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from typing import Any
 
 from judge.errors import UsageError
-from judge.providers import anthropic, http, openai, options, sdk
+from judge.providers import anthropic, http, openai, options
 from judge.providers.base import Needs, Settings
 
 NEEDS = Needs(
@@ -65,22 +65,13 @@ class OfOpenAI(openai.Provider):
     def _address(self, settings: Settings) -> str:
         return settings.base_url or f"https://bedrock-mantle.{self._region}.api.aws/openai/v1"
 
-    def _connect(self) -> http.Door:
-        if self._wire is None:
-            vendor, make = openai.client_class("AsyncBedrockOpenAI")
-            asked, key = options.look_up(self._options), http.key_from(self._key)
-            given: dict[str, Any] = {
-                "aws_region": self._region,
-                "aws_profile": self._options.own.get("profile"),
-            }
-            # Its own address is the client's to make; a profile stands above a token of the environment.
-            given |= {"base_url": self._at.url} if self._elsewhere else {}
-            given |= {"api_key": key} if key and not given["aws_profile"] else {}
-            client = sdk.made(make, vendor, self._who, asked, self.timeout, "bedrock", **given)
-            self._sdk = f"openai {vendor.__version__}"
-            secrets = (key, *_aws_secrets(), *asked.secrets)
-            self._wire = sdk.Client(vendor, client, self._who, self.timeout, secrets, "bedrock")
-        return self._wire
+    def _wired(self) -> http.Door:
+        asked, key = options.look_up(self._options), http.key_from(self._key)
+        given: dict[str, Any] = {"aws_region": self._region, "aws_profile": self._options.own.get("profile")}
+        # Its own address is the client's to make; a profile stands above a token of the environment.
+        given |= {"base_url": self._at.url} if self._elsewhere else {}
+        given |= {"api_key": key} if key and not given["aws_profile"] else {}
+        return self._client("AsyncBedrockOpenAI", "bedrock", (key, *_aws_secrets()), asked, **given)
 
 
 class OfAnthropic(anthropic.Provider):
@@ -102,15 +93,9 @@ class OfAnthropic(anthropic.Provider):
         """Find the client. Raises KeyProblem, MissingExtra or UsageError."""
         self._connect()
 
-    def _connect(self) -> http.Door:
-        if self._wire is None:
-            vendor, make = anthropic.client_class("AsyncAnthropicBedrock")
-            asked, key = options.look_up(self._options), http.key_from(self._key)
-            given: dict[str, Any] = {"aws_region": self._region, "base_url": self._at.url}
-            given["aws_profile"] = profile = self._options.own.get("profile")
-            given |= {"api_key": key} if key and not profile else {}
-            client = sdk.made(make, vendor, self._who, asked, self.timeout, "bedrock", **given)
-            self._sdk = f"anthropic {vendor.__version__}"
-            secrets = (key, *_aws_secrets(), *asked.secrets)
-            self._wire = sdk.Client(vendor, client, self._who, self.timeout, secrets, "bedrock")
-        return self._wire
+    def _wired(self) -> http.Door:
+        asked, key = options.look_up(self._options), http.key_from(self._key)
+        given: dict[str, Any] = {"aws_region": self._region, "base_url": self._at.url}
+        given["aws_profile"] = profile = self._options.own.get("profile")
+        given |= {"api_key": key} if key and not profile else {}
+        return self._client("AsyncAnthropicBedrock", "bedrock", (key, *_aws_secrets()), asked, **given)

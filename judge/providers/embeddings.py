@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.errors import KeyProblem, ServerFault, UsageError
+from judge.errors import KeyProblem, ProviderError, ServerFault, UsageError
 from judge.providers import http, options
 from judge.providers.base import Settings
+from judge.providers.vendor import Vendor
 from judge.types import Json
 
 OWN_URL = "https://api.openai.com/v1"
 KEY = "OPENAI_API_KEY"
-_OPTIONS = {"dimensions"}
 
 Vectors = NDArray[np.float32]
 
@@ -35,12 +35,15 @@ class Embedded:
     resolved_model: str | None = None
 
 
-class Embedder:
+class Embedder(Vendor):
     """One embedding model, named `openai/NAME` as everywhere.
 
     Settings: `base_url` (default: OPENAI_BASE_URL, then OpenAI itself), `timeout` in seconds for one
     call, option `dimensions`. Raises UsageError for another vendor, base URL or option.
     """
+
+    vendor, title, host, key = "openai (embeddings)", "OpenAI", "openai.com", KEY
+    known, taken = ("dimensions",), ("model", "input")
 
     def __init__(self, model: str, settings: Settings) -> None:
         vendor, slash, name = model.partition("/")
@@ -49,17 +52,14 @@ class Embedder:
                 f"model '{model}': embeddings come from openai/NAME, OpenAI's or, with --base-url, those of any "
                 "server that has /embeddings, and from embedded/minilm in this process"
             )
-        self._at = http.server(settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_URL)
-        self._key_needed = self._at.host == "openai.com" or self._at.host.endswith(".openai.com")
-        self._who = "OpenAI" if self._key_needed else self._at.url
-        self._name, self._timeout = name, settings.timeout
-        self._asked = options.read("openai (embeddings)", settings.options, _OPTIONS, ("model", "input"))
-        own = self._asked.own
+        super().__init__(name, settings)
+        own = self._options.own
         if "dimensions" in own and not (own["dimensions"].isdecimal() and int(own["dimensions"])):
             raise UsageError(f"--option dimensions={own['dimensions']}: not a whole number above 0")
-        self._options = {k: int(v) for k, v in own.items()}
-        self._key = self._asked.key or KEY
-        self._wire: http.Wire | None = None
+        self._numbers = {k: int(v) for k, v in own.items()}
+
+    def _address(self, settings: Settings) -> str:
+        return settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_URL
 
     @property
     def who(self) -> str:
@@ -69,14 +69,14 @@ class Embedder:
     @property
     def is_vendors(self) -> bool:
         """Whether the server is the vendor's own, whose list prices hold."""
-        return self._key_needed
+        return self._own
 
     def describe(self) -> Mapping[str, Json]:
         """What a vector depends on beside its text: model, base URL without credentials, options."""
         return {
             "model": self._name,
             "base_url": self._at.url,
-            "options": {**self._asked.identity(), **self._options},
+            "options": {**self._options.identity(), **self._numbers},
         }
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
@@ -85,33 +85,22 @@ class Embedder:
         An answer that has not one vector of finite numbers, not all zero, for each text, all of the
         same length, is a ServerFault.
         """
-        wire = self._connect()
-        body = {"model": self._name, "input": list(texts), "encoding_format": "float", **self._options}
-        body = options.merged(body, self._asked.body)
-        answer = await wire.post("/embeddings", json.dumps(body).encode())
-        if answer.status != 200:
-            said = wire.complaint(answer)
-            if answer.status == 429 and said.code == "insufficient_quota":
-                raise KeyProblem(f"{self._who}: the account of {self._key} has no quota left: {said.message}")
-            raise http.failure(answer, said, self._who, self._name, self._key)
+        body = {"model": self._name, "input": list(texts), "encoding_format": "float", **self._numbers}
+        body = options.merged(body, self._options.body)
+        answer = await self._asked_of("/embeddings", json.dumps(body).encode())
         return self._read(http.decoded(answer.body), len(texts))
 
-    async def close(self) -> None:
-        """Close the connections; safe to call twice."""
-        wire, self._wire = self._wire, None
-        if wire is not None:
-            await wire.close()
+    def _wired(self) -> http.Door:
+        key, asked = self._looked_up()
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        return http.Wire(self._at, headers, self.timeout, [key], asked)
 
-    def _connect(self) -> http.Wire:
-        if self._wire is None:
-            key, asked = http.key_from(self._key), options.look_up(self._asked)
-            if not key and (self._asked.key or self._key_needed) and not self._asked.gives("authorization"):
-                raise KeyProblem(f"{self._key} is not set: export it, or name another server with --base-url")
-            headers = {"Content-Type": "application/json", "Accept": "application/json"}
-            if key:
-                headers["Authorization"] = f"Bearer {key}"
-            self._wire = http.Wire(self._at, headers, self._timeout, [key], asked)
-        return self._wire
+    def _error(self, answer: http.HttpAnswer, said: http.Complaint) -> ProviderError:
+        if answer.status == 429 and said.code == "insufficient_quota":
+            return KeyProblem(f"{self._who}: the account of {self._key} has no quota left: {said.message}")
+        return super()._error(answer, said)
 
     def _read(self, body: Json, n: int) -> Embedded:
         try:

@@ -14,8 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, UsageError
-from judge.providers import chat, http, masks, options
+from judge.providers import chat, http, masks
 from judge.providers.base import Needs, NoLimits, Purse, Settings
+from judge.providers.vendor import Vendor
 from judge.types import Json, Message, Reply, Request
 
 NEEDS = Needs(examples="openai/gpt-5-mini; with --base-url any compatible server", key="OPENAI_API_KEY")
@@ -28,40 +29,29 @@ _PROBE = {"type": "object", "properties": _LETTER, "required": ["letter"], "addi
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
 
-class Provider:
+class Provider(Vendor):
     """One model behind chat completions.
 
     Settings: `base_url` (default: OPENAI_BASE_URL, then OpenAI itself), `timeout` in seconds for one
     call, option `reasoning_effort` and those of `judge.providers.options`. Raises UsageError for a base URL or option that cannot be used.
     """
 
-    vendor = "openai"
+    vendor, title, host = "openai", "OpenAI", "openai.com"
+    library, own_client, key = "openai", "AsyncOpenAI", KEY
     known: Collection[str] = ("mask", "reasoning_effort")
-    """Its own options; those of `facts` make no other run."""
     facts: Collection[str] = ("mask",)
-    key = KEY
-    label_codes: bool = False
-    max_concurrency: int | None = None
 
     def __init__(self, name: str, settings: Settings) -> None:
-        self._at = http.server(self._address(settings))
-        self._own = self._at.host == "openai.com" or self._at.host.endswith(".openai.com")
-        self._options = options.read(self.vendor, settings.options, self.known)
-        self._key = self._options.key or self.key
+        super().__init__(name, settings)
         self.chosen_mask = _chosen(self._options.own.get("mask", "auto"))
         self.mask: str | None = None
         self._is_held = False
         own = {k: v for k, v in self._options.own.items() if k == "reasoning_effort"}
-        self._name, self.timeout = name, settings.timeout
         # Its models' own words are known, and not probed for.
         self._is_openai = self._own
-        self._who = "OpenAI" if self._own else self._at.url
         # OpenAI's own models all take the newer name; most other servers know only the older one.
         self._dialect = chat.Dialect(limit="max_completion_tokens" if self._own else "max_tokens")
         self._writer = chat.ChatWriter(name, own, self._options.body)
-        self._wire: http.Door | None = None
-        self._sdk = ""
-        self._reports: str | None = None
         self.purse: Purse = NoLimits()
         self._probed: set[str] = set()
         self._tried: dict[tuple[str, ...], bool | None] = {}
@@ -128,18 +118,13 @@ class Provider:
 
     async def models(self) -> list[str]:
         """The model names that the server lists. Raises as `complete`."""
-        wire = self._connect()
-        answer = await wire.get("/models")
-        if answer.status != 200:
-            raise self._error(answer, wire.complaint(answer))
-        return http.model_names(answer, self._who)
+        return http.model_names(await self._asked_of("/models"), self._who)
 
     async def count_tokens(self, request: Request) -> int:
         """Input tokens of a request by OpenAI's own count, which costs nothing. Raises as `complete`.
 
         https://platform.openai.com/docs/api-reference/responses/input-tokens
         """
-        wire = self._connect()
         body: dict[str, Any] = {
             "model": self._name,
             "input": [{"role": m.role, "content": m.content} for m in request.messages],
@@ -147,16 +132,8 @@ class Provider:
         if request.schema is not None:
             form = {"type": "json_schema", "name": "answer", "schema": request.schema, "strict": True}
             body["text"] = {"format": form}
-        answer = await wire.post("/responses/input_tokens", json.dumps(body).encode())
-        if answer.status != 200:
-            raise self._error(answer, wire.complaint(answer))
+        answer = await self._asked_of("/responses/input_tokens", json.dumps(body).encode())
         return http.token_count(answer, self._who)
-
-    async def close(self) -> None:
-        """Close the connections; safe to call twice."""
-        wire, self._wire = self._wire, None
-        if wire is not None:
-            await wire.close()
 
     def describe(self) -> Mapping[str, Json]:
         """Base URL without credentials, and the dialect found so far."""
@@ -175,20 +152,6 @@ class Provider:
             "timeout": self.timeout,
             "sdk": self._sdk,
         }
-
-    def _connect(self) -> http.Door:
-        if self._wire is not None:
-            return self._wire
-        key, asked = http.key_from(self._key), options.look_up(self._options)
-        if not key and (self._options.key or self._own) and not self._options.gives("authorization"):
-            raise KeyProblem(f"{self._key} is not set: export it, or name another server with --base-url")
-        import openai
-
-        client = openai.AsyncOpenAI(api_key=key or http.NO_KEY, base_url=self._at.url, max_retries=0)
-        headers = http.sent_headers(client.auth_headers, client.default_headers)
-        self._sdk = f"openai {openai.__version__}"
-        self._wire = http.Wire(self._at, headers, self.timeout, [key], asked)
-        return self._wire
 
     async def _exchange(
         self, wire: http.Door, request: Request, probe: bool = False, tried: tuple[str, ...] = ()
@@ -237,7 +200,7 @@ class Provider:
             return KeyProblem(f"{self._who}: the account of {self._key} has no credit left: {said.message}")
         if answer.status == 400 and "api key" in said.message.lower():
             return KeyProblem(f"{self._who} refused the key (HTTP 400): {said.message}; check {self._key}")
-        return http.failure(answer, said, self._who, self._name, self._key)
+        return super()._error(answer, said)
 
     async def _asked(
         self, wire: http.Door, request: Request, probe: bool = False, tried: tuple[str, ...] = ()
@@ -339,10 +302,3 @@ def _chosen(mask: str) -> str:
     if mask not in ("auto", "none", *masks.MASKS):
         raise UsageError(f"--option mask={mask}: auto, none, {', '.join(masks.MASKS)}")
     return mask
-
-
-def client_class(name: str) -> tuple[Any, Any]:
-    """The vendor's library, and its client class of this name."""
-    import openai
-
-    return openai, getattr(openai, name)

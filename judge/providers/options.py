@@ -26,7 +26,7 @@ _PARTS = ("body", "header", "query")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 # What aiohttp writes itself, and what would make another request of the one that is counted.
 _NOT_OURS = {"host", "content-length", "transfer-encoding", "connection", "content-type", "content-encoding"}
-_FLAGS = {
+FLAGS = {
     "temperature": "--temperature",
     "seed": "--seed",
     "max_tokens": "--max-output-tokens",
@@ -77,7 +77,7 @@ def read(
     vendor: str,
     given: Mapping[str, str] | None,
     known: Collection[str],
-    taken: Collection[str] = tuple(_FLAGS),
+    taken: Collection[str] = FLAGS,
 ) -> ServerOptions:
     """The options of a provider that speaks HTTP; `known` are its own, `taken` the fields it writes from flags.
 
@@ -143,7 +143,7 @@ def _put(body: dict[str, Json], option: str, path: str, text: str, taken: Collec
         value = {name: value}
     for name in value:
         if name in _WRITTEN or name in taken:
-            how = f"use {_FLAGS[name]}" if name in _FLAGS else "it is what the tool asks itself"
+            how = f"use {FLAGS[name]}" if name in FLAGS else "it is what the tool asks itself"
             raise UsageError(f"--option body.{name}: not a field to set here; {how}")
     if clash := _clash(body, value):
         raise UsageError(f"--option body.{clash}: given twice")

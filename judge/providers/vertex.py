@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection
 
 from judge.errors import KeyProblem, UsageError
-from judge.providers import anthropic, http, options, sdk
+from judge.providers import anthropic, http, options
 from judge.providers.base import Needs, Settings
 
 NEEDS = Needs(
@@ -59,19 +59,12 @@ class Provider(anthropic.Provider):
         """Find the client. Raises KeyProblem, MissingExtra or UsageError."""
         self._connect()
 
-    def _connect(self) -> http.Door:
-        if self._wire is None:
-            vendor, make = anthropic.client_class("AsyncAnthropicVertex")
-            asked = options.look_up(self._options)
-            token = http.key_from(self._options.key) if self._options.key else ""
-            if self._options.key and not token:
-                raise KeyProblem(f"{self._options.key} is not set: export the access token there")
-            client = sdk.made(
-                make, vendor, self._who, asked, self.timeout, "vertex",
-                region=self._region, project_id=self._project, base_url=self._at.url,
-                access_token=token or None,
-            )  # fmt: skip
-            self._sdk = f"anthropic {vendor.__version__}"
-            secrets = (token, *asked.secrets)
-            self._wire = sdk.Client(vendor, client, self._who, self.timeout, secrets, "vertex")
-        return self._wire
+    def _wired(self) -> http.Door:
+        asked = options.look_up(self._options)
+        token = http.key_from(self._options.key) if self._options.key else ""
+        if self._options.key and not token:
+            raise KeyProblem(f"{self._options.key} is not set: export the access token there")
+        return self._client(
+            "AsyncAnthropicVertex", "vertex", (token,), asked,
+            region=self._region, project_id=self._project, base_url=self._at.url, access_token=token or None,
+        )  # fmt: skip
