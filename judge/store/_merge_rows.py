@@ -246,8 +246,9 @@ def add_others(conn: Connection) -> Iterator[str]:
         listed = ", ".join(f"{sql} AS {c}" for c, sql in read.items())
         source = f"(SELECT {listed} FROM src.{table} AS s{ordered}) AS s"
         on = " AND ".join(f"m.{c} IS s.{c}" for c in same)
-        rest = [c for c in columns if c not in same]
-        if rest and not counted:
+        # When two studies noted the same thing is theirs.
+        rest = [c for c in columns if c not in same and not (counted and c.endswith("at"))]
+        if rest:
             yield from _rows_differing(conn, table, source, on, same, rest)
         listed = ", ".join(columns)
         conn.execute(

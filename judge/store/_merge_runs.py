@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from judge.store._merge_rows import LABELS
-from judge.store.runs import TRIED, Begun, adopt
+from judge.store.runs import PROBES, SELECTED, TRIED, Begun, adopt
 from judge.store.study import canonical, dumps
 from judge.types import Status
 
@@ -23,7 +23,8 @@ def map_runs(conn: Connection, same_model: bool) -> tuple[int, list[str], list[s
     conn.execute("DROP TABLE IF EXISTS temp.run_map")
     conn.execute("CREATE TEMP TABLE run_map (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID")
     joined, notes, clashes = 0, [], []
-    taken: set[str] = set()
+    query = "SELECT run_id FROM src.runs INTERSECT SELECT run_id FROM main.runs"
+    taken: set[str] = {run_id for (run_id,) in conn.execute(query)}
     columns = [row[1] for row in conn.execute("PRAGMA main.table_info('runs')")]
     found = conn.execute(f"SELECT {', '.join(columns)} FROM src.runs ORDER BY started, run_id").fetchall()
     for values in found:
@@ -103,7 +104,16 @@ def _join(conn: Connection, run: dict[str, Any], other: dict[str, Any]) -> None:
     addresses = both[0].addresses | {
         url: name or both[0].addresses.get(url) for url, name in both[1].addresses.items()
     }
-    facts = {**both[1].provider, **({"addresses": addresses} if addresses else {})}
+    facts = {
+        **both[1].provider,
+        **({"addresses": addresses} if addresses else {}),
+        **_sums(conn, both[0], both[1]),
+    }
+    facts = {
+        name: value
+        for name, value in facts.items()
+        if name != SELECTED or value == both[0].provider.get(name)
+    }
     finished = max(run["finished"], other["finished"]) if run["finished"] and other["finished"] else None
     conn.execute(
         "UPDATE main.runs SET provider = ?, started = ?, finished = ? WHERE run_id = ?",
@@ -111,6 +121,21 @@ def _join(conn: Connection, run: dict[str, Any], other: dict[str, Any]) -> None:
     )
     if TRIED not in both[0].options:
         adopt(conn, other["run_id"])
+
+
+def _sums(conn: Connection, run: Begun, other: Begun) -> dict[str, Any]:
+    """What was counted of all invocations of both: none of these stands for the other's where they were apart."""
+    one, two = run.provider.get(PROBES) or {}, other.provider.get(PROBES) or {}
+    if run.run_id == other.run_id:
+        return {PROBES: max(one, two, key=lambda took: took.get("calls", 0))} if one or two else {}
+    new = (
+        "SELECT 1 FROM src.judgements AS s WHERE s.run_id = ? AND NOT EXISTS (SELECT 1 FROM main.judgements AS m WHERE "
+        "m.run_id = ? AND m.unit_id = s.unit_id AND m.repeat = s.repeat AND m.judged_at = s.judged_at) LIMIT 1"
+    )
+    if conn.execute(new, [run.run_id, other.run_id]).fetchone() is None:
+        return {}  # a study that was merged before
+    added = {name: n + (two.get(name) or 0) for name, n in one.items() if n is not None}
+    return {SELECTED: None, **({PROBES: {**one, **two, **added}} if one or two else {})}
 
 
 def add_judgements(conn: Connection, twice: Counter[str]) -> Iterator[str]:

@@ -34,13 +34,25 @@ def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str
 
 
 def _stale(conn: sqlite3.Connection, derived: Mapping[str, Json], made: str) -> str:
-    """That a parent was asked on, or asked again, after a derived run was made of it."""
+    """That a parent was asked on, or asked again, after a derived run was made of it, or has got units in a merge."""
     later = "SELECT 1 FROM judgements WHERE run_id = ? AND judged_at > ? LIMIT 1"
-    parents = [parent["run"] for parent in derived.get("parents", ())]
-    found = [run for run in parents if conn.execute(later, [run, made]).fetchone()]
+    found = [
+        parent["run"]
+        for parent in derived.get("parents", ())
+        if conn.execute(later, [parent["run"], made]).fetchone()
+        or conn.execute(_ASKED, [parent["run"], derived["fields"][0]]).fetchone()[0] > parent["units"]
+    ]
     if not found:
         return ""
     return f"; {' and '.join(found)} went on after it was made: make it again to have what is new"
+
+
+_ASKED = """
+    SELECT count(*) FROM (
+        SELECT unit_id FROM labels WHERE annotator_id = ?1 AND field = ?2 AND layer = 'first' AND repeat = 0 UNION
+        SELECT unit_id FROM judgements WHERE run_id = ?1 AND repeat = 0 AND status <> 'ok')
+"""
+"""The units of a run with a label of a field, or with a status in its place."""
 
 
 def _loaded(value: Json) -> Mapping[str, Json]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from os.path import samestat
 from typing import Any
 
+from judge.errors import StudyError
 from judge.store import selection
 from judge.store.export import named_run, stored_task
 from judge.store.runs import SELECTED
@@ -64,6 +66,7 @@ class Watched:
 
     def __init__(self, store: Store, name: str, n_failures: int = 5) -> None:
         self._store, self._n = store, n_failures
+        self._file = store.path.stat()
         found = named_run(store, name)
         self._run, self._task, self._model = str(found["run_id"]), str(found["task"]), str(found["model"])
         self._units: int | None = None
@@ -72,11 +75,17 @@ class Watched:
         self._summed = False
 
     def look(self) -> RunStanding:
-        """How it stands now."""
-        conn = self._store.conn
+        """How it stands now. Raises StudyError when the study is not the file any more that was opened, or lacks the run."""
+        conn, path = self._store.conn, self._store.path
+        if not path.exists():
+            raise StudyError(f"{path}: the study was removed while its run was watched")
+        if not samestat(path.stat(), self._file):
+            raise StudyError(f"{path}: the study is another file by now: give the command again")
         # Whether it runs is asked first: one that ends in between has then written all that is read here.
         running = self._store.is_running(f"{self._task} {self._model}")
         row = conn.execute("SELECT finished, provider FROM runs WHERE run_id = ?", [self._run]).fetchone()
+        if row is None:
+            raise StudyError(f"{path}: run {self._run} is no longer in it (a copy of before it?)")
         finished, facts = row[0], json.loads(row[1])
         state = "finished" if finished else "running" if running else "stopped"
         counts = "SELECT status, sum(units) FROM run_counts WHERE run_id = ? GROUP BY status"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -10,16 +11,17 @@ import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import pytest
 
 from judge.cli.log_json import Log
 from judge.cli.watch import ShownRun
-from judge.errors import Unreachable
+from judge.errors import StudyError, Unreachable
 from judge.runner.retry import Patience
 from judge.store import Store
-from judge.store.watching import RunStanding
+from judge.store.watching import RunStanding, Watched
 from judge.types import Reply, Request
 from tests.cli.helpers import Done, checked, script, write_rows
 from tests.real import ROOT
@@ -59,6 +61,32 @@ def test_units_without_a_label_are_exit_4_with_their_reasons(judge: Judge, tmp_p
 
 def test_no_run_of_that_name(judge: Judge) -> None:
     assert "no run is called 'last'" in judge("runs", "watch", code=2).err
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda p: p.unlink(), "was removed"),
+        (lambda p: (p.rename("old.db"), copyfile("old.db", p)), "is another file by now"),
+        (lambda p: _forget(p), "is no longer in it"),
+    ],
+)
+def test_a_study_that_is_not_the_same_any_more_ends_the_watch(
+    judge: Judge, change: Callable[[Path], object], told: str
+) -> None:
+    judge("run", "stance", "-m", "scripted/hash")
+    with Store.open("study.db") as store:
+        watched = Watched(store, "last")
+        assert watched.look().done == 4
+        change(Path("study.db"))
+        with pytest.raises(StudyError, match=told):
+            watched.look()
+
+
+def _forget(path: Path) -> None:
+    with sqlite3.connect(path) as conn:
+        for table in ("judgements", "runs"):
+            conn.execute(f"DELETE FROM {table}")
 
 
 def test_a_run_in_another_process_until_it_is_killed(judge: Judge, tmp_path: Path) -> None:

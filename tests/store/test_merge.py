@@ -14,6 +14,8 @@ from annotate.leading.progress import label_table
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.store import Store
+from judge.store.origin import origins
+from judge.store.runs import add_probes
 from judge.store.study import only_here
 from tests.cli.helpers import Done, checked, script, write_rows
 from tests.jobs.helpers import threaded
@@ -224,6 +226,55 @@ def test_a_derived_run_names_the_run_that_its_parent_became(judge: Judge, study:
     assert len(made) == 1 and len(parents) == 2 and parents <= known
 
 
+def test_what_is_said_of_a_joined_run_is_true_of_both(judge: Judge, study: Callable[..., Path]) -> None:
+    """Its probes add up, nobody asked over the units of both, and what was made of a half says so: in either order,
+    and the same after the same study once more."""
+    a, b = study("a", rows(0, 1)), study("b", rows(2, 3, 4))
+    for path, calls in ((a, 3), (b, 4)):
+        judge("run", "stance", "-m", "scripted/hash", "-d", path)
+        with Store.open(path) as store:
+            [run] = store.conn.execute("SELECT run_id FROM runs").fetchone()
+            add_probes(store, run, {"calls": calls, "input_tokens": 10, "cost": None})
+        judge("run", "stance", "-m", "scripted/first", "-d", path)
+        judge("panel", "stance", "--run", run, "--run", "scripted/first", "-d", path)
+    judge("studies", "merge", a, b, "--into", "c.db")
+    judge("studies", "merge", b, a, "--into", "d.db")
+    judge("studies", "merge", "c.db", b, a, "--into", "e.db")
+    for path in ("c.db", "d.db", "e.db"):
+        with Store.open(path) as store:
+            query = "SELECT provider FROM runs WHERE model = 'scripted/hash'"
+            facts = json.loads(store.conn.execute(query).fetchone()[0])
+            assert facts["probes"] == {"calls": 7, "input_tokens": 20, "cost": None}
+            assert "selected" not in facts
+            made = {
+                r for (r,) in store.conn.execute("SELECT run_id FROM runs WHERE derived_from IS NOT NULL")
+            }
+            told = origins(store.conn, made)
+        assert len(told) == 2 and all("went on after it was made" in text for text in told.values()), told
+        assert "10/… · finished" in judge("runs", "watch", "scripted/hash", "-d", path).out
+    for path in (a, b):
+        with Store.open(path) as store:
+            assert "went on" not in str(origins(store.conn, made))
+
+
+def test_a_run_is_first_that_of_its_own_id(judge: Judge, study: Callable[..., Path]) -> None:
+    """A study with two runs of one identity, of which another has one: the elder does not take the place of it."""
+    a = study("a", rows(0, 1))
+    judge("run", "stance", "-m", "scripted/hash", "-d", a)
+    b = Path("b.db")
+    b.write_bytes(a.read_bytes())
+    with sqlite3.connect(b) as conn:
+        [own] = conn.execute("SELECT run_id FROM runs").fetchone()
+        for table, column in (("annotators", "annotator_id"), ("runs", "run_id"), ("judgements", "run_id")):
+            names = [r[1] for r in conn.execute(f"PRAGMA table_info({table})")]
+            listed = ", ".join({column: "'elder'", "started": "'2020'"}.get(name, name) for name in names)
+            conn.execute(f"INSERT INTO {table} SELECT {listed} FROM {table} WHERE {column} = ?", [own])
+    judge("studies", "merge", a, b, "--into", "c.db")
+    with sqlite3.connect("c.db") as conn:
+        assert {r for (r,) in conn.execute("SELECT run_id FROM runs")} == {own, "elder"}
+        assert conn.execute("SELECT count(*) FROM judgements GROUP BY run_id").fetchall() == [(4,), (4,)]
+
+
 def people(path: Path, name: str = "pilot", items: int = 4) -> Path:
     """A study with a batch of which alice has labelled two units."""
     studies.build(path, items=items)
@@ -265,6 +316,23 @@ def test_a_batch_that_went_on_in_two_studies_is_a_conflict(judge: Judge, tmp_pat
     done = judge("studies", "merge", a, "b.db", "--into", "c.db", code=1)
     assert "differs: assignments 'pilot/alice/3': the rows differ" in done.err
     assert not (tmp_path / "c.db").exists()
+
+
+def test_a_record_that_was_decided_in_one_study_alone_is_a_conflict(judge: Judge, tmp_path: Path) -> None:
+    a = people(tmp_path / "a.db")
+    with open_study(a) as store:
+        store.conn.execute(
+            "INSERT INTO quarantine (record, format, place, annotator, unit, code, reason, found_at) "
+            "VALUES ('r', 'csv', 'x.csv:2', 'alice', 'u', 'text', 'another text', '2026')"
+        )
+    (tmp_path / "b.db").write_bytes(a.read_bytes())
+    with open_study(tmp_path / "b.db") as store:
+        store.conn.execute("UPDATE quarantine SET found_at = '2027'")
+    judge("studies", "merge", a, "b.db", "--into", "same.db")
+    with open_study(tmp_path / "b.db") as store:
+        store.conn.execute("UPDATE quarantine SET status = 'dropped', decided_at = '2026'")
+    done = judge("studies", "merge", a, "b.db", "--into", "c.db", code=1)
+    assert "differs: quarantine 'r': the rows differ" in done.err
 
 
 def test_two_batches_of_other_names_are_both_there(judge: Judge, tmp_path: Path) -> None:
