@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
+import multiprocessing
 import os
-import pty
-import signal
+import runpy
 import struct
 import sys
 import termios
@@ -32,22 +33,44 @@ BYTES = {
 """What terminals send; Escape as the kitty protocol has it, because a lone \\x1b waits for what may follow."""
 
 
+FORKS = multiprocessing.get_context("forkserver")
+"""A process that has imported what `annotate open` needs, and forks for each terminal: importing is most of a start."""
+FORKS.set_forkserver_preload(["annotate.cli", "annotate.tui.app", "annotate.tui.watch"])
+
+
+def annotate(terminal: str, folder: Path, environment: dict[str, str], args: Sequence[str]) -> None:
+    """`python -m annotate ...` in a process that was forked: leader of a session with that terminal, as after a login."""
+    os.login_tty(os.open(terminal, os.O_RDWR | os.O_NOCTTY))
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = open(number, "w" if number else "r", buffering=1, closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = ["annotate", *args]
+    try:
+        runpy.run_module("annotate", run_name="__main__", alter_sys=True)
+    finally:
+        atexit._run_exitfuncs()
+
+
 def sent(key: str) -> bytes:
     """A key, or text, as bytes; a surrogate is a byte that is no UTF-8."""
     return BYTES.get(key) or key.encode(errors="surrogateescape")
 
 
 class Line:
-    """`annotate ...` in a terminal of 80x24 of its own."""
+    """`annotate ...` in a terminal of 80x24 of its own: a real process, whose Python has imported what it needs before."""
 
     def __init__(self, *args: str, size: tuple[int, int] = (80, 24)) -> None:
-        self.pid, self._fd = pty.fork()
-        if self.pid == 0:
-            os.environ.update({"TERM": "xterm-256color", "COLORTERM": "truecolor"})
-            for name in ("COLUMNS", "LINES"):
-                os.environ.pop(name, None)
-            os.execv(sys.executable, [sys.executable, "-m", "annotate", *args])
+        self._fd, self._terminal = os.openpty()
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
+        environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        name = os.ttyname(self._terminal)
+        self._process = FORKS.Process(target=annotate, args=(name, Path.cwd(), environment, args))
+        self._process.start()
         self.seen = b""
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -83,25 +106,21 @@ class Line:
 
     def ended(self, seconds: float = 30) -> int:
         """The exit code, once the program has ended."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.pid = 0
-                return os.waitstatus_to_exitcode(status)
-            time.sleep(0.01)
-        raise AssertionError(f"it did not end: {self.seen[-2000:]!r}")
+        self._process.join(seconds)
+        assert self._process.exitcode is not None, f"it did not end: {self.seen[-2000:]!r}"
+        return self._process.exitcode
 
     def kill(self) -> None:
         """SIGKILL, as a cut cable or a crash."""
-        if self.pid:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-            self.pid = 0
+        self._process.kill()
+        self._process.join()
 
     def close(self) -> None:
         """End it whatever it does."""
         self.kill()
+        self._process.close()
+        os.close(self._terminal)
+        self._reader.join()
         os.close(self._fd)
 
 
