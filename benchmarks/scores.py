@@ -200,6 +200,7 @@ SUITES: dict[str, Suite] = {
         lambda t: [
             faithfulness.ragas(t["answers"], t["claims"]),
             *faithfulness.factscore(t["answers"], t["claims"]),
+            *faithfulness.ragchecker(t["answers"], t["claims"]),
         ],
     ),
 }

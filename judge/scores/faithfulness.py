@@ -1,4 +1,4 @@
-"""How much of an answer its sources carry, claim by claim: RAGAS, FActScore.
+"""How much of an answer its sources carry, claim by claim: RAGAS, FActScore, RAGChecker.
 
 Tables (see `judge.scores.columns`):
     answers  unit_id, question_id, abstained (optional bool), n_claims (optional: 0 says that the answer has none)
@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from judge.scores.columns import coded, column, counts, empty, flags, gathered, positions, statuses, units
-from judge.scores.score import SHARE, STATUSES, Score, StatusArray, scored
+from judge.scores.score import SHARE, STATUSES, Score, StatusArray, harmonic, scored
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
-from judge.stats.ratings import FloatArray
+from judge.stats.ratings import BoolArray, FloatArray
 
 ENTAILED = ("supported", "entailment", "full", "yes")
 NOT_ENTAILED = (
@@ -71,6 +71,74 @@ def factscore(answers: pd.DataFrame, claims: pd.DataFrame, *, gamma: int = 10) -
     answered = [score.where(responds | unknown) for score in kept]
     ratio_ = scored("respond_ratio", who, np.where(unknown, np.nan, responds), why="abstention not judged")
     return [*answered[:2], ratio_, answered[2]]
+
+
+def ragchecker(
+    answers: pd.DataFrame, claims: pd.DataFrame, reference_claims: pd.DataFrame | None = None
+) -> list[Score]:
+    """RAGChecker's measures, each the mean over answers (Ru et al. 2024, arXiv 2408.08067, section 3.3).
+
+    claims (of the answer): unit_id, answer_id, correct (entailed by the reference), in_relevant and in_irrelevant
+    (entailed by a relevant / an irrelevant retrieved chunk; a chunk is relevant when it entails a reference
+    claim); reference_claims: unit_id, answer_id, in_answer (entailed by the answer), retrieved (by some chunk).
+    All of them 1 / 0 / None.
+
+    precision  correct / claims of the answer           recall   in_answer / reference claims
+    f1         harmonic mean of the two, each answer    claim_recall  retrieved / reference claims
+    context_utilization   in_answer and retrieved / retrieved
+    faithfulness          in a chunk / claims
+    noise_sensitivity_in_relevant    incorrect and in a relevant chunk / claims
+    noise_sensitivity_in_irrelevant  incorrect and only in an irrelevant chunk / claims
+    hallucination         incorrect and in no chunk / claims
+    self_knowledge        correct and in no chunk / claims
+    faithfulness + hallucination + self_knowledge = 1 for every answer. The package of the paper says 0 where an answer
+    has no claim; here it has no value.
+    """
+    who = units(answers, "answers")
+    n = len(who)
+    of = positions(column(claims, "answer_id", "claims"), who, "claims", "answers")
+    correct, relevant, irrelevant = (
+        flags(column(claims, name, "claims"), name) for name in ("correct", "in_relevant", "in_irrelevant")
+    )
+    known = ~np.isnan(correct + relevant + irrelevant)
+    chunk, right = (relevant == 1) | (irrelevant == 1), correct == 1
+    shares = {
+        "precision": right,
+        "faithfulness": chunk,
+        "noise_sensitivity_in_relevant": ~right & (relevant == 1),
+        "noise_sensitivity_in_irrelevant": ~right & (irrelevant == 1) & (relevant == 0),
+        "hallucination": ~right & ~chunk,
+        "self_knowledge": right & ~chunk,
+    }
+    total = counts(of, n)
+    whole = counts(of, n, known) == total
+
+    def per_answer(hit: BoolArray) -> FloatArray:
+        return np.where(whole, ratio(counts(of, n, hit & known), total), np.nan)
+
+    values = {name: per_answer(hit) for name, hit in shares.items()}
+    if reference_claims is not None:
+        values |= _against_reference(who, reference_claims)
+        values["f1"] = harmonic(values["precision"], values["recall"])
+    why = "no claim, or one without a label"
+    return [scored(f"ragchecker_{name}", who, found, why=why) for name, found in values.items()]
+
+
+def _against_reference(who: Units, claims: pd.DataFrame) -> dict[str, FloatArray]:
+    n = len(who)
+    of = positions(column(claims, "answer_id", "reference claims"), who, "reference claims", "answers")
+    told, retrieved = (
+        flags(column(claims, name, "reference claims"), name) for name in ("in_answer", "retrieved")
+    )
+    total = counts(of, n)
+    whole = counts(of, n, ~np.isnan(told + retrieved)) == total
+    there = counts(of, n, retrieved == 1)
+    found = {
+        "recall": ratio(counts(of, n, told == 1), total),
+        "claim_recall": ratio(there, total),
+        "context_utilization": ratio(counts(of, n, (told == 1) & (retrieved == 1)), there),
+    }
+    return {name: np.where(whole, values, np.nan) for name, values in found.items()}
 
 
 def _shares(answers: pd.DataFrame, claims: pd.DataFrame) -> tuple[Units, FloatArray, FloatArray, StatusArray]:

@@ -142,6 +142,7 @@ SUITES: dict[str, Callable[[Table], list[Score]]] = {
     "urag": _urag,
     "faithfulness": lambda t: [
         faithfulness.ragas(t["answers"], t["sentences"].replace({"label": {"no_rad": "neutral"}})),
+        *faithfulness.ragchecker(t["answers"], t["sentences"]),
     ],
     "citation support": lambda t: [
         *citation_support.alce(t["answers"], t["sentences"], t["citations"]),
