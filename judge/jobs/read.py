@@ -150,7 +150,7 @@ class _Reading:
             line = None if row is None else self._said(row)
             if line is None:
                 tally.odd.append(where)
-            elif line.custom_id in said:
+            elif line.custom_id in said and (line.unasked or not said[line.custom_id][1].unasked):
                 tally.known += 1
             else:
                 said[line.custom_id] = where, line

@@ -233,6 +233,19 @@ def test_answers_that_come_late_do_not_replace_newer_ones(db: Path) -> None:
     assert left_in(db) == before
 
 
+def test_an_answer_counts_whatever_else_its_file_says_of_the_request(db: Path) -> None:
+    """A task that was requeued may leave both in one file: that it was ended, and later its answer."""
+    [path] = run_files(write_offline(db))
+    answers = path.read_text("utf-8").splitlines()
+    ended = [
+        json.dumps({"custom_id": json.loads(line)["custom_id"], "response": None, "error": {"code": "batch_expired"}})
+        for line in answers
+    ]
+    tally = read_files(db, [write_lines(path.with_suffix(".both"), [*ended, *answers, *ended])])
+    assert (tally.ended, tally.released, tally.unasked) == ({"ok": UNITS}, 0, {})
+    assert tally.known == UNITS
+
+
 def test_codes_come_with_probabilities(db: Path) -> None:
     def lettered(line: dict[str, Any]) -> dict[str, Any]:
         listed = [
