@@ -101,7 +101,14 @@ class Ray(Replicas):
         said = [f"worker {w.number}: {text}" for w in self._workers for text in w.remarks]
         died = sum(worker.deaths for worker in self._workers)
         lost = sum(worker.lost for worker in self._workers)
-        return (*said, *([f"workers died {died} times, with {lost} calls in flight"] if died else []))
+        return (
+            *said,
+            *(
+                [f"workers died {died} {'time' if died == 1 else 'times'}, with {lost} calls in flight"]
+                if died
+                else []
+            ),
+        )
 
 
 class RemotePairs(Ray):
@@ -124,6 +131,8 @@ class Remote:
     def __init__(self, number: int, served: Served, workers: Workers, alike: Provider) -> None:
         self.number, self.timeout = number, served.settings.timeout
         self.deaths = self.lost = 0
+        self._is_alive = False
+        """Whether it has answered since it last died: several blocks learn of one death."""
         self.purse: Purse = NoLimits()
         self.remarks: tuple[str, ...] = ()
         self._served, self._takes = served, workers
@@ -187,17 +196,19 @@ class Remote:
     async def _ask(self, block: Sequence[tuple[Request, asyncio.Future[Reply]]]) -> None:
         from ray.exceptions import RayActorError, RayError
 
-        left = dict(enumerate(future for _, future in block))
+        left, deaths = dict(enumerate(future for _, future in block)), self.deaths
         error: ProviderError = ServerFault(f"worker {self.number} gave no reply")
         try:
             async for ref in self._actor.answer.remote([request for request, _ in block], self._suited):
                 done, facts = await ref
+                self._is_alive = self._is_alive or deaths == self.deaths
                 if facts is not None:
                     self._facts = facts
                 for number, found in done:
                     _settle(left.pop(number), found)
         except RayActorError:
-            self.deaths += 1
+            self.deaths += self._is_alive
+            self._is_alive = False
             self.lost += len(left)
             error = Unreachable(f"worker {self.number} has died, or its machine has gone")
         except RayError as e:
@@ -236,6 +247,7 @@ class Remote:
         if isinstance(opened, AdjudgeError):
             raise opened
         self.label_codes, self.max_concurrency, self._facts, took = opened
+        self._is_alive = True
         return took  # type: ignore[no-any-return]
 
     async def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import secrets
@@ -10,11 +11,17 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from judge.engines import Workers
+from judge.engines.ray import Remote
+from judge.engines.worker import Served
+from judge.providers.base import Settings, get
+from judge.types import Request
 from tests.cli.helpers import process, write_rows
 from tests.real import ROOT, require
 
@@ -122,7 +129,7 @@ def test_a_killed_worker_costs_its_block_and_nothing_else(tmp_path: Path, cluste
     document = json.loads(out)
     assert document["run"] == begun["run"], "the engine is no part of what makes a run"
     assert (document["ok"], document["reused"], document["failed"]) == (28, 2, 0)
-    assert "workers died" in err
+    assert "workers died 1 time, with" in err
     assert counted(path, "SELECT count(*) FROM judgements") == 30
     # The same labels as of a run that never saw Ray.
     other = tmp_path / "other"
@@ -132,6 +139,34 @@ def test_a_killed_worker_costs_its_block_and_nothing_else(tmp_path: Path, cluste
     query = "SELECT unit_id, value FROM labels ORDER BY 1"
     with sqlite3.connect(path) as one, sqlite3.connect(plain) as two:
         assert one.execute(query).fetchall() == two.execute(query).fetchall()
+
+
+async def test_a_death_is_one_however_many_blocks_it_costs() -> None:
+    require("ray")
+    from ray.exceptions import RayActorError
+
+    gone = asyncio.Event()
+
+    class Dying:
+        """An actor with a block for each call, until its process dies under them; then it is started anew, in vain."""
+
+        answer = property(lambda self: self)
+
+        async def remote(self, block: list[Request], suited: object) -> AsyncIterator[Any]:
+            await gone.wait()
+            raise RayActorError()
+            yield
+
+    worker = Remote(1, Served("scripted/hash", Settings()), Workers(1), get("scripted/hash", Settings()))
+    worker._keep((False, None, {}, ()))
+    worker._actor = Dying()
+    request = Request("scripted/hash", (), 0)
+    asked = [asyncio.create_task(worker._ask([(request, asyncio.Future())])) for _ in range(3)]
+    await asyncio.sleep(0)
+    gone.set()
+    await asyncio.gather(*asked)
+    await worker._ask([(request, asyncio.Future())])
+    assert (worker.deaths, worker.lost) == (1, 4)
 
 
 def test_ctrl_c_keeps_what_came_back_and_another_engine_goes_on(tmp_path: Path, cluster: str) -> None:

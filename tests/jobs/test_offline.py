@@ -238,7 +238,9 @@ def test_an_answer_counts_whatever_else_its_file_says_of_the_request(db: Path) -
     [path] = run_files(write_offline(db))
     answers = path.read_text("utf-8").splitlines()
     ended = [
-        json.dumps({"custom_id": json.loads(line)["custom_id"], "response": None, "error": {"code": "batch_expired"}})
+        json.dumps(
+            {"custom_id": json.loads(line)["custom_id"], "response": None, "error": {"code": "batch_expired"}}
+        )
         for line in answers
     ]
     tally = read_files(db, [write_lines(path.with_suffix(".both"), [*ended, *answers, *ended])])
