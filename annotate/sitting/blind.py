@@ -195,6 +195,7 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     Returns (names with access to the tables, names to use, the name of the units' texts).
     """
     inside: set[str] = set()
+    public: set[str] = set()
     batch, who = quote(seat.batch), quote(seat.annotator)
     mine = f"a.batch = {batch} AND a.annotator_id = {who}"
     if not seat.show_own:
@@ -213,14 +214,14 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     row = conn.execute("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = 'unit_texts'").fetchone()
     conn.execute(f"CREATE TEMP VIEW {texts} AS {_AS.split(row[0], maxsplit=1)[1]}")
 
-    def view(public: str, body: str) -> str:
-        name = secret()
-        conn.execute(f"CREATE TEMP VIEW {name} AS {body.replace('main.unit_texts', texts)}")
-        conn.execute(f"CREATE TEMP VIEW {public} AS SELECT * FROM {name}")
-        return public
+    def view(name: str, body: str) -> None:
+        own = secret()
+        conn.execute(f"CREATE TEMP VIEW {own} AS {body.replace('main.unit_texts', texts)}")
+        conn.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {own}")
+        public.add(name)
 
-    def trigger(public: str, body: str) -> None:
-        conn.execute(f"CREATE TEMP TRIGGER {secret()} INSTEAD OF INSERT ON {public} BEGIN {body}; END")
+    def trigger(name: str, body: str) -> None:
+        conn.execute(f"CREATE TEMP TRIGGER {secret()} INSTEAD OF INSERT ON {name} BEGIN {body}; END")
 
     # What follows from events is as closed as they are: triggers on the log alone would leave labels to be written.
     still = bodies.still(batch, who)
@@ -297,19 +298,6 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
         f"WHERE {mine} AND a.locked = 1 AND a.role = 'sample' AND l.layer = 'first' AND l.repeat = 0 "
         f"AND l.field IN ({fields})",
     )
-    public = {
-        "my_units",
-        "my_standing",
-        "my_texts",
-        "my_passages",
-        "my_parts",
-        "my_events",
-        "my_seen",
-        "my_labels",
-        "my_clearing",
-        "my_key",
-        "my_judge",
-    }
     if seat.annotator == ADJUDICATED:
         # Numbered by a hash, so that the same letter is not the same person on every unit.
         rank = f"row_number() OVER (PARTITION BY a.position ORDER BY adjudge_rank({batch} || a.position || o.annotator_id))"
@@ -323,5 +311,4 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
             f"WHERE {mine} AND o.role = 'sample' AND (o.status <> 'open' OR o.flag IS NOT NULL) AND NOT EXISTS "
             "(SELECT 1 FROM main.stopped AS s WHERE s.batch = o.batch AND s.annotator_id = o.annotator_id)",
         )
-        public.add("my_sources")
     return inside, public, texts
