@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from annotate.batch_plan import BatchPlan
 from annotate.drawing.eligible import eligible, run_of, with_gold
 from annotate.drawing.frame import Frame
 from annotate.drawing.sample import (
-    Candidate,
     DrawnUnit,
     assign,
     draw,
@@ -120,7 +119,7 @@ def _keep(conn: sqlite3.Connection, task: Task, plan: BatchPlan) -> None:
     )
 
 
-def redraw(candidates: Collection[Candidate], plan: BatchPlan) -> list[DrawnUnit]:
+def redraw(candidates: Frame, plan: BatchPlan) -> list[DrawnUnit]:
     """The sample that the plan draws of these candidates: a larger `n` with the same seed holds the smaller sample."""
     if plan.queue:
         if not any(c.confidence is not None for c in candidates):

@@ -8,8 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from annotate.batch_plan import BatchPlan
-from annotate.drawing.frame import Frame
-from annotate.drawing.sample import Candidate
+from annotate.drawing.frame import Candidate, Frame
 from annotate.sitting.views import PARTS
 from judge.errors import UsageError
 from judge.labels import relation

@@ -6,12 +6,25 @@ import itertools
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-
-from annotate.drawing.sample import Candidate
+from dataclasses import dataclass
 
 _NUMBER = itertools.count()
 _COLUMNS = "unit_id, question_id, stratum, confidence, answer, place"
 _AT_ONCE = 500
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A unit that may be drawn. `confidence` serves queues only; `answer` is that of a part of one, and
+    `place` its rank in the study."""
+
+    unit_id: str
+    question_id: str
+    stratum: str = ALL
+    confidence: float | None = None
+    answer: str | None = None
+    place: int = 0
 
 
 class Frame(Collection[Candidate]):

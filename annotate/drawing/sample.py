@@ -13,24 +13,9 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
+from annotate.drawing.frame import Candidate, Frame
 from judge.errors import UsageError
-
-ALL = "all"
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A unit that may be drawn. `confidence` serves queues only; `answer` is that of a part of one, and
-    `place` its rank in the study."""
-
-    unit_id: str
-    question_id: str
-    stratum: str = ALL
-    confidence: float | None = None
-    answer: str | None = None
-    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +87,7 @@ def draw(
     candidates: Collection[Candidate], n: int, seed: int, *, proportional: bool = False
 ) -> list[DrawnUnit]:
     """A stratified random sample of n units, in the memory of n. Raises UsageError when there are fewer."""
-    if n > len(candidates):
-        raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
+    _check_enough(candidates, n)
     sizes = Counter(c.stratum for c in candidates)
     wanted = allocate(sizes, n, proportional=proportional)
     kept = {stratum: _First(wanted[stratum]) for stratum in sizes}
@@ -137,43 +121,10 @@ class _First:
         del self._kept[self._n :]
 
 
-@runtime_checkable
-class Questions(Protocol):
-    """Candidates that can be read by question (see `annotate.drawing.frame`)."""
-
-    def questions(self) -> Iterator[tuple[str, str, int]]:
-        """Every question with the stratum of its first unit and its number of units."""
-
-    def of_question(self, question: str) -> list[Candidate]:
-        """Its units in study order."""
-
-
-@runtime_checkable
-class Ordering(Protocol):
-    """Candidates that can be read in another order without being in memory (see `annotate.drawing.frame`)."""
-
-    def ordered_by(self, key: Callable[[str], bytes]) -> Iterator[Candidate]:
-        """All of them by a key of their unit, and by the unit."""
-
-
-class _ByQuestion:
-    def __init__(self, candidates: Iterable[Candidate]) -> None:
-        self._units: dict[str, list[Candidate]] = {}
-        for c in candidates:
-            self._units.setdefault(c.question_id, []).append(c)
-
-    def questions(self) -> Iterator[tuple[str, str, int]]:
-        for question, units in self._units.items():
-            yield question, units[0].stratum, len(units)
-
-    def of_question(self, question: str) -> list[Candidate]:
-        return self._units[question]
-
-
 class _Heads(Collection[Candidate]):
     """A candidate for each question with `least` units or more."""
 
-    def __init__(self, of: Questions, least: int) -> None:
+    def __init__(self, of: Frame, least: int) -> None:
         self._of, self._least = of, least
         self._n = sum(1 for _ in self)
 
@@ -189,9 +140,7 @@ class _Heads(Collection[Candidate]):
         return any(candidate == head for head in self)
 
 
-def draw_questions(
-    candidates: Collection[Candidate], questions: int, seed: int, *, n: int | None = None
-) -> list[DrawnUnit]:
+def draw_questions(frame: Frame, questions: int, seed: int, *, n: int | None = None) -> list[DrawnUnit]:
     """Whole questions, drawn within their strata; with `n`, n / questions units of each.
 
     Raises UsageError when there are not enough questions with that many units.
@@ -201,14 +150,13 @@ def draw_questions(
         if n % questions:
             raise UsageError(f"-n {n} with --by-question {questions}: n must be a multiple of the questions")
         each = n // questions
-    by_question = candidates if isinstance(candidates, Questions) else _ByQuestion(candidates)
-    heads = _Heads(by_question, each or 1)
+    heads = _Heads(frame, each or 1)
     if questions > len(heads):
         what = "questions" if each is None else f"questions with {each} units or more"
         raise UsageError(f"--by-question {questions}: only {len(heads)} {what} can be drawn")
     drawn = []
     for head in draw(heads, questions, seed):
-        units = {c.unit_id: c for c in by_question.of_question(head.question_id)}
+        units = {c.unit_id: c for c in frame.of_question(head.question_id)}
         kept = shuffled(units, seed, "within")[:each] if each else list(units)
         share = (head.probability or 1) * len(kept) / len(units)
         drawn += [_drawn(units[u], share, head.stratum) for u in kept]
@@ -217,8 +165,7 @@ def draw_questions(
 
 def draw_queue(candidates: Collection[Candidate], n: int) -> list[DrawnUnit]:
     """The n units the judge is least sure of: an active-learning queue, which is no random sample."""
-    if n > len(candidates):
-        raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
+    _check_enough(candidates, n)
     first = heapq.nsmallest(
         n,
         candidates,
@@ -229,8 +176,7 @@ def draw_queue(candidates: Collection[Candidate], n: int) -> list[DrawnUnit]:
 
 def draw_rest(candidates: Collection[Candidate], n: int, seed: int) -> list[DrawnUnit]:
     """n units of what a route left, by chance; they stand for nothing else. Raises UsageError when there are fewer."""
-    if n > len(candidates):
-        raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
+    _check_enough(candidates, n)
     first = heapq.nsmallest(n, candidates, key=lambda c: (_rank(seed, "rest", c.unit_id), c.unit_id))
     return [_drawn(c, None) for c in first]
 
@@ -269,18 +215,17 @@ def _spread(c: Candidate) -> float:
     return math.sqrt(sure * (1 - sure))
 
 
-def draw_uncertain(candidates: Collection[Candidate], n: int, seed: int) -> list[DrawnUnit]:
+def draw_uncertain(frame: Frame, n: int, seed: int) -> list[DrawnUnit]:
     """n units, each with exactly the probability that `chances` gives it: for corrected numbers (PPI).
 
     Systematic sampling along a seeded order: of the running sum of probabilities the units that hold u, u + 1, ...
     (Madow 1949). Raises UsageError when there are fewer.
     """
-    if n > len(candidates):
-        raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
-    probability = chances(candidates, n)
+    _check_enough(frame, n)
+    probability = chances(frame, n)
     start = int.from_bytes(_rank(seed, "ppi", "start"), "big") / 2 ** (8 * 12)
     drawn, total = [], start
-    for c in _by(candidates, lambda name: _rank(seed, "ppi", name)):
+    for c in frame.ordered_by(lambda name: _rank(seed, "ppi", name)):
         own = probability(c)
         before, total = total, total + own
         if math.floor(total + 1e-9) > math.floor(before + 1e-9):
@@ -288,11 +233,9 @@ def draw_uncertain(candidates: Collection[Candidate], n: int, seed: int) -> list
     return drawn
 
 
-def _by(candidates: Collection[Candidate], key: Callable[[str], bytes]) -> Iterable[Candidate]:
-    """The candidates ordered by a key of their unit, and by the unit."""
-    if isinstance(candidates, Ordering):
-        return candidates.ordered_by(key)
-    return sorted(candidates, key=lambda c: (key(c.unit_id), c.unit_id))
+def _check_enough(candidates: Collection[Candidate], n: int) -> None:
+    if n > len(candidates):
+        raise UsageError(f"-n {n}: only {len(candidates)} units can be drawn")
 
 
 def _drawn(c: Candidate, probability: float | None, stratum: str | None = None) -> DrawnUnit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import jsonschema
 from click.testing import CliRunner, Result
 from referencing import Registry, Resource
 
+from annotate.drawing.frame import Candidate, Frame
 from tests.real import ROOT
 
 VOTES = ROOT / "data" / "examples" / "votes.csv"
@@ -94,6 +96,13 @@ def write_csv(path: Path, rows: Iterable[Sequence[object]], delimiter: str = ","
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
     return path
+
+
+def framed(candidates: Iterable[Candidate]) -> Frame:
+    """Candidates to draw from, in a data base of their own."""
+    frame = Frame(sqlite3.connect(":memory:"))
+    frame.fill(candidates)
+    return frame
 
 
 def make_study(folder: Path, runs: int = 1) -> Path:

@@ -9,17 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotate.drawing.sample import Candidate, chances, draw_uncertain
+from annotate.drawing.frame import Candidate
+from annotate.drawing.sample import chances, draw_uncertain
 from judge.labels.batches import weights
 from judge.stats import corrected_mean
 from judge.store import Store
-from tests.annotate.agreement_helpers import annotate
+from tests.annotate.agreement_helpers import annotate, framed
 from tests.split.worlds import LABELS, add_run, gold, planted
 
 
 def candidates(n: int, seed: int = 0) -> list[Candidate]:
     rng = random.Random(seed)
-    return [Candidate(f"u{i:04}", f"q{i}", confidence=rng.choice([0.99, 0.95, 0.6])) for i in range(n)]
+    return [
+        Candidate(f"u{i:04}", f"q{i}", confidence=rng.choice([0.99, 0.95, 0.6]), place=i) for i in range(n)
+    ]
 
 
 def probabilities(some: list[Candidate], n: int) -> dict[str, float]:
@@ -52,10 +55,10 @@ def test_who_would_be_drawn_twice_is_drawn_for_certain() -> None:
 
 def test_n_units_are_drawn_each_as_often_as_its_probability_says() -> None:
     some = candidates(40, 3)
-    wanted = probabilities(some, 12)
+    wanted, frame = probabilities(some, 12), framed(some)
     times = dict.fromkeys(wanted, 0)
     for seed in range(1500):
-        drawn = draw_uncertain(some, 12, seed)
+        drawn = draw_uncertain(frame, 12, seed)
         assert len(drawn) == 12 and len({d.unit_id for d in drawn}) == 12
         for d in drawn:
             assert d.probability == pytest.approx(wanted[d.unit_id])
@@ -70,7 +73,7 @@ def test_corrected_numbers_stay_unbiased_and_get_narrower() -> None:
     sure = rng.choice([0.99, 0.6], 2000, p=[0.67, 0.33])
     truth = rng.random(2000) < 0.4
     judged = np.where(rng.random(2000) < sure, truth, ~truth).astype(float)
-    some = [Candidate(f"u{i:04}", f"q{i}", confidence=float(c)) for i, c in enumerate(sure)]
+    some = framed(Candidate(f"u{i:04}", f"q{i}", confidence=float(c), place=i) for i, c in enumerate(sure))
     values, widths = {"even": [], "ppi": []}, {"even": [], "ppi": []}
     for seed in range(60):
         for way in values:

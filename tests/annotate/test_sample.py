@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.drawing.sample import Candidate, allocate, assign, draw, draw_questions, draw_queue, sequence
+from annotate.drawing.frame import Candidate
+from annotate.drawing.sample import allocate, assign, draw, draw_questions, draw_queue, sequence
 from judge.errors import UsageError
+from tests.annotate.agreement_helpers import framed
 
-POOL = [Candidate(f"u{i}", f"q{i // 5}", "rare" if i % 20 == 0 else "common", i / 100) for i in range(100)]
+POOL = [
+    Candidate(f"u{i}", f"q{i // 5}", "rare" if i % 20 == 0 else "common", i / 100, place=i)
+    for i in range(100)
+]
 
 
 @given(
@@ -41,20 +47,20 @@ def test_the_same_seed_gives_the_same_draw_whatever_the_order_of_rows() -> None:
     assert draw(POOL, 20, 1) == draw(POOL[::-1], 20, 1)
     assert draw(POOL, 20, 1) != draw(POOL, 20, 2)
     assert {d.unit_id for d in draw(POOL, 20, 1)} == {
-        d.unit_id for d in draw([Candidate(c.unit_id, c.question_id, c.stratum) for c in POOL], 20, 1)
+        d.unit_id for d in draw([replace(c, confidence=None) for c in POOL], 20, 1)
     }
 
 
 def test_questions_stay_whole_or_give_equally_many() -> None:
-    whole = draw_questions(POOL, 4, 3)
+    whole = draw_questions(framed(POOL), 4, 3)
     assert set(Counter(d.question_id for d in whole).values()) == {5} and len(whole) == 20
-    part = draw_questions(POOL, 10, 3, n=20)
+    part = draw_questions(framed(POOL), 10, 3, n=20)
     assert set(Counter(d.question_id for d in part).values()) == {2}
     assert sum(d.weight or 0 for d in part) == pytest.approx(100)
     with pytest.raises(UsageError, match="multiple"):
-        draw_questions(POOL, 3, 3, n=20)
+        draw_questions(framed(POOL), 3, 3, n=20)
     with pytest.raises(UsageError, match="only 20 questions"):
-        draw_questions(POOL, 21, 3)
+        draw_questions(framed(POOL), 21, 3)
 
 
 def test_a_queue_takes_the_least_sure_and_has_no_weights() -> None:
@@ -82,7 +88,7 @@ def test_queues_differ_by_annotator_and_hold_repeats_late() -> None:
 
 
 def test_a_question_is_seen_in_one_piece() -> None:
-    drawn = draw_questions(POOL, 6, 3)
+    drawn = draw_questions(framed(POOL), 6, 3)
     question = {d.unit_id: d.question_id for d in drawn}
     places = sequence(assign(drawn, ["a"], 1, 3, together=True)["a"], "a", 3)
     seen = [question[p.unit_id] for p in places]
