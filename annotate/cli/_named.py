@@ -1,12 +1,30 @@
-"""The batch and the person that a command is about; where one is not named, what there is and what to type."""
+"""The study, the batch and the person that a command is about; where one is not named, what there is and what to type."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
 
+from judge.console import db_option
 from judge.errors import UsageError
+
+
+def in_study(command: Callable[..., int]) -> Callable[..., int]:
+    """-d FILE; the command gets `store`, the study opened for people's work, which closes when it returns."""
+
+    @db_option
+    @wraps(command)
+    def opened(db: Path, **given: Any) -> int:
+        from annotate.store import open_study
+
+        with open_study(db) as store:
+            return command(store=store, **given)
+
+    return opened
 
 
 class BatchName(click.Argument):

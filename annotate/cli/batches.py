@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from annotate.cli._named import BatchName
-from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, table, visible
+from annotate.cli._named import BatchName, in_study
+from judge.console import emit_json, emit_rows, json_option, note, output_options, table, visible
 from judge.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from judge.store import Store
 
 COLUMNS = ["unit", "question", "field", "annotator", "label", "layer", "repeat", "role", "blind", "seconds",
            "flag", "note", "stratum", "weight"]  # fmt: skip
@@ -105,7 +108,7 @@ def batches() -> None:
     type=click.Path(path_type=Path, file_okay=False),
     help="A folder with task files of your own.",
 )
-@db_option
+@in_study
 @json_option
 def new(
     name: str,
@@ -113,7 +116,7 @@ def new(
     annotators: str,
     training: str | None,
     prompts: Path | None,
-    db: Path,
+    store: Store,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -128,13 +131,11 @@ def new(
     """
     from annotate.batch_plan import BatchPlan
     from annotate.drawing.batch import new_batch
-    from annotate.store import open_study
     from judge.prompts import load_task
 
     people = [a.strip() for a in annotators.split(",") if a.strip()]
     task = load_task(task_name, prompts)
-    with open_study(db) as store:
-        made = new_batch(store, task, BatchPlan(name, people, training=_training(training), **options))
+    made = new_batch(store, task, BatchPlan(name, people, training=_training(training), **options))
     if as_json:
         emit_json("batch-new", {s: getattr(made, s) for s in made.__slots__ if s != "notes"})
         return Exit.DONE
@@ -161,15 +162,13 @@ def _training(text: str | None) -> int:
 
 
 @batches.command("list")
-@db_option
+@in_study
 @output_options
-def list_(db: Path, as_json: bool, as_csv: bool) -> int:
+def list_(store: Store, as_json: bool, as_csv: bool) -> int:
     """List the batches."""
     from annotate.leading.progress import list_batches
-    from annotate.store import open_study
 
-    with open_study(db) as store:
-        rows = list_batches(store)
+    rows = list_batches(store)
     if not (as_json or as_csv):
         rows = [
             {**r, "annotators": ", ".join(r["annotators"]), "closed": (r["closed"] or "")[:10]} for r in rows
@@ -181,15 +180,13 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> int:
 
 @batches.command("show")
 @click.argument("name", cls=BatchName)
-@db_option
+@in_study
 @json_option
-def show(name: str, db: Path, as_json: bool) -> int:
+def show(name: str, store: Store, as_json: bool) -> int:
     """Progress, pace and checks of each annotator, and agreement so far. No label is shown."""
     from annotate.leading.progress import show_batch
-    from annotate.store import open_study
 
-    with open_study(db) as store:
-        document = show_batch(store, name)
+    document = show_batch(store, name)
     if as_json:
         emit_json("batch", document)
         return Exit.DONE
@@ -269,15 +266,13 @@ def _part(person: dict[str, Any], right: str, of: str) -> str:
 
 @batches.command("labels")
 @click.argument("name", cls=BatchName)
-@db_option
+@in_study
 @output_options
-def labels(name: str, db: Path, as_json: bool, as_csv: bool) -> int:
+def labels(name: str, store: Store, as_json: bool, as_csv: bool) -> int:
     """Every label of a batch: who, what, blind or not, seconds, weight."""
     from annotate.leading.progress import label_table
-    from annotate.store import open_study
 
-    with open_study(db) as store:
-        rows = list(label_table(store, name))
+    rows = list(label_table(store, name))
     columns = (
         COLUMNS if as_csv else ["unit", "annotator", "field", "label", "layer", "role", "blind", "seconds"]
     )
@@ -287,27 +282,23 @@ def labels(name: str, db: Path, as_json: bool, as_csv: bool) -> int:
 
 @batches.command("guidelines")
 @click.argument("name", cls=BatchName)
-@db_option
-def guidelines(name: str, db: Path) -> int:
+@in_study
+def guidelines(name: str, store: Store) -> int:
     """The batch's questions, labels and guidelines, as Markdown."""
     from annotate.guidelines import markdown
     from annotate.sitting.desk import batch_info
-    from annotate.store import open_study
 
-    with open_study(db) as store:
-        print(visible(markdown(batch_info(store, name).task)))
+    print(visible(markdown(batch_info(store, name).task)))
     return Exit.DONE
 
 
 @batches.command("close")
 @click.argument("name", cls=BatchName)
-@db_option
-def close(name: str, db: Path) -> int:
+@in_study
+def close(name: str, store: Store) -> int:
     """Close a batch: nobody can label in it any more."""
     from annotate.leading.lead import close_batch
-    from annotate.store import open_study
 
-    with open_study(db) as store:
-        close_batch(store, name)
+    close_batch(store, name)
     note(f"batch '{name}' is closed; annotate batches labels {name} --csv prints its labels")
     return Exit.DONE

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from annotate.cli._named import BatchName
-from judge.console import db_option, emit_json, json_option, note, pairs, visible
+from annotate.cli._named import BatchName, in_study
+from judge.console import emit_json, json_option, note, pairs, visible
 from judge.errors import Exit
+
+if TYPE_CHECKING:
+    from judge.store import Store
 
 
 @click.command("export")
@@ -22,7 +26,7 @@ from judge.errors import Exit
 @click.option(
     "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format."
 )
-@db_option
+@in_study
 @json_option
 def export(
     batch: str,
@@ -31,7 +35,7 @@ def export(
     labels: bool,
     person: str | None,
     options: tuple[str, ...],
-    db: Path,
+    store: Store,
     as_json: bool,
 ) -> int:
     """Write the units of BATCH for another tool, or with --labels what people answered.
@@ -45,13 +49,9 @@ def export(
     """
     from annotate.exchange import base
     from annotate.exchange.write import export_batch
-    from annotate.store import open_study
 
     found = base.get(name)
-    with open_study(db) as store:
-        done = export_batch(
-            store, batch, found, out, labels=labels, person=person, options=pairs(options, "-O")
-        )
+    done = export_batch(store, batch, found, out, labels=labels, person=person, options=pairs(options, "-O"))
     if as_json:
         emit_json("labels-export" if labels else "units-export", done.as_json())
     else:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from judge.console import db_option, emit_json, json_option, note, pairs
+from annotate.cli._named import in_study
+from judge.console import emit_json, json_option, note, pairs
 from judge.errors import BadInput, Exit, UsageError
+
+if TYPE_CHECKING:
+    from judge.store import Store
 
 
 @click.command("import")
@@ -55,7 +60,7 @@ from judge.errors import BadInput, Exit, UsageError
     "--annotator-column", default="annotator", show_default=True, help="table: column with who labelled."
 )
 @click.option("--field-column", default="field", show_default=True, help="table: column with the question.")
-@db_option
+@in_study
 @json_option
 def import_(
     path: Path,
@@ -75,7 +80,7 @@ def import_(
     label: str,
     annotator_column: str,
     field_column: str,
-    db: Path,
+    store: Store,
     as_json: bool,
 ) -> int:
     """Import people's labels from a table (CSV, TSV, JSON, JSONL, Parquet) or from another tool.
@@ -93,7 +98,6 @@ def import_(
     from annotate.exchange import base
     from annotate.exchange.read import import_file
     from annotate.exchange.taken import Intake, short_list
-    from annotate.store import open_study
     from judge.prompts import load_task
 
     if batch and task_name:
@@ -112,19 +116,18 @@ def import_(
         _label_maps(labels),
         new_people,
     )
-    with open_study(db) as store:
-        done = import_file(
-            store,
-            path,
-            base.get(name),
-            how,
-            batch=batch,
-            task=load_task(task_name) if task_name else None,
-            person=person,
-            field=field,
-            options=given,
-            bad=bad.append if skip_bad else None,
-        )
+    done = import_file(
+        store,
+        path,
+        base.get(name),
+        how,
+        batch=batch,
+        task=load_task(task_name) if task_name else None,
+        person=person,
+        field=field,
+        options=given,
+        bad=bad.append if skip_bad else None,
+    )
     code = Exit.ERROR if done.held and not skip_bad else Exit.DONE
     if as_json:
         emit_json(

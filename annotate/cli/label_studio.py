@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from annotate.cli._named import BatchName
-from judge.console import db_option, emit_json, json_option, note, pairs
+from annotate.cli._named import BatchName, in_study
+from judge.console import emit_json, json_option, note, pairs
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
     from annotate.exchange.label_studio.pull import Pulled
     from annotate.exchange.label_studio.push import Pushed
+    from judge.store import Store
 
 MOST_TOLD = 20
 url_option = click.option(
@@ -39,7 +39,7 @@ url_option = click.option(
     is_flag=True,
     help="A project for each person, with the whole queue of that person, hidden repeats too.",
 )
-@db_option
+@in_study
 @json_option
 def push(
     name: str,
@@ -50,7 +50,7 @@ def push(
     dry_run: bool,
     new: bool,
     separate: bool,
-    db: Path,
+    store: Store,
     as_json: bool,
 ) -> int:
     """Send the batch NAME to a Label Studio server as a project. Doing it again adds only what is missing.
@@ -67,29 +67,24 @@ def push(
     from annotate.exchange.label_studio.push import preview
     from annotate.exchange.label_studio.push import push as send
     from annotate.exchange.label_studio.server import Server
-    from annotate.store import open_study
+    from annotate.sitting.desk import batch_info
 
     if run and not with_predictions:
         raise UsageError("--run goes with --with-predictions")
-    with open_study(db) as store:
-        from annotate.sitting.desk import batch_info
-
-        batch_info(store, name)
-        if dry_run:
-            seen = preview(
-                store, name, url, predictions=with_predictions, run=run, separate=separate, new=new
-            )
-            if as_json:
-                emit_json("push", {slot: getattr(seen, slot) for slot in seen.__slots__})
-            note(f"would send {seen.new:,} units to {_where(seen)}; {seen.there:,} were sent before")
-            if seen.repeats:
-                note(f"{seen.repeats:,} hidden repeats would stay with annotate open (--separate sends them)")
-            return Exit.DONE
-        with Server(url) as server:
-            done = send(
-                store, name, server, predictions=with_predictions, run=run, new=new, restore=restore,
-                separate=separate, told=_progress,
-            )  # fmt: skip
+    batch_info(store, name)
+    if dry_run:
+        seen = preview(store, name, url, predictions=with_predictions, run=run, separate=separate, new=new)
+        if as_json:
+            emit_json("push", {slot: getattr(seen, slot) for slot in seen.__slots__})
+        note(f"would send {seen.new:,} units to {_where(seen)}; {seen.there:,} were sent before")
+        if seen.repeats:
+            note(f"{seen.repeats:,} hidden repeats would stay with annotate open (--separate sends them)")
+        return Exit.DONE
+    with Server(url) as server:
+        done = send(
+            store, name, server, predictions=with_predictions, run=run, new=new, restore=restore,
+            separate=separate, told=_progress,
+        )  # fmt: skip
     if as_json:
         emit_json("push", {slot: getattr(done, slot) for slot in done.__slots__})
     _tell_push(done)
@@ -137,9 +132,9 @@ def _tell_push(done: Pushed) -> None:
     "--annotator", "annotators", multiple=True, metavar="USER=NAME",
     help="A user there (e-mail, user name or id) is this annotator here; several times for several.",
 )  # fmt: skip
-@db_option
+@in_study
 @json_option
-def pull(name: str, url: str, annotators: tuple[str, ...], db: Path, as_json: bool) -> int:
+def pull(name: str, url: str, annotators: tuple[str, ...], store: Store, as_json: bool) -> int:
     """Bring what people labelled in the project of the batch NAME. Doing it again adds only what is new.
 
     \b
@@ -153,13 +148,11 @@ def pull(name: str, url: str, annotators: tuple[str, ...], db: Path, as_json: bo
     from annotate.exchange.label_studio.pull import pull as fetch
     from annotate.exchange.label_studio.server import Server
     from annotate.sitting.desk import batch_info
-    from annotate.store import open_study
 
     people = pairs(annotators, "--annotator")
-    with open_study(db) as store:
-        batch_info(store, name)
-        with Server(url) as server:
-            done = fetch(store, name, server, people=people, told=_progress)
+    batch_info(store, name)
+    with Server(url) as server:
+        done = fetch(store, name, server, people=people, told=_progress)
     if as_json:
         emit_json("pull", {slot: getattr(done, slot) for slot in done.__slots__})
     _tell_pull(done)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from annotate.cli._named import BatchName
+from annotate.cli._named import BatchName, in_study
 from annotate.cli.packing import batches
-from judge.console import db_option, emit_json, json_option, note, table
+from judge.console import emit_json, json_option, note, table
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
     from annotate.drawing.seats import Changed
+    from judge.store import Store
 
 __all__ = ["add", "batches", "extend", "hand_over", "policy", "reopen", "stop"]
 
@@ -49,15 +49,13 @@ def _tell(done: Changed, told: str, as_json: bool) -> int:
 @click.option("--annotators", required=True, metavar="A,B", help="Who joins.")
 @click.option("-n", "n", type=click.IntRange(min=1), help="How many units each; default: the whole sample.")
 @allow_option
-@db_option
+@in_study
 @json_option
-def add(name: str, annotators: str, n: int | None, allow_exposed: bool, db: Path, as_json: bool) -> int:
+def add(name: str, annotators: str, n: int | None, allow_exposed: bool, store: Store, as_json: bool) -> int:
     """Add people to the batch NAME: units with the fewest people first, after the batch's training units."""
     from annotate.leading.lead import add_people
-    from annotate.store import open_study
 
-    with open_study(db) as store:
-        done = add_people(store, name, _names(annotators), n=n, allow_exposed=allow_exposed)
+    done = add_people(store, name, _names(annotators), n=n, allow_exposed=allow_exposed)
     return _tell(done, f"batch '{name}': {done.units} units have more people", as_json)
 
 
@@ -67,10 +65,10 @@ def add(name: str, annotators: str, n: int | None, allow_exposed: bool, db: Path
 @click.option("--to", required=True, metavar="A,B", help="Who gets them; may be new to the batch.")
 @why_option
 @allow_option
-@db_option
+@in_study
 @json_option
 def hand_over(
-    name: str, person: str, to: str, why: str | None, allow_exposed: bool, db: Path, as_json: bool
+    name: str, person: str, to: str, why: str | None, allow_exposed: bool, store: Store, as_json: bool
 ) -> int:
     """Hand over what somebody has not begun. Their labels stay, and so does what they did half.
 
@@ -78,10 +76,8 @@ def hand_over(
     annotate batches hand-over pilot --from bob --to dave        dave replaces bob
     """
     from annotate.leading.lead import hand_over as move
-    from annotate.store import open_study
 
-    with open_study(db) as store:
-        done = move(store, name, person, _names(to), note=why, allow_exposed=allow_exposed)
+    done = move(store, name, person, _names(to), note=why, allow_exposed=allow_exposed)
     return _tell(done, f"batch '{name}': {done.units} units of {person} were handed over", as_json)
 
 
@@ -91,7 +87,7 @@ def hand_over(
 @click.option("--by-question", "questions", type=click.IntRange(min=1), help="How many whole questions more.")
 @click.option("--annotators", metavar="A,B", help="Who labels them; default: all of the batch.")
 @allow_option
-@db_option
+@in_study
 @json_option
 def extend(
     name: str,
@@ -99,7 +95,7 @@ def extend(
     questions: int | None,
     annotators: str | None,
     allow_exposed: bool,
-    db: Path,
+    store: Store,
     as_json: bool,
 ) -> int:
     """Draw more units for the batch NAME, as if they had been drawn with it: same frame, strata and seed.
@@ -107,25 +103,21 @@ def extend(
     The weights of all its units are written again.
     """
     from annotate.drawing.extend import extend_batch
-    from annotate.store import open_study
 
     people = None if annotators is None else _names(annotators)
-    with open_study(db) as store:
-        done = extend_batch(store, name, n=n, questions=questions, people=people, allow_exposed=allow_exposed)
+    done = extend_batch(store, name, n=n, questions=questions, people=people, allow_exposed=allow_exposed)
     return _tell(done, f"batch '{name}': {done.units} units more", as_json)
 
 
 @batches.command("reopen")
 @click.argument("name", cls=BatchName)
 @why_option
-@db_option
-def reopen(name: str, why: str | None, db: Path) -> int:
+@in_study
+def reopen(name: str, why: str | None, store: Store) -> int:
     """Open a closed batch again."""
     from annotate.leading.lead import reopen_batch
-    from annotate.store import open_study
 
-    with open_study(db) as store:
-        reopen_batch(store, name, why)
+    reopen_batch(store, name, why)
     note(f"batch '{name}' is open again")
     return Exit.DONE
 
@@ -135,23 +127,21 @@ def reopen(name: str, why: str | None, db: Path) -> int:
 @click.option("--annotator", "person", required=True, metavar="NAME", help="Who is stopped.")
 @click.option("--why", help="Why, as in 'failed training'; progress and report tell it.")
 @click.option("--undo", is_flag=True, help="Take a stop back: the labels count again.")
-@db_option
-def stop(name: str, person: str, why: str | None, undo: bool, db: Path) -> int:
+@in_study
+def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> int:
     """Stop somebody in the batch NAME: nothing more is taken, and no number uses their labels of it.
 
     The log keeps every label. annotate batches hand-over gives what is open to others.
     """
     from annotate.leading.lead import resume_person, stop_person
-    from annotate.store import open_study
 
     if not undo and not (why or "").strip():
         raise UsageError("--why: say why, as in --why 'failed training'; progress and report tell it")
-    with open_study(db) as store:
-        if undo:
-            units = resume_person(store, name, person, why)
-            note(f"batch '{name}': {person} may go on; the labels of {units} units are what they were")
-            return Exit.DONE
-        units = stop_person(store, name, person, why or "")
+    if undo:
+        units = resume_person(store, name, person, why)
+        note(f"batch '{name}': {person} may go on; the labels of {units} units are what they were")
+        return Exit.DONE
+    units = stop_person(store, name, person, why or "")
     note(f"batch '{name}': {person} is stopped; {units} units were begun, and no number uses their labels")
     note(f"give the rest to others: annotate batches hand-over {name} --from {person} --to NAME")
     return Exit.DONE
@@ -170,9 +160,9 @@ def stop(name: str, person: str, why: str | None, undo: bool, db: Path) -> int:
 )
 @click.option("--none", "nothing", is_flag=True, help="Every disagreement goes to the lead.")
 @why_option
-@db_option
+@in_study
 def policy(
-    name: str, majority: bool, tolerance: tuple[str, ...], nothing: bool, why: str | None, db: Path
+    name: str, majority: bool, tolerance: tuple[str, ...], nothing: bool, why: str | None, store: Store
 ) -> int:
     """Say what is decided without the lead where people disagree; without options, print what holds.
 
@@ -181,16 +171,14 @@ def policy(
     from annotate.batch_plan import Policy
     from annotate.leading.adjudication import predecide, set_policy
     from annotate.sitting.desk import batch_info
-    from annotate.store import open_study
 
-    with open_study(db) as store:
-        if majority or tolerance or nothing:
-            if nothing and (majority or tolerance):
-                raise UsageError("--none goes alone")
-            set_policy(store, name, Policy(majority, _tolerances(tolerance)), note=why)
-        info = batch_info(store, name)
-        decided = predecide(store, name) if majority or tolerance or nothing else None
-        print(f"{name}: {str(info.plan.adjudication) or 'every disagreement goes to the lead'}")
+    if majority or tolerance or nothing:
+        if nothing and (majority or tolerance):
+            raise UsageError("--none goes alone")
+        set_policy(store, name, Policy(majority, _tolerances(tolerance)), note=why)
+    info = batch_info(store, name)
+    decided = predecide(store, name) if majority or tolerance or nothing else None
+    print(f"{name}: {str(info.plan.adjudication) or 'every disagreement goes to the lead'}")
     if decided is not None:
         note(
             f"{decided} units are decided by it so far; annotate adjudicate {name} --as NAME shows the others"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from annotate.cli._named import BatchName
+from annotate.cli._named import BatchName, in_study
 from annotate.cli.batches import batches
-from judge.console import TO_WRITE, db_option, emit_json, json_option, note
+from judge.console import TO_WRITE, emit_json, json_option, note
 from judge.errors import Exit
+
+if TYPE_CHECKING:
+    from judge.store import Store
 
 __all__ = ["batches", "merge", "pack"]
 
@@ -18,37 +22,33 @@ __all__ = ["batches", "merge", "pack"]
 @click.argument("name", cls=BatchName)
 @click.option("--for", "person", required=True, metavar="NAME", help="Whose units.")
 @click.option("-o", "--out", type=TO_WRITE, help="Default: BATCH-NAME.db")
-@db_option
-def pack(name: str, person: str, out: Path | None, db: Path) -> int:
+@in_study
+def pack(name: str, person: str, out: Path | None, store: Store) -> int:
     """Write a small study with only one annotator's blind units, for another machine.
 
     There: annotate open BATCH --as NAME -d FILE. Back here: annotate batches merge FILE.
     """
     from annotate.packing.pack import pack as write
-    from annotate.store import open_study
 
     path = out or Path(f"{name}-{person}.db")
-    with open_study(db) as store:
-        count = write(store, name, person, path)
+    count = write(store, name, person, path)
     note(f"{path}: {count} units; send it to {person}: annotate open {name} --as {person} -d {path.name}")
     return Exit.DONE
 
 
 @batches.command("merge")
 @click.argument("path", metavar="FILE", type=TO_WRITE)
-@db_option
+@in_study
 @json_option
-def merge(path: Path, db: Path, as_json: bool) -> int:
+def merge(path: Path, store: Store, as_json: bool) -> int:
     """Bring the labels of a packed study back. Merging again changes nothing.
 
     A unit whose labels, note, flag or evidence were changed differently in both places, or on another text, is left as
     it is here and waits in the quarantine (exit 1): annotate quarantine accept takes the file's side, drop this one's.
     """
     from annotate.packing.merge import merge as read
-    from annotate.store import open_study
 
-    with open_study(db) as store:
-        done = read(store, path)
+    done = read(store, path)
     if as_json:
         emit_json("batch-merge", {name: getattr(done, name) for name in done.__slots__})
     note(f"batch '{done.batch}': {done.events} new events of {done.annotator}, {done.units} units done")

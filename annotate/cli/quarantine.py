@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from judge.console import db_option, emit_rows, note, output_options, short
+from annotate.cli._named import in_study
+from judge.console import emit_rows, note, output_options, short
 from judge.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from judge.store import Store
 
 COLUMNS = ["id", "batch", "format", "place", "annotator", "unit", "code", "reason", "status", "found_at",
            "decided_at", "note", "readable"]  # fmt: skip
@@ -25,15 +29,13 @@ def quarantine() -> None:
 @quarantine.command("list")
 @click.option("--batch", help="Only records of this batch.")
 @click.option("--all", "every", is_flag=True, help="Also records that are decided.")
-@db_option
+@in_study
 @output_options
-def list_(batch: str | None, every: bool, db: Path, as_json: bool, as_csv: bool) -> int:
+def list_(batch: str | None, every: bool, store: Store, as_json: bool, as_csv: bool) -> int:
     """List what waits for a decision, with the reason."""
     from annotate.exchange.quarantine import listing
-    from annotate.store import open_study
 
-    with open_study(db) as store:
-        rows = listing(store, batch, None if every else "open")
+    rows = listing(store, batch, None if every else "open")
     shown = COLUMNS
     if not (as_json or as_csv):
         shown = ["id", "batch", "place", "annotator", "unit", "reason", *(["status"] if every else [])]
@@ -49,14 +51,14 @@ def list_(batch: str | None, every: bool, db: Path, as_json: bool, as_csv: bool)
 @click.option("--blind", "blind", flag_value="blind", help="Nobody saw a suggestion while labelling.")
 @click.option("--assisted", "blind", flag_value="assisted", help="Suggestions were in sight.")
 @click.option("--note", "why", help="Why; kept with the decision.")
-@db_option
+@in_study
 def accept(
     numbers: tuple[int, ...],
     person: str | None,
     unit: str | None,
     blind: str | None,
     why: str | None,
-    db: Path,
+    store: Store,
 ) -> int:
     """Take records in: as they are, or with what was missing said here.
 
@@ -66,15 +68,11 @@ def accept(
     from annotate.exchange.quarantine import accept as take_in
     from annotate.exchange.taken import short_list
     from annotate.packing.conflicts import settle_conflict
-    from annotate.store import open_study
 
     _some(numbers)
     if unit and len(numbers) > 1:
         raise UsageError("--unit is for one record")
-    with open_study(db) as store:
-        done = take_in(
-            store, numbers, person=person, unit=unit, blind=blind, note=why, merged=settle_conflict
-        )
+    done = take_in(store, numbers, person=person, unit=unit, blind=blind, note=why, merged=settle_conflict)
     note(f"{len(numbers)} records accepted; new labels: {short_list(done.new)}")
     return Exit.DONE
 
@@ -82,15 +80,13 @@ def accept(
 @quarantine.command("drop")
 @click.argument("numbers", nargs=-1, type=int, metavar="ID...")
 @click.option("--note", "why", help="Why; kept with the decision.")
-@db_option
-def drop(numbers: tuple[int, ...], why: str | None, db: Path) -> int:
+@in_study
+def drop(numbers: tuple[int, ...], why: str | None, store: Store) -> int:
     """Leave records out for good; list --all still shows them."""
     from annotate.exchange.quarantine import drop as leave
-    from annotate.store import open_study
 
     _some(numbers)
-    with open_study(db) as store:
-        leave(store, numbers, why)
+    leave(store, numbers, why)
     note(f"{len(numbers)} records dropped")
     return Exit.DONE
 
