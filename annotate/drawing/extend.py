@@ -16,12 +16,11 @@ from annotate.drawing.seats import (
     log,
     not_stopped,
     open_batch,
-    people_of,
     sample_of,
     seat,
 )
 from annotate.sitting.desk import BatchInfo
-from annotate.sitting.standing import is_stopped
+from annotate.sitting.standing import is_stopped, people_of
 from judge.errors import UsageError
 from judge.store import Store
 from judge.store.study import dumps

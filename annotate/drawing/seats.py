@@ -45,14 +45,6 @@ def log(
     )
 
 
-def people_of(conn: sqlite3.Connection, batch: str) -> list[str]:
-    """The annotators of a batch, in the order of their names; those who gave all their units away are none."""
-    query = (
-        "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication' ORDER BY 1"
-    )
-    return [who for (who,) in conn.execute(query, [batch])]
-
-
 def open_batch(store: Store, name: str) -> BatchInfo:
     info = batch_info(store, name)
     if info.packed_for:

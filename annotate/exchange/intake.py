@@ -24,7 +24,7 @@ from annotate.exchange.taken import Intake, Retracted, Taken, check_person, conf
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import ASSISTED, UNDECLARED
-from annotate.sitting.standing import is_stopped
+from annotate.sitting.standing import is_stopped, people_of
 from judge.errors import BadInput, StudyError, UsageError
 from judge.prompts.load import Task
 from judge.store import Store, label_rows
@@ -126,11 +126,7 @@ class Admitted:
         query = "SELECT annotator_id FROM annotators WHERE kind = 'human'"
         self._before = {who for (who,) in conn.execute(query)}
         self._where = f"batch '{info.batch}'" if info else "the study"
-        if info:
-            query = "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication'"
-            self._known = {who for (who,) in conn.execute(query, [info.batch])}
-        else:
-            self._known = self._before
+        self._known = set(people_of(conn, info.batch)) if info else self._before
         self._batch = info.batch if info else None
         self._open = how.new_people or not self._known
         self.new: list[str] = []

@@ -18,7 +18,7 @@ from annotate.sitting.blind import Blind
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.queue import LISTS, Queue
 from annotate.sitting.seat import Seat
-from judge.errors import UsageError
+from annotate.sitting.standing import not_for
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task, find_tasks, load_task
 from judge.store import Store
@@ -61,9 +61,7 @@ class ExchangeUnits:
         people = sorted({row[0] for row in rows})
         self.people = people if person is None else [person]
         if person is not None and person not in people:
-            raise UsageError(
-                f"batch '{info.batch}' is not for '{person}'; its annotators are: {', '.join(people)}"
-            )
+            raise not_for(info.batch, person, people)
         self.seats: dict[int, tuple[str, int]] = {}
         """Of one person: position in the queue -> (unit, repeat), hidden repeats too."""
         self.repeats = 0

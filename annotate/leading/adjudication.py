@@ -98,14 +98,8 @@ def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) 
     with store.transaction() as conn:
         ensure_human(conn, [lead])
         queued = _queue(conn, info, wanted)
-        own = set()
-        if not allow_own:
-            own = {
-                u
-                for (u,) in conn.execute(
-                    "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ?", [batch, lead]
-                )
-            }
+        mine = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ?"
+        own = set() if allow_own else {u for (u,) in conn.execute(mine, [batch, lead])}
     return len((queued | wanted) - own)
 
 
@@ -128,13 +122,7 @@ def _queue(conn: sqlite3.Connection, info: BatchInfo, wanted: set[str]) -> set[s
     return queued
 
 
-def set_policy(
-    store: Store,
-    name: str,
-    policy: Policy,
-    *,
-    note: str | None = None,
-) -> None:
+def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = None) -> None:
     """Keep the policy of a batch; an empty one takes it away. Raises UsageError for a field without numbers."""
     info = batch_info(store, name)
     if info.closed:
@@ -198,10 +186,10 @@ def predecide(store: Store, batch: str) -> int:
     units = _units(store, batch)
     with store.transaction() as conn:
         ruled = {u: o for u, one in units.items() if policy and (o := _outcome(info, policy, one))}
-        before = _decided_by_policy(conn, batch)
+        before = _decided(conn, batch, by_policy=True)
         if not ruled and not before:
             return 0
-        leads = _decided_by_lead(conn, batch)
+        leads = _decided(conn, batch, by_policy=False)
         wanted = {u: o for u, o in ruled.items() if u not in leads}
         _queue(conn, info, set(wanted))
         seats = "SELECT unit_id, position, answers FROM assignments WHERE batch = ? AND annotator_id = ?"
@@ -215,19 +203,12 @@ def predecide(store: Store, batch: str) -> int:
     return len(wanted)
 
 
-def _decided_by_policy(conn: sqlite3.Connection, batch: str) -> set[str]:
-    return _by(conn, batch, "=")
-
-
-def _decided_by_lead(conn: sqlite3.Connection, batch: str) -> set[str]:
-    return _by(conn, batch, "<>")
-
-
-def _by(conn: sqlite3.Connection, batch: str, sign: str) -> set[str]:
+def _decided(conn: sqlite3.Connection, batch: str, *, by_policy: bool) -> set[str]:
+    """Units of which the policy, or a lead, has said anything."""
     query = (
         "SELECT DISTINCT a.unit_id FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
         "ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position "
-        f"WHERE e.batch = ? AND e.annotator_id = ? AND s.person {sign} ?"
+        f"WHERE e.batch = ? AND e.annotator_id = ? AND (s.person = ?) = {by_policy:d}"
     )
     return {u for (u,) in conn.execute(query, [batch, ADJUDICATED, POLICY])}
 

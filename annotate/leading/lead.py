@@ -16,13 +16,12 @@ from annotate.drawing.seats import (
     log,
     not_stopped,
     open_batch,
-    people_of,
     sample_of,
     seat,
 )
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import fold
-from annotate.sitting.standing import events_of, is_stopped, settle
+from annotate.sitting.standing import events_of, is_stopped, not_for, people_of, settle
 from annotate.store import ensure_human
 from judge.errors import StudyError, UsageError
 from judge.store import Store
@@ -105,7 +104,7 @@ def hand_over(
     to = list(dict.fromkeys(to))
     known = people_of(store.conn, name)
     if person not in known:
-        raise UsageError(f"batch '{name}' is not for '{person}'; its annotators are: {', '.join(known)}")
+        raise not_for(name, person, known)
     if person in to or not to:
         raise UsageError(f"--to: name others than {person}")
     done = Changed(name)
@@ -198,9 +197,8 @@ def stop_person(store: Store, name: str, person: str, why: str) -> int:
     The log keeps everything, and `resume_person` brings the labels back. Returns how many units this concerns.
     """
     info = open_batch(store, name)
-    if person not in people_of(store.conn, name):
-        known = ", ".join(people_of(store.conn, name))
-        raise UsageError(f"batch '{name}' is not for '{person}'; its annotators are: {known}")
+    if person not in (known := people_of(store.conn, name)):
+        raise not_for(name, person, known)
     if not why.strip():
         raise UsageError("--why: say why; the report tells it")
     with store.transaction() as conn:

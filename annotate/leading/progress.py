@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from annotate.leading.adjudication import for_the_lead
 from annotate.leading.haste import ReadingPace, in_words, paces
 from annotate.sitting.desk import BatchInfo, batch_info
-from annotate.sitting.standing import is_stopped
+from annotate.sitting.standing import is_stopped, people_of
 from judge.stats import Ratings, measures
 from judge.store import Store, label_rows
 from judge.store.listing import dicts
@@ -46,7 +46,7 @@ def show_batch(store: Store, name: str) -> dict[str, Json]:
         "reveal": info.reveal,
         "closed": info.closed,
         "strata": list(dicts(store.conn, _STRATA, [name])),
-        "annotators": [_person(store, info, who, speeds.get(who)) for who in _people(store, name)],
+        "annotators": [_person(store, info, who, speeds.get(who)) for who in people_of(store.conn, name)],
         "too_fast": [in_words(who, pace) for who, pace in sorted(speeds.items()) if pace.too_fast],
         "adjudication": _adjudication(store, name) | {"policy": str(info.plan.adjudication)},
         "for_the_lead": for_the_lead(store, name),
@@ -78,13 +78,6 @@ def _wordless(measure: Measure) -> dict[str, Json]:
     """A measure without its words, which name labels: whoever watches a batch may label in it."""
     reason = "not defined on the labels so far" if measure.reason else None
     return {**measure.as_json(), "reason": reason, "notes": []}
-
-
-def _people(store: Store, name: str) -> list[str]:
-    query = (
-        "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication' ORDER BY 1"
-    )
-    return [r[0] for r in store.conn.execute(query, [name])]
 
 
 def _person(store: Store, info: BatchInfo, who: str, pace_of: ReadingPace | None) -> dict[str, Json]:

@@ -29,7 +29,7 @@ from annotate.sitting.events import (
 )
 from annotate.sitting.queue import BatchInfo, Queue, batch_info
 from annotate.sitting.seat import Seat
-from annotate.sitting.standing import is_stopped
+from annotate.sitting.standing import is_stopped, not_for, people_of
 from annotate.sitting.unit import Sheet, TimeSpent
 from annotate.store import ADJUDICATED, ensure_human
 from judge.errors import StudyError, UsageError
@@ -290,14 +290,13 @@ class Desk(Queue):
 
 
 def _check_assigned(store: Store, batch: str, person: str, returning: bool) -> None:
-    query = "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication'"
-    names = sorted(r[0] for r in store.conn.execute(query, [batch]))
+    names = people_of(store.conn, batch)
     gone = "SELECT count(*) FROM handed_over WHERE batch = ? AND annotator_id = ?"
     if person not in names and (n := store.conn.execute(gone, [batch, person]).fetchone()[0]):
         if not returning:
             raise UsageError(f"batch '{batch}': all {n} units of {person} were handed over to others")
     elif person not in names:
-        raise UsageError(f"batch '{batch}' is not for '{person}'; its annotators are: {', '.join(names)}")
+        raise not_for(batch, person, names)
     if why := is_stopped(store.conn, batch, person):
         raise StudyError(f"batch '{batch}': {person} was stopped ({why}); what was done before is kept")
 

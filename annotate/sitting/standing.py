@@ -12,6 +12,7 @@ from importlib.metadata import version
 from ulid import ULID
 
 from annotate.sitting.events import STANDING, STOPPED, Event, NewLabel, State, label_rows, standing
+from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.store.label_rows import FIRST, add, clear
 from judge.store.study import now
@@ -88,6 +89,19 @@ def new_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, wh
         "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", [session, batch, seat, person, program, at, at]
     )
     return session
+
+
+def people_of(conn: sqlite3.Connection, batch: str) -> list[str]:
+    """The annotators of a batch, in the order of their names; those who gave all their units away are none."""
+    query = (
+        "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication' ORDER BY 1"
+    )
+    return [who for (who,) in conn.execute(query, [batch])]
+
+
+def not_for(batch: str, person: str, people: Iterable[str]) -> UsageError:
+    """The error for somebody whom a batch is not for, to be raised."""
+    return UsageError(f"batch '{batch}' is not for '{person}'; its annotators are: {', '.join(people)}")
 
 
 def is_stopped(conn: sqlite3.Connection, batch: str, person: str) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 from annotate.exchange.label_studio.server import User
 from annotate.exchange.proof import Unproven
 from annotate.sitting.desk import BatchInfo
+from annotate.sitting.standing import people_of
 from judge.errors import UsageError
 from judge.store import Store
 
@@ -21,8 +22,7 @@ class Authors:
         self, store: Store, info: BatchInfo, users: Mapping[int, User], given: Mapping[str, str]
     ) -> None:
         """Raises UsageError for a name in `given` that no user has."""
-        query = "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication'"
-        self._people = {p for (p,) in store.conn.execute(query, [info.batch])}
+        self._people = people_of(store.conn, info.batch)
         self._users = users
         for name in given:
             if users and not any(name in _names(u) for u in users.values()):
@@ -50,7 +50,7 @@ class Authors:
             who = (user.email or user.username or number) if user else number
             raise Unproven(
                 "person",
-                f"{who} is none of the batch's annotators ({', '.join(sorted(self._people))}): "
+                f"{who} is none of the batch's annotators ({', '.join(self._people)}): "
                 f"say who that is with --annotator {who}=NAME",
                 field="completed_by",
                 who=str(who),
