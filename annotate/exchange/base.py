@@ -23,10 +23,10 @@ import dataclasses
 import importlib
 import pkgutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from annotate.exchange.files import Out
 from annotate.exchange.responses import Response
@@ -34,6 +34,7 @@ from annotate.exchange.units import ExchangeUnit
 from judge import plugins
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
+from judge.types import Where
 
 __all__ = ["Bad", "ExchangeUnit", "Export", "Format", "Out", "ReadOptions", "Response", "get", "names"]
 
@@ -42,6 +43,7 @@ PLACE_KEY = "adjudge_place"
 """In tasks of a project of one person: the position in that person's queue. It tells hidden repeats apart, and nobody which they are."""
 """The key under which a file carries our unit id through another tool."""
 
+R = TypeVar("R")
 Bad = Callable[[BadInput], None]
 """Called with each unusable row; raises at once, or notes it and returns when rows may be skipped."""
 
@@ -79,6 +81,18 @@ class ReadOptions:
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
     remarks: Counter[str] = dataclasses.field(default_factory=Counter)
     """What was passed over although nothing is wrong with it -> how often; told to the user."""
+
+    def each(
+        self, path: Path, rows: Iterable[tuple[int, R]], read: Callable[[R, Where], Iterable[Response]]
+    ) -> Iterator[Response]:
+        """What `read` makes of each (line, row); a row that it cannot use is told with its place and passed over."""
+        for line, row in rows:
+            try:
+                found = list(read(row, Where(str(path), line)))
+            except BadInput as e:
+                self.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
+            else:
+                yield from found
 
     def domain(self, name: str) -> list[str]:
         """The labels of a field of the task; empty where there are none, or no task."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from annotate.exchange.proof import Unproven
-from annotate.exchange.responses import Response
+from annotate.exchange.responses import Response, stamp
 from judge.errors import BadInput, UsageError
 from judge.labels.values import number
 from judge.prompts.inputs import LIST_INPUTS
@@ -124,11 +124,7 @@ def _is_time(text: str) -> bool:
 
 def _plain_time(text: str) -> str:
     """A time written another way (2026-01-31 10:20, 20260131T102030Z) as we write it: times are compared as texts."""
-    if _PLAIN.fullmatch(text):
-        return text
-    return (
-        datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    )
+    return text if _PLAIN.fullmatch(text) else stamp(datetime.fromisoformat(text))
 
 
 def _storable(text: str, name: str) -> str:

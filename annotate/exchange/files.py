@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO
 
 from judge import files
 from judge.errors import BadInput, UsageError, WriteFailed
@@ -165,13 +165,3 @@ def _handle(path: Path, data: IO[bytes] | None) -> Iterator[IO[bytes]]:
     with data:
         files.unmarked(data)
         yield data
-
-
-def text_of(row: dict[str, Any], key: str, *, where: tuple[str, int]) -> str | None:
-    """A text of a row, None when it is missing, null or empty; a number is its text. Raises BadInput."""
-    value = row.get(key)
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise BadInput("must be text", path=where[0], line=where[1], field=key)
-    return str(value)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
 from judge.errors import BadInput, UsageError
+from judge.files import stop
 from judge.store import Store
 from judge.store.listing import dicts
 from judge.store.study import dumps, now
@@ -184,7 +185,7 @@ def accept(
                 where=Where(f"quarantine {number}", 0), differs="",
             )  # fmt: skip
             how = Intake(held.format, blind=blind, latest=True, new_people=True)  # type: ignore[arg-type]
-            one = take(store, [response], how, _raise, batch=held.batch, decided=True)
+            one = take(store, [response], how, stop, batch=held.batch, decided=True)
             done.new += one.new
             done.blind += one.blind
             done.replaced += one.replaced
@@ -192,10 +193,6 @@ def accept(
         with store.transaction() as conn:
             _decide(conn, held, "accepted", note)
     return done
-
-
-def _raise(error: BadInput) -> None:
-    raise error
 
 
 def _payload(response: Response) -> dict[str, Json]:

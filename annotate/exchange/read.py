@@ -13,6 +13,7 @@ from annotate.exchange.taken import Intake, Taken
 from annotate.exchange.units import ExchangeUnits, shown_by, shown_by_any
 from annotate.sitting.desk import batch_info
 from judge.errors import BadInput
+from judge.files import stop
 from judge.prompts.load import Task
 from judge.store import Store
 
@@ -34,7 +35,7 @@ def import_file(
 
     Raises BadInput with file, line and field; UsageError and StudyError as `take`.
     """
-    complain = bad or _raise
+    complain = bad or stop
     info = batch_info(store, batch) if batch else None
     with ExitStack() as stack:
         inputs: Callable[[str], Mapping[str, Any] | None]
@@ -54,7 +55,3 @@ def import_file(
         done = take(store, form.read(path, reading), how, complain, batch=batch, task=task, unread=unread)
         done.remarks = reading.remarks
         return done
-
-
-def _raise(error: BadInput) -> None:
-    raise error

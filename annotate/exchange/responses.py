@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from annotate.sitting.desk import batch_info
 from annotate.sitting.events import ASSISTED
@@ -13,6 +14,12 @@ from judge.store import Store
 from judge.types import Where
 
 NOWHERE = Where("", 0)
+
+
+def stamp(moment: datetime) -> str:
+    """A time as the study has it: UTC, milliseconds; one without a zone is taken for UTC."""
+    known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return known.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(frozen=True, slots=True)

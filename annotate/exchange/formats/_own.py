@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from annotate.exchange.base import Export, ReadOptions
@@ -46,7 +47,7 @@ def label_rows(export: Export) -> Iterator[dict[str, Any]]:
 
 def responses(
     rows: Iterator[tuple[int, Mapping[str, Any]]],
-    path: str,
+    path: Path,
     reading: ReadOptions,
     spans: Callable[[Any], Any],
 ) -> Iterator[Response]:
@@ -55,15 +56,12 @@ def responses(
     A row with no `field` but with columns named after the task's questions has one answer in each.
     """
     fields = [q.field for q in reading.task.spec.questions] if reading.task else []
-    for line, row in rows:
-        if row.get("layer") == "revised" or row.get("annotator") == ADJUDICATED:
-            continue
-        try:
-            found = _response(row, Where(path, line), reading, fields, spans)
-        except BadInput as e:
-            reading.bad(BadInput(e.reason, path=path, line=line, field=e.field))
-            continue
-        yield found
+
+    def read(row: Mapping[str, Any], where: Where) -> Iterator[Response]:
+        if row.get("layer") != "revised" and row.get("annotator") != ADJUDICATED:
+            yield _response(row, where, reading, fields, spans)
+
+    return reading.each(path, rows, read)
 
 
 def _response(

@@ -166,13 +166,8 @@ def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     if path.is_dir():
         path = path / "records.jsonl"
     users = _users(path, reading)
-    for line, row in json_records(path, reading.bad):
-        try:
-            found = list(_responses(row, Where(str(path), line), reading, users))
-        except BadInput as e:
-            reading.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
-            continue
-        yield from found
+    records = json_records(path, reading.bad)
+    yield from reading.each(path, records, lambda row, where: _responses(row, where, reading, users))
 
 
 def _users(path: Path, reading: ReadOptions) -> dict[str, str]:

@@ -62,7 +62,7 @@ def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     if "unit" not in columns:
         raise BadInput("no column 'unit'", path=str(path), line=1)
     rows = ((line, dict(zip(columns, cells, strict=True))) for line, cells in read_rows(path, columns))
-    yield from responses(rows, str(path), reading, _spans)
+    yield from responses(rows, path, reading, _spans)
 
 
 def _spans(text: str) -> list[tuple[str, int, int]] | None:

@@ -110,17 +110,11 @@ def _archive(path: Path, reading: ReadOptions) -> Iterator[Response]:
 
 
 def _file(path: Path, data: IO[bytes] | None, stem: str, reading: ReadOptions) -> Iterator[Response]:
-    for line, row in json_records(path, reading.bad, data):
-        try:
-            found = _response(row, stem, Where(str(path), line), reading)
-        except BadInput as e:
-            reading.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
-            continue
-        if found is not None:
-            yield found
+    records = json_records(path, reading.bad, data)
+    return reading.each(path, records, lambda row, where: _responses(row, stem, where, reading))
 
 
-def _response(row: Mapping[str, Any], stem: str, where: Where, reading: ReadOptions) -> Response | None:
+def _responses(row: Mapping[str, Any], stem: str, where: Where, reading: ReadOptions) -> Iterator[Response]:
     if isinstance(row.get("annotations"), list):
         raise BadInput(
             "an export of doccano 1.0 with label numbers; export it again as JSONL", field="annotations"
@@ -151,8 +145,8 @@ def _response(row: Mapping[str, Any], stem: str, where: Where, reading: ReadOpti
     notes = [str(c) for c in _list(row, "Comments") if str(c).strip()]
     if not answers and not spans and not notes:
         reading.remarks["units without a label"] += 1
-        return None
-    return Response(
+        return
+    yield Response(
         unit=unit,
         annotator=_annotator(row, stem, reading),
         answers=answers,

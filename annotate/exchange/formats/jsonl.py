@@ -29,4 +29,4 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
 
 def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Labels as `write` writes them; also {"unit", "annotator", "FIELD": "label", ...}."""
-    yield from responses(json_records(path, reading.bad), str(path), reading, checked_spans)
+    return responses(json_records(path, reading.bad), path, reading, checked_spans)

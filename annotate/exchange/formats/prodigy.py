@@ -21,6 +21,7 @@ from annotate.exchange.base import UNIT_KEY, ExchangeUnit, Export, Out, ReadOpti
 from annotate.exchange.files import json_records
 from annotate.exchange.formats._own import whole
 from annotate.exchange.proof import differs_by_text
+from annotate.exchange.responses import stamp
 from annotate.exchange.texts import EVIDENCE, compose, inward, outward
 from judge.errors import BadInput
 from judge.prompts.spec import Question
@@ -92,21 +93,15 @@ def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     `accept` is an answer, `ignore` a skip, `reject` a skip with a flag; of a binary task (`label` without
     options) `reject` is the other label when there are two, and no answer when there are more.
     """
-    for line, row in json_records(path, reading.bad):
-        try:
-            found = _response(row, Where(str(path), line), reading)
-        except BadInput as e:
-            reading.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
-            continue
-        if found is not None:
-            yield found
+    records = json_records(path, reading.bad)
+    return reading.each(path, records, lambda row, where: _responses(row, where, reading))
 
 
-def _response(row: Mapping[str, Any], where: Where, reading: ReadOptions) -> Response | None:
+def _responses(row: Mapping[str, Any], where: Where, reading: ReadOptions) -> Iterator[Response]:
     answer = row.get("answer")
     if answer is None:
         reading.remarks["rows without an answer"] += 1
-        return None
+        return
     if answer not in ("accept", "reject", "ignore"):
         raise BadInput(f"must be accept, reject or ignore, is {json.dumps(answer)[:80]}", field="answer")
     unit, name = _unit(row, reading), _field(row, reading)
@@ -118,9 +113,9 @@ def _response(row: Mapping[str, Any], where: Where, reading: ReadOptions) -> Res
         said = _word(row["label"], "label")
         if said not in domain or len(domain) != 2:
             reading.remarks["rejected labels that say no other label"] += 1
-            return None
+            return
         answers = {name: next(v for v in domain if v != said)}
-    return Response(
+    yield Response(
         unit=unit,
         annotator=_annotator(row, reading),
         answers=answers,
@@ -209,7 +204,7 @@ def _time(value: Any) -> str | None:
     if number is None:
         return None
     try:
-        return datetime.fromtimestamp(number, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return stamp(datetime.fromtimestamp(number, UTC))
     except (OverflowError, ValueError, OSError) as e:
         raise BadInput("is no time", field="_timestamp") from e
 

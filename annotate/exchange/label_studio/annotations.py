@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from annotate.exchange.label_studio.check import Check
@@ -11,7 +12,7 @@ from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.regions import read_result
 from annotate.exchange.label_studio.tasks import input_text
 from annotate.exchange.proof import Unproven
-from annotate.exchange.responses import Response
+from annotate.exchange.responses import Response, stamp
 from judge.errors import BadInput
 from judge.types import Where
 
@@ -65,7 +66,7 @@ class Reader:
             skipped=skipped,
             note=marked.note,
             seconds=_seconds(annotation.get("lead_time")),
-            at=stamp(annotation.get("updated_at") or annotation.get("created_at")),
+            at=_time(annotation.get("updated_at") or annotation.get("created_at")),
             blind=False if _from_prediction(annotation) else blind,
             where=where,
             differs=None if data is None else self._differs(data, inputs),
@@ -100,16 +101,8 @@ def _seconds(value: Any) -> float | None:
     return float(value)
 
 
-def stamp(value: Any) -> str | None:
-    """A time as the study has it: UTC, milliseconds. Raises BadInput."""
-    from datetime import UTC, datetime
-
-    if value is None:
-        return None
+def _time(value: Any) -> str | None:
     try:
-        moment = datetime.fromisoformat(value)
+        return None if value is None else stamp(datetime.fromisoformat(value))
     except (TypeError, ValueError) as e:
         raise BadInput(f"{value!r} is no time (ISO 8601)", field="updated_at") from e
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

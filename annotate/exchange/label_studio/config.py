@@ -14,6 +14,7 @@ from functools import cached_property
 from html import escape
 from xml.etree import ElementTree as ET
 
+from annotate.exchange.texts import title
 from annotate.guidelines import label_keys
 from judge.errors import UsageError
 from judge.prompts.load import Task
@@ -107,7 +108,7 @@ class ConfigLayout:
                 continue
             if name == self.main and self.evidence:
                 self._evidence(asked)
-            ET.SubElement(texts, "Header", value=_literal(_title(name)), size="6")
+            ET.SubElement(texts, "Header", value=_literal(title(name)), size="6")
             ET.SubElement(texts, "Text", name=self.object_name(name), value=f"${name}", granularity="word")
         for question in self.task.spec.questions:
             self._question(asked, question)
@@ -214,10 +215,6 @@ def _html(markdown: str) -> str:
 
 def _shown_key(key: str | None) -> str:
     return f" [{escape(key)}]" if key else ""
-
-
-def _title(name: str) -> str:
-    return name.replace("_", " ").capitalize()
 
 
 def _literal(text: str) -> str:
