@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from annotate.cli._show import MOST_SHOWN, brief, table
 from judge.console import visible
 from judge.errors import UsageError
@@ -66,7 +64,7 @@ class Extras:
         return [int((self.panel.ratings.column(name) >= 0).sum()) for name in self.names]
 
     def _latent_json(self, latent: DawidSkene) -> dict[str, Json]:
-        rows = zip(self.names, self._counts(), accuracies(latent), latent.confusion.tolist(), strict=True)
+        rows = zip(self.names, self._counts(), latent.accuracies, latent.confusion.tolist(), strict=True)
         return {
             "labels": list(self.panel.domain),
             "prevalence": latent.prevalence.tolist(),
@@ -85,13 +83,8 @@ class Extras:
         lines = [f"Dawid-Skene: the latent true labels ({latent.iterations} iterations{stopped})"]
         shares = list(zip(labels, latent.prevalence.tolist(), strict=True))
         lines.append(table(["true label", "prevalence"], shares))
-        right = np.einsum("ajj->aj", latent.confusion)
-        rows: list[list[Any]] = [
-            [name, n, accuracy, *(None if math.isnan(v) else v for v in of_label)]
-            for name, n, accuracy, of_label in zip(
-                self.names, self._counts(), accuracies(latent), right.tolist(), strict=True
-            )
-        ]
+        every = zip(self.names, self._counts(), latent.accuracies, latent.right, strict=True)
+        rows: list[list[Any]] = [[name, n, accuracy, *right] for name, n, accuracy, right in every]
         title = "annotator"
         if len(rows) > 3 * MOST_SHOWN:
             title = f"annotator ({MOST_SHOWN} of {len(rows)} with most labels)"
@@ -101,16 +94,6 @@ class Extras:
             told = ", ".join(f"{m.measure} {brief(m)}" for m in self.against)
             lines.append(visible(f"latent labels with {self.panel.known[0]}: {told}"))
         return "\n\n".join(lines)
-
-
-def accuracies(latent: DawidSkene) -> list[float | None]:
-    """Each annotator's probability of the true label: sum_j prevalence_j confusion[a, j, j]."""
-    right = np.einsum("ajj->aj", latent.confusion)
-    known = ~np.isnan(right)
-    weight = np.where(known, latent.prevalence, 0.0)
-    total = weight.sum(axis=1)
-    value = (np.where(known, right, 0.0) * weight).sum(axis=1)
-    return [float(v / t) if t > 0 else None for v, t in zip(value, total, strict=True)]
 
 
 def _alt_tests(panel: Panel, asked: AgreementAsked) -> list[AltTest]:

@@ -9,7 +9,7 @@ import numpy as np
 from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table
 from annotate.report.subject import Subject
-from judge.stats import MISSING, AltTest, dawid_skene, measures
+from judge.stats import MISSING, AltTest, DawidSkene, dawid_skene, measures
 from judge.stats.alternative import CLOSENESS
 
 SHOWN = 12
@@ -115,7 +115,7 @@ def latent(subject: Subject) -> Section:
     blocks: list[Block] = [
         Paragraph(text),
         Table("prevalence", "Estimated classes", columns, classes),
-        _accuracies(subject, found.prevalence, found.confusion),
+        _accuracies(subject, found),
     ]
     others = [*subject.judges, *([subject.majority] if subject.majority else []), *subject.known]
     rows: list[list[Cell]] = []
@@ -146,28 +146,15 @@ def latent(subject: Subject) -> Section:
     return Section("latent", title, blocks, ["dawid"])
 
 
-def _accuracies(
-    subject: Subject,
-    prevalence: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
-    confusion: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
-) -> Table:
+def _accuracies(subject: Subject, found: DawidSkene) -> Table:
     """Each person's chance of the true label, over classes weighted by their prevalence."""
-    right = np.diagonal(confusion, axis1=1, axis2=2)
-    overall = np.nansum(right * prevalence, axis=1) / np.nansum(
-        np.where(np.isnan(right), np.nan, prevalence), axis=1
-    )
     labelled = (subject.among_people.codes != MISSING).sum(axis=0)
     order = sorted(range(len(subject.people)), key=lambda a: (-labelled[a], subject.people[a]))
     rows: list[list[Cell]] = [
-        [subject.people[a], _known(overall[a]), *(_known(p) for p in right[a]), int(labelled[a])]
-        for a in order
+        [subject.people[a], found.accuracies[a], *found.right[a], int(labelled[a])] for a in order
     ]
     columns = [Column("person"), Column("estimated accuracy", "share")]
     columns += [Column(f"right on '{label}'", "share") for label in subject.panel.domain]
     columns.append(Column("units labelled", "number"))
     note = "Blank: the person labelled no unit of that class."
     return Table("accuracies", "Each person's estimated accuracy", columns, rows, (note,), fold=SHOWN)
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

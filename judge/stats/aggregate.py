@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -84,6 +85,21 @@ class DawidSkene:
     log_likelihood: float
     iterations: int
     converged: bool
+
+    @property
+    def right(self) -> list[list[float | None]]:
+        """[a][j]: the chance that annotator a gives the label of class j to its units, None where it has no weight."""
+        chances = np.einsum("ajj->aj", self.confusion).tolist()
+        return [[None if math.isnan(p) else p for p in row] for row in chances]
+
+    @property
+    def accuracies(self) -> list[float | None]:
+        """Each annotator's probability of the true label: sum_j prevalence_j confusion[a, j, j]."""
+        chances = np.einsum("ajj->aj", self.confusion)
+        known = ~np.isnan(chances)
+        weight = np.where(known, self.prevalence, 0.0).sum(axis=1)
+        value = (np.where(known, chances, 0.0) * self.prevalence).sum(axis=1)
+        return [float(v / w) if w > 0 else None for v, w in zip(value, weight, strict=True)]
 
 
 def dawid_skene(
