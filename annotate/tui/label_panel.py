@@ -19,6 +19,9 @@ from judge.prompts.spec import Question
 
 KEY_STYLE = "bold $text on $primary-muted"
 CHOSEN_STYLE = "bold $text on $success-muted"
+WRONG_STYLE = "bold $text on $error-muted"
+RIGHT, SECOND = (" ✓ right ", CHOSEN_STYLE), (" ✓ right the second time ", CHOSEN_STYLE)
+WRONG = (" ✗ not quite ", WRONG_STYLE)
 MEANING_WIDTH = 38
 NBSP = "\u00a0"
 
@@ -37,21 +40,15 @@ def label_panel(task: Task, sheet: Sheet, active: str | None, *, wide: bool, col
         style = "bold" if question.field == active else QUIET
         head = Content.styled(f"{mark}{question.ask or question.field}", style)
         chips = []
-        for key, value in keys[question.field].items():
+        for place, (key, value) in enumerate(keys[question.field].items()):
             chosen = value == answer
             box = f"{'✓' if chosen else ' '}{key} "
-            click = Style.from_meta(
-                {"@click": f"screen.pick({number}, {list(keys[question.field]).index(key)})"}
-            )
-            chip = Content.assemble(
-                (box, CHOSEN_STYLE if chosen else KEY_STYLE), f"{NBSP}{value.replace(' ', NBSP)}"
-            )
-            chip = chip.stylize(click)
-            if wide:
-                meaning = next(x.meaning for x in question.labels if x.value == value)
-                if meaning:
-                    told = fill(meaning, MEANING_WIDTH, initial_indent="    ", subsequent_indent="    ")
-                    chip = Content("\n").join([chip, Content.styled(told, QUIET)])
+            click = Style.from_meta({"@click": f"screen.pick({number}, {place})"})
+            style = CHOSEN_STYLE if chosen else KEY_STYLE
+            chip = Content.assemble((box, style), f"{NBSP}{value.replace(' ', NBSP)}").stylize(click)
+            if wide and (meaning := _meaning(question, value)):
+                told = fill(meaning, MEANING_WIDTH, initial_indent="    ", subsequent_indent="    ")
+                chip = Content("\n").join([chip, Content.styled(told, QUIET)])
             chips.append(chip)
         if not question.labels:
             kind = "a number" if question.level == "interval" else "text"
@@ -100,26 +97,21 @@ def try_panel(key: dict[str, str], sheet: Sheet, task: Task) -> Content:
     """After a wrong answer to a training unit: what one said and what it means, before the right one shows."""
     rows = []
     for question in task.spec.questions:
-        given = sheet.state.answers.get(question.field)
-        if question.field not in key:
+        right, given = key.get(question.field), sheet.state.answers.get(question.field)
+        if right is None:
             continue
-        if given == key[question.field]:
-            rows.append(
-                Content.assemble(
-                    (" ✓ right ", "bold $text on $success-muted"), f"  {question.field}: {given}"
-                )
-            )
-            continue
-        meaning = _meaning(question, given)
-        rows.append(
-            Content.assemble(
-                (" ✗ not quite ", "bold $text on $error-muted"),
-                f"  {question.field}: you said {given}",
-                (f", which means: {meaning}" if meaning else "", QUIET),
-            )
-        )
+        if right == given:
+            rows.append(_scored(RIGHT, question, given))
+        else:
+            meaning = _meaning(question, given)
+            more = f", which means: {meaning}" if meaning else ""
+            rows.append(_scored(WRONG, question, f"you said {given}", more))
     told = "Look again: another label is a second try, Enter shows the answer. ? has the guidelines."
     return Content("\n").join([*rows, Content.styled(told, QUIET)])
+
+
+def _scored(mark: tuple[str, str], question: Question, said: str, more: str = "") -> Content:
+    return Content.assemble(mark, f"  {question.field}: {said}", (more, QUIET))
 
 
 def _meaning(question: Question, value: str | None) -> str:
@@ -134,31 +126,18 @@ def feedback_panel(key: dict[str, str], sheet: Sheet, task: Task, reasons: Mappi
         if right is None:
             continue
         if right == given:
-            rows.append(
-                Content.assemble(
-                    (" ✓ right ", "bold $text on $success-muted"), f"  {question.field}: {right}"
-                )
-            )
+            rows.append(_scored(RIGHT, question, right))
         else:
-            again = sheet.state.revised.get(question.field)
+            again, meaning = sheet.state.revised.get(question.field), _meaning(question, right)
+            mark = SECOND if again is not None and again.value == right else WRONG
             second = f", then {again.value}" if again is not None else ""
-            good = again is not None and again.value == right
-            meaning = _meaning(question, right)
-            rows.append(
-                Content.assemble(
-                    (" ✓ right the second time ", "bold $text on $success-muted")
-                    if good
-                    else (" ✗ not quite ", "bold $text on $error-muted"),
-                    f"  {question.field}: you said {given}{second}; it is {right}",
-                    (f" ({meaning})" if meaning else "", QUIET),
-                )
-            )
+            more = f" ({meaning})" if meaning else ""
+            rows.append(_scored(mark, question, f"you said {given}{second}; it is {right}", more))
         if question.field in reasons:
             rows.append(Content.styled(f"  because: {shown(reasons[question.field]).text}", QUIET))
     if not rows:
-        rows.append(
-            Content.styled("The answers to training units stay with the lead in a packed batch.", QUIET)
-        )
+        told = "The answers to training units stay with the lead in a packed batch."
+        rows.append(Content.styled(told, QUIET))
     return Content("\n").join([*rows, Content.styled("Enter goes on.", QUIET)])
 
 
@@ -168,12 +147,10 @@ def training_panel(total: int, right: int, mark: float, *, scored: bool) -> Cont
     if not scored:
         told = Content(f"{total} answered; they are scored when this file is merged.")
     elif right >= mark * total:
-        told = Content.assemble(
-            (" ✓ passed ", "bold $text on $success-muted"), f"  {right} of {total} right; {mark:.0%} pass"
-        )
+        told = Content.assemble((" ✓ passed ", CHOSEN_STYLE), f"  {right} of {total} right; {mark:.0%} pass")
     else:
         told = Content.assemble(
-            (" ✗ not passed ", "bold $text on $error-muted"),
+            (" ✗ not passed ", WRONG_STYLE),
             f"  {right} of {total} right; {mark:.0%} pass.\n\n",
             "Read the guidelines again (?) and speak to your lead, who sees this too. You may go on; whether your "
             "labels count is for the lead to say.",
