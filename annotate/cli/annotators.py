@@ -9,8 +9,6 @@ import click
 from judge.console import db_option, emit_json, emit_rows, json_option, output_options, visible
 from judge.errors import Exit, UsageError
 
-KEYS = ("qualification", "training", "paid", "consent", "note")
-
 
 @click.group()
 def annotators() -> None:
@@ -35,7 +33,7 @@ def set_(name: str, db: Path, as_json: bool, **values: str | None) -> int:
 
     Only what is given changes; an empty text removes it.
     """
-    from annotate.leading.profiles import set_profile
+    from annotate.leading.profiles import KEYS, set_profile
     from judge.store import Store
 
     given = {key: value for key, value in values.items() if value is not None}
@@ -61,7 +59,7 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> int:
     annotate annotators list
     annotate annotators list --json
     """
-    from annotate.leading.profiles import list_annotators
+    from annotate.leading.profiles import KEYS, list_annotators
     from judge.store import Store
 
     with Store.open(db, create=False) as store:

@@ -185,6 +185,7 @@ def list_(store: Store, as_json: bool, as_csv: bool) -> int:
 def show(name: str, store: Store, as_json: bool) -> int:
     """Progress, pace and checks of each annotator, and agreement so far. No label is shown."""
     from annotate.leading.progress import show_batch
+    from annotate.leading.watch import part
 
     document = show_batch(store, name)
     if as_json:
@@ -200,8 +201,8 @@ def show(name: str, store: Store, as_json: bool) -> int:
         [
             p["annotator"], f"{p['done']}/{p['units']}", p["skipped"], p["flagged"], p["units_per_hour"],
             p["median_seconds"], round(p["active_seconds"] / 60, 1), round(p["idle_seconds"] / 60, 1),
-            _part(p, "training_right", "training_answered") + ("" if p["training_passed"] is not False else " failed"),
-            _part(p, "attention_right", "attention_answered"), _part(p, "repeats_same", "repeats_answered"),
+            part(p, "training_right", "training_answered") + ("" if p["training_passed"] is not False else " failed"),
+            part(p, "attention_right", "attention_answered"), part(p, "repeats_same", "repeats_answered"),
         ]
         for p in people
     ]  # fmt: skip
@@ -258,10 +259,6 @@ def _for_the_lead(document: dict[str, Any]) -> None:
     for flag in document["flags"]:
         more = f" ({flag['note']})" if flag["note"] else ""
         print(visible(f"flag of {flag['annotator']} on {flag['unit']}: {flag['flag']}{more}"))
-
-
-def _part(person: dict[str, Any], right: str, of: str) -> str:
-    return f"{person[right]}/{person[of]}" if person[of] else ""
 
 
 @batches.command("labels")

@@ -11,7 +11,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from annotate.exchange.proof import Unproven
@@ -30,23 +30,6 @@ LASTING = ("text", "conflict")
 """Doubts that a later look at the same record cannot settle."""
 KEPT = ("unit", "annotator", "answers", "spans", "skipped", "flag", "note", "seconds", "at", "blind", "repeat",
         "layers", "source")  # fmt: skip
-STATES = ("open", "accepted", "dropped", "settled")
-
-
-@dataclass(frozen=True, slots=True)
-class Quarantined:
-    """One record of the quarantine. `response` is None for one that could not even be read."""
-
-    quarantine_id: int
-    batch: str | None
-    format: str
-    place: str
-    annotator: str
-    unit: str
-    code: str
-    reason: str
-    response: dict[str, Any] | None
-    status: str
 
 
 def record_of(batch: str | None, form: str, response: Response) -> str:
@@ -57,8 +40,8 @@ def record_of(batch: str | None, form: str, response: Response) -> str:
 
 def hold(
     conn: sqlite3.Connection, batch: str | None, form: str, response: Response | None, error: BadInput
-) -> bool:
-    """Put a record into the quarantine; whether it is new there. Inside the caller's transaction."""
+) -> None:
+    """Put a record into the quarantine, unless it is there. Inside the caller's transaction."""
     place = f"{error.path}:{error.line}" if error.line else error.path
     code = error.code if isinstance(error, Unproven) else error.field or "record"
     reason = (
@@ -71,12 +54,26 @@ def hold(
     else:
         record, payload = record_of(batch, form, response), dumps(_payload(response))
         who, unit = response.annotator, response.unit
-    found = conn.execute(
+    keep(conn, record, batch, form, (place, who, unit), code, reason, payload)
+
+
+def keep(
+    conn: sqlite3.Connection,
+    record: str,
+    batch: str | None,
+    form: str,
+    about: tuple[str, str, str],
+    code: str,
+    reason: str,
+    payload: str | None,
+) -> None:
+    """The row of a record, unless it is there; `about` is where it stands, whose it is and on which unit."""
+    told = [*map(_clean, about), code, _clean(reason), payload, now()]
+    conn.execute(
         "INSERT OR IGNORE INTO quarantine (record, batch, format, place, annotator, unit, code, reason, response, "
         "found_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [record, batch, form, _clean(place), _clean(who), _clean(unit), code, _clean(reason), payload, now()],
+        [record, batch, form, *told],
     )
-    return found.rowcount > 0
 
 
 def stands(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> str | None:
@@ -114,38 +111,29 @@ def listing(store: Store, batch: str | None = None, status: str | None = "open")
     return rows
 
 
-def _held(conn: sqlite3.Connection, number: int) -> Quarantined:
-    row = conn.execute(
-        "SELECT quarantine_id, batch, format, place, annotator, unit, code, reason, response, status FROM quarantine "
-        "WHERE quarantine_id = ?",
-        [number],
-    ).fetchone()
-    if row is None:
-        raise UsageError(f"there is no record {number} in the quarantine: annotate quarantine list")
-    number, of, form, place, who, unit, code, reason, response, status = row
-    found = json.loads(response) if response else None
-    return Quarantined(number, of, form, place, who, unit, code, reason, found, status)
-
-
 def drop(store: Store, numbers: Sequence[int], note: str | None = None) -> int:
     """Leave records out for good; they stay listed with `--all`. Raises UsageError for one that is not open."""
     with store.transaction() as conn:
         for number in numbers:
-            _decide(conn, _open(conn, number), "dropped", note)
+            _open(conn, number)
+            _decide(conn, number, "dropped", note)
     return len(numbers)
 
 
-def _open(conn: sqlite3.Connection, number: int) -> Quarantined:
-    held = _held(conn, number)
-    if held.status != "open":
-        raise UsageError(f"record {number} of the quarantine is {held.status} already")
-    return held
+def _open(conn: sqlite3.Connection, number: int) -> dict[str, Any]:
+    """The row of a record that waits for a decision, its `response` read (None: it could not be). Raises UsageError."""
+    held = next(dicts(conn, "SELECT * FROM quarantine WHERE quarantine_id = ?", [number]), None)
+    if held is None:
+        raise UsageError(f"there is no record {number} in the quarantine: annotate quarantine list")
+    if held["status"] != "open":
+        raise UsageError(f"record {number} of the quarantine is {held['status']} already")
+    return held | {"response": json.loads(held["response"]) if held["response"] else None}
 
 
-def _decide(conn: sqlite3.Connection, held: Quarantined, status: str, note: str | None) -> None:
+def _decide(conn: sqlite3.Connection, number: int, status: str, note: str | None) -> None:
     conn.execute(
         "UPDATE quarantine SET status = ?, decided_at = ?, note = ? WHERE quarantine_id = ?",
-        [status, now(), note, held.quarantine_id],
+        [status, now(), note, number],
     )
 
 
@@ -170,28 +158,28 @@ def accept(
     done = Taken()
     for number in numbers:
         held = _open(store.conn, number)
-        if held.response is None:
+        if held["response"] is None:
             raise UsageError(
-                f"record {number} could not be read ({held.reason}): put it right where it comes from, and drop it here"
+                f"record {number} could not be read ({held['reason']}): put it right where it comes from, and drop it here"
             )
-        if "events" in held.response:
+        if "events" in held["response"]:
             if merged is None:
                 raise UsageError(f"record {number} is a conflict of two packs")
-            merged(store, held.response)
+            merged(store, held["response"])
         else:
-            response = _response(held.response)
+            response = _response(held["response"])
             response = replace(
                 response, annotator=person or response.annotator, unit=unit or response.unit,
                 where=Where(f"quarantine {number}", 0), differs="",
             )  # fmt: skip
-            how = Intake(held.format, blind=blind, latest=True, new_people=True)  # type: ignore[arg-type]
-            one = take(store, [response], how, stop, batch=held.batch, decided=True)
+            how = Intake(held["format"], blind=blind, latest=True, new_people=True)  # type: ignore[arg-type]
+            one = take(store, [response], how, stop, batch=held["batch"], decided=True)
             done.new += one.new
             done.blind += one.blind
             done.replaced += one.replaced
             done.unchanged += one.unchanged
         with store.transaction() as conn:
-            _decide(conn, held, "accepted", note)
+            _decide(conn, number, "accepted", note)
     return done
 
 

@@ -70,9 +70,9 @@ def sections(document: dict[str, Any], at: datetime) -> list[WatchSection]:
         )  # fmt: skip
         checks.append(
             [
-                _cut(p["annotator"], NAME), _part(p, "training_right", "training_answered"),
-                _part(p, "attention_right", "attention_answered"), _part(p, "repeats_same", "repeats_answered"),
-                _part(p, "fast", "timed"),
+                _cut(p["annotator"], NAME), part(p, "training_right", "training_answered"),
+                part(p, "attention_right", "attention_answered"), part(p, "repeats_same", "repeats_answered"),
+                part(p, "fast", "timed"),
             ]
         )  # fmt: skip
     found.append(WatchSection("Progress", _aligned(progress)))
@@ -148,7 +148,8 @@ def _bar(done: int, units: int) -> str:
     return "█" * full + "░" * (BAR - full)
 
 
-def _part(person: dict[str, Any], right: str, of: str) -> str:
+def part(person: dict[str, Any], right: str, of: str) -> str:
+    """How many of how many, as 3/4; nothing where there are none."""
     return f"{person[right]}/{person[of]}" if person[of] else ""
 
 

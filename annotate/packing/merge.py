@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from annotate.exchange import quarantine
 from annotate.exchange.proof import text_sha
 from annotate.exchange.units import ExchangeUnits
 from annotate.packing.checks import LogRow, check_rows, dated_wrong, rows_of
@@ -174,12 +175,8 @@ def _refused(
             continue
         payload = _payload(packed, batch, person, position, new) | {"believed": code != "time"}
         record = hashlib.sha256(dumps([batch, person, position, sorted(new)]).encode()).hexdigest()[:32]
-        conn.execute(
-            "INSERT OR IGNORE INTO quarantine (record, batch, format, place, annotator, unit, code, reason, response, "
-            "found_at) VALUES (?, ?, 'pack', ?, ?, ?, ?, ?, ?, ?)",
-            [record, batch, path.name, person, units[position],
-             code, told, dumps(payload), now()],
-        )  # fmt: skip
+        about = (path.name, person, units[position])
+        quarantine.keep(conn, record, batch, "pack", about, code, told, dumps(payload))
     return refused
 
 

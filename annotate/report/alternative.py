@@ -19,17 +19,9 @@ def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
     """The table behind the verdict, where three people or more decide it."""
     title = "Alternative annotator test"
     if not tests:
-        n = len(subject.people)
-        there = (
-            "there is no judge"
-            if not subject.judges
-            else f"there {'is 1 person' if n == 1 else f'are {n} people'}"
-        )
-        return Section(
-            "alternative",
-            title,
-            absent=f"it takes a judge and three people who labelled the same units; {there}",
-        )
+        there = _there(subject) if subject.judges else "there is no judge"
+        why = f"it takes a judge and three people who labelled the same units; {there}"
+        return Section("alternative", title, absent=why)
     blocks: list[Block] = []
     for i, (judge, test) in enumerate(tests.items(), 1):
         if test.winning_rate is None or test.advantage is None:
@@ -44,6 +36,11 @@ def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
             more = f"; and {len(test.skipped) - 3} more" if len(test.skipped) > 3 else ""
             blocks.append(Paragraph(f"Left out of the test of {judge}: {reasons}{more}.", "note"))
     return Section("alternative", title, blocks, ["altest", "yekutieli"])
+
+
+def _there(subject: Subject) -> str:
+    n = len(subject.people)
+    return "there is 1 person" if n == 1 else f"there are {n} people"
 
 
 def _in_words(judge: str, test: AltTest) -> str:
@@ -90,13 +87,9 @@ def latent(subject: Subject) -> Section:
     """Prevalences, everybody's estimated accuracy, and the judge against the estimated classes."""
     title = "Dawid and Skene: estimated classes"
     if len(subject.people) < 3 or subject.numeric:
-        n = len(subject.people)
-        there = f"there {'is 1 person' if n == 1 else f'are {n} people'}"
-        why = (
-            "it takes labels, and these are numbers"
-            if subject.numeric
-            else f"it takes three people or more; {there}"
-        )
+        why = f"it takes three people or more; {_there(subject)}"
+        if subject.numeric:
+            why = "it takes labels, and these are numbers"
         return Section("latent", title, absent=why)
     table = subject.among_people
     found = dawid_skene(table)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from annotate.report.model import Cell, Kind, Table
 from judge.notes import general
-from judge.types import Measure
+from judge.types import Json, Measure
 
 UNDEFINED = "undefined"
 
@@ -118,6 +119,13 @@ def number(value: float | None) -> str:
 def counted(n: int, one: str, many: str = "") -> str:
     """A count with its noun: 1 unit, 1,234 units."""
     return f"{n:,} {one if n == 1 else many or f'{one}s'}"
+
+
+def in_a_cell(value: Json, none: str = "") -> str:
+    """A stored value as text: text as it is, anything else as JSON."""
+    if value is None:
+        return none
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def share(value: float | None) -> str:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from annotate.report.cells import counted
+from annotate.report.cells import counted, in_a_cell
 from annotate.report.methods import cited
 from annotate.report.model import Block, Cell, Column, Facts, Paragraph, Section, Table
 from annotate.report.subject import Subject
@@ -15,7 +15,7 @@ from judge.prompts.load import Task
 from judge.stats import MISSING
 from judge.store import Store
 from judge.store.export import run_counts, stored_task
-from judge.store.listing import list_imports
+from judge.store.listing import dicts, list_imports
 from judge.store.origin import origins
 from judge.types import Json
 
@@ -33,7 +33,7 @@ def runs(store: Store, subject: Subject) -> Section:
     blocks: list[Block] = []
     rows: list[list[Cell]] = []
     for i, judge in enumerate(subject.judges, 1):
-        run = _run(store, subject.run_ids[judge])
+        (run,) = dicts(store.conn, "SELECT * FROM runs WHERE run_id = ?", [subject.run_ids[judge]])
         counts = run_counts(store, run["run_id"])
         n = counts["units"]
         cells: list[Cell] = [judge, n]
@@ -49,12 +49,6 @@ def runs(store: Store, subject: Subject) -> Section:
     ]
     note = "The latest attempt on each unit and repeat. Only replies that are ok have labels; the others lower the coverage."
     return Section("runs", title, [Table("statuses", "How replies ended", columns, rows, (note,)), *blocks])
-
-
-def _run(store: Store, run_id: str) -> dict[str, Json]:
-    cursor = store.conn.execute("SELECT * FROM runs WHERE run_id = ?", [run_id])
-    names = [c[0] for c in cursor.description]
-    return dict(zip(names, cursor.fetchone(), strict=True))
 
 
 def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
@@ -96,16 +90,7 @@ def _examples(task: Task, options: Mapping[str, Json]) -> str:
 
 
 def _pairs(values: Mapping[str, Json]) -> str:
-    def told(value: Json) -> str:
-        return (
-            "none"
-            if value is None
-            else value
-            if isinstance(value, str)
-            else json.dumps(value, ensure_ascii=False)
-        )
-
-    return ", ".join(f"{name} {told(value)}" for name, value in sorted(values.items())) or "none"
+    return ", ".join(f"{name} {in_a_cell(value, 'none')}" for name, value in sorted(values.items())) or "none"
 
 
 def imports(store: Store, subject: Subject) -> Section:

@@ -10,7 +10,7 @@ import numpy as np
 from annotate.agreement.every_pair import Pairs, all_pairs
 from annotate.leading.haste import in_words, paces
 from annotate.report.batches import batch_facts
-from annotate.report.cells import counted
+from annotate.report.cells import counted, in_a_cell
 from annotate.report.model import Block, Cell, Column, Facts, Figure, Paragraph, Section, Table
 from annotate.report.subject import CEILING, MANY, ORDERED_CEILING, Subject
 from judge.stats import MISSING, class_agreement
@@ -58,7 +58,7 @@ def who(store: Store, subject: Subject) -> Section:
             name,
             str(subject.panel.kinds[name]),
             labelled[name],
-            *(_told(profiles.get(name, {}).get(k)) for k in keys),
+            *(in_a_cell(profiles.get(name, {}).get(k)) for k in keys),
         ]
         for name in names
     ]
@@ -96,10 +96,6 @@ def _waiting(subject: Subject) -> list[str]:
                 f"{counted(n, 'label')} of {person} {'is' if n == 1 else 'are'} not used: a lead stopped {person} in the batch."
             )
     return texts
-
-
-def _told(value: object) -> str:
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _people_in_words(subject: Subject, labelled: Sequence[int]) -> str:

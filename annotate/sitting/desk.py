@@ -137,25 +137,25 @@ class Desk(Queue):
 
     def label(self, position: int, field: str, value: str, spent: TimeSpent = NO_TIME) -> State:
         """Answer one question. Raises StudyError when the unit's first labels are locked."""
-        return self._commit(position, spent, [(Kind.LABEL, field, value, None)])
+        return self._commit(position, spent, Kind.LABEL, field, value, None)
 
     def skip(self, position: int, spent: TimeSpent = NO_TIME) -> State:
         """Leave a unit out for now."""
-        return self._commit(position, spent, [(Kind.SKIP, None, None, None)])
+        return self._commit(position, spent, Kind.SKIP, None, None, None)
 
     def flag(self, position: int, reason: str | None, spent: TimeSpent = NO_TIME) -> State:
         """Flag a unit with a reason, or take the flag away."""
-        return self._commit(position, spent, [(Kind.FLAG, None, reason or None, None)])
+        return self._commit(position, spent, Kind.FLAG, None, reason or None, None)
 
     def note(self, position: int, text: str | None, spent: TimeSpent = NO_TIME) -> State:
         """Keep a note on a unit, or remove it."""
-        return self._commit(position, spent, [(Kind.NOTE, None, text or None, None)])
+        return self._commit(position, spent, Kind.NOTE, None, text or None, None)
 
     def spans(
         self, position: int, spans: Sequence[tuple[str, int, int]], spent: TimeSpent = NO_TIME
     ) -> State:
         """Keep the evidence: (input, start, end) in code points."""
-        return self._commit(position, spent, [(Kind.SPAN, None, dumps([list(s) for s in spans]), None)])
+        return self._commit(position, spent, Kind.SPAN, None, dumps([list(s) for s in spans]), None)
 
     def lock(self, position: int, what: str) -> State:
         """From here on the first labels stand, and `judge` or `key` answers. Needs a finished unit."""
@@ -164,7 +164,7 @@ class Desk(Queue):
             return state
         if state.status(self.fields) is not UnitStatus.DONE:
             raise StudyError("answer every question first")
-        return self._commit(position, TimeSpent(), [(Kind.SHOWN, None, what, None)])
+        return self._commit(position, TimeSpent(), Kind.SHOWN, None, what, None)
 
     def revise(
         self, position: int, field: str, value: str, reason: str | None, spent: TimeSpent = NO_TIME
@@ -172,7 +172,7 @@ class Desk(Queue):
         """After the judge was shown: the same label keeps, another one revises."""
         first = self.state(position).answers.get(field)
         kind = Kind.KEEP if value == first else Kind.REVISE
-        return self._commit(position, spent, [(kind, field, value, reason or None)])
+        return self._commit(position, spent, kind, field, value, reason or None)
 
     def undo(self) -> int | None:
         """Take the latest event back that can be; returns its position, None when there is none."""
@@ -198,19 +198,20 @@ class Desk(Queue):
         self,
         position: int,
         spent: TimeSpent,
-        events: Sequence[tuple[Kind, str | None, str | None, str | None]],
+        kind: Kind,
+        field: str | None,
+        value: str | None,
+        reason: str | None,
     ) -> State:
         with self._transaction():
             state = self.state(position)
-            for kind, field, value, reason in events:
-                if kind in FIRST_LAYER and state.locked:
-                    raise StudyError("the answer has been shown: your first label of this unit stands")
-                if kind in (Kind.KEEP, Kind.REVISE) and not state.locked:
-                    raise StudyError("nothing has been shown for this unit")
-                if kind == Kind.LABEL:
-                    self._check(field, value)
-                self._append(position, kind, field, value, reason, None, spent)
-                spent = TimeSpent()
+            if kind in FIRST_LAYER and state.locked:
+                raise StudyError("the answer has been shown: your first label of this unit stands")
+            if kind in (Kind.KEEP, Kind.REVISE) and not state.locked:
+                raise StudyError("nothing has been shown for this unit")
+            if kind == Kind.LABEL:
+                self._check(field, value)
+            self._append(position, kind, field, value, reason, None, spent)
             return self._settle(position)
 
     def settle_all(self) -> None:
