@@ -10,7 +10,7 @@ from typing import Any
 from annotate.sitting.desk import Desk, TimeSpent
 from annotate.store import open_study
 from tests.annotate.agreement_helpers import annotate, checked
-from tests.tui.studies import batch, build, judge_all, three
+from tests.tui.studies import batch, build, judge_all, rows_of, three
 
 VALUES = {"relevance": ["relevant", "irrelevant"], "stance": ["support", "refute", "neutral"], "quality": ["good", "bad"]}  # fmt: skip
 
@@ -54,8 +54,7 @@ def all_labels(path: Path) -> set[tuple[Any, ...]]:
         "SELECT unit_id, field, annotator_id, layer, repeat, value FROM labels WHERE annotator_id IN "
         "(SELECT annotator_id FROM annotators WHERE kind = 'human')"
     )
-    with open_study(path) as store:
-        return set(store.conn.execute(query).fetchall())
+    return set(rows_of(path, query))
 
 
 def standing(path: Path) -> set[tuple[Any, ...]]:
@@ -63,18 +62,11 @@ def standing(path: Path) -> set[tuple[Any, ...]]:
     query = (
         "SELECT annotator_id, position, unit_id, status, answers, spans, flag, note, layers FROM assignments"
     )
-    with open_study(path) as store:
-        return {(*r[:4], _sorted(r[4]), *r[5:]) for r in store.conn.execute(query) if r[3] != "open" or r[7]}
+    return {(*r[:4], _sorted(r[4]), *r[5:]) for r in rows_of(path, query) if r[3] != "open" or r[7]}
 
 
 def _sorted(text: str) -> str:
     return json.dumps(json.loads(text), sort_keys=True)
-
-
-def rows_of(path: Path, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
-    """Rows of a study."""
-    with open_study(path) as store:
-        return store.conn.execute(query, values).fetchall()
 
 
 def export(path: Path, out: Path, form: str, *args: str, code: int = 0) -> Any:

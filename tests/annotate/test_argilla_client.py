@@ -77,8 +77,6 @@ def test_the_circle_through_the_real_sdk(tmp_path: Path) -> None:
     )
     assert {
         c
-        for (c,) in rows_of(
-            path, "SELECT code FROM quarantine WHERE status = 'open' AND unit = ?", [units[0]]
-        )
+        for (c,) in rows_of(path, "SELECT code FROM quarantine WHERE status = 'open' AND unit = ?", units[0])
     } >= {"text"}
     assert {(who, unit): value for unit, _, who, _, _, value in all_labels(path)} == told

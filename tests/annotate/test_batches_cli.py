@@ -11,7 +11,7 @@ import pytest
 from annotate.cli import main
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
-from tests.tui.studies import batch, build, judge_all, labels
+from tests.tui.studies import batch, build, judge_all, labels, rows_of
 
 
 def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
@@ -86,8 +86,7 @@ def test_a_second_batch_never_holds_units_of_the_first(
     )
     assert code == 2 and "only 8 units can be drawn" in err
     batch(study, n=8, name="more")
-    with open_study(study) as store:
-        assert store.conn.execute("SELECT count(DISTINCT unit_id) FROM batch_units").fetchone() == (20,)
+    assert rows_of(study, "SELECT count(DISTINCT unit_id) FROM batch_units") == [(20,)]
 
 
 @pytest.mark.parametrize(
@@ -111,8 +110,7 @@ def test_what_cannot_be_drawn_is_said(
         capsys, "batches", "new", "p", "stance", "--annotators", "alice", "-d", str(study), *args
     )
     assert code in (1, 2) and told in err, err
-    with open_study(study) as store:
-        assert store.conn.execute("SELECT count(*) FROM batches").fetchone() == (0,)
+    assert rows_of(study, "SELECT count(*) FROM batches") == [(0,)]
 
 
 def test_open_names_what_is_wrong(study: Path) -> None:

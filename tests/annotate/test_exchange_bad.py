@@ -44,7 +44,7 @@ def units(path: Path) -> list[str]:
 
 
 def passage(path: Path, unit: str) -> str:
-    return str(rows_of(path, "SELECT passage FROM unit_texts WHERE unit_id = ?", [unit])[0][0])
+    return str(rows_of(path, "SELECT passage FROM unit_texts WHERE unit_id = ?", unit)[0][0])
 
 
 def own(unit: str, **more: Any) -> dict[str, Any]:
@@ -424,7 +424,7 @@ def test_one_persons_units_only(tmp_path: Path) -> None:
     path = study(tmp_path / "s.db", task="stance", overlap=1)
     for person in ("alice", "bob"):
         export(path, tmp_path / person, "jsonl", "--for", person)
-        mine = rows_of(path, "SELECT unit_id FROM assignments WHERE annotator_id = ?", [person])
+        mine = rows_of(path, "SELECT unit_id FROM assignments WHERE annotator_id = ?", person)
         assert {(r["unit"],) for r in read_lines(tmp_path / person)} == set(mine) and len(mine) == 3
 
 

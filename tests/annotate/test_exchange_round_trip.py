@@ -284,7 +284,7 @@ def test_what_prodigy_writes(tmp_path: Path) -> None:
     assert done["remarks"] == {"rejected labels that say no other label": 1}
     unit = tasks[3]["adjudge_unit_id"]
     found = rows_of(
-        path, "SELECT answers, spans FROM assignments WHERE annotator_id = 'alice' AND unit_id = ?", [unit]
+        path, "SELECT answers, spans FROM assignments WHERE annotator_id = 'alice' AND unit_id = ?", unit
     )
     assert found == [('{"stance":"neutral"}', '[["passage",0,7]]')]
     # 1,700,000,000 s after the epoch

@@ -18,7 +18,7 @@ from judge.store import Store
 from judge.store.items import ImportInfo, add_items
 from judge.types import Item, Passage, Row, Vote, Where
 from tests.annotate.agreement_helpers import annotate
-from tests.tui.studies import batch, build, judge_all, labels
+from tests.tui.studies import batch, build, judge_all, labels, rows_of
 
 
 def ledger(path: Path, person: str = "alice") -> set[tuple[str, str, str, str, str]]:
@@ -220,8 +220,7 @@ def test_what_a_batch_refuses_does_not_come_in_without_it(tmp_path: Path, stoppe
     """`agreement --batch` counts every label of its units: a stopped person's came back by leaving --batch out."""
     path = build(tmp_path / "s.db", items=4)
     batch(path, n=4, annotators=["alice", "bob"])
-    with open_study(path) as store:
-        unit = store.conn.execute("SELECT min(unit_id) FROM batch_units").fetchone()[0]
+    unit = rows_of(path, "SELECT min(unit_id) FROM batch_units")[0][0]
     how = ["stop", "pilot", "--annotator", "alice", "--why", "failed"] if stopped else ["close", "pilot"]
     annotate("batches", *how, "-d", path)
     file = tmp_path / "x.csv"

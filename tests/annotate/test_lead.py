@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,7 +26,7 @@ from annotate.store import open_study
 from judge.errors import BadInput, StudyError, UsageError
 from judge.prompts.load import Task, parse_task
 from tests.annotate.agreement_helpers import annotate
-from tests.tui.studies import batch, build, judge_all, labels
+from tests.tui.studies import batch, build, judge_all, labels, rows_of
 
 NUMBER = """---
 title: A number
@@ -44,22 +43,15 @@ Judge.
 """
 
 
-def rows(path: Path, query: str, *values: Any) -> list[tuple[Any, ...]]:
-    conn = sqlite3.connect(path)
-    found = conn.execute(query, values).fetchall()
-    conn.close()
-    return found
-
-
 def queue(path: Path, person: str, role: str = "sample") -> list[str]:
     query = "SELECT unit_id FROM assignments WHERE annotator_id = ? AND role = ? ORDER BY position"
-    return [u for (u,) in rows(path, query, person, role)]
+    return [u for (u,) in rows_of(path, query, person, role)]
 
 
 def say(path: Path, person: str, answers: dict[str, str], field: str = "stance") -> None:
     """Label the units of a person by their ids."""
     query = "SELECT unit_id, position FROM assignments WHERE annotator_id = ? AND role = 'sample'"
-    where = dict(rows(path, query, person))
+    where = dict(rows_of(path, query, person))
     with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
         for unit, value in answers.items():
             desk.label(where[unit], field, value)
@@ -146,7 +138,7 @@ def test_an_extended_sample_is_the_one_that_would_have_been_drawn_at_once(
         done = extend_batch(store, "pilot", n=10)
     query = "SELECT unit_id, stratum, weight FROM batch_units WHERE role = 'sample' ORDER BY 1"
     for path in (one, two):
-        drawn[path] = rows(path, query)
+        drawn[path] = rows_of(path, query)
     assert drawn[one] == drawn[two] and done.positions == {"alice": 10, "bob": 10}
     # 40 passages, 2 of them training: the frame has 38, and the weights add up to it.
     assert sum(w for _, _, w in drawn[one]) == pytest.approx(38)
@@ -160,7 +152,7 @@ def test_the_printed_frame_is_that_of_the_weights(tmp_path: Path) -> None:
     made = batch(path, n=4, training=3, attention=0.5, annotators=["alice"])
     # 20 passages, 3 for training and 2 attention units: 15 could be drawn, 15 / 4 each.
     assert (made.frame, made.strata["all"]["frame"], made.strata["all"]["weight"]) == (15, 15, 3.75)
-    assert json.loads(rows(path, "SELECT options FROM batches")[0][0])["frame"] == 15
+    assert json.loads(rows_of(path, "SELECT options FROM batches")[0][0])["frame"] == 15
 
 
 def test_a_frame_that_changed_cannot_be_drawn_on(tmp_path: Path) -> None:
@@ -192,7 +184,7 @@ def test_whole_questions_are_added_whole(tmp_path: Path) -> None:
         items = [u.partition("/")[0] for u in queue(path, person)]
         assert len(items) == 2 * len(set(items)), "both passages of a question, one after the other"
     # 10 questions, 5 drawn: each unit stands for two.
-    assert set(rows(path, "SELECT weight FROM batch_units")) == {(2.0,)}
+    assert set(rows_of(path, "SELECT weight FROM batch_units")) == {(2.0,)}
 
 
 def test_who_is_stopped_labels_no_more_and_counts_no_more(tmp_path: Path) -> None:
@@ -237,7 +229,7 @@ def test_exposure_rules_hold_for_whoever_joins(tmp_path: Path) -> None:
         verb, *words = change.split()
         told = annotate("batches", verb, "pilot", *words, "-d", path, code=2).stderr
         assert "eve: batch 'roles' and this one together show the known answer of 8" in told
-        assert queue(path, "alice") and not rows(path, "SELECT 1 FROM batch_changes"), "nothing is kept"
+        assert queue(path, "alice") and not rows_of(path, "SELECT 1 FROM batch_changes"), "nothing is kept"
     told = annotate("batches", "add", "pilot", "--annotators", "eve", "--allow-exposed", "-d", path).stderr
     assert "count as assisted" in told
 
@@ -247,7 +239,9 @@ def test_units_that_all_skipped_or_flagged_reach_the_lead(tmp_path: Path) -> Non
     batch(path, n=4, annotators=["alice", "bob"])
     units = queue(path, "alice")
     for person in ("alice", "bob"):
-        where = dict(rows(path, "SELECT unit_id, position FROM assignments WHERE annotator_id = ?", person))
+        where = dict(
+            rows_of(path, "SELECT unit_id, position FROM assignments WHERE annotator_id = ?", person)
+        )
         with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
             desk.skip(where[units[0]])
             desk.flag(where[units[1]], f"broken, says {person}")
@@ -335,7 +329,7 @@ def test_closing_and_reopening(tmp_path: Path) -> None:
         assert "annotate batches reopen pilot" in told
         annotate("batches", "reopen", "pilot", "--note", "more came", "-d", path)
     say(path, "alice", dict.fromkeys(queue(path, "alice"), "support"))
-    assert [w for (w,) in rows(path, "SELECT what FROM batch_changes")] == ["close", "reopen"] * 3
+    assert [w for (w,) in rows_of(path, "SELECT what FROM batch_changes")] == ["close", "reopen"] * 3
 
 
 @pytest.mark.parametrize(
@@ -362,11 +356,13 @@ def test_closing_and_reopening(tmp_path: Path) -> None:
 def test_wrong_input_is_one_line_and_changes_nothing(tmp_path: Path, words: str, told: str) -> None:
     path = build(tmp_path / "s.db", items=3)
     batch(path, n=2)
-    before = rows(path, "SELECT * FROM assignments")
+    before = rows_of(path, "SELECT * FROM assignments")
     verb, *rest = words.split()
     error = annotate("batches", verb, *rest, "-d", path, code=2).stderr
     assert told in error and len(error.strip().splitlines()) == 1
-    assert rows(path, "SELECT * FROM assignments") == before and not rows(path, "SELECT 1 FROM batch_changes")
+    assert rows_of(path, "SELECT * FROM assignments") == before and not rows_of(
+        path, "SELECT 1 FROM batch_changes"
+    )
 
 
 def test_nobody_takes_units_from_somebody_at_work(tmp_path: Path) -> None:
@@ -382,7 +378,7 @@ def test_a_kill_in_the_middle_of_a_change_leaves_nothing_half(tmp_path: Path) ->
     path = build(tmp_path / "s.db", items=10)
     batch(path, n=6, annotators=["alice"])
     before = {
-        t: rows(path, f"SELECT * FROM {t}")
+        t: rows_of(path, f"SELECT * FROM {t}")
         for t in ("assignments", "batch_units", "batch_changes", "batches")
     }
     killed = (
@@ -398,7 +394,7 @@ def test_a_kill_in_the_middle_of_a_change_leaves_nothing_half(tmp_path: Path) ->
     ):
         done = subprocess.run([sys.executable, "-c", killed + call], check=False, capture_output=True)
         assert done.returncode == -9, done.stderr
-        assert {t: rows(path, f"SELECT * FROM {t}") for t in before} == before
+        assert {t: rows_of(path, f"SELECT * FROM {t}") for t in before} == before
     with open_study(path) as store:
         assert extend_batch(store, "pilot", n=4).units == 4, "nothing is locked"
 

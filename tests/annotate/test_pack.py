@@ -16,7 +16,7 @@ from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import AdjudgeError, BadInput, StudyError, UsageError
 from judge.store import Store
-from tests.tui.studies import CANARY, batch, build, judge_all, labels
+from tests.tui.studies import CANARY, batch, build, judge_all, labels, rows_of
 
 
 @pytest.fixture
@@ -74,12 +74,11 @@ def test_labels_come_back_once(study: Path) -> None:
         ).fetchone()
         assert flag == ("odd",)
     assert set(after.values()) == {"neutral"}
-    with open_study(study) as store:
-        query = (
-            "SELECT count(*) FROM assignments WHERE annotator_id = 'alice' AND status = 'done' "
-            "AND role IN ('sample', 'repeat')"
-        )
-        assert store.conn.execute(query).fetchone() == (len(after),)
+    query = (
+        "SELECT count(*) FROM assignments WHERE annotator_id = 'alice' AND status = 'done' "
+        "AND role IN ('sample', 'repeat')"
+    )
+    assert rows_of(study, query) == [(len(after),)]
 
 
 def test_work_goes_on_in_the_packed_file_where_it_stopped(study: Path) -> None:

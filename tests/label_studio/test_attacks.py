@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from annotate.store import open_study
 from tests.cli.helpers import Done
 from tests.label_studio.conftest import choice, tasks_of
 from tests.label_studio.server import Server, Web
 from tests.label_studio.test_proof import held, sent, stored
 from tests.label_studio.test_server import pull
-from tests.tui.studies import batch, build
+from tests.tui.studies import batch, build, rows_of
 
 pytestmark = pytest.mark.real
 Run = Callable[..., Done]
@@ -130,8 +129,7 @@ def test_two_people_of_one_name(label_studio: Server, tmp_path: Path, annotate: 
         say(label_studio, other, "neutral", "dave@b")
         pull(annotate, path, label_studio.url, key, *who, "--annotator", "dave@b.example=dave")
         assert stored(path, "dave") == {unit: "refute", other.data["adjudge_unit_id"]: "neutral"}
-        with open_study(path) as store:
-            assert store.conn.execute("SELECT count(*) FROM events WHERE kind = 'label'").fetchone() == (3,)
+        assert rows_of(path, "SELECT count(*) FROM events WHERE kind = 'label'") == [(3,)]
     finally:
         for where in ("a", "b"):
             label_studio.keys.pop(f"dave@{where}", None)

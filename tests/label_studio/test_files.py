@@ -16,7 +16,7 @@ from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from tests.cli.helpers import Done
 from tests.label_studio.conftest import choice, document, evidence, remark
-from tests.tui.studies import CANARY, batch, build, judge_all, labels
+from tests.tui.studies import CANARY, batch, build, judge_all, labels, rows_of
 
 Run = Callable[..., Done]
 
@@ -109,9 +109,10 @@ def test_there_and_back(study: Path, tmp_path: Path, annotate: Run, exported: li
     done = document(annotate(*words, db=study))
     assert done["new"] == {"alice": 11} and done["skips"] == 1 and done["spans"] == 11
     assert document(annotate(*words, db=study))["new"] == {}
-    with open_study(study) as store:
-        query = "SELECT status, active_ms, spans, note FROM assignments WHERE annotator_id = 'alice' ORDER BY status"
-        found = store.conn.execute(query).fetchall()
+    query = (
+        "SELECT status, active_ms, spans, note FROM assignments WHERE annotator_id = 'alice' ORDER BY status"
+    )
+    found = rows_of(study, query)
     assert found == [("done", 4000, '[["passage",0,1]]', "hm")] * 11 + [("skipped", 0, "[]", None)]
     assert {layer for _, _, layer, _ in labels(study)} == {"first"}, (
         "the file says that there were no predictions"
@@ -136,8 +137,7 @@ def test_the_latest_of_two_annotations_counts(
     words = ("import", str(path), "--from", "label-studio", "--batch", "pilot", "--as", "bob")
     annotate(*words, "--latest", db=study)
     assert list(labels(study, "bob").values()) == ["refute"]
-    with open_study(study) as store:
-        events = store.conn.execute("SELECT value FROM events WHERE kind = 'label' ORDER BY seq").fetchall()
+    events = rows_of(study, "SELECT value FROM events WHERE kind = 'label' ORDER BY seq")
     assert events == [("support",), ("refute",)]
 
 

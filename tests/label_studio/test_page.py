@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from annotate.store import open_study
 from tests.annotate.report_browser import Page, browser
 from tests.cli.helpers import Done
 from tests.label_studio.conftest import document, tasks_of
 from tests.label_studio.server import Server
 from tests.real import require
-from tests.tui.studies import batch, build, labels
+from tests.tui.studies import batch, build, labels, rows_of
 
 pytestmark = pytest.mark.real
 TEXT = "The \U0001f9ea trial <img src=x onerror=\"document.title='RAN'\"> found\r\nthat it says 42 & <b>more</b>."
@@ -119,10 +118,7 @@ def test_a_person_labels_with_keys_and_marks_evidence(
     came = document(annotate("pull", *words, db=study, key=key))
     assert came["new"] == {"alice": 1} and came["problems"] == [] and came["spans"] == 1
     assert set(labels(study).values()) == {"support"}
-    with open_study(study) as store:
-        row = store.conn.execute(
-            "SELECT a.spans, a.active_ms, p.text FROM assignments AS a, passages AS p"
-        ).fetchone()
+    row = rows_of(study, "SELECT a.spans, a.active_ms, p.text FROM assignments AS a, passages AS p")[0]
     [[name, start, end]] = json.loads(row[0])
     assert name == "passage" and row[2][start:end] == "found" and row[1] > 0
 

@@ -15,7 +15,7 @@ from tests.label_studio.conftest import choice, document, tasks_of
 from tests.label_studio.server import Server
 from tests.label_studio.test_proof import held, stored
 from tests.label_studio.test_server import pull, push
-from tests.tui.studies import batch, build, judge_all, labels
+from tests.tui.studies import batch, build, judge_all, labels, rows_of
 
 pytestmark = pytest.mark.real
 Run = Callable[..., Done]
@@ -34,8 +34,7 @@ def queue(path: Path, person: str) -> list[tuple[str, int]]:
     query = (
         "SELECT unit_id, repeat FROM assignments WHERE batch = 'pilot' AND annotator_id = ? ORDER BY position"
     )
-    with open_study(path) as store:
-        return store.conn.execute(query, [person]).fetchall()
+    return rows_of(path, query, person)
 
 
 def label(server: Server, project: int, person: str, word: Callable[[int], str]) -> None:
@@ -85,9 +84,8 @@ def test_the_whole_queue_goes_out_and_progress_completes(
     ]  # fmt: skip
     assert [p["repeats_answered"] for p in shown] == [2, 2]
     for who in size:
-        with open_study(queued) as store:
-            query = "SELECT unit_id, repeat, json_extract(answers, '$.stance') FROM assignments WHERE annotator_id = ? ORDER BY position"
-            rows = store.conn.execute(query, [who]).fetchall()
+        query = "SELECT unit_id, repeat, json_extract(answers, '$.stance') FROM assignments WHERE annotator_id = ? ORDER BY position"
+        rows = rows_of(queued, query, who)
         assert [value for _, _, value in rows] == [WORDS[i % 3] for i in range(size[who])]
     assert pull(annotate, queued, url, key)["new"] == {}
 

@@ -20,7 +20,7 @@ from tests.cli.helpers import Done, checked
 from tests.label_studio.conftest import choice, document, evidence, remark, tasks_of
 from tests.label_studio.proxy import Proxy
 from tests.label_studio.server import Server, Web, free_port
-from tests.tui.studies import CANARY, batch, build, judge_all, labels, three
+from tests.tui.studies import CANARY, batch, build, judge_all, labels, rows_of, three
 
 pytestmark = pytest.mark.real
 Run = Callable[..., Done]
@@ -180,13 +180,12 @@ def test_edits_skips_notes_evidence_and_what_was_deleted(
     assert (came["deleted_annotations"], came["deleted_tasks"], came["tasks"]) == (1, 1, 11)
     unit = plain[0].data["adjudge_unit_id"]
     assert labels(study)[unit, "stance", "first", 0] == "refute"
-    with open_study(study) as store:
-        query = (
-            "SELECT e.value, e.active_ms FROM events AS e JOIN assignments AS a USING (batch, annotator_id, position) "
-            "WHERE a.unit_id = ? AND e.annotator_id = 'alice' ORDER BY e.seq"
-        )
-        # The lead time of an edited annotation is all of it so far: 3 s, then 5 s.
-        assert store.conn.execute(query, [unit]).fetchall() == [("support", 3000), ("refute", 2000)]
+    query = (
+        "SELECT e.value, e.active_ms FROM events AS e JOIN assignments AS a USING (batch, annotator_id, position) "
+        "WHERE a.unit_id = ? AND e.annotator_id = 'alice' ORDER BY e.seq"
+    )
+    # The lead time of an edited annotation is all of it so far: 3 s, then 5 s.
+    assert rows_of(study, query, unit) == [("support", 3000), ("refute", 2000)]
     assert came["retracted"] == 1
     assert (plain[1].data["adjudge_unit_id"], "stance", "first", 0) not in labels(study, "bob"), (
         "taken back there"
@@ -212,9 +211,8 @@ def test_several_questions_on_one_unit(label_studio: Server, tmp_path: Path, ann
     client.annotations.create(id=tasks[1].id, result=whole[:2])
     came = pull(annotate, path, label_studio.url, key)
     assert came["new"] == {"alice": 5} and came["incomplete"] == 1
-    with open_study(path) as store:
-        query = "SELECT status, count(*) FROM assignments GROUP BY status ORDER BY status"
-        assert store.conn.execute(query).fetchall() == [("done", 1), ("open", 3)]
+    query = "SELECT status, count(*) FROM assignments GROUP BY status ORDER BY status"
+    assert rows_of(path, query) == [("done", 1), ("open", 3)]
 
 
 def test_predictions_make_the_batch_assisted(label_studio: Server, tmp_path: Path, annotate: Run) -> None:
@@ -426,8 +424,7 @@ def test_a_pull_that_is_killed_goes_on(
     came = pull(annotate, study, proxy.url, key)
     assert came["new"] == {"alice": 4, "bob": 4} and came["read"] == 4
     assert len(labels(study)) == len(labels(study, "bob")) == 12
-    with open_study(study) as store:
-        assert store.conn.execute("SELECT count(*) FROM events").fetchone() == (24,)
+    assert rows_of(study, "SELECT count(*) FROM events") == [(24,)]
     assert pull(annotate, study, proxy.url, key)["read"] == 0
 
 

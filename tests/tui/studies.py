@@ -157,6 +157,12 @@ def labels(path: Path, annotator: str = "alice") -> dict[tuple[str, str, str, in
         return {(u, f, layer, r): v for u, f, layer, r, v in rows}
 
 
+def rows_of(path: Path, query: str, *values: Any) -> list[tuple[Any, ...]]:
+    """Rows of a study."""
+    with open_study(path) as store:
+        return store.conn.execute(query, values).fetchall()
+
+
 HUMAN = AnnotatorKind.HUMAN
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from annotate.store import open_study
 from annotate.tui.panes import Texts
 from tests.tui.answers import build_answers
 from tests.tui.screens import press, screen, sitting, text_of
-from tests.tui.studies import batch, labels
+from tests.tui.studies import batch, labels, rows_of
 
 MODEL = "answer_system = 'model'"
 
@@ -24,14 +23,9 @@ def study(tmp_path: Path) -> Path:
     return build_answers(tmp_path / "s.db")
 
 
-def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
-    with open_study(path) as store:
-        return store.conn.execute(query).fetchall()
-
-
 async def test_the_sentences_of_an_answer_follow_each_other(study: Path) -> None:
     batch(study, "citation_support", n=5, where=MODEL)
-    order = [u for (u,) in rows(study, "SELECT unit_id FROM assignments ORDER BY position")]
+    order = [u for (u,) in rows_of(study, "SELECT unit_id FROM assignments ORDER BY position")]
     # Two answers with three and two sentences, in one piece each and in the order of the text.
     pieces = [list(piece) for _, piece in groupby(order, lambda u: u.partition("#")[0])]
     assert len(pieces) == 2 and all(piece == sorted(piece) for piece in pieces)
@@ -99,7 +93,7 @@ async def test_evidence_for_a_sentence_is_marked_in_its_passages(study: Path) ->
         await press(pilot, "asterisk")
         assert texts.query_one("#aside-scroll").display, "the passages come to the front"
         await press(pilot, "enter", "tab", "enter", "down", "down", "space", "right", "enter", "escape", "s")
-    ((spans,),) = rows(study, "SELECT spans FROM assignments WHERE position = 1")
+    ((spans,),) = rows_of(study, "SELECT spans FROM assignments WHERE position = 1")
     # The first sentence of cite_1 (47 characters); all of cite_2 (53); then two words of the answer.
     assert spans == '[["answer",0,11],["d:tea/cite_1",0,47],["d:tea/cite_2",0,53]]'
 

@@ -14,7 +14,7 @@ from annotate.tui.dialogs import Ask, Finished, Help
 from annotate.tui.heights import Pane, share
 from annotate.tui.review import Review, ReviewRows
 from tests.tui.screens import press, screen, sitting, text_of, type_in
-from tests.tui.studies import CANARY, NASTY, batch, build, judge_all, labels, three
+from tests.tui.studies import CANARY, NASTY, batch, build, judge_all, labels, rows_of, three
 
 
 @pytest.fixture
@@ -22,11 +22,6 @@ def study(tmp_path: Path) -> Path:
     path = build(tmp_path / "s.db")
     batch(path, n=6)
     return path
-
-
-def rows(path: Path, query: str) -> list[tuple[object, ...]]:
-    with open_study(path) as store:
-        return store.conn.execute(query).fetchall()
 
 
 async def test_one_key_labels_commits_and_goes_on(study: Path) -> None:
@@ -57,7 +52,7 @@ async def test_undo_goes_back_without_limit_over_a_restart(study: Path) -> None:
         assert labels(study) == {}
         await press(pilot, "backspace")
         assert text_of(pilot, "message") == "nothing left to undo"
-    assert rows(study, "SELECT kind, count(*) FROM events GROUP BY 1") == [
+    assert rows_of(study, "SELECT kind, count(*) FROM events GROUP BY 1") == [
         ("label", 2),
         ("skip", 1),
         ("undo", 3),
@@ -98,7 +93,7 @@ async def test_skip_flag_note_jump(study: Path) -> None:
             await press(pilot, "enter")
             assert text_of(pilot, "message").startswith("there is no unit " + none[:8])
         await press(pilot, "left", "left", "left", "exclamation_mark")
-    found = rows(study, "SELECT position, status, flag, note FROM assignments WHERE position < 3")
+    found = rows_of(study, "SELECT position, status, flag, note FROM assignments WHERE position < 3")
     assert found == [(1, "skipped", None, None), (2, "open", None, "see p. 3")], "! again takes the flag away"
 
 
@@ -142,7 +137,7 @@ async def test_evidence_by_keyboard(study: Path) -> None:
         assert "marking goes on: Esc ends it" in text_of(pilot, "message"), "and that is said"
         await press(pilot, "escape", "s")
     assert len(labels(study)) == 1
-    assert rows(study, "SELECT json_array_length(spans) FROM assignments WHERE position = 1") == [(2,)]
+    assert rows_of(study, "SELECT json_array_length(spans) FROM assignments WHERE position = 1") == [(2,)]
 
 
 async def test_training_shows_the_answer_and_locks_it(tmp_path: Path) -> None:
@@ -154,7 +149,7 @@ async def test_training_shows_the_answer_and_locks_it(tmp_path: Path) -> None:
         said = text_of(pilot, "said")
         assert "right" in said or "not quite" in said
         await press(pilot, "r")
-        assert rows(path, "SELECT count(*) FROM events WHERE kind = 'label'") == [(1,)]
+        assert rows_of(path, "SELECT count(*) FROM events WHERE kind = 'label'") == [(1,)]
         await press(pilot, "enter")
         assert screen(pilot).hand.unit.position == 2
         await press(pilot, "backspace")
@@ -185,9 +180,9 @@ async def test_the_judge_is_shown_after_the_commit_only(tmp_path: Path) -> None:
     layers = sorted((layer, value) for (_, _, layer, _), value in labels(path).items())
     assert layers == [("first", "refute"), ("first", "refute"), ("first", "support"),
                       ("revised", "refute"), ("revised", "support"), ("revised", "support")]  # fmt: skip
-    assert rows(path, "SELECT rationale FROM labels WHERE layer = 'revised' AND rationale IS NOT NULL") == [
-        ("overlooked",)
-    ]
+    assert rows_of(
+        path, "SELECT rationale FROM labels WHERE layer = 'revised' AND rationale IS NOT NULL"
+    ) == [("overlooked",)]
 
 
 async def test_the_list_filters_searches_and_goes_there(study: Path) -> None:
@@ -270,7 +265,7 @@ async def test_a_terminal_that_is_too_small_says_so_and_labels_nothing(study: Pa
         await pilot.pause()
         await press(pilot, "s")
     assert len(labels(study)) == 1
-    assert rows(study, "SELECT count(*) FROM events") == [(1,)]
+    assert rows_of(study, "SELECT count(*) FROM events") == [(1,)]
 
 
 async def test_a_study_that_is_busy_is_told_and_nothing_pretended(
@@ -305,9 +300,10 @@ async def test_adjudication_shows_letters_and_stores_the_decision(tmp_path: Path
     for person, keys in (("alice", "ssss"), ("bob", "srsr"), ("carol", "nsss")):
         async with sitting(path, person) as pilot:
             await press(pilot, *keys)
-    with open_study(path) as store:
-        query = "SELECT count(*) FROM (SELECT unit FROM batch_labels GROUP BY unit HAVING count(DISTINCT label) > 1)"
-        differ = store.conn.execute(query).fetchone()[0]
+    query = (
+        "SELECT count(*) FROM (SELECT unit FROM batch_labels GROUP BY unit HAVING count(DISTINCT label) > 1)"
+    )
+    differ = rows_of(path, query)[0][0]
     async with sitting(path, "lead", adjudicate=True) as pilot:
         assert screen(pilot).hand.desk.total == differ
         said = text_of(pilot, "said")
@@ -316,9 +312,11 @@ async def test_adjudication_shows_letters_and_stores_the_decision(tmp_path: Path
         await press(pilot, "plus")
         await type_in(pilot, "the date decides")
         await press(pilot, "n")
-    got = rows(path, "SELECT annotator_id, value, rationale FROM labels WHERE annotator_id = 'adjudicated'")
+    got = rows_of(
+        path, "SELECT annotator_id, value, rationale FROM labels WHERE annotator_id = 'adjudicated'"
+    )
     assert got == [("adjudicated", "neutral", "the date decides")]
-    assert rows(path, "SELECT person FROM sessions WHERE annotator_id = 'adjudicated'") == [("lead",)]
+    assert rows_of(path, "SELECT person FROM sessions WHERE annotator_id = 'adjudicated'") == [("lead",)]
 
 
 async def test_own_keys(study: Path) -> None:
@@ -341,7 +339,9 @@ async def test_idle_time_is_told_apart(study: Path) -> None:
         await press(pilot, "question_mark")  # whoever types is back, if the terminal says so or not
         clock._last -= 50
         await press(pilot, "escape", "s")
-    one, two = rows(study, "SELECT active_ms, idle_ms FROM assignments WHERE position < 3 ORDER BY position")
+    one, two = rows_of(
+        study, "SELECT active_ms, idle_ms FROM assignments WHERE position < 3 ORDER BY position"
+    )
     assert [int(str(ms)) // 10_000 for ms in (*one, *two)] == [6, 4, 45, 3]
 
 
@@ -382,7 +382,7 @@ async def test_an_undo_on_its_way_comes_before_the_judge_is_shown(tmp_path: Path
         assert screen(pilot).hand.phase == "judge" and screen(pilot).hand.unit.state.answers == {
             "stance": "refute"
         }
-    assert [k for (k,) in rows(path, "SELECT kind FROM events ORDER BY seq")] == [
+    assert [k for (k,) in rows_of(path, "SELECT kind FROM events ORDER BY seq")] == [
         "label",
         "undo",
         "label",
@@ -409,8 +409,12 @@ async def test_a_wrong_training_answer_has_a_second_try_and_a_reason(tmp_path: P
         said = text_of(pilot, "said")
         assert "right the second time" in said and "because: it says no" in said
         await press(pilot, "enter")
-    assert [k for (k,) in rows(path, "SELECT kind FROM events ORDER BY seq")] == ["label", "shown", "revise"]
-    assert rows(path, "SELECT answers FROM assignments WHERE position = 1") == [('{"stance":"support"}',)]
+    assert [k for (k,) in rows_of(path, "SELECT kind FROM events ORDER BY seq")] == [
+        "label",
+        "shown",
+        "revise",
+    ]
+    assert rows_of(path, "SELECT answers FROM assignments WHERE position = 1") == [('{"stance":"support"}',)]
 
 
 async def test_a_note_that_could_not_be_stored_is_still_there(
@@ -430,7 +434,7 @@ async def test_a_note_that_could_not_be_stored_is_still_there(
         assert pilot.app.screen.query_one(Input).value == "seen twice"
         await press(pilot, "enter")
         assert "seen twice" in text_of(pilot, "note")
-    assert rows(study, "SELECT value FROM events WHERE kind = 'note'") == [("seen twice",)]
+    assert rows_of(study, "SELECT value FROM events WHERE kind = 'note'") == [("seen twice",)]
 
 
 async def test_who_labels_faster_than_reading_is_named(tmp_path: Path) -> None:

@@ -15,9 +15,8 @@ import aiohttp
 import matplotlib.image
 import pytest
 
-from annotate.store import open_study
 from tests.annotate.report_browser import browser
-from tests.tui.studies import batch, build, labels
+from tests.tui.studies import batch, build, labels, rows_of
 
 pytest.importorskip("textual_serve")
 
@@ -117,8 +116,7 @@ async def test_a_key_in_the_browser_labels(study: Path, tmp_path: Path) -> None:
         await page.call("Emulation.setFocusEmulationEnabled", enabled=True)
         await page.call("Page.navigate", url=address)
         for _ in range(300):
-            with open_study(study) as store:
-                sittings = store.conn.execute("SELECT count(*) FROM sessions").fetchone()[0]
+            sittings = rows_of(study, "SELECT count(*) FROM sessions")[0][0]
             if sittings > 1:  # the first is the command's own look at batch and person
                 break
             await asyncio.sleep(0.1)
