@@ -239,11 +239,12 @@ def _compared(
     ratings = Ratings.from_codes(given, domain, [BEFORE, AFTER, TRUTH], clusters=numbers, units=units)
     key = "cohen_kappa:quadratic" if level == "ordinal" else "cohen_kappa"
     found: list[tuple[Measure, Measure, Measure | None]] = []
-    for name in (key, "percent"):
-        [one], [two] = (
-            measures(ratings.select([who, TRUTH]), [name], level=level, pairwise=False, field=field, **how)
-            for who in (BEFORE, AFTER)
-        )
+    names = (key, "percent")
+    first, second = (
+        measures(ratings.select([who, TRUTH]), names, level=level, pairwise=False, field=field, **how)
+        for who in (BEFORE, AFTER)
+    )
+    for name, one, two in zip(names, first, second, strict=True):
         [changed] = compare(ratings, [BEFORE, AFTER], TRUTH, name, level=level, field=field, **how)
         found.append((one, two, changed.difference))
     each = [

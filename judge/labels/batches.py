@@ -89,19 +89,17 @@ class SampleDesign:
     notes: tuple[str, ...]
 
 
-def design(store: Store, field: str, units: set[str], *, people: bool) -> SampleDesign:
+def design(store: Store, field: str, units: frozenset[str], *, people: bool) -> SampleDesign:
     """Which of these labelled units were drawn by chance from all there was, or are not known to have been chosen.
 
     `people`: the labels are theirs, so that batches say how units were drawn: a queue, training and attention units, and
     whatever was drawn after a queue (from what it left) speak for themselves only. Gold comes with the data.
     """
     if not people:
-        return SampleDesign(frozenset(units), {}, ("how units came by their gold labels is not recorded",))
+        return SampleDesign(units, {}, ("how units came by their gold labels is not recorded",))
     batches = asking(store, field)
     if not batches:
-        return SampleDesign(
-            frozenset(units), {}, ("how the units that people labelled were chosen is not recorded",)
-        )
+        return SampleDesign(units, {}, ("how the units that people labelled were chosen is not recorded",))
     drawn: dict[str, float] = {}
     for batch, purpose in batches:
         if purpose == "queue":
@@ -112,7 +110,7 @@ def design(store: Store, field: str, units: set[str], *, people: bool) -> Sample
         own = dict(store.conn.execute(DRAWN, [batch]).fetchall())
         total = sum(own.values())
         drawn |= {str(unit): weight * len(own) / total for unit, weight in own.items()}
-    kept = frozenset(units & set(drawn))
+    kept = frozenset(units & drawn.keys())
     out = len(units) - len(kept)
     notes = (
         (

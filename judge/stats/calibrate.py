@@ -13,7 +13,7 @@ import numpy as np
 
 from judge.errors import BadInput
 from judge.stats.ratings import FloatArray, IntArray
-from judge.stats.reliability import scaled, temperature
+from judge.stats.reliability import across, scaled, softmax, temperature
 
 TINY = 1e-9
 RIDGE = 0.02
@@ -43,13 +43,6 @@ class Fit:
         )
 
 
-def softmax(logits: FloatArray) -> FloatArray:
-    """Row by row."""
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    found: FloatArray = weights / weights.sum(axis=1, keepdims=True)
-    return found
-
-
 def fit_batch(probabilities: FloatArray, prior: FloatArray) -> Fit:
     """Batch calibration (Zhou et al. 2023, arXiv 2309.17249, eq. 3-5): ln p minus the log of the mean of all p, here
     plus the log of a target `prior` (the paper assumes equal shares).
@@ -68,15 +61,15 @@ def fit_bias(probabilities: FloatArray, codes: IntArray) -> Fit:
     p, y = _some(probabilities, codes)
     n, k = p.shape
     logits = np.log(np.maximum(p, TINY))
-    logits -= logits.mean(axis=1, keepdims=True)
+    logits -= (across(np.add, logits) / k)[:, None]
     hot = np.eye(k)[y]
     theta = np.zeros(k + 1)
     theta[0] = 1.0
 
     def loss(at: FloatArray) -> float:
         z = at[0] * logits + at[1:]
-        top = z.max(axis=1, keepdims=True)
-        total = np.log(np.exp(z - top).sum(axis=1)) + top[:, 0]
+        top = across(np.maximum, z)
+        total = np.log(across(np.add, np.exp(z - top[:, None]))) + top
         return float((total - z[np.arange(n), y]).sum() + RIDGE * (at[1:] @ at[1:]))
 
     best = loss(theta)
@@ -85,7 +78,7 @@ def fit_bias(probabilities: FloatArray, codes: IntArray) -> Fit:
         gradient = np.concatenate(
             [[((q - hot) * logits).sum()], (q - hot).sum(axis=0) + 2 * RIDGE * theta[1:]]
         )
-        mean = (q * logits).sum(axis=1)
+        mean = across(np.add, q * logits)
         cross = (q * (logits - mean[:, None])).sum(axis=0)
         hessian = np.empty((k + 1, k + 1))
         hessian[0, 0] = (q * logits**2).sum() - (mean**2).sum()

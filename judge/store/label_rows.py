@@ -87,12 +87,12 @@ def add_column(
     )
 
 
-def judge_labelled(conn: sqlite3.Connection, run: str, status: str, at: str) -> None:
-    """A judgement with this status for every unit that a run has a first label of."""
+def judge_labelled(conn: sqlite3.Connection, run: str, field: str, status: str, at: str) -> None:
+    """A judgement with this status for every unit that a run has a first label of in this field, and no judgement yet."""
     conn.execute(
-        "INSERT INTO judgements (run_id, unit_id, repeat, attempt, status, judged_at) SELECT DISTINCT annotator_id, "
-        "unit_id, 0, 1, ?2, ?3 FROM labels WHERE annotator_id = ?1 ORDER BY unit_id",
-        [run, status, at],
+        "INSERT OR IGNORE INTO judgements (run_id, unit_id, repeat, attempt, status, judged_at) "
+        f"SELECT annotator_id, unit_id, 0, 1, ?3, ?4 FROM {FIRST} WHERE annotator_id = ?1 AND field = ?2 ORDER BY unit_id",
+        [run, field, status, at],
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
@@ -127,7 +128,7 @@ def route(
     labelled = (truth.codes != MISSING) & asked
     labelled &= ~_seen(store, table)
     chosen = design(
-        store, field, {table.units[at] for at in np.flatnonzero(labelled).tolist()}, people=truth.word != GOLD
+        store, field, frozenset(compress(table.units, labelled.tolist())), people=truth.word != GOLD
     )
     honest = labelled
     if len(chosen.honest) < labelled.sum():
