@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Literal, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judge.errors import BadInput
 from judge.notes import Note
@@ -36,6 +38,8 @@ _NORMAL = NormalDist()
 BLOCKS = 4096
 # Weights of one block of resamples; larger blocks fall out of the cache, smaller ones starve the product.
 _CELLS = 1_000_000
+# Of resamples that are kept for the next measure: 20 MB.
+_KEPT_CELLS = 10_000_000
 
 
 class How(TypedDict, total=False):
@@ -101,28 +105,50 @@ def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[Float
     replicates = settings.replicates
     rng = np.random.default_rng(settings.seed)
     rows = np.concatenate([t.rows for t in tallies], axis=1)
+    dealt = 0
     if len(count) > BLOCKS:
+        dealt = int(count.sum())
         rows, count = _pooled(rows, count, rng)
     n, k = int(count.sum()), len(count)
     if _are_small_integers(rows, n):
         rows = rows.astype(np.float32)
     sums = np.empty((replicates, rows.shape[1]))
     few = 30 * k < n  # a binomial draw costs about thirty times an index draw
-    row_of = None if n == k else np.repeat(np.arange(k), count)
-    narrow = np.uint16 if n <= 2**16 else np.int32
+    each = (
+        _each_once(settings.seed, dealt, n, replicates) if n == k and replicates * k <= _KEPT_CELLS else None
+    )
+    row_of = np.repeat(np.arange(k), count)
     block = max(1, _CELLS // max(k, 1))
     for start in range(0, replicates, block):
         size = min(block, replicates - start)
-        weights = np.empty((size, k), dtype=rows.dtype)
-        if few:
-            weights[:] = rng.multinomial(n, count / n, size=size)
+        if each is not None:
+            weights = each[start : start + size].astype(rows.dtype)
+        elif few:
+            weights = rng.multinomial(n, count / n, size=size).astype(rows.dtype)
         else:
+            weights = np.empty((size, k), dtype=rows.dtype)
             for one in weights:
-                drawn = rng.integers(0, n, size=n, dtype=narrow)
-                one[:] = np.bincount(drawn if row_of is None else row_of[drawn], minlength=k)
+                one[:] = np.bincount(row_of[_drawn(rng, n)], minlength=k)
         sums[start : start + size] = weights @ rows
     edges = np.cumsum([t.rows.shape[1] for t in tallies])[:-1]
     return list(np.split(sums, edges, axis=1))
+
+
+def _drawn(rng: np.random.Generator, n: int) -> NDArray[np.integer]:
+    return rng.integers(0, n, size=n, dtype=np.uint16 if n <= 2**16 else np.int32)
+
+
+@lru_cache(maxsize=2)
+def _each_once(seed: int, dealt: int, n: int, replicates: int) -> NDArray[np.uint16]:
+    """How often each of `n` clusters is in each resample, the same for every measure on as many; `dealt`: of how many
+    clusters they are blocks (0: they are none). Drawing them takes most of the time of a small statistic's interval.
+    """
+    rng = np.random.default_rng(seed)
+    rng.permutation(dealt)
+    found = np.empty((replicates, n), dtype=np.uint16)
+    for one in found:
+        one[:] = np.bincount(_drawn(rng, n), minlength=n)
+    return found
 
 
 def _pooled(rows: FloatArray, count: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
