@@ -21,7 +21,7 @@ from judge.console import (
     short,
     visible,
 )
-from judge.errors import BadInput, Exit, UsageError
+from judge.errors import BadInput, UsageError
 
 if TYPE_CHECKING:
     from judge.store.imports import ImportReport
@@ -68,7 +68,7 @@ def import_(
     skip_bad: bool,
     db: Path,
     as_json: bool,
-) -> int:
+) -> None:
     """Import answers to items of the study from JSONL, a JSON array or CSV.
 
     \b
@@ -97,7 +97,6 @@ def import_(
         )
         lacks = lacking(store, {name for _, report in reports for name in report.datasets})
     tell_imported("answers_import", db, reports, COUNTS, as_json, [f"note: {text}" for text in lacks])
-    return Exit.DONE
 
 
 def tell_imported(
@@ -127,7 +126,7 @@ def tell_imported(
 @output_options
 def list_(
     system: str | None, condition: str | None, limit: int, db: Path, as_json: bool, as_csv: bool
-) -> int:
+) -> None:
     """List systems with their counts, and answers."""
     from judge.store import Store, listing
 
@@ -136,7 +135,7 @@ def list_(
         if as_json or as_csv:
             columns = ["answer_id", "item_id", "system", "condition", "text", "cited", "context", "origin"]
             emit_rows("answers", rows, columns, as_json, as_csv)
-            return Exit.DONE
+            return
         counts = listing.list_systems(store)
     emit_rows(
         "systems", counts, ["system", "condition", "answers", "empty", "sentences", "citations"], False, False
@@ -144,14 +143,13 @@ def list_(
     print()
     shown = [{**row, "text": short(row["text"], 60)} for row in rows]
     emit_rows("answers", shown, ["answer_id", "text"], False, False)
-    return Exit.DONE
 
 
 @answers.command("show")
 @click.argument("answer_id")
 @db_option
 @json_option
-def show(answer_id: str, db: Path, as_json: bool) -> int:
+def show(answer_id: str, db: Path, as_json: bool) -> None:
     """Show one answer: its sentences with what they cite, its claims, and every label.
 
     \b
@@ -165,7 +163,7 @@ def show(answer_id: str, db: Path, as_json: bool) -> int:
         raise BadInput(f"no answer '{answer_id}' in {db}; judge answers list shows the ids")
     if as_json:
         emit_json("answer", found)
-        return Exit.DONE
+        return
     labels: dict[str, list[str]] = {}
     for label in found["labels"]:
         told = f"{label['annotator_id']}: {label['field']}={label['value']}"
@@ -181,14 +179,13 @@ def show(answer_id: str, db: Path, as_json: bool) -> int:
         print(visible(f"\n{part['unit_id']}{cites}{unknown}\n{part['text']}"))
         for line in labels.get(part["unit_id"], []):
             print(visible(f"  {line}"))
-    return Exit.DONE
 
 
 @answers.command("claims")
 @click.argument("run_name", metavar="RUN", default="last")
 @db_option
 @json_option
-def claims(run_name: str, db: Path, as_json: bool) -> int:
+def claims(run_name: str, db: Path, as_json: bool) -> None:
     """Make the claims that a run of claim_decomposition has listed into units of their own.
 
     \b
@@ -213,4 +210,3 @@ def claims(run_name: str, db: Path, as_json: bool) -> int:
         emit_json("answers_claims", row)
     else:
         emit_rows("answers_claims", [row], ["run", "answers", "claims", "unchanged", "other"], False, False)
-    return Exit.DONE

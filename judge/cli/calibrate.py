@@ -9,7 +9,6 @@ import click
 from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
 from judge.console import db_option, emit_json, json_option, note, table, visible
-from judge.errors import Exit
 
 if TYPE_CHECKING:
     from judge.derive.calibrate import Calibrated
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 @db_option
 @json_option
 @whole_runs
-def calibrate(task_name: str, **options: Any) -> int:
+def calibrate(task_name: str, **options: Any) -> None:
     """Put a judge's label probabilities right, and show what that does on questions nothing was fitted on.
 
     \b
@@ -67,7 +66,7 @@ def calibrate(task_name: str, **options: Any) -> int:
     result = done.result
     if options["as_json"]:
         emit_json("calibrate", done.as_json())
-        return Exit.DONE
+        return
     print(visible(_text(result, done.parent, done.reference)))
     for told in result.notes:
         note(f"note: {told}")
@@ -76,7 +75,6 @@ def calibrate(task_name: str, **options: Any) -> int:
     else:
         there = "the study has it already, as" if done.known else "kept as"
         print(f"{there} run {done.run_id}; next: judge runs show {done.run_id} -d {options['db']}")
-    return Exit.DONE
 
 
 def _text(result: Calibrated, run: Any, word: str | None) -> str:

@@ -8,7 +8,7 @@ import click
 
 from judge.cli.scoring import amount, how, interval_options
 from judge.console import db_option, emit_json, emit_rows, output_options, pairs, visible
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 from judge.labels.words import HELP
 from judge.suites.paper import Asked
 from judge.suites.papers import PAPERS
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @interval_options
 @db_option
 @output_options
-def compare(first: str, second: str, **options: Any) -> int:
+def compare(first: str, second: str, **options: Any) -> None:
     """The difference of every measure between two judges on the same units (the judge swap), or two systems.
 
     \b
@@ -91,7 +91,7 @@ def compare(first: str, second: str, **options: Any) -> int:
             found = swap(store, papers, first, second, wanted, reference=options["reference"], **how(options))
     if options["as_json"]:
         emit_json("score_compare", found.as_json())
-        return Exit.DONE
+        return
     rows = [_difference(paper, d) for paper, some in found.differences.items() for d in some]
     if not options["as_csv"]:
         print(visible(f"A: {found.first.name}\nB: {found.second.name}\n"))
@@ -105,7 +105,6 @@ def compare(first: str, second: str, **options: Any) -> int:
         ]
         for text in dict.fromkeys([*told, *found.notes]):
             print(visible(f"- {text}"))
-    return Exit.DONE
 
 
 def _difference(paper: str, found: Difference) -> dict[str, Any]:

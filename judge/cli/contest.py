@@ -19,7 +19,6 @@ from judge.console import (
     table,
     visible,
 )
-from judge.errors import Exit
 
 if TYPE_CHECKING:
     from judge.suites.contest import Contest
@@ -51,7 +50,7 @@ MOST_TOLD = 3
 @db_option
 @output_options
 @whole_runs
-def compare(task_name: str, **options: Any) -> int:
+def compare(task_name: str, **options: Any) -> None:
     """Compare runs of a task on the same units: who is better, who errs where, and at what cost.
 
     \b
@@ -91,7 +90,6 @@ def compare(task_name: str, **options: Any) -> int:
         emit_rows("compare", rows, columns, False, True)
     else:
         print(visible(_text(found)))
-    return Exit.DONE
 
 
 def _write_units(path: Path, found: Contest) -> None:

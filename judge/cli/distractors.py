@@ -232,7 +232,7 @@ def export(
     force: bool,
     db: Path,
     as_json: bool,
-) -> int:
+) -> None:
     """Write the challenging questions with their options and documents to a file.
 
     \b
@@ -275,7 +275,6 @@ def export(
         print(f"next: judge items import {format_name} {output} -d {db}")
     if row["left_out"]:
         note(f"note: {row['left_out']} questions are not challenging, or not known to be: {_WORDS[reading]}")
-    return Exit.DONE
 
 
 def _checker(store: Store, name: str) -> str:

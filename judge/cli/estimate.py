@@ -12,7 +12,7 @@ from judge.asking.run import with_relevant
 from judge.cli.asked import make_plan, provider_of
 from judge.cli.run import of_run
 from judge.console import emit_json, note
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 
 
 @click.command()
@@ -30,7 +30,7 @@ from judge.errors import Exit, UsageError
     type=click.IntRange(1, 100),
     help="Let the vendor count the tokens of this many prompts.",
 )
-def estimate(task_name: str, model: str, **options: Any) -> int:
+def estimate(task_name: str, model: str, **options: Any) -> None:
     """Say what `judge run TASK -m MODEL` would take: calls, tokens, money and time. Nothing is judged.
 
     \b
@@ -68,7 +68,6 @@ def estimate(task_name: str, model: str, **options: Any) -> int:
         _print(plan.task.name, plan.model, found)
     if found.left_out:
         note(f"note: {found.left_out} units were left out: they lack an input, or are few-shot examples")
-    return Exit.DONE
 
 
 def _print(task: str, model: str, e: Any) -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from judge.console import note, visible
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 
 FOLDERS = ("examples", "noveleval", "scifact")
 
 
 @click.command()
 @click.argument("folder", metavar="[DIR]", default="data", type=click.Path(path_type=Path))
-def examples(folder: Path) -> int:
+def examples(folder: Path) -> None:
     """Copy the shipped samples into DIR (default: data), where the documentation's commands look for them.
 
     \b
@@ -45,7 +45,6 @@ def examples(folder: Path) -> int:
         )
     )
     note(f"next: judge items import jsonl {folder / 'noveleval' / 'questions.jsonl'}")
-    return Exit.DONE
 
 
 def _same(one: Path, other: Path) -> bool:

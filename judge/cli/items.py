@@ -18,7 +18,7 @@ from judge.console import (
     short,
     visible,
 )
-from judge.errors import BadInput, Exit, UsageError
+from judge.errors import BadInput, UsageError
 
 
 @click.group()
@@ -60,7 +60,7 @@ def import_(
     skip_bad: bool,
     db: Path,
     as_json: bool,
-) -> int:
+) -> None:
     """Import PATHs written in FORMAT: jsonl, csv, or a benchmark's own files. Without it, it is found from the file.
 
     \b
@@ -111,11 +111,10 @@ def import_(
         note(told)
     if as_json:
         emit_json("import", {"study": str(db), "rows": rows, "skipped": done.skipped})
-        return Exit.DONE
+        return
     emit_rows("import", rows, ["files", "items", "passages", "labels", "unchanged", "skipped"], False, False)
     for task in done.tasks[:MOST_SUGGESTED]:
         note(f"next: judge run {task} -m MODEL -d {db}")
-    return Exit.DONE
 
 
 def read_label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
@@ -135,7 +134,7 @@ def read_label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
 @click.option("-n", "limit", default=50, type=click.IntRange(1), help="How many.")
 @db_option
 @output_options
-def list_(dataset: str | None, imports: bool, limit: int, db: Path, as_json: bool, as_csv: bool) -> int:
+def list_(dataset: str | None, imports: bool, limit: int, db: Path, as_json: bool, as_csv: bool) -> None:
     """List items (or imports) of the study."""
     from judge.store import Store, listing
 
@@ -144,7 +143,7 @@ def list_(dataset: str | None, imports: bool, limit: int, db: Path, as_json: boo
             rows = listing.list_imports(store)
             columns = ["imported_at", "format", "dataset", "files", "maps", "label_maps", "counts"]
             emit_rows("imports", rows, columns, as_json, as_csv)
-            return Exit.DONE
+            return
         rows = listing.list_items(store, dataset, limit)
         if not as_json and not as_csv:
             emit_rows(
@@ -163,14 +162,13 @@ def list_(dataset: str | None, imports: bool, limit: int, db: Path, as_json: boo
             as_json,
             as_csv,
         )
-    return Exit.DONE
 
 
 @items.command("show")
 @click.argument("item_id")
 @db_option
 @json_option
-def show(item_id: str, db: Path, as_json: bool) -> int:
+def show(item_id: str, db: Path, as_json: bool) -> None:
     """Show one item: its passages and every label on it.
 
     \b
@@ -184,7 +182,7 @@ def show(item_id: str, db: Path, as_json: bool) -> int:
         raise BadInput(f"no item '{item_id}' in {db}; judge items list shows the ids")
     if as_json:
         emit_json("item", found)
-        return Exit.DONE
+        return
     for name, value in found.items():
         if name not in ("passages", "labels", "content_sha", "import_id") and value not in (None, {}, []):
             print(visible(f"{name}: {value}"))
@@ -200,4 +198,3 @@ def show(item_id: str, db: Path, as_json: bool) -> int:
         print(visible(f"\n{passage['passage_id']}{title}\n{passage['text']}"))
         for line in labels.get(passage["passage_id"], []):
             print(visible(f"  {line}"))
-    return Exit.DONE

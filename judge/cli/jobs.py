@@ -159,7 +159,7 @@ def submit(
 @click.argument("name", metavar="JOB", default="last")
 @db_option
 @output_options
-def status(name: str, db: Path, as_json: bool, as_csv: bool) -> int:
+def status(name: str, db: Path, as_json: bool, as_csv: bool) -> None:
     """Ask the provider how the files of JOB stand.
 
     \b
@@ -192,7 +192,6 @@ def status(name: str, db: Path, as_json: bool, as_csv: bool) -> int:
     for s in found:
         if s.remark:
             note(visible(f"note: {s.file.file}: {s.remark}"))
-    return Exit.DONE
 
 
 @jobs.command("fetch")
@@ -231,7 +230,7 @@ def fetch(name: str, db: Path, as_json: bool) -> int:
     "--release", is_flag=True, help="Give all units back now: what batches still bring may be paid twice."
 )
 @db_option
-def cancel(name: str, release: bool, db: Path) -> int:
+def cancel(name: str, release: bool, db: Path) -> None:
     """Stop JOB: what was not posted is given back; batches are stopped, and what they have done can be fetched.
 
     \b
@@ -248,7 +247,6 @@ def cancel(name: str, release: bool, db: Path) -> int:
         print(f"next: judge jobs fetch {job.job_id} -d {db}")
     for told in said:
         note(visible(f"note: {told}"))
-    return Exit.DONE
 
 
 @jobs.command("read")
@@ -294,7 +292,7 @@ def _not_beside_live_calls(store: Store, job: Job) -> Iterator[None]:
 @jobs.command("list")
 @db_option
 @output_options
-def list_(db: Path, as_json: bool, as_csv: bool) -> int:
+def list_(db: Path, as_json: bool, as_csv: bool) -> None:
     """List the jobs of the study, the oldest first."""
     from judge.store import Store
     from judge.store import jobs as stored
@@ -317,4 +315,3 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> int:
         ]
     columns = ["job", "run", "model", "state", "files", "open", "answered", "released", "made"]
     emit_rows("jobs", rows, columns, as_json, as_csv)
-    return Exit.DONE

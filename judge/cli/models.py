@@ -10,7 +10,7 @@ import click
 
 from judge import plugins
 from judge.console import emit_json, emit_rows, json_option, output_options, pairs, visible
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 from judge.providers.base import Provider, Settings
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def models() -> None:
 
 @models.command("list")
 @output_options
-def list_(as_json: bool, as_csv: bool) -> int:
+def list_(as_json: bool, as_csv: bool) -> None:
     """List the vendors, what each needs and whether it is there."""
     from judge.providers import base
 
@@ -76,14 +76,13 @@ def list_(as_json: bool, as_csv: bool) -> int:
             }
         )
     emit_rows("models", rows, ["vendor", "ready", "needs", "models"], as_json, as_csv)
-    return Exit.DONE
 
 
 @models.command("check")
 @click.argument("model")
 @provider_options
 @json_option
-def check(model: str, base_url: str | None, settings: tuple[str, ...], timeout: float, as_json: bool) -> int:
+def check(model: str, base_url: str | None, settings: tuple[str, ...], timeout: float, as_json: bool) -> None:
     """Ask MODEL about one made-up passage and say what it can do.
 
     \b
@@ -100,7 +99,6 @@ def check(model: str, base_url: str | None, settings: tuple[str, ...], timeout: 
     else:
         for name, value in found.items():
             print(visible(f"{name}: {value}"))
-    return Exit.DONE
 
 
 def _asker(model: str, provider: Provider) -> Asker:

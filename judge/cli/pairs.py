@@ -87,7 +87,7 @@ def build(model: str, **options: Any) -> int:
 @click.option("-n", "limit", default=50, type=click.IntRange(1), help="How many.")
 @db_option
 @output_options
-def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: bool, as_csv: bool) -> int:
+def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: bool, as_csv: bool) -> None:
     """List pairs with what people say about them (task counter_check)."""
     from judge.store import Store
     from judge.store import pairs as stored
@@ -109,7 +109,7 @@ def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: 
     ]
     if as_json:
         emit_json("pairs", {"consensus": consensus, "pairs": len(found), **totals, "rows": rows})
-        return Exit.DONE
+        return
     shown = [
         {
             **row,
@@ -122,4 +122,3 @@ def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: 
     emit_rows("pairs", shown, ["pair", "claim", "counter_claim", "yes", "votes", "kept"], False, as_csv)
     told = ", ".join(f"{n} {name}" for name, n in totals.items())
     note(f"{len(found)} pairs: {told} (kept: at least {consensus:g} of the votes say yes)")
-    return Exit.DONE

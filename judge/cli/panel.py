@@ -11,7 +11,7 @@ from judge.asking.judges import field_of
 from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
 from judge.console import TO_WRITE, db_option, emit_json, json_option, note, table, visible
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.asking.panel import PanelOutcome
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @db_option
 @json_option
 @whole_runs
-def panel(task_name: str, **options: Any) -> int:
+def panel(task_name: str, **options: Any) -> None:
     """Let several judges decide together; the panel is a judge of its own, made without a call.
 
     \b
@@ -75,7 +75,7 @@ def panel(task_name: str, **options: Any) -> int:
         )
     if options["as_json"]:
         emit_json("panel", document(made, word, rows, told))
-        return Exit.DONE
+        return
     n = int(pooled.only.sum())
     print(visible(f"{method} of {len(names) - 1} judges on {n:,} units of {found.task.name}, field {field}"))
     print(
@@ -89,7 +89,6 @@ def panel(task_name: str, **options: Any) -> int:
         note(f"note: {text}")
     there = "the study has it already, as" if made.known else "kept as"
     print(f"{there} run {run_id}; next: judge runs show {run_id} -d {options['db']}")
-    return Exit.DONE
 
 
 def document(

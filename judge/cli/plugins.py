@@ -8,14 +8,13 @@ import click
 
 import judge
 from judge.console import emit_rows, output_options
-from judge.errors import Exit
 
 COLUMNS = ("kind", "name", "package", "target", "problem")
 
 
 @click.command()
 @output_options
-def plugins(as_json: bool, as_csv: bool) -> int:
+def plugins(as_json: bool, as_csv: bool) -> None:
     """List the plugins of installed packages: providers, importers, exchange formats, measures, papers.
 
     Each is tried; one that does not load is named with the reason, and stops nothing else. How one is made: docs/plugins.md.
@@ -27,7 +26,6 @@ def plugins(as_json: bool, as_csv: bool) -> int:
         for p in found.every(built_in())
     ]
     emit_rows("plugins", rows, COLUMNS, as_json, as_csv)
-    return Exit.DONE
 
 
 def built_in() -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ import click
 
 from judge.cli.answers import tell_imported
 from judge.console import db_option, emit_json, emit_rows, json_option, output_options
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 
 STAGES = ("retrieve", "rerank", "top-k")
 COUNTS = ["lists", "entries", "unchanged", "skipped"]
@@ -44,7 +44,7 @@ def import_(
     skip_bad: bool,
     db: Path,
     as_json: bool,
-) -> int:
+) -> None:
     """Import rankings in the TREC run format: item Q0 passage rank score tag.
 
     \b
@@ -72,7 +72,6 @@ def import_(
             import_each(store, paths, info, skip_bad, lambda path, bad: read(path, bad=bad), add_rankings)
         )
     tell_imported("rankings_import", db, reports, COUNTS, as_json)
-    return Exit.DONE
 
 
 def _likely(paths: tuple[Path, ...]) -> str:
@@ -84,7 +83,7 @@ def _likely(paths: tuple[Path, ...]) -> str:
 @rankings.command("list")
 @db_option
 @output_options
-def list_(db: Path, as_json: bool, as_csv: bool) -> int:
+def list_(db: Path, as_json: bool, as_csv: bool) -> None:
     """List the rankings of the study."""
     from judge.store import Store
     from judge.store.rankings import list_rankings
@@ -92,7 +91,6 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> int:
     with Store.open(db, create=False) as store:
         rows = list_rankings(store)
     emit_rows("rankings", rows, ["name", "stage", "items", "entries", "longest"], as_json, as_csv)
-    return Exit.DONE
 
 
 @rankings.command("attach")
@@ -102,7 +100,7 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> int:
 @click.option("--dataset", help="Items of this data set only.")
 @db_option
 @json_option
-def attach(name: str | None, stage: str | None, k: int, dataset: str | None, db: Path, as_json: bool) -> int:
+def attach(name: str | None, stage: str | None, k: int, dataset: str | None, db: Path, as_json: bool) -> None:
     """Give each item copies of the listed passages that are another item's, so that they can be labelled.
 
     \b
@@ -123,4 +121,3 @@ def attach(name: str | None, stage: str | None, k: int, dataset: str | None, db:
         emit_json("rankings_attach", {"study": str(db), **row})
     else:
         emit_rows("rankings_attach", [row], ["name", "stage", "k", "passages"], False, False)
-    return Exit.DONE

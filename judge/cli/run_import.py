@@ -9,7 +9,7 @@ import click
 
 from judge.cli.tasks import prompts_option
 from judge.console import TO_READ, db_option, emit_json, json_option, note, pairs, visible
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.prompts.load import Task
@@ -48,7 +48,7 @@ def import_(
     prompts: Path | None,
     db: Path,
     as_json: bool,
-) -> int:
+) -> None:
     """Keep the labels of another program's model as a run: a TABLE in CSV, TSV, JSON, JSONL or Parquet (.gz too).
 
     \b
@@ -82,13 +82,12 @@ def import_(
                 "statuses": counts,
             },
         )
-        return Exit.DONE
+        return
     if kept.known:
         note(visible(f"the study has this table already, as run {kept.run_id}: nothing added"))
-        return Exit.DONE
+        return
     told = ", ".join(f"{n:,} {status}" for status, n in counts.items() if n)
     print(visible(f"run {kept.run_id}: {task.name}, {model}: {told}"))
-    return Exit.DONE
 
 
 def _task(store: Store, name: str | None, prompts: Path | None) -> Task:

@@ -30,7 +30,7 @@ from judge.console import (
     table,
     visible,
 )
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.prompts.load import Task
@@ -49,7 +49,7 @@ runs.add_command(watch)
 @runs.command("list")
 @db_option
 @output_options
-def list_(db: Path, as_json: bool, as_csv: bool) -> int:
+def list_(db: Path, as_json: bool, as_csv: bool) -> None:
     """List the runs of the study."""
     from judge.store import Store, export
 
@@ -68,14 +68,13 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> int:
         "finished",
     ]
     emit_rows("runs", rows, columns, as_json, as_csv)
-    return Exit.DONE
 
 
 @runs.command("show")
 @click.argument("run_name", metavar="RUN", default="last")
 @db_option
 @json_option
-def show(run_name: str, db: Path, as_json: bool) -> int:
+def show(run_name: str, db: Path, as_json: bool) -> None:
     """Show one run (default: the last): counts, labels, and agreement with gold where there is gold.
 
     \b
@@ -95,7 +94,7 @@ def show(run_name: str, db: Path, as_json: bool) -> int:
         maps = {f: words for f, words in export.label_maps(store).items() if f in task.fields}
     if as_json:
         emit_json("run_show", {**run, "label_maps": maps, "fields": [r.as_json() for r in results]})
-        return Exit.DONE
+        return
     for name in ("run_id", "task", "model", "resolved_model", "options", "provider", "started", "finished"):
         print(visible(f"{name}: {run[name]}"))
     if told:
@@ -111,7 +110,6 @@ def show(run_name: str, db: Path, as_json: bool) -> int:
     for field, words in maps.items():
         print(visible(f"labels of '{field}' were mapped on import: {words}"))
     print_results(results)
-    return Exit.DONE
 
 
 def probes_told(probes: dict[str, Any]) -> str:
@@ -191,7 +189,7 @@ def export(
     dataset: str | None,
     prefix: str,
     db: Path,
-) -> int:
+) -> None:
     """Write the labels of a run (default: the last) as JSONL, CSV, Parquet or qrels.
 
     \b
@@ -229,13 +227,12 @@ def export(
             assert output is not None
             count = _write_parquet(output, store, run, task)
             note(f"{count} rows in {output}")
-            return Exit.DONE
+            return
         else:
             pieces = _formatted(reading.judged(store, run, task), form, task.fields)
         count = _write(output, pieces)
     header = joined.is_csv if joined is not None else form == "csv"
     note(f"{count - header} rows" + (f" in {output}" if output else ""))
-    return Exit.DONE
 
 
 _ENDINGS = {".csv": "csv", ".parquet": "parquet"}

@@ -10,7 +10,7 @@ import click
 from judge.asking.judges import field_of, panel_of
 from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.console import db_option, emit_json, json_option, note, table, visible
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.labels.split import Content, Power, Split
@@ -43,7 +43,7 @@ def _shares(ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 @db_option
 @json_option
 @whole_runs
-def split(task_name: str, **options: Any) -> int:
+def split(task_name: str, **options: Any) -> None:
     """Split the questions of a task into learn, tune and a sealed test, once for all its versions.
 
     \b
@@ -82,7 +82,6 @@ def split(task_name: str, **options: Any) -> int:
             emit_json("split", _document(found, content, power, options["db"]))
         else:
             print(visible(_text(found, content, power, panel.domain)))
-    return Exit.DONE
 
 
 def _same(found: Split, options: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from judge.console import TO_WRITE, emit_json, json_option, note, table, visible
-from judge.errors import BadInput, Exit
+from judge.errors import BadInput
 
 
 @click.group()
@@ -24,7 +24,7 @@ def studies() -> None:
     help="Join runs of one task, model and settings, whatever name servers gave the model.",
 )
 @json_option
-def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) -> int:
+def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) -> None:
     """Write a new study with everything that these studies hold; they stay as they are.
 
     \b
@@ -53,8 +53,7 @@ def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) 
         )
     if as_json:
         emit_json("studies-merge", {"into": str(into), "rows": done.rows, "notes": done.notes})
-        return Exit.DONE
+        return
     print(visible(f"{into}: what each study added"))
     head = ["study", *COUNTED, "runs_joined"]
     print(table(head, [[row[name] for name in head] for row in done.rows]))
-    return Exit.DONE

@@ -25,7 +25,7 @@ def tasks() -> None:
 @tasks.command("list")
 @prompts_option
 @output_options
-def list_(prompts: Path | None, as_json: bool, as_csv: bool) -> int:
+def list_(prompts: Path | None, as_json: bool, as_csv: bool) -> None:
     """List the tasks."""
     from judge.prompts import find_tasks, load_task
 
@@ -43,14 +43,13 @@ def list_(prompts: Path | None, as_json: bool, as_csv: bool) -> int:
             }
         )
     emit_rows("tasks", rows, ["task", "unit", "fields", "title"], as_json, as_csv)
-    return Exit.DONE
 
 
 @tasks.command("show")
 @click.argument("task_name", metavar="TASK")
 @prompts_option
 @json_option
-def show(task_name: str, prompts: Path | None, as_json: bool) -> int:
+def show(task_name: str, prompts: Path | None, as_json: bool) -> None:
     """Show a task: its file, or as JSON its front matter, template and answer schema.
 
     \b
@@ -71,7 +70,6 @@ def show(task_name: str, prompts: Path | None, as_json: bool) -> int:
         emit_json("task", document)
     else:
         print(visible(task.text), end="")
-    return Exit.DONE
 
 
 @tasks.command("check")
@@ -123,7 +121,7 @@ def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
     show_default=False,
     help="Where the file is written.  [default: here]",
 )
-def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, folder: Path) -> int:
+def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, folder: Path) -> None:
     """Write a task file NAME.v1.md to begin with: it is checked and runs as it stands.
 
     \b
@@ -157,7 +155,6 @@ def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, fo
     note(
         f"say in it what each label means; next: judge tasks check {path}, then judge run {_typed(path)} -m MODEL"
     )
-    return Exit.DONE
 
 
 def _typed(path: Path) -> str:
@@ -186,7 +183,7 @@ def render(
     prompts: Path | None,
     db: Path,
     as_json: bool,
-) -> int:
+) -> None:
     """Print the messages that a model would get for a unit of the study.
 
     \b
@@ -210,11 +207,10 @@ def render(
         messages = [{"role": m.role, "content": m.content} for m in prompt.messages]
         document = {"task": task.name, "unit": unit.unit_id, "prefix": prompt.prefix, "messages": messages}
         emit_json("prompt", {**document, "answer_schema": prompt.schema, "codes": prompt.codes})
-        return Exit.DONE
+        return
     note(f"unit {unit.unit_id}")
     for message in prompt.messages:
         print(visible(f"--- {message.role}\n{message.content}\n"))
-    return Exit.DONE
 
 
 def _quoted(text: str) -> str:
