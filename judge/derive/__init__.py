@@ -19,5 +19,3 @@ failure is missing data.
 
 from judge.derive.make import Made, keep, name_of
 from judge.derive.parents import Found, RunTable, Truth, newest, read, reference
-
-__all__ = ["Found", "Made", "RunTable", "Truth", "keep", "name_of", "newest", "read", "reference"]

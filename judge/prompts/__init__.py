@@ -2,5 +2,3 @@
 
 from judge.prompts.load import Task, find_tasks, load_task, parse_task
 from judge.prompts.render import Mode, Prompt, Renderer
-
-__all__ = ["Mode", "Prompt", "Renderer", "Task", "find_tasks", "load_task", "parse_task"]

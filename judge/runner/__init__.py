@@ -3,5 +3,3 @@
 from judge.runner.opening import open_patiently
 from judge.runner.plan import Live, Plan, RunReport
 from judge.runner.run import run_task
-
-__all__ = ["Live", "Plan", "RunReport", "open_patiently", "run_task"]

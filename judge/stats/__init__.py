@@ -17,16 +17,16 @@ when `reason` says why. All intervals take interval="bca" | "percentile" | None,
 replicates and seed, resample clusters where there are any, and are the same for the same seed.
 """
 
-from judge.stats.aggregate import DawidSkene, Majority, dawid_skene, dawid_skene_counts, majority
-from judge.stats.alternative import EPSILON, AltTest, Compared, alt_test
+from judge.stats.aggregate import DawidSkene, dawid_skene, dawid_skene_counts, majority
+from judge.stats.alternative import EPSILON, AltTest, alt_test
 from judge.stats.classes import Confusion, class_agreement, class_scores, confusion, label_shares
-from judge.stats.conformal import LabelSets, label_sets, nonconformity, threshold
+from judge.stats.conformal import label_sets, nonconformity, threshold
 from judge.stats.continuous import mean, scores_alpha
 from judge.stats.correction import Corrected, corrected_mean, rogan_gladen
-from judge.stats.curve import Point, curve
+from judge.stats.curve import curve
 from judge.stats.decision import Verdict, verdict
 from judge.stats.estimand import Estimand
-from judge.stats.metrics import METRICS, measures, spread
+from judge.stats.metrics import METRICS, measures
 from judge.stats.multiple import benjamini_yekutieli, holm
 from judge.stats.paired import Comparison, compare
 from judge.stats.planning import (
@@ -40,63 +40,5 @@ from judge.stats.planning import (
     plan_width,
 )
 from judge.stats.ratings import MISSING, Ratings
-from judge.stats.reliability import Bin, Calibration, calibration, scaled, temperature
-from judge.stats.told import Condition, LabelRow
-from judge.stats.verdict_plan import VerdictPlan, plan_verdict
-
-__all__ = [
-    "EPSILON",
-    "METRICS",
-    "MISSING",
-    "AltTest",
-    "Bin",
-    "Calibration",
-    "Compared",
-    "Comparison",
-    "Condition",
-    "Confusion",
-    "Corrected",
-    "DawidSkene",
-    "Design",
-    "Estimand",
-    "LabelRow",
-    "LabelSets",
-    "Majority",
-    "Point",
-    "Ratings",
-    "SampleSize",
-    "Verdict",
-    "VerdictPlan",
-    "alt_test",
-    "benjamini_yekutieli",
-    "calibration",
-    "class_agreement",
-    "class_scores",
-    "compare",
-    "confusion",
-    "corrected_mean",
-    "curve",
-    "dawid_skene",
-    "dawid_skene_counts",
-    "expected_kappa",
-    "expected_rate",
-    "holm",
-    "label_sets",
-    "label_shares",
-    "majority",
-    "mean",
-    "measures",
-    "nonconformity",
-    "pilot",
-    "pilot_mean",
-    "plan_decision",
-    "plan_verdict",
-    "plan_width",
-    "rogan_gladen",
-    "scaled",
-    "scores_alpha",
-    "spread",
-    "temperature",
-    "threshold",
-    "verdict",
-]
+from judge.stats.reliability import calibration, scaled, temperature
+from judge.stats.verdict_plan import plan_verdict

@@ -8,5 +8,3 @@ labels.rows(...)                  the one relation that agreement and scores rea
 """
 
 from judge.store.study import Store
-
-__all__ = ["Store"]
