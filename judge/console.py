@@ -179,7 +179,11 @@ def emit_json(schema: str, document: Mapping[str, Any]) -> None:
 
 
 def emit_rows(
-    schema: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool, as_csv: bool
+    schema: str,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    as_json: bool = False,
+    as_csv: bool = False,
 ) -> None:
     """A listing: the columns as a table or CSV, or every key of the rows as JSON."""
     if as_json:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from judge.errors import AdjudgeError
 
@@ -14,3 +16,12 @@ def resource_dir(name: str) -> Path:
         if folder.is_dir():
             return folder
     raise AdjudgeError(f"the installation has no '{name}' folder: install adjudge again")
+
+
+def page(template: str, **values: Any) -> str:
+    """A template of `judge/suites` as a page that needs nothing from elsewhere; all text is escaped."""
+    from jinja2 import Environment, StrictUndefined
+
+    source = files("judge.suites").joinpath(template).read_text("utf-8")
+    made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return made.from_string(source).render(**values)

@@ -300,6 +300,26 @@ class Measure:
     confidence: float = 0.95
     notes: tuple[str, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """The measure with its weights, as tables name it."""
+        return self.measure + (f" ({self.weights})" if self.weights else "")
+
+    @property
+    def shown(self) -> str:
+        """The value as tables show it."""
+        return "undefined" if self.value is None else f"{self.value:.3f}"
+
+    @property
+    def interval(self) -> str:
+        """The interval as tables show it, empty where there is none."""
+        return "" if self.low is None or self.high is None else f"{self.low:.3f} … {self.high:.3f}"
+
+    @property
+    def with_interval(self) -> str:
+        """Both: `0.812 (0.790 … 0.833)`."""
+        return self.shown + (f" ({self.interval})" if self.interval and self.value is not None else "")
+
     def as_json(self) -> dict[str, Json]:
         """The documented shape: every key present, None where it does not apply."""
         return {

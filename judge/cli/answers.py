@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.items import read_label_maps
+from judge.cli.items import map_options, read_label_maps, skip_option
 from judge.console import (
     db_option,
     emit_json,
@@ -39,23 +39,10 @@ def answers() -> None:
 @click.option("--system", help="The system, for rows that name none.")
 @click.option("--condition", help="The condition, for rows that name none (default: default).")
 @click.option("--dataset", help="The data set of the items, when ids occur in several.")
-@click.option(
-    "--map",
-    "maps",
-    multiple=True,
-    metavar="KEY=PATH",
-    help="Our key from a (dotted) path, as in --map text=output.",
+@map_options(
+    "KEY=PATH", "Our key from a (dotted) path, as in --map text=output.", "Rename a label while importing."
 )
-@click.option(
-    "--map-label",
-    "label_maps",
-    multiple=True,
-    metavar="FIELD:OLD=NEW",
-    help="Rename a label while importing.",
-)
-@click.option(
-    "--skip-bad", is_flag=True, help="Leave bad rows out and list them, instead of importing nothing."
-)
+@skip_option
 @db_option
 @json_option
 def import_(
@@ -115,7 +102,7 @@ def tell_imported(
     if as_json:
         emit_json(schema, {"study": str(db), "rows": rows, "skipped": problems})
     else:
-        emit_rows(schema, rows, ["file", *counts], False, False)
+        emit_rows(schema, rows, ["file", *counts])
 
 
 @answers.command("list")
@@ -137,12 +124,10 @@ def list_(
             emit_rows("answers", rows, columns, as_json, as_csv)
             return
         counts = listing.list_systems(store)
-    emit_rows(
-        "systems", counts, ["system", "condition", "answers", "empty", "sentences", "citations"], False, False
-    )
+    emit_rows("systems", counts, ["system", "condition", "answers", "empty", "sentences", "citations"])
     print()
     shown = [{**row, "text": short(row["text"], 60)} for row in rows]
-    emit_rows("answers", shown, ["answer_id", "text"], False, False)
+    emit_rows("answers", shown, ["answer_id", "text"])
 
 
 @answers.command("show")
@@ -209,4 +194,4 @@ def claims(run_name: str, db: Path, as_json: bool) -> None:
     if as_json:
         emit_json("answers_claims", row)
     else:
-        emit_rows("answers_claims", [row], ["run", "answers", "claims", "unchanged", "other"], False, False)
+        emit_rows("answers_claims", [row], ["run", "answers", "claims", "unchanged", "other"])

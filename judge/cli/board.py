@@ -111,13 +111,12 @@ def _line(found: Board, row: BoardRow, cell: Cell, people: bool) -> list[Any]:
     from judge.suites.board_files import corrected, number, p_value, span
 
     m, a = cell.shared, cell.against
-    interval = "" if m.low is None or m.high is None else f"{m.low:.3f} … {m.high:.3f}"
     apart = ""
     if a is not None and a.difference is not None:
         apart = f"{a.difference:+.3f}" + ("" if a.low is None else f" ({a.low:+.3f} … {a.high:+.3f})")
     arrow = {1: " ↑", -1: " ↓", 0: ""}[row.better]
     values: list[Any] = [
-        row.measure + arrow, cell.contender, "undefined" if m.value is None else f"{m.value:.3f}", interval,
+        row.measure + arrow, cell.contender, m.shown, m.interval,
         {"best": "best", "tied": "=", "worse": "", "": ""}[cell.mark], apart,
         "" if cell.p_holm is None else p_value(cell.p_holm), m.n_units, number(cell.own.value), cell.own.n_units,
     ]  # fmt: skip

@@ -12,7 +12,6 @@ from judge.console import db_option, emit_json, json_option, note, table, visibl
 
 if TYPE_CHECKING:
     from judge.derive.calibrate import Calibrated
-    from judge.types import Measure
 
 
 @click.command()
@@ -113,13 +112,9 @@ def _rows(result: Calibrated) -> list[list[Any]]:
         )
         units = (difference or after).n_units
         rows.append(
-            [_name(after), before.value, after.value, d, interval, units, (difference or after).n_clusters]
+            [after.title, before.value, after.value, d, interval, units, (difference or after).n_clusters]
         )
     return rows
-
-
-def _name(m: Measure) -> str:
-    return m.measure + (f" ({m.weights})" if m.weights else "")
 
 
 def _fit_text(result: Calibrated) -> str:
@@ -135,7 +130,7 @@ def _said(result: Calibrated, word: str | None) -> list[str]:
     """What the numbers mean, in sentences."""
     if not result.measures:
         return ["no labels to compare with: whether this helps is unknown"]
-    said = [f"{_name(m)}: {m.reason}" for pair in result.measures for m in pair[:2] if m.reason]
+    said = [f"{m.title}: {m.reason}" for pair in result.measures for m in pair[:2] if m.reason]
     s = result.signal
     if s is not None and s.value is not None and s.low is not None:
         sure = s.low > 0

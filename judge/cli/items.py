@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -20,6 +22,24 @@ from judge.console import (
 )
 from judge.errors import BadInput, UsageError
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+skip_option = click.option(
+    "--skip-bad", is_flag=True, help="Leave bad rows out and list them, instead of importing nothing."
+)
+
+
+def map_options(what: str, maps: str, labels: str) -> Callable[[F], F]:
+    """`--map` (`what` is its metavar) and `--map-label`, with these words of help."""
+
+    def add(function: F) -> F:
+        function = click.option(
+            "--map-label", "label_maps", multiple=True, metavar="FIELD:OLD=NEW", help=labels
+        )(function)
+        return click.option("--map", "maps", multiple=True, metavar=what, help=maps)(function)
+
+    return add
+
 
 @click.group()
 def items() -> None:
@@ -32,23 +52,12 @@ def items() -> None:
 @click.option(
     "--dataset", help="Name of the data set; ids start with it. Default: the file's or format's name."
 )
-@click.option(
-    "--map",
-    "maps",
-    multiple=True,
-    metavar="FIELD=PATH",
-    help="Our field from a (dotted) path of the row, as in --map passages.text=evidence.",
+@map_options(
+    "FIELD=PATH",
+    "Our field from a (dotted) path of the row, as in --map passages.text=evidence.",
+    "Rename a gold or human label while importing, as in --map-label stance:SUPPORTS=support.",
 )
-@click.option(
-    "--map-label",
-    "label_maps",
-    multiple=True,
-    metavar="FIELD:OLD=NEW",
-    help="Rename a gold or human label while importing, as in --map-label stance:SUPPORTS=support.",
-)
-@click.option(
-    "--skip-bad", is_flag=True, help="Leave bad rows out and list them, instead of importing nothing."
-)
+@skip_option
 @db_option
 @json_option
 def import_(
@@ -112,7 +121,7 @@ def import_(
     if as_json:
         emit_json("import", {"study": str(db), "rows": rows, "skipped": done.skipped})
         return
-    emit_rows("import", rows, ["files", "items", "passages", "labels", "unchanged", "skipped"], False, False)
+    emit_rows("import", rows, ["files", "items", "passages", "labels", "unchanged", "skipped"])
     for task in done.tasks[:MOST_SUGGESTED]:
         note(f"next: judge run {task} -m MODEL -d {db}")
 
@@ -146,22 +155,12 @@ def list_(dataset: str | None, imports: bool, limit: int, db: Path, as_json: boo
             return
         rows = listing.list_items(store, dataset, limit)
         if not as_json and not as_csv:
-            emit_rows(
-                "datasets",
-                listing.list_datasets(store),
-                ["dataset", "items", "questions", "passages"],
-                False,
-                False,
-            )
+            datasets = listing.list_datasets(store)
+            emit_rows("datasets", datasets, ["dataset", "items", "questions", "passages"])
             print()
             rows = [{**r, "text": short(r["claim"] or r["question"], 60)} for r in rows]
-        emit_rows(
-            "items",
-            rows,
-            ["item_id", "passages", "text"] if not as_csv else list(rows[0]) if rows else [],
-            as_json,
-            as_csv,
-        )
+        columns = ["item_id", "passages", "text"] if not as_csv else list(rows[0]) if rows else []
+        emit_rows("items", rows, columns, as_json, as_csv)
 
 
 @items.command("show")

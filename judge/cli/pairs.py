@@ -63,7 +63,7 @@ def build(model: str, **options: Any) -> int:
     if options["as_json"]:
         emit_json("pairs_build", {"study": str(options["db"]), "model": model, **row})
     else:
-        emit_rows("pairs_build", [row], [*COUNTS, "items"], False, False)
+        emit_rows("pairs_build", [row], [*COUNTS, "items"])
         if row["datasets"]:
             print(f"next: judge pairs list -d {options['db']}; data set {', '.join(row['datasets'])}")
     if built.repeated:

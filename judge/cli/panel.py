@@ -83,8 +83,12 @@ def panel(task_name: str, **options: Any) -> None:
         + (f"; {pooled.n_tied:,} units are tied and have no label" if method == "majority" else "")
     )
     if rows:
-        head = ["judge", f"{_name(rows[0])} with {word}", "interval", "units", "questions", "coverage"]
-        print("\n" + table(head, [_row(name, m) for name, m in zip(names, rows, strict=True)]) + "\n")
+        head = ["judge", f"{rows[0].title} with {word}", "interval", "units", "questions", "coverage"]
+        own = [
+            [name, m.shown, m.interval, m.n_units, m.n_clusters, m.coverage]
+            for name, m in zip(names, rows, strict=True)
+        ]
+        print("\n" + table(head, own) + "\n")
     for text in (*pooled.notes, *told):
         note(f"note: {text}")
     there = "the study has it already, as" if made.known else "kept as"
@@ -102,13 +106,3 @@ def document(
         "labelled_by_all": own.n_full, "unanimous": own.unanimous,
         "agreement": [m.as_json() for m in rows], "notes": [*own.notes, *told],
     }  # fmt: skip
-
-
-def _name(m: Measure) -> str:
-    return m.measure + (f" ({m.weights})" if m.weights else "")
-
-
-def _row(name: str, m: Measure) -> list[Any]:
-    interval = "" if m.low is None else f"{m.low:.3f} … {m.high:.3f}"
-    value = "undefined" if m.value is None else f"{m.value:.3f}"
-    return [name, value, interval, m.n_units, m.n_clusters, m.coverage]

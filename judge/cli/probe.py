@@ -197,7 +197,7 @@ def _text(found: Probed, task: str, model: str) -> str:
         [
             row.probe,
             row.rate.value,
-            "" if row.rate.low is None else f"{row.rate.low:.3f} … {row.rate.high:.3f}",
+            row.rate.interval,
             row.flips,
             row.rate.n_units,
             row.lost,

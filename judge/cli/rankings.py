@@ -120,4 +120,4 @@ def attach(name: str | None, stage: str | None, k: int, dataset: str | None, db:
     if as_json:
         emit_json("rankings_attach", {"study": str(db), **row})
     else:
-        emit_rows("rankings_attach", [row], ["name", "stage", "k", "passages"], False, False)
+        emit_rows("rankings_attach", [row], ["name", "stage", "k", "passages"])

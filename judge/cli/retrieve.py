@@ -112,7 +112,7 @@ def retrieve(
     if as_json:
         emit_json("retrieve", {"study": str(db), **row, "options": how})
     else:
-        emit_rows("retrieve", [row], ["name", "stage", *COUNTS], False, False)
+        emit_rows("retrieve", [row], ["name", "stage", *COUNTS])
     return Exit.DONE
 
 

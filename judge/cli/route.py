@@ -124,7 +124,6 @@ def _text(found: Route) -> str:
             f"accepted: {place.n_accepted:,} of {found.n_units:,} units ({place.coverage:.1%}): {'; '.join(shown)}"
         )
     for m in found.people:
-        value = m.reason if m.value is None else f"{m.value:.3f}"
-        span = "" if m.low is None or m.high is None else f" ({m.low:.3f} … {m.high:.3f})"
-        lines.append(f"people with each other, {m.measure}: {value}{span}, {m.n_units:,} units")
+        value = m.reason if m.value is None else m.with_interval
+        lines.append(f"people with each other, {m.measure}: {value}, {m.n_units:,} units")
     return "\n".join([*lines, "", *(f"- {text}" for text in found.notes)])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judge.cli.items import map_options, read_label_maps
 from judge.cli.tasks import prompts_option
 from judge.console import TO_READ, db_option, emit_json, json_option, note, pairs, visible
 from judge.errors import UsageError
@@ -24,15 +25,10 @@ if TYPE_CHECKING:
 @click.option("--task", "task_name", help="The task that was asked; default: the only one of the study.")
 @click.option("--field", help="The field, when the table has not all that the task asks for.")
 @click.option("--dataset", help="The data set of the units, when several have the same ids.")
-@click.option(
-    "--map",
-    "maps",
-    multiple=True,
-    metavar="NAME=COLUMN",
-    help="Where unit, label (or a field's name), probabilities, rationale, status, repeat stand; repeatable.",
-)
-@click.option(
-    "--map-label", "label_maps", multiple=True, metavar="FIELD:OLD=NEW", help="Rename a label; repeatable."
+@map_options(
+    "NAME=COLUMN",
+    "Where unit, label (or a field's name), probabilities, rationale, status, repeat stand; repeatable.",
+    "Rename a label; repeatable.",
 )
 @prompts_option
 @db_option
@@ -60,7 +56,6 @@ def import_(
     refused, unparsed, truncated, failed in its place, is a missing label. All rows are checked first: nothing is
     half imported, and the same table again adds nothing.
     """
-    from judge.cli.items import read_label_maps
     from judge.importers.judged import Given, import_run
     from judge.store import Store
 

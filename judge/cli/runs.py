@@ -137,16 +137,9 @@ def print_results(results: list[Any]) -> None:
 
 def measure_table(measures: list[Any]) -> str:
     """Measures with interval, n and coverage; the reason for an undefined one; below, notes once."""
-    rows = []
-    for m in measures:
-        name = m.measure + (f" ({m.weights})" if m.weights else "")
-        interval = "" if m.low is None else f"{m.low:.3f} … {m.high:.3f}"
-        value = "undefined" if m.value is None else f"{m.value:.3f}"
-        rows.append([name, value, interval, m.n_units, m.n_clusters, m.coverage])
+    rows = [[m.title, m.shown, m.interval, m.n_units, m.n_clusters, m.coverage] for m in measures]
     head = ["measure", "value", "95 % interval", "units", "questions", "coverage"]
-    undefined = [
-        f"{row[0]} is undefined: {m.reason}" for row, m in zip(rows, measures, strict=True) if m.reason
-    ]
+    undefined = [f"{m.title} is undefined: {m.reason}" for m in measures if m.reason]
     notes = list(dict.fromkeys(note for m in measures for note in m.notes))
     return "\n".join([table(head, rows), *(f"- {n}" for n in undefined + notes)])
 

@@ -90,9 +90,9 @@ def _print_correction(correction: Correction) -> None:
     rows = [
         [
             name,
-            _span(c.judge_only),
-            _span(c.human_only),
-            _span(c.ppi),
+            c.judge_only.with_interval,
+            c.human_only.with_interval,
+            c.ppi.with_interval,
             None if c.lam is None else f"{c.lam:.2f}",
             c.judge_only.n_units,
             c.human_only.n_units,
@@ -117,12 +117,6 @@ def _print_correction(correction: Correction) -> None:
         print(visible(f"- {text}"))
 
 
-def _span(m: Measure) -> str:
-    if m.value is None:
-        return "undefined"
-    return f"{m.value:.3f}" + ("" if m.low is None or m.high is None else f" ({m.low:.3f} … {m.high:.3f})")
-
-
 def _interval(found: Result) -> str:
     confidence = found.lines[0].measure.confidence if found.lines else 0.95
     return f"{confidence:.0%} interval".replace("%", " %")
@@ -140,12 +134,11 @@ def _row(found: Result, line: Line) -> list[Any]:
         if printed
         else ""
     )
-    interval = "" if m.low is None or m.high is None else f"{m.low:.3f} … {m.high:.3f}"
     missing = ", ".join(f"{n} {name}" for name, n in line.missing.items())
     return [
         m.measure,
-        "undefined" if m.value is None else f"{m.value:.3f}",
-        interval,
+        m.shown,
+        m.interval,
         m.n_units,
         m.n_clusters,
         m.coverage,

@@ -22,6 +22,7 @@ from judge.store.study import Store, dumps, insert_rows, now
 from judge.types import Json
 
 _JOB = "job_id, run_id, vendor, model, base_url, folder, max_output_tokens, most_tokens, most_cost, price, state, made"
+_REQUEST = "custom_id, unit_id, repeat, attempt, part, request_sha, most_tokens, most_cost, state"
 _PART = "job_id, part, file, sha256, bytes, lines, state, upload_id, batch_id, intended, submitted, status"
 
 
@@ -91,23 +92,11 @@ def begin(store: Store, job: Job) -> None:
         query = "SELECT job_id FROM jobs WHERE run_id = ? AND state = 'writing'"
         for (left,) in conn.execute(query, [job.run_id]).fetchall():
             _delete(conn, left)
-        conn.execute(
-            f"INSERT INTO jobs ({_JOB}) VALUES ({','.join('?' * 12)})",
-            [
-                job.job_id,
-                job.run_id,
-                job.vendor,
-                job.model,
-                job.base_url,
-                _seen_from(store.path, job.folder),
-                job.max_output_tokens,
-                0,
-                None,
-                None if job.price is None else dumps(dict(job.price)),
-                "writing",
-                job.made,
-            ],
-        )
+        told = {name: getattr(job, name) for name in _JOB.split(", ")}
+        told |= {"most_tokens": 0, "most_cost": None, "state": "writing"}
+        told["folder"] = _seen_from(store.path, job.folder)
+        told["price"] = None if job.price is None else dumps(dict(job.price))
+        conn.execute(f"INSERT INTO jobs ({_JOB}) VALUES ({','.join('?' * len(told))})", [*told.values()])
 
 
 def new(job_id: str | None = None) -> tuple[str, str]:
@@ -117,36 +106,14 @@ def new(job_id: str | None = None) -> tuple[str, str]:
 
 def add_requests(conn: sqlite3.Connection, job_id: str, rows: Sequence[JobRequest]) -> None:
     """Requests of a job that is being written, inside the caller's transaction."""
-    insert_rows(
-        conn,
-        "INSERT INTO job_requests VALUES ?",
-        [
-            (
-                job_id,
-                r.custom_id,
-                r.unit_id,
-                r.repeat,
-                r.attempt,
-                r.part,
-                r.request_sha,
-                r.most_tokens,
-                r.most_cost,
-                r.state,
-                None,
-            )
-            for r in rows
-        ],
-    )
+    own = [(job_id, *_cells(r, _REQUEST), None) for r in rows]
+    insert_rows(conn, "INSERT INTO job_requests VALUES ?", own)
 
 
 def complete(store: Store, job: Job, files: Sequence[JobFile]) -> None:
     """The job is written: from here on its requests are its own."""
     with store.transaction() as conn:
-        insert_rows(
-            conn,
-            f"INSERT INTO job_parts ({_PART}) VALUES ?",
-            [_cells(f, _PART) for f in files],
-        )
+        insert_rows(conn, f"INSERT INTO job_parts ({_PART}) VALUES ?", [_cells(f, _PART) for f in files])
         conn.execute(
             "UPDATE jobs SET state = 'open', most_tokens = ?, most_cost = ? WHERE job_id = ?",
             [job.most_tokens, job.most_cost, job.job_id],
@@ -285,10 +252,8 @@ def requests(conn: sqlite3.Connection, job_id: str, custom_ids: Iterable[str]) -
     # Ours are hex; what is no text at all cannot even be looked for.
     wanted = [name for name in custom_ids if name.isascii()]
     found: dict[str, list[JobRequest]] = {}
-    query = (
-        "SELECT custom_id, unit_id, repeat, attempt, part, request_sha, most_tokens, most_cost, state "
-        f"FROM job_requests WHERE job_id = ? AND custom_id IN ({','.join('?' * len(wanted))})"
-    )
+    marks = ",".join("?" * len(wanted))
+    query = f"SELECT {_REQUEST} FROM job_requests WHERE job_id = ? AND custom_id IN ({marks})"
     for row in conn.execute(query, [job_id, *wanted]):
         found.setdefault(row[0], []).append(JobRequest(*row))
     return found

@@ -6,11 +6,11 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from judge.errors import UsageError
+from judge.resources import page
 from judge.suites.board import ALPHA, Board, BoardRow, Cell
 from judge.suites.result import is_of
 from judge.types import Measure
@@ -330,13 +330,8 @@ def plots(found: Board) -> Iterator[Plot]:
 
 def as_html(found: Board) -> str:
     """A page that needs nothing from elsewhere; all text is escaped."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    source = files("judge.suites").joinpath("board.html").read_text("utf-8")
-    return environment.from_string(source).render(
+    return page(
+        "board.html",
         board=found,
         columns=columns_of(found),
         printed=printed(found),

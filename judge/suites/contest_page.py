@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
+from judge.resources import page
 from judge.suites.contest import AXES, Contender, Contest
 
 LEFT, TOP, WIDTH, HEIGHT = 56.0, 14.0, 420.0, 260.0
@@ -94,13 +94,8 @@ def _pareto(
 
 def as_html(found: Contest) -> str:
     """A page that needs nothing from elsewhere; all text is escaped."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    source = files("judge.suites").joinpath("contest.html").read_text("utf-8")
-    return environment.from_string(source).render(
+    return page(
+        "contest.html",
         found=found,
         domain=found.table.domain,
         paretos=list(paretos(found)),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
 
 from scipy.special import betaincinv
 
+from judge.resources import page
 from judge.suites.route import Route
 
 LEFT, TOP, WIDTH, HEIGHT = 56.0, 16.0, 560.0, 300.0
@@ -34,8 +34,6 @@ def spread(right: int, n: int) -> tuple[float, float]:
 
 def as_html(found: Route) -> str:
     """A page that needs nothing from elsewhere; all text is escaped."""
-    from jinja2 import Environment, StrictUndefined
-
     known = [
         (p, s, spread(s.accepted - s.wrong, s.accepted))
         for p, s in zip(found.places, found.steps, strict=True)
@@ -61,11 +59,8 @@ def as_html(found: Route) -> str:
             f"units, {s.wrong} of {s.accepted} tested ones wrong"
         )
         points.append(RoutePoint(across(p.coverage), up(s.agreement or 0.0), up(low), up(high), state, label))
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    source = files("judge.suites").joinpath("route.html").read_text("utf-8")
-    return environment.from_string(source).render(
+    return page(
+        "route.html",
         found=found,
         names=[str(run["model"]) for run in found.table.runs],
         points=points,
