@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from judge.errors import BadInput, StudyError, UsageError
+from judge.errors import BadInput, StudyError, UsageError, WriteFailed
 from judge.store import _merge_rows as rows
 from judge.store import _merge_runs as runs
 from judge.store.jobs import rebased
@@ -50,7 +50,7 @@ def merge(paths: Sequence[Path], into: Path, *, same_model: bool = False) -> Mer
 
     `same_model`: runs of one identity are joined whatever names servers gave their models. Raises UsageError for fewer
     than two studies or a file that is there, StudyError while another process merges into it and for one that cannot be read or whose tables are older than
-    another's. The result lists the conflicts: with any, no file is written.
+    another's, WriteFailed where the disk is full. The result lists the conflicts: with any, no file is written.
     """
     _check(paths, into)
     for path in paths:
@@ -72,6 +72,12 @@ def _merged(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
             return done
         _keep(partial)
         os.link(partial, into)  # never over a file that somebody else has made meanwhile
+    except WriteFailed as e:
+        # It may have shown while a study was read, which is not what cannot be written.
+        raise WriteFailed(
+            f"--into {into}: {e.__cause__} (there or in the folder of temporary files), so nothing was written: free some "
+            "space and give the command again"
+        ) from e
     except FileExistsError as e:
         raise UsageError(f"--into {into}: there is such a file by now; name another") from e
     finally:

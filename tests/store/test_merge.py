@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import resource
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,7 +19,7 @@ from judge.store import Store
 from judge.store.origin import origins
 from judge.store.runs import add_probes
 from judge.store.study import only_here
-from tests.cli.helpers import Done, checked, script, write_rows
+from tests.cli.helpers import Done, checked, process, script, write_rows
 from tests.jobs.helpers import threaded
 from tests.loopback.batches_server import OpenAIBatchServer
 from tests.tui import studies
@@ -240,8 +242,8 @@ def test_what_is_said_of_a_joined_run_is_true_of_both(judge: Judge, study: Calla
     judge("studies", "merge", a, b, "--into", "c.db")
     judge("studies", "merge", b, a, "--into", "d.db")
     judge("studies", "merge", "c.db", b, a, "--into", "e.db")
-    for path in ("c.db", "d.db", "e.db"):
-        with Store.open(path) as store:
+    for merged in ("c.db", "d.db", "e.db"):
+        with Store.open(merged) as store:
             query = "SELECT provider FROM runs WHERE model = 'scripted/hash'"
             facts = json.loads(store.conn.execute(query).fetchone()[0])
             assert facts["probes"] == {"calls": 7, "input_tokens": 20, "cost": None}
@@ -251,7 +253,7 @@ def test_what_is_said_of_a_joined_run_is_true_of_both(judge: Judge, study: Calla
             }
             told = origins(store.conn, made)
         assert len(told) == 2 and all("went on after it was made" in text for text in told.values()), told
-        assert "10/… · finished" in judge("runs", "watch", "scripted/hash", "-d", path).out
+        assert "10/… · finished" in judge("runs", "watch", "scripted/hash", "-d", merged).out
     for path in (a, b):
         with Store.open(path) as store:
             assert "went on" not in str(origins(store.conn, made))
@@ -391,6 +393,19 @@ def test_one_process_at_a_time_writes_a_file(judge: Judge, study: Callable[..., 
     assert "another process is merging into this file" in told
     judge("studies", "merge", a, b, "--into", "c.db")
     assert sorted(p.name for p in Path().glob("c.db*")) == ["c.db"]
+
+
+def test_a_full_disk_is_that_of_the_new_study(study: Callable[..., Path], tmp_path: Path) -> None:
+    a, b = study("a", rows(0)), study("b", rows(*range(1, 400)))
+    size = a.stat().st_size + 50_000
+    words = ("studies", "merge", a, b, "--into", "c.db")
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    told = process(*words, cwd=tmp_path, code=1, preexec_fn=limited).stderr
+    assert re.fullmatch(r"judge: --into c\.db: .* so nothing was written: free some space .*\n", told)
+    assert not list(tmp_path.glob("c.db*"))
 
 
 def test_what_cannot_be_merged_is_refused_before_anything(judge: Judge, study: Callable[..., Path]) -> None:
