@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from judge.errors import UsageError
 if TYPE_CHECKING:
     from judge.asking.items import Imported
     from judge.asking.judges import CalibrationOutcome
+    from judge.asking.panel import PanelOutcome
     from judge.asking.run import Ran
     from judge.improve.found import Improved
     from judge.suites.contest import Contest
@@ -51,6 +53,25 @@ def ran(done: Ran) -> Outcome:
     row = {name: document[name] for name in ("units", "labelled", *STATUSES, "reused", "pending")}
     title = f"run {report.run_id}: {report.labelled:,} of {report.units:,} units of {plan.task.name} have a label by {plan.model}"
     return Outcome(title, document, [row], notes, run_id=report.run_id)
+
+
+def panel(done: Sequence[Ran], made: PanelOutcome | None) -> Outcome:
+    """The panel of these members, a row each. Where one ended before its last unit: how, and no run of a panel."""
+    from judge.cli.panel import document
+
+    if made is None:
+        last = ran(done[-1])
+        return replace(
+            last, run_id=None, notes=[*last.notes, "the panel is kept when its last member is done"]
+        )
+    rows = [{"member": one.plan.model, "run_id": run_id, "units": one.report.units, "labelled": one.report.labelled}
+            for one, run_id in zip(done, made.table.run_ids, strict=True)]  # fmt: skip
+    title = f"run {made.run_id}: {made.method} of {len(done)} judges on {int(made.pooled.only.sum()):,} units of {made.table.task.name}"
+    notes = [
+        *dict.fromkeys(text for one in done for text in one.report.remarks(one.plan)),
+        *made.pooled.notes,
+    ]
+    return Outcome(title, document(made, None, [], []), rows, notes, run_id=made.run_id)
 
 
 def calibrated(done: CalibrationOutcome) -> Outcome:

@@ -79,11 +79,13 @@ class Study:
         self,
         task: str,
         *,
-        model: str,
+        model: str | None = None,
         progress: bool | Watching = True,
         **options: Any,
     ) -> Outcome:
         """Label every unit that the task fits and this run has not labelled (`judge run`); it goes on where it stopped.
+
+        A panel's `recipe` names its models itself; every other run takes `model`.
 
         `options` are those of `judge.asking.run.RunOptions`, named as the command's: limit, where, examples, repeats,
         base_url, max_cost (US dollars), max_time and patience (seconds), temperature, answers, rationale, recipe ... Inside a
@@ -91,19 +93,27 @@ class Study:
         (`judge.runner.plan.Live`); what it raises ends the run in order and is raised. The document has the counts; units without a label are told in
         the notes and raise nothing. Raises what ended the run, when something did.
         """
+        from judge.asking import panel as panels
         from judge.asking import run as asking
+        from judge.improve.panel import find
 
         given = run_options(options)
+        panel = find(given.recipe) if given.recipe is not None else None
+        if panel is not None and model is not None:
+            raise UsageError(f"model={model!r}: a panel's recipe names its models itself")
         stop = asking.Stop()
 
-        def work() -> asking.Ran:
-            asked = asking.prepare(task, model, given)
-            with self._open() as store:
+        def work() -> tuple[list[asking.Ran], panels.PanelOutcome | None]:
+            def ask(asked: asking.Asking) -> asking.Ran:
                 return asking.run(store, asking.in_study(store, asked, given), watched, stop)
 
+            every = panels.members(task, panel, given) if panel else [asking.prepare(task, model, given)]
+            with self._open() as store:
+                return panels.run(store, panel, every, ask) if panel else ([ask(every[0])], None)
+
         with WatchedCall(progress, stop) as watched:
-            ran = outside_the_loop(work, stop)
-        return outcomes.ran(ran)
+            done, made = outside_the_loop(work, stop)
+        return outcomes.ran(done[-1]) if panel is None else outcomes.panel(done, made)
 
     def calibrate(
         self,

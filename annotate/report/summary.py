@@ -23,6 +23,11 @@ WORDS = (
     "person does. Trust: every condition of the rule holds; do not trust: one of them is shown to fail; undecided: neither."
 )
 
+COVERED = (
+    "Coverage: on how many of the units that the judge was asked about (for people with each other: that people labelled) "
+    "the number rests. On the others a label is missing that it takes."
+)
+
 
 def with_numbers(subject: Subject, rulings: Sequence[Ruling]) -> list[Ruling]:
     """Each ruling with the numbers of its box: the judge's agreement, and people's own, which is its ceiling."""
@@ -48,7 +53,10 @@ def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
 
 def _numbers(key: str, rows: Sequence[Sequence[Cell]]) -> Table:
     columns = [Column("agreement"), Column("measure"), Column("value (95 % interval)", "brief")]
-    return Table(key, "The verdict in numbers", [*columns, Column("", "n")], rows)
+    partly = any(isinstance(m, Measure) and (m.coverage or 1) < 1 for row in rows for m in row)
+    return Table(
+        key, "The verdict in numbers", [*columns, Column("", "n")], rows, (COVERED,) if partly else ()
+    )
 
 
 def _agreements(subject: Subject, ruling: Ruling) -> list[list[Cell]]:

@@ -128,8 +128,10 @@ class Stop:
             self._loop.call_soon_threadsafe(self._task.cancel)
 
 
-def prepare(task_name: str, model: str, options: RunOptions) -> Asking:
+def prepare(task_name: str, model: str | None, options: RunOptions) -> Asking:
     """What the options ask for, before a study is looked at. Raises UsageError or TaskError."""
+    if not isinstance(model, str):
+        raise UsageError(f"model={model!r}: name one, as vendor/model")
     return asking_of(make_plan(task_name, model, options), model, options)
 
 

@@ -77,6 +77,8 @@ def _print(task: str, model: str, e: Any) -> None:
     )
     if e.price is None:
         print("cost: no price is known for this model (--prices FILE says one)")
+    elif e.most == 0:
+        print(f"cost: nothing but time ({e.price.source})")
     else:
         batch = "no batch price" if e.batch is None else f"as a batch {_money(e.batch)}"
         saved = "" if e.cached == e.online else f", with the beginning cached {_money(e.cached)}"

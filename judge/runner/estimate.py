@@ -17,7 +17,7 @@ from judge.prompts.render import Mode
 from judge.providers.base import Provider
 from judge.runner.identity import own_runs
 from judge.runner.plan import Plan
-from judge.runner.prices import Price, find
+from judge.runner.prices import Price, find, free
 from judge.runner.requests import CHARACTERS_PER_TOKEN, Asker, mode_of
 from judge.store import selection
 from judge.store.study import Store
@@ -123,6 +123,7 @@ async def estimate(
     prefix = round(sum(len(m.content) for m in first) / CHARACTERS_PER_TOKEN * scale)
     into, total_out = round(per_call * calls), round(out * calls)
     price, batch = (find(model, facts, plan.prices, of_batch) for of_batch in (False, True))
+    price = price or free(model)
     seconds, bound = _time(calls, into + total_out, latency, pace)
     limit = plan.sampling.max_output_tokens
     return Forecast(

@@ -172,10 +172,15 @@ def _of_vendor(vendor: str, name: str, batch: bool) -> Price | None:
     )
 
 
+def free(model: str) -> Price | None:
+    """The price of a model that runs in this process: nothing."""
+    here = model.partition("/")[0] in IN_THIS_PROCESS
+    return Price(0.0, 0.0, 0.0, 0.0, "it runs in this process") if here else None
+
+
 def wanted(model: str, price: Price | None) -> Price:
     """The price, for a limit of money. Raises UsageError when there is none, and says how to tell it."""
-    if price is None and model.partition("/")[0] in IN_THIS_PROCESS:
-        return Price(0.0, 0.0, 0.0, 0.0, "it runs in this process")
+    price = price or free(model)
     if price is None:
         raise UsageError(
             f"no price is known for {model}: say it with --prices FILE, as in "

@@ -418,7 +418,11 @@ def test_estimate(judge: Judge, tmp_path: Path) -> None:
     assert document["online"] == pytest.approx(2 * document["batch"])
     shown = judge("estimate", "stance", "-m", "openai/gpt-5-mini").out
     assert "genai-prices" in shown and "as a batch $" in shown
-    assert "no price is known" in judge("estimate", "stance", "-m", "scripted/hash").out
+    assert (
+        "cost: nothing but time (it runs in this process)"
+        in judge("estimate", "stance", "-m", "scripted/hash").out
+    )
+    assert "no price is known" in judge("estimate", "stance", "-m", "openai/own").out
     assert (
         "no endpoint that counts"
         in judge("estimate", "stance", "-m", "scripted/hash", "--count", "3", code=2).err

@@ -409,6 +409,35 @@ def test_compare_calibrate_and_route_are_those_of_the_commands(study: Study, tmp
         study.improve("stance", model="scripted/hash", progress=False)
 
 
+def test_a_panels_recipe_is_asked_and_a_model_that_is_not_named_is_told(study: Study, tmp_path: Path) -> None:
+    study.items(FRAME)
+    for seed in ("1", "2"):
+        _judge(
+            tmp_path, "run", "stance", "-m", "scripted/hash", "--as", f"m{seed}", "--seed", seed, "-d", "x.db"
+        )
+    words = ("panel", "stance", "--run", "m1", "--run", "m2", "--recipe", "p.yaml", "-d", "x.db", "--json")
+    first = json.loads(_judge(tmp_path, *words))
+    recipe = tmp_path / "p.yaml"
+    # What is left of the tokens is too little for a member: no panel, and the same call goes on.
+    with Study(tmp_path / "y.db") as other:
+        other.items(FRAME)
+        stopped = other.run("stance", recipe=recipe, max_tokens=300, concurrency=1, progress=False)
+        assert stopped.run_id is None and any("the same call goes on" in text for text in stopped.notes)
+        done = other.run("stance", recipe=recipe, progress=False)
+        assert other.run("stance", recipe=recipe, progress=False).run_id == done.run_id
+    assert done.document["units"] == first["units"] == 3 and len(done.rows) == 2
+    assert set(done.document) == set(first) - {"schema"}
+    for options, told in (
+        ({}, "model=None: name one, as vendor/model"),
+        ({"model": "scripted/hash", "recipe": recipe}, "a panel's recipe names its models"),
+        ({"recipe": recipe, "seed": 3}, "the recipe decides that"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            study.run("stance", **{"model": None, "progress": False, **options})
+    with pytest.raises(UsageError, match="model=None: name one"):
+        study.improve("stance", model=None, progress=False)  # type: ignore[arg-type]
+
+
 def test_a_study_is_a_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a study is a file"):
         Study(":memory:")
