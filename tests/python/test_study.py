@@ -427,13 +427,14 @@ def test_a_panels_recipe_is_asked_and_a_model_that_is_not_named_is_told(study: S
         assert other.run("stance", recipe=recipe, progress=False).run_id == done.run_id
     assert done.document["units"] == first["units"] == 3 and len(done.rows) == 2
     assert set(done.document) == set(first) - {"schema"}
-    for options, told in (
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({}, "model=None: name one, as vendor/model"),
         ({"model": "scripted/hash", "recipe": recipe}, "a panel's recipe names its models"),
         ({"recipe": recipe, "seed": 3}, "the recipe decides that"),
-    ):
+    ]
+    for options, told in wrong:
         with pytest.raises(UsageError, match=told):
-            study.run("stance", **{"model": None, "progress": False, **options})
+            study.run("stance", **{"progress": False, **options})
     with pytest.raises(UsageError, match="model=None: name one"):
         study.improve("stance", model=None, progress=False)  # type: ignore[arg-type]
 
