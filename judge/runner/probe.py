@@ -30,6 +30,7 @@ from judge.store.study import Store
 from judge.types import Item, Json, Measure, Passage, Row, Where
 
 BASE = "base"
+FORMAT = "probe"
 KINDS = ("passage", "item")
 
 
@@ -107,6 +108,10 @@ async def probe(
     items = _items(store, plan)
     if not items:
         raise UsageError(f"{store.path}: no unit that {task.name} can show")
+    if scratch.conn.execute("SELECT EXISTS (SELECT 1 FROM imports WHERE format <> ?)", [FORMAT]).fetchone()[
+        0
+    ]:
+        raise UsageError(f"{scratch.path}: is a study with items of its own: probe into another file")
     found = Probed(n_units=len(items))
     _add(scratch, (replace(item, dataset=BASE) for item in items))
 
@@ -152,7 +157,8 @@ async def probe(
             is not None
         }
         if not copies:
-            found.rows.append(units.none(probe_name, "the units have nothing that it could change"))
+            told = units.none(probe_name, "the units have nothing that it could change")
+            found.rows.append(told if labels else units.flips(probe_name, {}))
             continue
         _add(scratch, (replace(copy, dataset=probe_name) for copy in copies.values()))
         report = await ask(probe_name)
@@ -167,8 +173,8 @@ async def probe(
     # By the order of the labels where two are as frequent, so that nothing decides by chance.
     found.nothing = wanted.nothing or (max(domain, key=lambda label: given[label]) if given else None)
     for probe_name in NOTHING:
-        if probe_name in changed and found.nothing is not None:
-            found.rows.append(units.strangers(probe_name, changed[probe_name], found.nothing))
+        if probe_name in changed:
+            found.rows.append(units.strangers(probe_name, changed[probe_name], found.nothing or ""))
     if "paraphrase" in wanted.probes and not wanted.paraphrases:
         found.notes.append(
             "paraphrase: the claims in a frame, not in other words; give those with --paraphrases"
@@ -253,7 +259,7 @@ def _add(scratch: Store, items: Iterable[Item]) -> None:
             f"{scratch.path}: was made of other units ({error}): probe into another file"
         ) from error
 
-    add_items(scratch, rows, ImportInfo("probe", {}), [], bad)
+    add_items(scratch, rows, ImportInfo(FORMAT, {}), [], bad)
 
 
 def _items(store: Store, plan: Plan) -> list[Item]:

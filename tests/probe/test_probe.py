@@ -116,8 +116,22 @@ def test_the_threshold_for_ci(tmp_path: Path, db: Path) -> None:
     assert probed(db, *options, "--fail-over", "0.1", code=5)["all"]["failed"] == ["injection"]
 
 
+def test_a_judge_without_a_label_passes_no_threshold(tmp_path: Path, db: Path) -> None:
+    rows = probed(
+        db, "-m", "scripted/garbage", "--probe", "injection", "--probe", "empty", "--fail-over", "0.9", code=5
+    )
+    assert rows["all"]["failed"] == ["injection", "empty"] and rows["all"]["labelled"] == 0
+    # One that says nothing of what is left when nothing is left: not a rate of 0, but none.
+    mute = model(tmp_path, ("We use cookies", "not a label"))
+    rows = probed(db, *mute, "--probe", "boilerplate", "--fail-over", "0.9", code=5)
+    row = rows["boilerplate"]
+    assert (row["rate"], row["lost"], row["reason"]) == (None, UNITS, "no unit has a label before and after")
+
+
 def test_nothing_of_a_probe_is_a_label_of_the_study(tmp_path: Path, db: Path) -> None:
     probed(db, *model(tmp_path))
+    told = judge("probe", "stance", "-d", db, *model(tmp_path), "--keep", db, code=2).stderr
+    assert "is a study with items of its own: probe into another file" in told
     with Store.open(db) as store:
         assert store.conn.execute("SELECT count(*) FROM runs").fetchone() == (0,)
         assert store.conn.execute("SELECT count(*) FROM items").fetchone() == (UNITS,)
