@@ -220,11 +220,11 @@ def _settle(conn: Connection, old: str, run: str, unit: str, repeat: int, twice:
         order, wins = [*ours, *new], True
     else:
         mine, other = ours[-1]["status"], theirs[-1]["status"]
-        wins = mine == Status.FAILED and other != Status.FAILED
-        if Status.FAILED not in (mine, other):
+        wins = _worth(other) > _worth(mine)
+        if mine == other == Status.OK:
             said, says = _said(conn, "main", run, unit, repeat), _said(conn, "src", old, unit, repeat)
-            if mine != other or said != says:
-                return f"run {run}, unit '{unit}': {says or other} and {said or mine}"
+            if said != says:
+                return f"run {run}, unit '{unit}': {says} and {said}"
             twice["same"] += 1
         order = [*ours, *new] if wins else [*new, *ours]
     of = [run, unit, repeat]
@@ -238,6 +238,11 @@ def _settle(conn: Connection, old: str, run: str, unit: str, repeat: int, twice:
         # Its attempts are here: only the labels are still to come.
         conn.execute("INSERT INTO temp.theirs VALUES (?, ?, ?)", of)
     return None
+
+
+def _worth(status: str) -> int:
+    """A label counts before an answer that is none, and that before a call that failed."""
+    return 2 if status == Status.OK else int(status != Status.FAILED)
 
 
 def _attempts(conn: Connection, schema: str, run: str, unit: str, repeat: int) -> list[dict[str, Any]]:
