@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.forks import Command
 from tests.real import ROOT
 
 TIMEOUT = 120
@@ -18,20 +19,22 @@ class Driven:
     """`with Driven(db, "scripted/hash", ...) as run:` a run of `tests.runner.driver`."""
 
     def __init__(self, db: Path, model: str, *options: str) -> None:
-        command = [sys.executable, "-m", "tests.runner.driver", str(db), model, *options]
-        self.process = subprocess.Popen(
-            command,
+        self.process = self._started("tests.runner.driver", str(db), model, *options)
+        self.counted = 0
+        self.report: dict[str, Any] | None = None
+
+    @staticmethod
+    def _started(module: str, *args: str) -> Any:
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *args],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        self.counted = 0
-        self.report: dict[str, Any] | None = None
 
     def wait_for(self, done: int) -> bool:
         """Read until that many units count as done; False when the run has ended before."""
-        assert self.process.stdout is not None
         while self.counted < done:
             line = self.process.stdout.readline()
             if not line:
@@ -41,7 +44,6 @@ class Driven:
 
     def wait_for_more(self) -> bool:
         """Read one more line; the run says something twice a second. False when it has ended."""
-        assert self.process.stdout is not None
         line = self.process.stdout.readline()
         self._take(line)
         return bool(line) and self.report is None
@@ -78,3 +80,9 @@ class Driven:
     ) -> None:
         self.process.kill()
         self.process.communicate()
+
+
+class Forked(Driven):
+    """The same, forked from a process that has imported all it needs: soon at work, and killed like any other."""
+
+    _started = Command

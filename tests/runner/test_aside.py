@@ -14,9 +14,10 @@ from judge.runner import Live, writer
 from judge.runner import run as run_module
 from judge.store import Store, runs
 from judge.store.aside import Aside, take_in
+from tests.forks import together
 from tests.loopback.process import ServerProcess
 from tests.runner.helpers import HASTY, Fake, attempts, make_study, numbered, plan, run, select
-from tests.runner.processes import Driven
+from tests.runner.processes import Forked as Driven
 from tests.runner.test_writer import judged
 
 
@@ -73,6 +74,7 @@ async def test_a_lock_that_outlasts_patience_loses_no_reply(
     assert beside(db) == []
 
 
+@together
 def test_killed_while_another_program_holds_the_study(db: Path, other: sqlite3.Connection) -> None:
     """kill -9 once every reply that came is set aside: each unit has been paid for once in the end."""
     with ServerProcess("openai", "--delay", "0.05", "--record") as server:

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.forks import together
 from tests.loopback.process import ServerProcess
 from tests.runner.helpers import attempts, left_in, make_study, numbered, select
-from tests.runner.processes import Driven
+from tests.runner.processes import Forked as Driven
 
+pytestmark = together
 UNITS = 80
 KILLS = 3
 

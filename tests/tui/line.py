@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import fcntl
-import multiprocessing
 import os
-import runpy
 import struct
-import sys
 import termios
 import threading
 import time
@@ -17,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from judge.store import Store
+from tests.forks import process
 
 BYTES = {
     "backspace": b"\x7f",
@@ -33,28 +30,6 @@ BYTES = {
 """What terminals send; Escape as the kitty protocol has it, because a lone \\x1b waits for what may follow."""
 
 
-FORKS = multiprocessing.get_context("forkserver")
-"""A process that has imported what `annotate open` needs, and forks for each terminal: importing is most of a start."""
-FORKS.set_forkserver_preload(["annotate.cli", "annotate.tui.app", "annotate.tui.watch"])
-
-
-def annotate(terminal: str, folder: Path, environment: dict[str, str], args: Sequence[str]) -> None:
-    """`python -m annotate ...` in a process that was forked: leader of a session with that terminal, as after a login."""
-    os.login_tty(os.open(terminal, os.O_RDWR | os.O_NOCTTY))
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        stream = open(number, "w" if number else "r", buffering=1, closefd=False)  # noqa: SIM115
-        setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
-    sys.argv = ["annotate", *args]
-    try:
-        runpy.run_module("annotate", run_name="__main__", alter_sys=True)
-    finally:
-        atexit._run_exitfuncs()
-
-
 def sent(key: str) -> bytes:
     """A key, or text, as bytes; a surrogate is a byte that is no UTF-8."""
     return BYTES.get(key) or key.encode(errors="surrogateescape")
@@ -66,11 +41,10 @@ class Line:
     def __init__(self, *args: str, size: tuple[int, int] = (80, 24)) -> None:
         self._fd, self._terminal = os.openpty()
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
-        environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
-        environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
-        name = os.ttyname(self._terminal)
-        self._process = FORKS.Process(target=annotate, args=(name, Path.cwd(), environment, args))
-        self._process.start()
+        terminal = os.ttyname(self._terminal)
+        self._process = process(
+            "annotate", args, terminal=terminal, TERM="xterm-256color", COLORTERM="truecolor"
+        )
         self.seen = b""
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -16,10 +16,12 @@ from textual import events
 
 from annotate.tui.intentions import HeldKeys, Intention
 from judge.store import Store
+from tests.forks import together
 from tests.tui.line import Line, log, opened, settled
 from tests.tui.oracle import Oracle, plain, tokens
 from tests.tui.studies import batch, build, labels, scribbling
 
+pytestmark = together
 UNITS = 20
 
 

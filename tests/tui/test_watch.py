@@ -19,6 +19,7 @@ from annotate.sitting.unit import TimeSpent
 from annotate.store import open_study
 from annotate.tui.watch import WatchApp
 from tests.annotate.agreement_helpers import annotate
+from tests.forks import together
 from tests.tui.line import Line
 from tests.tui.studies import batch, build
 
@@ -153,6 +154,7 @@ def test_without_a_terminal_it_prints_how_it_stands(tmp_path: Path) -> None:
     assert "no batch 'nothing'" in annotate("watch", "nothing", "-d", path, code=2).stderr
 
 
+@together
 def test_a_real_terminal_of_80_columns(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db")
     batch(path, n=6, annotators=["alice", "bob"])
