@@ -18,7 +18,6 @@ from judge.store.rankings import Ranked
 from judge.store.study import Store
 from judge.types import Json, Where
 
-QUERIES = ("auto", "claim", "question")
 BATCH = 1000
 MOST_SCORES = 20_000_000
 """Cosines in memory at once (4 bytes each)."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from judge.errors import Rejected, ServerFault
 from judge.jobs import lines, results, service
@@ -19,7 +19,6 @@ from judge.providers import http
 from judge.providers.openai import KEY, OWN_URL
 from judge.types import Json
 
-T = TypeVar("T")
 MARK = "adjudge"
 PAGE = 100
 _ENDED = {"completed", "failed", "expired", "cancelled"}

@@ -17,8 +17,6 @@ from judge.errors import BadInput
 from judge.labels.values import number
 from judge.types import Json
 
-FORMATS = "CSV, TSV, JSON, JSON Lines or Parquet"
-
 JSON = (".jsonl", ".ndjson", ".json")
 DELIMITED = (".csv", *files.TABS)
 

@@ -22,7 +22,6 @@ LIST_INPUTS = ("passages", "context", "cited_passages", "other_cited_passages", 
 """Inputs that are several passages; each is fenced by itself, as `[[name:marker code]]`."""
 
 NEVER_INPUTS = ("correct", "gold", "meta", "votes", "polarity", "pair_id", "labels")
-KINDS = tuple(INPUTS)
 
 
 def gold_input(field: str) -> str:

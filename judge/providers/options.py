@@ -22,7 +22,6 @@ from urllib.parse import quote
 from judge.errors import KeyProblem, UsageError
 from judge.types import Json
 
-_PARTS = ("body", "header", "query")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 # What aiohttp writes itself, and what would make another request of the one that is counted.
 _NOT_OURS = {"host", "content-length", "transfer-encoding", "connection", "content-type", "content-encoding"}

@@ -8,8 +8,6 @@ Both micro (over citations) and macro (mean over answers); F1 is the harmonic me
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-
 import numpy as np
 import pandas as pd
 
@@ -33,24 +31,6 @@ from judge.stats.ratings import FloatArray, IntArray
 from judge.types import Status
 
 SUPPORT = ("full", "partial", "none")
-
-
-def resolve(ids: Iterable[str], known: Collection[str]) -> tuple[list[str], list[str]]:
-    """Cited ids as the passages call themselves, and those that name no passage.
-
-    `3` also finds `cite_3`, and the other way round. Each id once, in order.
-    """
-    found: dict[str, None] = {}
-    unknown: dict[str, None] = {}
-    for name in ids:
-        other = name.removeprefix("cite_") if name.startswith("cite_") else f"cite_{name}"
-        if name in known:
-            found[name] = None
-        elif other in known:
-            found[other] = None
-        else:
-            unknown[name] = None
-    return list(found), list(unknown)
 
 
 def cited(answers: pd.DataFrame) -> list[Score]:

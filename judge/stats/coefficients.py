@@ -9,13 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
-
-Weights = Literal["linear", "quadratic"]
 
 
 class Coefficient(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from types import MappingProxyType
@@ -243,15 +243,3 @@ def _rare(coefficient: Coefficient, ratings: Ratings, patterns: Patterns) -> tup
         if 0 < on_units < RARE:
             few.append((label, on_units))
     return (Note("rare_labels", least=RARE, labels=tuple(few)),) if few else ()
-
-
-def spread(found: Iterable[Measure]) -> dict[str, float | int | None]:
-    """How the values of many pairs lie: how many, how many are defined, quartiles and mean."""
-    every = list(found)
-    values = np.array([m.value for m in every if m.value is not None])
-    quartiles = np.quantile(values, [0, 0.25, 0.5, 0.75, 1]) if len(values) else [None] * 5
-    names = ("min", "q25", "median", "q75", "max")
-    summary: dict[str, float | int | None] = {"n": len(every), "n_defined": len(values)}
-    summary.update({n: None if q is None else float(q) for n, q in zip(names, quartiles, strict=True)})
-    summary["mean"] = float(values.mean()) if len(values) else None
-    return summary

@@ -93,12 +93,6 @@ def stored(conn: sqlite3.Connection, run_id: str) -> dict[str, Json] | None:
     return None if row is None or row[0] is None else dict(json.loads(row[0]))
 
 
-def all_stored(conn: sqlite3.Connection) -> dict[str, dict[str, Json]]:
-    """Run -> derivation, of every derived run of the study."""
-    rows = conn.execute("SELECT run_id, derived_from FROM runs WHERE derived_from IS NOT NULL")
-    return {run: json.loads(text) for run, text in rows}
-
-
 def sources(conn: sqlite3.Connection, run_id: str) -> list[str]:
     """The asked or imported runs that a run rests on, through all derived ones between; itself when it is such a one.
 

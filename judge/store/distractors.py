@@ -26,7 +26,6 @@ from judge.store.study import Store
 FIELD = "distractor_check"
 PREFIX = "distractor:"
 Reading = Literal["entailed", "not-entailed"]
-READINGS: tuple[Reading, ...] = ("entailed", "not-entailed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from ulid import ULID
 
 from judge.errors import UsageError
 from judge.store.judgements import RequestRecord
-from judge.store.listing import dicts
 from judge.store.study import Store, dumps, insert_rows, now
 from judge.types import Json
 
@@ -313,15 +312,3 @@ def finish(conn: sqlite3.Connection, job_id: str) -> bool:
 def answered_by(conn: sqlite3.Connection, job_ids: Sequence[str], shas: Sequence[str]) -> set[str]:
     """Those of these requests that these jobs have brought an answer to."""
     return {sha for job in job_ids for sha in in_job(conn, job, shas, "answered")}
-
-
-def rows_of(store: Store, job_id: str) -> list[dict[str, Json]]:
-    """The files of a job as a listing shows them."""
-    return list(
-        dicts(
-            store.conn,
-            "SELECT part, file, lines, bytes, state, status, batch_id, intended, submitted FROM job_parts "
-            "WHERE job_id = ? ORDER BY part",
-            [job_id],
-        )
-    )

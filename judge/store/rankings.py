@@ -15,8 +15,6 @@ from judge.store.listing import dicts
 from judge.store.study import Store
 from judge.types import Json, Where
 
-STAGES = ("retrieve", "rerank", "top-k")
-
 
 @dataclass(frozen=True, slots=True)
 class Ranked:

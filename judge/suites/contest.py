@@ -28,8 +28,6 @@ from judge.store.splits import Look
 from judge.store.study import Store
 from judge.types import Json, Measure
 
-PARTS = ("open", "learn", "tune", "test", "all")
-"""Which questions: `open` are learn and tune, `all` the test as well (a look, as `test` is)."""
 ALPHA = 0.05
 
 

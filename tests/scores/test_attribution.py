@@ -116,14 +116,6 @@ def test_support_rates() -> None:
     )
 
 
-def test_ids_are_resolved_with_and_without_prefix() -> None:
-    known = {"cite_1", "cite_2", "7"}
-    assert attribution.resolve(["1", "cite_2", "cite_7", "1", "cite_9"], known) == (
-        ["cite_1", "cite_2", "7"],
-        ["cite_9"],
-    )
-
-
 IDS = st.lists(st.sampled_from("abc"), max_size=3)
 
 
