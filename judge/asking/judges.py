@@ -40,14 +40,12 @@ def field_of(task: Task, name: str | None) -> str:
     return labelled[0]
 
 
-def panel_of(
-    store: Store, task: Task, field: str, runs: Sequence[str] = (), distributions: bool = False
-) -> Panel:
+def panel_of(store: Store, task: Task, field: str, runs: Sequence[str] = ()) -> Panel:
     """Everybody's labels of the field, judges those of these runs (all when none is named), on a sealed test as well:
     who asks for it masks the test, or logs a look."""
     from judge.labels.scope import Scope, read
 
-    return read(store, Scope(field, task.name, runs=tuple(runs)), distributions=distributions, opened=True)
+    return read(store, Scope(field, task.name, runs=tuple(runs)), distributions=False, opened=True)
 
 
 def _chosen(

@@ -95,12 +95,12 @@ def json_elements(path: Path, prefix: str = "item") -> Iterator[tuple[int, Any]]
     return _parsed(path, lambda handle: ijson.items(handle, prefix, use_float=True, map_type=Noting))
 
 
-def json_pairs(path: Path, prefix: str = "") -> Iterator[tuple[int, tuple[str, Any]]]:
-    """(1-based position, (key, value)) of the object at `prefix` of a JSON file; raises the same."""
+def json_pairs(path: Path) -> Iterator[tuple[int, tuple[str, Any]]]:
+    """(1-based position, (key, value)) of the object that a JSON file holds; raises the same."""
 
     def parse(handle: IO[bytes]) -> Iterator[tuple[str, Any]]:
         names = Noting()
-        for name, value in ijson.kvitems(handle, prefix, use_float=True, map_type=Noting):
+        for name, value in ijson.kvitems(handle, "", use_float=True, map_type=Noting):
             names[name] = None
             refuse_noted(names)
             yield name, value

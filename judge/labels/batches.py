@@ -5,7 +5,6 @@ The tables of batches are optional (annotate's migrations): a study of imported 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judge.errors import UsageError
@@ -24,12 +23,12 @@ class Members:
     units: frozenset[str]
 
 
-def batch_rows(store: Store, query: str, values: Sequence[Json] = ()) -> list[tuple[Json, ...]]:
+def batch_rows(store: Store, query: str) -> list[tuple[Json, ...]]:
     """The rows of a query on batches; none where the study has no such table."""
     found = store.conn.execute(
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'batches'"
     ).fetchone()
-    return store.conn.execute(query, values).fetchall() if found else []
+    return store.conn.execute(query).fetchall() if found else []
 
 
 def members(store: Store, name: str) -> Members:

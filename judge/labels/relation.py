@@ -89,14 +89,14 @@ def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:
     return found
 
 
-def newest_fields(conn: sqlite3.Connection, many: int = 50) -> set[str]:
+def newest_fields(conn: sqlite3.Connection) -> set[str]:
     """The fields that anybody but a judge has labelled among the newest units of the study."""
-    newest = "SELECT unit_id FROM units ORDER BY rowid DESC LIMIT ?"
+    newest = "SELECT unit_id FROM units ORDER BY rowid DESC LIMIT 50"
     query = (
         f"SELECT DISTINCT l.field FROM labels AS l JOIN annotators AS a USING (annotator_id) "
         f"WHERE l.unit_id IN ({newest}) AND a.kind <> 'judge'"
     )
-    return {field for (field,) in conn.execute(query, [many])}
+    return {field for (field,) in conn.execute(query)}
 
 
 def unit_counts(conn: sqlite3.Connection) -> dict[str, int]:

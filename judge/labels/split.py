@@ -224,9 +224,9 @@ class Content:
     labels: Mapping[str, int]
 
 
-def content(split: Split, panel: Panel, reference: str | None = None) -> list[Content]:
+def content(split: Split, panel: Panel) -> list[Content]:
     """The parts with their labels, as counts: no number here says how any judge does."""
-    held = resolve(panel, reference or split.drawn.reference)
+    held = resolve(panel, split.drawn.reference)
     assert held is not None
     codes = panel.labels_of(held.name)
     found = []
@@ -254,19 +254,19 @@ class Power:
     units_for_tenth: int | None
 
 
-def power(split: Split, panel: Panel, reference: str | None = None) -> Power:
+def power(split: Split, panel: Panel) -> Power:
     """What the next look at the sealed test can show, from the open parts alone.
 
     The spread of a paired difference between two judges comes from the runs on learn and tune (the widest pair:
     a promise must hold for any two), and is assumed where there are no two with 10 questions.
     """
-    parts = {c.part: c for c in content(split, panel, reference)}
+    parts = {c.part: c for c in content(split, panel)}
     test = parts["test"]
     level = splits.level_of(len(split.looks) + 1)
     n, questions = test.n_units, test.n_labelled_questions
     if questions < 2:
         return Power(None, level, n, questions, "the test has labels on fewer than 2 questions", None)
-    measured = _measured(split, panel, reference)
+    measured = _measured(split, panel)
     if measured is not None:
         spread, seen, pairs = measured
         why = f"the widest of {pairs} pair{'s' if pairs > 1 else ''} of runs on {seen} questions of learn and tune"
@@ -283,9 +283,9 @@ def power(split: Split, panel: Panel, reference: str | None = None) -> Power:
     return Power(found, level, n, questions, why, tenth)
 
 
-def _measured(split: Split, panel: Panel, reference: str | None) -> tuple[float, int, int] | None:
+def _measured(split: Split, panel: Panel) -> tuple[float, int, int] | None:
     """The widest spread of two runs' difference on the open parts, on how many questions, of how many pairs."""
-    held = resolve(panel, reference or split.drawn.reference)
+    held = resolve(panel, split.drawn.reference)
     assert held is not None
     if panel.numeric:
         return None

@@ -94,9 +94,9 @@ class Level:
         self._held, self._hold = 0, 1
         self._begin(now)
 
-    def restart(self, now: float, limit: int = FIRST) -> None:
+    def restart(self, now: float) -> None:
         """After an outage: from a small level upwards again."""
-        self.limit = self._home = max(1, min(limit, self.limit))
+        self.limit = self._home = max(1, min(FIRST, self.limit))
         self._best, self._factor = None, 2.0
         self._held, self._hold = 0, 1
         self._begin(now)

@@ -5,8 +5,7 @@
 Tables (see `judge.scores.columns`):
     pairs    pair_id, original and counter (claim ids), question_id (optional; else the pair is the cluster)
     stances  one row a passage of a claim's list at a stage: claim_id, stage, label (support, refute, neutral),
-             rank (from 1; needed for k), document (the same word for the same document in both lists;
-             needed for the overlap), status
+             document (the same word for the same document in both lists; needed for the overlap), status
     answers  claim_id, label (Yes: supports its claim, No, Others), valid (optional bool: False for an answer that is
              empty or was refused), status
 
@@ -34,14 +33,14 @@ _OK, _NOT_JUDGED = STATUSES.index(Status.OK), STATUSES.index(NOT_JUDGED)
 _ANSWERS = {"Yes": 1.0, "No": 0.0, "Others": 0.0}
 
 
-def ratios(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str, k: int | None = None) -> pd.DataFrame:
+def ratios(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> pd.DataFrame:
     """One row a claim of `pairs`: n_support, n_refute, n_neutral, n_missing, sr, rr (nan: undefined).
 
     SR is over the passages that have a stance; n_missing counts those that have none, `status` says why.
     Raises BadInput for a stage that no row has, or a claim in two pairs.
     """
     who = _claims(pairs)
-    some = _stage(stances, stage, k)
+    some = _stage(stances, stage)
     some = some[column(some, "claim_id", "stances").isin(who.ids)]
     of = positions(some["claim_id"], who, "stances", "pairs")
     code = coded(
@@ -59,9 +58,7 @@ def ratios(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str, k: int | None
     return found
 
 
-def retrieval_bias(
-    pairs: pd.DataFrame, stances: pd.DataFrame, stage: str, k: int | None = None
-) -> list[Score]:
+def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> list[Score]:
     """The measures of one stage, named after it.
 
     cr                       (1/2N) sum (|SR_o - RR_c| + |SR_c - RR_o|) = mean |SR_o + SR_c - 1| over the N pairs with
@@ -74,7 +71,7 @@ def retrieval_bias(
     overlap                  mean Jaccard overlap of the two lists' documents, when there is a column `document`
     """
     who = _pairs(pairs)
-    table = ratios(pairs, stances, stage, k)
+    table = ratios(pairs, stances, stage)
     original, counter = table.loc[pairs["original"]], table.loc[pairs["counter"]]
     bias: FloatArray = np.asarray(original["sr"].to_numpy() + counter["sr"].to_numpy() - 1, dtype=np.float64)
     status = np.maximum(original["status"].to_numpy(), counter["status"].to_numpy()).astype(np.int8)
@@ -105,13 +102,12 @@ def retrieval_bias(
             scored(
                 "overlap",
                 who,
-                _overlap(pairs, _stage(stances, stage, k)),
+                _overlap(pairs, _stage(stances, stage)),
                 why="both lists are empty",
                 bounds=SHARE,
             )
         )
-    label = stage if k is None else f"{stage}@{k}"
-    return [score.named(f"{score.measure}[{label}]") for score in found]
+    return [score.named(f"{score.measure}[{stage}]") for score in found]
 
 
 def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
@@ -147,13 +143,12 @@ def scatter(
     stances: pd.DataFrame,
     stage: str,
     answers: pd.DataFrame | None = None,
-    k: int | None = None,
 ) -> pd.DataFrame:
     """One row a pair for the plot of SR_o against SR_c: sr_original, sr_counter, cr, signed_cr, biased.
 
     `biased`: both answers support their own claim; None without answers, or where one is not valid.
     """
-    table = ratios(pairs, stances, stage, k)
+    table = ratios(pairs, stances, stage)
     found = pd.DataFrame({"pair_id": column(pairs, "pair_id", "pairs")}).reset_index(drop=True)
     found["sr_original"] = table["sr"].reindex(pairs["original"]).to_numpy()
     found["sr_counter"] = table["sr"].reindex(pairs["counter"]).to_numpy()
@@ -184,12 +179,12 @@ def _claims(pairs: pd.DataFrame) -> Units:
     return who.parts_of(pd.Index(ids.to_numpy()), np.tile(np.arange(len(who)), 2))
 
 
-def _stage(stances: pd.DataFrame, stage: str, k: int | None) -> pd.DataFrame:
+def _stage(stances: pd.DataFrame, stage: str) -> pd.DataFrame:
     stages = column(stances, "stage", "stances")
     some = stances[stages == stage]
     if some.empty:
         raise BadInput(f"no stance at stage '{stage}'; there are {', '.join(map(str, stages.unique()))}")
-    return some if k is None else some[column(some, "rank", "stances") <= k]
+    return some
 
 
 def _per_claim(pairs: pd.DataFrame, table: pd.DataFrame) -> Score:

@@ -66,12 +66,6 @@ def test_the_signed_mean_tells_the_direction() -> None:
     assert (found["cr[s]"], found["signed_cr[s]"]) == (pytest.approx(2 / 3), 0.0)
 
 
-def test_only_the_first_k() -> None:
-    found = numbers(confirmation.retrieval_bias(PAIRS, RETRIEVE, "retrieve", k=1))
-    # First passages: p1 s, s = 1; p2 r, s = 0; p3 n.
-    assert found["cr[retrieve@1]"] == 0.5
-
-
 def test_missing_stances_are_counted() -> None:
     some = stances("s", o1="s.", c1="s", o2="..", c2="s", o3="r", c3="s")
     found = points(confirmation.retrieval_bias(PAIRS, some, "s"))
