@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from judge.errors import BadInput
 from judge.notes import Note
-from judge.stats.patterns import Tally
+from judge.stats.patterns import Tally, canonical
 from judge.stats.ratings import FloatArray, IntArray
 
 Method = Literal["bca", "percentile"]
@@ -92,8 +92,7 @@ class Interval:
 def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[FloatArray]:
     """Sums of all resamples for each tally: a list of arrays `[replicates, p]`.
 
-    All tallies must have the same counts (the same clusters in the same order): they get the
-    same draws, so that differences between them are paired.
+    All tallies must have the same counts (`Tally.key`): they share the lots, which saves time, and nothing more.
 
     Drawing Multinomial(N, count / N) over the distinct rows is the same law as drawing N units
     with replacement; where there are few distinct rows it is also hundreds of times faster. Where there are more
@@ -104,7 +103,9 @@ def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[Float
     count = tallies[0].count
     replicates = settings.replicates
     rng = np.random.default_rng(settings.seed)
-    rows = np.concatenate([t.rows for t in tallies], axis=1)
+    # Each in an order of its own, that of its counts first: no interval depends on names, or on what else is asked.
+    rows = np.concatenate([t.rows[canonical(t.rows, t.count)] for t in tallies], axis=1)
+    count = np.sort(count)
     dealt = 0
     if len(count) > BLOCKS:
         dealt = int(count.sum())

@@ -15,12 +15,11 @@ import numpy as np
 
 from judge.stats.conditions import rule
 from judge.stats.limits import DISTRUST, FEWEST_QUESTIONS, IN_PART, TRUST, UNDECIDED, Limits
+from judge.stats.patterns import canonical
 from judge.stats.ratings import FloatArray, IntArray
 from judge.stats.sums import Sums
 
 DRAWS = 200
-OF_LABELS = ("shares", "judge_shares", "judge_recall", "people_recall")
-OF_PEOPLE = ("apart", "apart_units", "apart_squares")
 # The pilot, this many times: what is not decided by then depends on how near the truth lies to the limit.
 TIMES = (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0, 14.0, 20.0)
 MOST_UNITS = 20_000
@@ -91,25 +90,14 @@ def outlook(found: Sums, limits: Limits, *, power: float = 0.8, draws: int = DRA
 
 
 def _patterns(found: Sums) -> tuple[Sums, IntArray]:
-    """Questions that are alike are one pattern, counted; their order does not matter."""
+    """Questions that are alike are one pattern, counted, in an order that no name decides."""
     arrays = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in ("agreement", "alone")}
     used = found.units[0] > 0
-    # The names of labels and the order of people may not decide what is drawn.
-    labels = _order(*(arrays[name][0] for name in OF_LABELS))
-    people = _order(*(arrays[name][0] for name in OF_PEOPLE))
-    arrays |= {name: arrays[name][..., labels] for name in OF_LABELS}
-    arrays |= {name: arrays[name][..., people] for name in OF_PEOPLE}
-    found = replace(found, agreement=found.agreement[np.ix_(labels, labels)])
     flat = np.concatenate([a[0][used].reshape(int(used.sum()), -1) for a in arrays.values()], axis=1)
-    _rows, first, count = np.unique(flat.round(9), axis=0, return_index=True, return_counts=True)
-    pilot = replace(found, **{name: a[:, used][:, first] for name, a in arrays.items()})
-    return pilot, count.astype(np.int64)
-
-
-def _order(*parts: FloatArray) -> IntArray:
-    """The columns by their totals, the first part first."""
-    totals = [part.sum(axis=0).round(6) for part in parts]
-    return np.lexsort(totals[::-1]).astype(np.int64)
+    rows, first, count = np.unique(flat.round(9), axis=0, return_index=True, return_counts=True)
+    order = canonical(rows, count)
+    pilot = replace(found, **{name: a[:, used][:, first[order]] for name, a in arrays.items()})
+    return pilot, count[order].astype(np.int64)
 
 
 def _decide(pilot: Sums, limits: Limits, weights: IntArray) -> IntArray:

@@ -141,3 +141,23 @@ def test_row_order_does_not_move_the_interval(key: str) -> None:
     first = of(Ratings.from_rows(rows, DOMAIN), key, interval=True)
     assert all(m.low is not None and m.low < m.high for m in first if m.high is not None)
     assert first == of(Ratings.from_rows(shuffled, DOMAIN), key, interval=True)
+
+
+@pytest.mark.parametrize("per", (1, 3))
+def test_names_of_labels_people_and_questions_do_not_decide_what_is_drawn(per: int) -> None:
+    """The seed alone decides the resamples: with other names, that is in another order, every interval is the same."""
+    rng = np.random.default_rng(11)
+    truth = rng.choice(3, size=120, p=(0.6, 0.3, 0.1))
+    codes = np.column_stack([np.where(rng.random(120) < 0.7, truth, rng.integers(-1, 3, 120)) for _ in "abc"])
+    labels, people, rows = (np.array(o) for o in ([2, 0, 1], [1, 2, 0], rng.permutation(120)))
+    named = np.where(codes < 0, -1, labels[codes])[rows][:, people]
+    questions = np.arange(120) // per
+    clusters = rng.permutation(120)[questions[rows]]
+    first = Ratings.from_codes(codes, DOMAIN[:3], list("abc"), clusters=questions)
+    second = Ratings.from_codes(named, DOMAIN[:3], ["bca"[i] for i in range(3)], clusters=clusters)
+    usual = measures(first)
+    other = {(m.measure, frozenset(m.annotators or ())): m for m in measures(second)}
+    assert len(other) == len(usual) == 8
+    for m in usual:
+        same_one = other[m.measure, frozenset(m.annotators or ())]
+        assert (same_one.value, same_one.low, same_one.high) == pytest.approx((m.value, m.low, m.high), abs=1e-12)
