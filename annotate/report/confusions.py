@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from annotate.report.cells import counted
-from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table
+from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table, interval_head
 from annotate.report.subject import Subject
 from judge.stats import MISSING, class_scores, confusion
 
@@ -87,7 +87,7 @@ def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]
     ]
     columns = [
         Column("measure"),
-        Column(f"value ({100 * subject.confidence(predicted, truth):.6g} % interval)", "brief"),
+        Column(interval_head("value", [subject.confidence(predicted, truth)]), "brief"),
         Column("", "n"),
     ]
     overall = Table(f"scores_{i}", f"{predicted} with {truth} as the truth", columns, whole)

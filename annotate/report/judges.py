@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from annotate.agreement.every_pair import all_pairs
 from annotate.report.cells import counted
-from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table
+from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table, interval_head
 from annotate.report.people import NAMES, spread_table, tie_note
 from annotate.report.subject import MANY, Subject
 from annotate.report.summary import OTHERS, most_labelled, with_the_others
@@ -103,7 +103,15 @@ def _table(
 
 
 def _bar(label: str, m: Measure, group: str) -> dict[str, Json]:
-    return {"label": label, "value": m.value, "low": m.low, "high": m.high, "group": group}
+    level = m.confidence
+    return {
+        "label": label,
+        "value": m.value,
+        "low": m.low,
+        "high": m.high,
+        "group": group,
+        "confidence": level,
+    }
 
 
 def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
@@ -154,7 +162,7 @@ def _forest(subject: Subject, rows: list[dict[str, Json]]) -> Figure:
     )
     data = {
         "rows": rows,
-        "label": f"{subject.coefficient_name} (95 % interval)",
+        "label": interval_head(subject.coefficient_name, (float(r["confidence"]) for r in known)),
         "threshold": None if len(subject.people) > 1 else subject.asked.threshold,
     }
     return Figure(

@@ -5,10 +5,11 @@ Everything here is plain text as it came; each renderer escapes it for its own f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from judge.stats.bootstrap import IntervalSettings
 from judge.stats.curve import Point
 from judge.stats.outlook import Chance
 from judge.stats.told import Condition, Decision, LabelRow
@@ -28,6 +29,12 @@ class Column:
 
     title: str
     kind: Kind = "text"
+
+
+def interval_head(name: str, confidences: Iterable[float]) -> str:
+    """The head of a column of values with intervals: the level in force, both where a judge's sealed test was opened."""
+    levels = sorted(set(confidences)) or [IntervalSettings().confidence]
+    return f"{name} ({' or '.join(f'{100 * level:.6g}' for level in levels)} % interval)"
 
 
 @dataclass(frozen=True, eq=False)

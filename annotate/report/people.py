@@ -11,7 +11,7 @@ from annotate.agreement.every_pair import Pairs, all_pairs
 from annotate.leading.haste import in_words, paces
 from annotate.report.batches import batch_facts
 from annotate.report.cells import counted, in_a_cell
-from annotate.report.model import Block, Cell, Column, Facts, Figure, Paragraph, Section, Table
+from annotate.report.model import Block, Cell, Column, Facts, Figure, Paragraph, Section, Table, interval_head
 from annotate.report.subject import CEILING, MANY, ORDERED_CEILING, Subject
 from judge.stats import MISSING, class_agreement
 from judge.stats.metrics import shown
@@ -221,7 +221,9 @@ def _overall(subject: Subject) -> Table:
     found = subject.panel.measure(subject.people, subject.panel.keys(names))
     rows: list[list[Cell]] = [[_name(m), m, m] for m in found]
     caption = "All people together, on the units that at least one of them labelled"
-    return Table("people", caption, _columns("measure", "value (95 % interval)"), rows)
+    return Table(
+        "people", caption, _columns("measure", interval_head("value", (m.confidence for m in found))), rows
+    )
 
 
 def _name(measure: Measure) -> str:
@@ -287,7 +289,9 @@ def _against(subject: Subject, source: str, other: str) -> Table:
     rows: list[list[Cell]] = [[_name(m), m, m] for m in found]
     caption = f"{'The majority of people' if source == subject.majority else source} against {other}"
     key = f"people_{other}" if subject.majority or len(subject.people) == 1 else f"people_{source}_{other}"
-    return Table(key, caption, _columns("measure", "value (95 % interval)"), rows)
+    return Table(
+        key, caption, _columns("measure", interval_head("value", (m.confidence for m in found))), rows
+    )
 
 
 def tie_note(subject: Subject) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from annotate.report.cells import counted
-from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table
+from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table, interval_head
 from annotate.report.people import tie_note
 from annotate.report.subject import MANY, Subject
 from judge.stats import MISSING, calibration, label_shares, mean, temperature
@@ -85,9 +85,18 @@ def _means(subject: Subject, title: str) -> Section:
     for name in (*subject.judges, *subject.known, *subject.people):
         values = subject.panel.numbers(name)[:, 0]
         clusters = subject.together(name).clusters
-        found = mean(values, measure="mean", clusters=clusters, field=subject.field, annotators=(name,))
+        sure = subject.confidence(name)
+        found = mean(
+            values,
+            measure="mean",
+            clusters=clusters,
+            field=subject.field,
+            annotators=(name,),
+            confidence=sure,
+        )
         rows.append([name, found, found])
-    columns = [Column("given by"), Column("mean (95 % interval)", "brief"), Column("", "n")]
+    head = interval_head("mean", map(subject.confidence, (*subject.judges, *subject.known, *subject.people)))
+    columns = [Column("given by"), Column(head, "brief"), Column("", "n")]
     return Section(
         "shares",
         title,
@@ -120,14 +129,15 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
     probabilities = np.divide(masses, assigned, out=np.full_like(masses, np.nan), where=assigned > 0)
     codes = subject.labels_of(reference)[mask]
     clusters = subject.ratings.clusters[mask]
-    found = calibration(probabilities, codes, clusters=clusters, field=subject.field)
+    sure = subject.confidence(judge)
+    found = calibration(probabilities, codes, clusters=clusters, field=subject.field, confidence=sure)
     named = {
         "expected calibration error (10 bins)": found.ece,
         "Brier score": found.brier,
         "log loss": found.log_loss,
     }
     rows: list[list[Cell]] = [[name, m, m] for name, m in named.items()]
-    columns = [Column("measure"), Column("value (95 % interval)", "brief"), Column("", "n")]
+    columns = [Column("measure"), Column(interval_head("value", [sure]), "brief"), Column("", "n")]
     numbers = Table(
         f"calibration_{i}", f"Calibration of {judge} against {subject.reference_text}", columns, rows
     )

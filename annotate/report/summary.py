@@ -7,7 +7,18 @@ from dataclasses import replace
 
 from annotate.report.cells import brief, counted
 from annotate.report.cells import number as cell
-from annotate.report.model import NUMBERS, Block, Cell, Column, Document, Paragraph, Ruling, Section, Table
+from annotate.report.model import (
+    NUMBERS,
+    Block,
+    Cell,
+    Column,
+    Document,
+    Paragraph,
+    Ruling,
+    Section,
+    Table,
+    interval_head,
+)
 from annotate.report.people import NAMES
 from annotate.report.subject import MANY, Subject
 from judge.stats import MISSING, majority, measures
@@ -45,14 +56,15 @@ def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
         return Section(KEY, title, absent="there is no verdict")
     rows = [row for r in rulings if r.numbers for row in r.numbers.rows]
     blocks: list[Block] = [_numbers(NUMBERS, list({id(row): row for row in rows}.values()))]
-    blocks += [_labels(r, i) for i, r in enumerate(rulings, 1) if r.labels]
+    blocks += [_labels(subject, r, i) for i, r in enumerate(rulings, 1) if r.labels]
     if len(subject.people) >= 2 and not subject.numeric:
         blocks += [_beside(subject, judge, i) for i, judge in enumerate(subject.judges, 1)]
     return Section(KEY, title, [*blocks, Paragraph(WORDS, "note")])
 
 
 def _numbers(key: str, rows: Sequence[Sequence[Cell]]) -> Table:
-    columns = [Column("agreement"), Column("measure"), Column("value (95 % interval)", "brief")]
+    head = interval_head("value", (m.confidence for row in rows for m in row if isinstance(m, Measure)))
+    columns = [Column("agreement"), Column("measure"), Column(head, "brief")]
     partly = any(isinstance(m, Measure) and (m.coverage or 1) < 1 for row in rows for m in row)
     return Table(
         key, "The verdict in numbers", [*columns, Column("", "n")], rows, (COVERED,) if partly else ()
@@ -87,7 +99,7 @@ def _ceiling(subject: Subject) -> list[list[Cell]]:
     return [["people with each other: the human ceiling", NAMES["krippendorff_alpha"], m, m]]
 
 
-def _labels(ruling: Ruling, number: int) -> Table:
+def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
     """Condition (d): for which labels the verdict holds, each with its own n."""
     rows: list[list[Cell]] = []
     for row in ruling.labels:
@@ -96,7 +108,8 @@ def _labels(ruling: Ruling, number: int) -> Table:
         state = f"{row.state}: {row.why}" if row.why else row.state
         rows.append([row.label, state, row.judge_recall, row.people_recall, shown, f"{row.n_units:,.4g}"])
     columns = [Column("label"), Column("the judge on it"), Column("judge's recall", "share")]
-    columns += [Column("another person's", "share"), Column("difference (95 % interval)", "number")]
+    head = interval_head("difference", [subject.confidence(ruling.judge)])
+    columns += [Column("another person's", "share"), Column(head, "number")]
     columns.append(Column("units", "number"))
     note = (
         "Recall: how often the judge, or another person, gives the label where a person does. A unit counts by the share of its "

@@ -138,7 +138,9 @@ def print_results(results: list[Any]) -> None:
 def measure_table(measures: list[Any]) -> str:
     """Measures with interval, n and coverage; the reason for an undefined one; below, notes once."""
     rows = [[m.title, m.shown, m.interval, m.n_units, m.n_clusters, m.coverage] for m in measures]
-    head = ["measure", "value", "95 % interval", "units", "questions", "coverage"]
+    levels = sorted({m.confidence for m in measures}) or [0.95]
+    level = " or ".join(f"{100 * one:.6g}" for one in levels)
+    head = ["measure", "value", f"{level} % interval", "units", "questions", "coverage"]
     undefined = [f"{m.title} is undefined: {m.reason}" for m in measures if m.reason]
     notes = list(dict.fromkeys(note for m in measures for note in m.notes))
     return "\n".join([table(head, rows), *(f"- {n}" for n in undefined + notes)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 
@@ -114,6 +115,10 @@ def test_the_report_tests_an_opened_test_at_the_level_of_its_look(db: Path, tmp_
     )
     judge("compare", "stance", "--part", "all", "-d", db)
     assert all(level == 0.9875 and "look 2" in told for level, told in verdicts())
+    # No head of a table and no drawing says another level than its numbers have.
+    annotate("report", "-d", db, "-o", tmp_path / "r.html")
+    told = re.findall(r"\(([^()<]* % interval)\)", (tmp_path / "r.html").read_text())
+    assert len(told) >= 4 and set(told) == {"98.75 % interval"}
 
 
 def test_the_report_says_that_a_parent_went_on(db: Path, tmp_path: Path) -> None:

@@ -160,4 +160,6 @@ def test_names_of_labels_people_and_questions_do_not_decide_what_is_drawn(per: i
     assert len(other) == len(usual) == 8
     for m in usual:
         same_one = other[m.measure, frozenset(m.annotators or ())]
-        assert (same_one.value, same_one.low, same_one.high) == pytest.approx((m.value, m.low, m.high), abs=1e-12)
+        assert (same_one.value, same_one.low, same_one.high) == pytest.approx(
+            (m.value, m.low, m.high), abs=1e-12
+        )
