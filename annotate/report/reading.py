@@ -46,11 +46,12 @@ def in_words(subject: Subject) -> list[tuple[str, str]]:
     """The same as pairs, for the head of the report."""
     asked, interval, what = subject.asked, IntervalSettings(), _resampled(subject)
     epsilon = f"{asked.epsilon:g}" + (f" ({asked.epsilon_name})" if asked.epsilon_name else "")
+    sure = "".join(f", {100 * at:.6g} % of {judge}" for judge, at in _looked_at(subject).items())
     return [
         ("settings", f"epsilon {epsilon}, margin {asked.margin:g}, threshold {asked.threshold:g}"),
         (
             "intervals",
-            f"{interval.confidence * 100:g} %: jackknife t by {what[:-1]} in the verdict and between judges, BCa bootstrap "
+            f"{interval.confidence * 100:g} %{sure}: jackknife t by {what[:-1]} in the verdict and between judges, BCa bootstrap "
             f"elsewhere ({interval.replicates:,} resamples of {what}, seed {interval.seed})",
         ),
     ]
@@ -65,12 +66,16 @@ def reading(subject: Subject) -> list[str]:
         f"by {what}, of Rogan-Gladen by Lang and Reiczigel. All others, if no note says otherwise, are BCa bootstrap intervals "
         f"from {interval.replicates:,} resamples of {what} (seed {interval.seed})."
     )
-    sure = {judge: subject.confidence(judge) for judge in subject.judges if judge in subject.panel.looks}
     told = [
         f"The sealed test was opened for {judge}: its intervals are {100 * at:.6g} % ones."
-        for judge, at in sure.items()
+        for judge, at in _looked_at(subject).items()
     ]
     return [intervals, *told, COVERAGE]
+
+
+def _looked_at(subject: Subject) -> dict[str, float]:
+    """Judges whose sealed test was opened, and the confidence of their intervals."""
+    return {judge: subject.confidence(judge) for judge in subject.judges if judge in subject.panel.looks}
 
 
 def _resampled(subject: Subject) -> str:

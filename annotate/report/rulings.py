@@ -149,12 +149,12 @@ def _sentence(subject: Subject, judge: str, found: Verdict) -> str:
             else ""
         )
         which = f" {labels_text(found.labels)}" if found.decision == "trust in part" else ""
-        tail = "by the rule below it may stand in for"
+        tail = "by the rule of the verdict it may stand in for"
         if found.regime == "threshold":
-            tail = f"this is {UNKNOWN_CEILING}; by the rule below it may stand in for"
+            tail = f"this is {UNKNOWN_CEILING}; by the rule of the verdict it may stand in for"
         return f"Trust {judge} on '{subject.field}'{where}{which}: {tail} {whom}."
     if found.decision == "do not trust":
-        return f"Do not trust {judge} on '{subject.field}': by the rule below it cannot stand in for {whom}."
+        return f"Do not trust {judge} on '{subject.field}': by the rule of the verdict it cannot stand in for {whom}."
     start = f"Undecided whether {judge} can be trusted on '{subject.field}': "
     if not found.more_units:
         if found.measures and found.measures[0].value is None:

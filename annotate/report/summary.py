@@ -205,14 +205,12 @@ def short(document: Document) -> Document:
         f"was compared with {counted(len(document.facts['people']), 'person', 'people')}; the reference is {about['reference']}."
     )
     verdicts = " ".join(f"{r.sentence} {r.because}." for r in document.rulings)
-    by_jackknife = any(m.value is not None for r in document.rulings for m in r.measures)
-    pooled = ", of the verdict's kappa by the jackknife" if by_jackknife else ""
     text = " ".join(
         [
             start,
             "; ".join(told) + ".",
             verdicts,
-            f"Intervals: {about['intervals']}{pooled}; {about['settings']}.",
+            f"Intervals: {about['intervals']}; {about['settings']}.",
         ]
     )
     return replace(document, sections=[Section(KEY, section.title, [Paragraph(text), table])])

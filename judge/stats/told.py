@@ -119,7 +119,8 @@ def conditions(
     )
     first = one("non_inferiority", found.difference, limits.margin, usual, why)
     alone = lone(table, limits.ceiling) if table is not None else ()
-    who = f"; {' and '.join(alone)} agree{'s' if len(alone) == 1 else ''} with nobody" if alone else ""
+    names = " and ".join([*([", ".join(alone[:-1])] if alone[1:] else []), *alone[-1:]])
+    who = f"; {names} agree{'s' if len(alone) == 1 else ''} with nobody" if alone else ""
     why = f"people's agreement with each other is {_span(found.ceiling)} against {limits.ceiling:g}{who}"
     agree = one("people_agree", found.ceiling, limits.ceiling, usual, why)
     return evidence, first, skill, _alt_condition(of, states["alt_test"], limits, test, n, g), agree

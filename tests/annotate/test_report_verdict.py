@@ -62,7 +62,7 @@ def test_gold_only_trust(tmp_path: Path) -> None:
     assert ruling.decision == "trust" and not ruling.ceiling_known
     assert (
         ruling.sentence
-        == "Trust m/judge on 'stance': this is against a threshold; how well people would agree is unknown; by the rule below it "
+        == "Trust m/judge on 'stance': this is against a threshold; how well people would agree is unknown; by the rule of the verdict it "
         "may stand in for the gold labels."
     )
     assert ruling.because.startswith("The judge's agreement with 'gold', chance-corrected, is 0.900 (0.8")

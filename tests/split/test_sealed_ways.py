@@ -119,6 +119,11 @@ def test_the_report_tests_an_opened_test_at_the_level_of_its_look(db: Path, tmp_
     annotate("report", "-d", db, "-o", tmp_path / "r.html")
     told = re.findall(r"\(([^()<]* % interval)\)", (tmp_path / "r.html").read_text())
     assert len(told) >= 4 and set(told) == {"98.75 % interval"}
+    annotate("report", "-d", db, "--short", "-o", tmp_path / "short.md")
+    assert (
+        "Intervals: 95 %, 98.75 % of scripted/hash, 98.75 % of scripted/first: jackknife t"
+        in (tmp_path / "short.md").read_text()
+    )
 
 
 def test_the_report_says_that_a_parent_went_on(db: Path, tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def test_people_who_do_not_agree_decide_nothing() -> None:
     found = verdict(copied(300, skills, [0.5, 0.5]), "judge", list(skills)[:5])
     assert condition(found, "non_inferiority").state == "holds"
     assert found.decision == "undecided"
-    assert "g1 and g2 and g3 agree with nobody" in found.because
+    assert "g1, g2 and g3 agree with nobody" in found.because
 
 
 def test_the_margin_is_an_option() -> None:
