@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Mapping
 
+from judge.store import label_rows
 from judge.types import Json
 
 
@@ -47,9 +48,9 @@ def _stale(conn: sqlite3.Connection, derived: Mapping[str, Json], made: str) -> 
     return f"; {' and '.join(found)} went on after it was made: make it again to have what is new"
 
 
-_ASKED = """
+_ASKED = f"""
     SELECT count(*) FROM (
-        SELECT unit_id FROM labels WHERE annotator_id = ?1 AND field = ?2 AND layer = 'first' AND repeat = 0 UNION
+        SELECT l.unit_id FROM {label_rows.FIRST} WHERE l.annotator_id = ?1 AND l.field = ?2 UNION
         SELECT unit_id FROM judgements WHERE run_id = ?1 AND repeat = 0 AND status <> 'ok')
 """
 """The units of a run with a label of a field, or with a status in its place."""
