@@ -45,7 +45,7 @@ class JobTally:
     `missing` are units of which an ended batch has no line, `free` answers that nothing held to the labels in a run whose
     answers are. `known` lines had been read before, `late` ones came when their unit had a newer attempt; `unasked` counts lines
     that nobody worked on, by reason, and `released` their units; `unknown` and `odd` name lines that are not of this
-    job, or are no results.
+    job, or are no results: the first of them, `named` counts all.
     """
 
     ended: Counter[str] = field(default_factory=Counter)
@@ -59,6 +59,7 @@ class JobTally:
     unasked: Counter[str] = field(default_factory=Counter)
     unknown: list[str] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
+    named: Counter[str] = field(default_factory=Counter)
     usage: Counter[str] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
     derived: Counter[str] = field(default_factory=Counter)
@@ -69,8 +70,10 @@ class JobTally:
             getattr(self, name).update(getattr(other, name))
         for name in ("reused", "lines", "known", "late", "released", "free"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.unknown += other.unknown
-        self.odd += other.odd
+        for name in ("unknown", "odd"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            self.named[name] += other.named[name] or len(theirs)
+            mine += theirs[: NAMED - len(mine)]
         self.missing += other.missing
         self.spent.tokens += other.spent.tokens
         self.spent.cost += other.spent.cost
@@ -79,14 +82,18 @@ class JobTally:
     def notes(self) -> list[str]:
         """What people should know of it."""
         said = []
-        for what, found in (
-            ("lines are of no request of this job", self.unknown),
-            ("lines are no results", self.odd),
-            ("units have no line in the results of their batch, which has ended", self.missing),
+        for what, found, n in (
+            ("lines are of no request of this job", self.unknown, self.named["unknown"]),
+            ("lines are no results", self.odd, self.named["odd"]),
+            (
+                "units have no line in the results of their batch, which has ended",
+                self.missing,
+                len(self.missing),
+            ),
         ):
             if found:
-                more = f" and {len(found) - NAMED:,} more" if len(found) > NAMED else ""
-                said.append(f"{len(found):,} {what}: {', '.join(found[:NAMED])}{more}")
+                more = f" and {n - NAMED:,} more" if n > NAMED else ""
+                said.append(f"{n:,} {what}: {', '.join(found[:NAMED])}{more}")
         for reason, n in self.unasked.most_common(NAMED):
             said.append(f"{n:,} requests were not worked on ({reason}); they can be asked again")
         if self.free:

@@ -233,6 +233,16 @@ def test_answers_that_come_late_do_not_replace_newer_ones(db: Path) -> None:
     assert left_in(db) == before
 
 
+def test_a_file_of_another_job_is_not_kept_in_memory(db: Path, tmp_path: Path) -> None:
+    write_offline(db)
+    others = write_lines(
+        tmp_path / "others", [json.dumps({"custom_id": f"o{n}", "response": None}) for n in range(1200)]
+    )
+    tally = read_files(db, [others, others])
+    assert (tally.named["unknown"], len(tally.unknown)) == (2400, 5)
+    assert any("o4' (others:5) and 2,395 more" in told for told in tally.notes())
+
+
 def test_an_answer_counts_whatever_else_its_file_says_of_the_request(db: Path) -> None:
     """A task that was requeued may leave both in one file: that it was ended, and later its answer."""
     [path] = run_files(write_offline(db))
