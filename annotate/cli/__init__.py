@@ -22,7 +22,8 @@ from judge.console import Command
 @click.group(
     cls=Command,
     name="annotate",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    # As in judge: whatever has a default says so; an option whose default is no news says show_default=False.
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
     epilog="Exit codes: 0 done, 1 error, 2 usage, 3 server, 5 below a threshold, 130 interrupted.",
 )
 @click.version_option(package_name="adjudge", message="adjudge %(version)s")

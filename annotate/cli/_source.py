@@ -184,7 +184,6 @@ def least_others_option(function: F) -> F:
         "--least-others",
         type=click.IntRange(1, 2),
         default=1,
-        show_default=True,
         help="Alt-test: units count that so many others labelled: 1 as its authors' code, 2 as the paper's text suggests.",
     )(function)
 

@@ -67,20 +67,17 @@ class AgreementAsked:
     "--dawid-skene", is_flag=True, help="Latent labels: prevalences, and each annotator's accuracy."
 )
 @click.option("--alt-test", is_flag=True, help="May the judge stand in for an annotator? (arXiv 2501.10970)")
-@click.option(
-    "--epsilon", default=0.2, show_default=True, help="Alt-test: 0.2 experts, 0.15 skilled, 0.1 crowd."
-)
+@click.option("--epsilon", default=0.2, help="Alt-test: 0.2 experts, 0.15 skilled, 0.1 crowd.")
 @least_others_option
 @click.option(
     "--interval",
     type=click.Choice(["bca", "percentile", "none"]),
     default="bca",
-    show_default=True,
     help="Bootstrap intervals; questions are resampled where there are any.",
 )
-@click.option("--confidence", default=0.95, show_default=True)
-@click.option("--replicates", default=2000, show_default=True)
-@click.option("--seed", default=0, show_default=True)
+@click.option("--confidence", default=0.95)
+@click.option("--replicates", default=2000)
+@click.option("--seed", default=0)
 @click.option(
     "--fail-under",
     multiple=True,
@@ -91,7 +88,6 @@ class AgreementAsked:
     "--on",
     type=click.Choice(["value", "lower"]),
     default="value",
-    show_default=True,
     help="--fail-under looks at the value, or at the interval's lower bound.",
 )
 @output_options

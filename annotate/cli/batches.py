@@ -79,18 +79,27 @@ def batches() -> None:
 @click.option("--where", metavar="SQL", help="Only units for which this holds (columns of unit_texts).")
 @click.option("--annotators", required=True, metavar="A,B,C", help="Who labels.")
 @click.option("--overlap", type=click.IntRange(min=1), help="How many people label each unit; default: all.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same batch.")
-@click.option("--repeats", type=Share(), default="0", help="Share of units shown twice, unmarked: 5%.")
+@click.option("--seed", type=int, default=0, help="The same seed gives the same batch.")
+@click.option(
+    "--repeats",
+    type=Share(),
+    default="0",
+    show_default=False,
+    help="Share of units shown twice, unmarked: 5%.",
+)
 @click.option("--training", metavar="gold:N", help="N units with a gold label first, with feedback.")
 @click.option(
     "--pass-mark",
     type=Share(),
     default="80%",
-    show_default=True,
     help="Share of training units to get right.",
 )
 @click.option(
-    "--attention", type=Share(), default="0", help="Share of units with a known answer, unmarked: 3%."
+    "--attention",
+    type=Share(),
+    default="0",
+    show_default=False,
+    help="Share of units with a known answer, unmarked: 3%.",
 )
 @click.option(
     "--reveal", is_flag=True, help="Show the judge after each commit: keep or revise, kept as a second layer."

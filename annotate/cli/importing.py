@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     "--from",
     "name",
     default="table",
-    show_default=True,
     metavar="FORMAT",
     help="annotate formats lists them.",
 )
@@ -54,12 +53,10 @@ if TYPE_CHECKING:
 @click.option(
     "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format."
 )
-@click.option("--unit", default="unit", show_default=True, help="table: column with the unit's id.")
-@click.option("--label", default="label", show_default=True, help="table: column with the label.")
-@click.option(
-    "--annotator-column", default="annotator", show_default=True, help="table: column with who labelled."
-)
-@click.option("--field-column", default="field", show_default=True, help="table: column with the question.")
+@click.option("--unit", default="unit", help="table: column with the unit's id.")
+@click.option("--label", default="label", help="table: column with the label.")
+@click.option("--annotator-column", default="annotator", help="table: column with who labelled.")
+@click.option("--field-column", default="field", help="table: column with the question.")
 @in_study
 @json_option
 def import_(

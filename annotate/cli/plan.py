@@ -70,17 +70,15 @@ class PlanAsked:
     is_flag=True,
     help="A verdict on each judge: what it still needs, by the rule that the number of people takes.",
 )
-@click.option(
-    "--epsilon", default=0.2, show_default=True, help="Alt-test: 0.2 experts, 0.15 skilled, 0.1 crowd."
-)
+@click.option("--epsilon", default=0.2, help="Alt-test: 0.2 experts, 0.15 skilled, 0.1 crowd.")
 @click.option(
     "--margin",
     type=float,
     help="--verdict, two people or more: how far the judge's agreement with people may lie below theirs, or -0.1.",
 )
 @least_others_option
-@click.option("--power", default=0.8, show_default=True, help="Chance that it does, if the value stays.")
-@click.option("--confidence", default=0.95, show_default=True)
+@click.option("--power", default=0.8, help="Chance that it does, if the value stays.")
+@click.option("--confidence", default=0.95)
 @click.option("--expect", type=float, help="No pilot: the value you expect.")
 @click.option("--shares", metavar="S,S,...", help="No pilot, kappa: the shares of the labels, summing to 1.")
 @click.option("--per-question", metavar="M,M,...", help="Units of a question to label. Default: 1,2,3,5,10.")

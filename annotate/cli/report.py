@@ -58,7 +58,6 @@ class ReportAsked:
 @click.option(
     "--epsilon",
     default="expert",
-    show_default=True,
     metavar="X",
     help="Alt-test (three people or more): how much oftener than the judge a person may be the nearer one to the others, for "
     "what a person costs: expert (0.2), skilled (0.15), crowd (0.1), or a number.",
@@ -66,14 +65,12 @@ class ReportAsked:
 @click.option(
     "--margin",
     default=-0.1,
-    show_default=True,
     type=click.FloatRange(-1, 1),
     help="Two people or more: how far the judge's agreement with people may lie below theirs with each other.",
 )
 @click.option(
     "--threshold",
     default=0.667,
-    show_default=True,
     type=click.FloatRange(-1, 1),
     help="One person or gold only: the agreement that is enough.",
 )
@@ -99,7 +96,6 @@ class ReportAsked:
 @click.option(
     "--limit",
     default=50,
-    show_default=True,
     type=click.IntRange(0),
     help="Most disagreements listed for each judge.",
 )

@@ -17,7 +17,7 @@ from judge.errors import Exit, StudyError
 @click.command("serve")
 @click.argument("name", cls=BatchName)
 @click.option("--as", "person", cls=Person, required=True, metavar="NAME", help="Who labels.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8642, show_default=True)
+@click.option("--port", type=click.IntRange(1, 65535), default=8642)
 @db_option
 def serve(name: str, person: str, port: int, db: Path) -> int:
     """Label the batch NAME in a browser on this machine.

@@ -19,7 +19,6 @@ from judge.errors import Exit
     "--every",
     type=click.FloatRange(min=0.2),
     default=2.0,
-    show_default=True,
     metavar="SECONDS",
     help="How often the file is looked at.",
 )

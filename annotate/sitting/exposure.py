@@ -155,15 +155,10 @@ def against(store: Store, task: Task, person: str, units: Sequence[str], name: s
     """
     conn = store.conn
     found: Counter[tuple[str, str]] = Counter()
-    conn.execute("CREATE TEMP TABLE IF NOT EXISTS drawn_units (unit_id TEXT PRIMARY KEY)")
-    conn.execute("DELETE FROM drawn_units")
-    conn.executemany("INSERT OR IGNORE INTO drawn_units VALUES (?)", [(u,) for u in units])
-    own = set(own_gold(task))
-    mine = "SELECT d.unit_id, u.item_id FROM drawn_units AS d JOIN units AS u ON u.unit_id = d.unit_id"
-    concerned: dict[str, set[str]] = {}
+    own, drawn = set(own_gold(task)), set(units)
+    mine = "SELECT unit_id, item_id FROM units WHERE unit_id IN (SELECT value FROM json_each(?))"
     of_item: dict[str, set[str]] = {}
-    for unit, item in conn.execute(mine):
-        concerned.setdefault(unit, set()).add(unit)
+    for unit, item in conn.execute(mine, [dumps(sorted(drawn))]):
         of_item.setdefault(item, set()).add(unit)
     seen: set[tuple[str, str, str]] = set()
     ledger = "SELECT unit_id, what, field, batch FROM exposures WHERE person = ?"
@@ -171,13 +166,12 @@ def against(store: Store, task: Task, person: str, units: Sequence[str], name: s
     for unit, what, field, batch in rows:
         if what == "gold" and field in own:
             continue
-        for one in concerned.get(unit, set()) | (of_item.get(unit, set()) if what == "gold" else set()):
+        for one in (drawn & {unit}) | (of_item.get(unit, set()) if what == "gold" else set()):
             if (one, what, batch) not in seen:
                 seen.add((one, what, batch))
                 found[what, batch] += 1
     for batch, count in _would_show(store, task, person, name).items():
         found["gold", batch] += count
-    conn.execute("DROP TABLE drawn_units")
     return [Exposure(person, what, batch, n) for (what, batch), n in found.items()]
 
 

@@ -64,9 +64,7 @@ def push(
     whose task was deleted. Raises UsageError for a batch that cannot be assisted any more, or was pushed the other way,
     ProviderError when the server fails: then the same call goes on where it stopped.
     """
-    info = batch_info(store, batch)
-    if info.closed:
-        raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: there is nothing left to label")
+    info = _open(store, batch)
     with store.run_lock(f"label studio {batch}"):
         known = links.all_stored(store, batch, server.url)
         people = _people(store, info, known, separate, new)
@@ -100,9 +98,7 @@ def preview(
 
     Raises UsageError as `push`, and for a unit that the configuration cannot show.
     """
-    info = batch_info(store, batch)
-    if info.closed:
-        raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: there is nothing left to label")
+    info = _open(store, batch)
     layout, url = _layout(store, info), sdk.address(url)
     run_id = judge_run(store, info.task, run, "--with-predictions") if predictions else None
     out = Pushed(batch, url, assisted=run_id is not None, run=run_id)
@@ -124,6 +120,13 @@ def preview(
         out.new, out.there = out.new + len(sent), out.there + len(there)
         out.without_prediction += sum("predictions" not in task for task in sent) if run_id else 0
     return out
+
+
+def _open(store: Store, batch: str) -> BatchInfo:
+    info = batch_info(store, batch)
+    if info.closed:
+        raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: there is nothing left to label")
+    return info
 
 
 def _layout(store: Store, info: BatchInfo) -> ConfigLayout:
