@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from annotate.report.cells import counted
-from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table
+from annotate.report.model import COUNTS, Block, Cell, Column, Paragraph, Section, Table, heads
 from annotate.report.subject import Subject
 from judge.stats import MISSING, AltTest, DawidSkene, dawid_skene, measures
 from judge.stats.alternative import CLOSENESS
@@ -67,14 +67,10 @@ def _table(judge: str, test: AltTest, i: int, closeness: str) -> Table:
         ]
         for row in sorted(test.compared, key=lambda row: (-row.n_units, row.annotator))
     ]
-    columns = [Column("person left out"), Column("judge at least as close", "share")]
-    columns += [Column("person at least as close", "share"), Column("p", "p"), Column("p, adjusted", "p")]
-    columns += [
-        Column("test"),
-        Column("judge wins"),
-        Column("units", "number"),
-        Column("questions", "number"),
-    ]
+    columns = heads("text", "person left out")
+    columns += heads("share", "judge at least as close", "person at least as close")
+    columns += heads("p", "p", "p, adjusted") + heads("text", "test", "judge wins")
+    columns += heads("number", "units", "questions")
     note = (
         f"Closeness to the other people is {closeness}. The two columns are shares of units; ties count for both, so a row can "
         "sum to more than 100 %."
@@ -129,12 +125,7 @@ def latent(subject: Subject) -> Section:
             confidence=subject.confidence(other),
         )
         rows.append([other, percent, kappa, kappa])
-    columns = [
-        Column("source"),
-        Column("percent agreement", "brief"),
-        Column(subject.coefficient_name, "brief"),
-        Column("", "n"),
-    ]
+    columns = heads("text", "source") + heads("brief", "percent agreement", subject.coefficient_name) + COUNTS
     blocks.append(Table("latent_agreement", "Agreement with the estimated classes", columns, rows))
     return Section("latent", title, blocks, ["dawid"])
 
@@ -146,8 +137,8 @@ def _accuracies(subject: Subject, found: DawidSkene) -> Table:
     rows: list[list[Cell]] = [
         [subject.people[a], found.accuracies[a], *found.right[a], int(labelled[a])] for a in order
     ]
-    columns = [Column("person"), Column("estimated accuracy", "share")]
-    columns += [Column(f"right on '{label}'", "share") for label in subject.panel.domain]
-    columns.append(Column("units labelled", "number"))
+    right = (f"right on '{label}'" for label in subject.panel.domain)
+    columns = heads("text", "person") + heads("share", "estimated accuracy", *right)
+    columns += heads("number", "units labelled")
     note = "Blank: the person labelled no unit of that class."
     return Table("accuracies", "Each person's estimated accuracy", columns, rows, (note,), fold=SHOWN)

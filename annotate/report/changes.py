@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from annotate.report.batches import revealed
-from annotate.report.model import Cell, Column, Section, Table
+from annotate.report.model import COUNTS, Cell, Section, Table, heads
 from annotate.report.subject import Subject
 from judge.labels import relation
 from judge.stats import MISSING, Ratings, mean, measures
@@ -31,8 +31,8 @@ def consistency(store: Store, subject: Subject) -> Section:
         rows.append([name, times, percent, alpha, percent])
     if not rows:
         return Section("consistency", title, absent="no unit was labelled twice by the same annotator")
-    columns = [Column("annotator"), Column("times", "number"), Column("percent agreement", "brief")]
-    columns += [Column("Krippendorff's alpha", "brief"), Column("", "n")]
+    columns = heads("text", "annotator") + heads("number", "times")
+    columns += heads("brief", "percent agreement", "Krippendorff's alpha") + COUNTS
     note = "Two labels of one unit by the same annotator; the first of them is the one that all other sections use."
     table_of_all = Table("consistency", "Self-consistency", columns, rows, (note,))
     return Section("consistency", title, [table_of_all], ["alpha", "bootstrap"])
@@ -67,8 +67,8 @@ def revisions(store: Store, subject: Subject) -> Section:
     ]
     if not rows:
         return Section("revisions", title, absent="no label was revised: there are first labels only")
-    columns = [Column("person"), Column("judge"), Column("changed", "brief")]
-    columns += [Column("towards the judge", "brief"), Column("away from the judge", "brief"), Column("", "n")]
+    columns = heads("text", "person", "judge")
+    columns += heads("brief", "changed", "towards the judge", "away from the judge") + COUNTS
     others = [j for j in subject.judges if j not in judges]
     notes = (
         *([f"Not shown to people, and not in this table: {', '.join(others)}."] if others else []),

@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from annotate.report.cells import counted
-from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table, interval_head
+from annotate.report.model import (
+    COUNTS,
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Paragraph,
+    Section,
+    Table,
+    heads,
+    valued,
+)
 from annotate.report.subject import Subject
 from judge.stats import MISSING, class_scores, confusion
 
@@ -47,11 +58,7 @@ def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
         for label, row in zip(labels, cells.matrix, strict=True)
     ]
     rows.append(["all", *(int(n) for n in cells.matrix.sum(axis=0)), cells.n_units])
-    columns = [
-        Column(f"{truth} (rows) / {predicted} (columns)"),
-        *(Column(x, "number") for x in labels),
-        Column("all", "number"),
-    ]
+    columns = heads("text", f"{truth} (rows) / {predicted} (columns)") + heads("number", *labels, "all")
     caption = f"{predicted} against {truth}: {cells.n_units:,} of {counted(cells.n_asked, 'unit')} that both were asked about"
     right = int(np.trace(cells.matrix))
     wrong = cells.matrix * (1 - np.eye(len(labels), dtype=np.int64))
@@ -85,11 +92,7 @@ def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]
         ["accuracy", found["accuracy"], found["accuracy"]],
         ["macro F1", found["macro_f1"], found["macro_f1"]],
     ]
-    columns = [
-        Column("measure"),
-        Column(interval_head("value", [subject.confidence(predicted, truth)]), "brief"),
-        Column("", "n"),
-    ]
+    columns = valued([subject.confidence(predicted, truth)])
     overall = Table(f"scores_{i}", f"{predicted} with {truth} as the truth", columns, whole)
     names = ("precision", "recall", "f1")
     rows: list[list[Cell]] = []
@@ -101,8 +104,7 @@ def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]
         else:
             silent.append(f"'{label}'")
     columns = [Column("label"), Column("precision", "brief"), Column("units given it", "number")]
-    columns += [Column("recall", "brief"), Column("units with it", "number"), Column("F1", "brief")]
-    columns.append(Column("", "n"))
+    columns += [Column("recall", "brief"), Column("units with it", "number"), Column("F1", "brief"), *COUNTS]
     notes = ["Precision is of the units that were given the label, recall of those that have it, F1 of both."]
     notes += [f"Neither gave {', '.join(silent)}."] if silent else []
     caption = f"{predicted} with {truth} as the truth, label by label"

@@ -13,7 +13,7 @@ import numpy as np
 
 from annotate.report import papers
 from annotate.report.cells import counted
-from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table
+from annotate.report.model import Block, Cell, Column, Paragraph, Section, Table, heads
 from annotate.report.subject import Subject
 from judge.labels.batches import sampled
 from judge.stats import MISSING, Estimand
@@ -86,7 +86,7 @@ def corrected(store: Store, subject: Subject) -> Section:
         rows = [_row(e, subject.confidence(judge)) for e in (*found, *of_papers.measures)]
         columns = [Column("estimand"), Column("judge only", "brief"), Column("human only", "brief")]
         columns += [Column("PPI++", "brief"), Column("lambda", "number"), Column("Rogan-Gladen", "brief")]
-        columns += [Column("units judged", "number"), Column("units labelled", "number")]
+        columns += heads("number", "units judged", "units labelled")
         caption = f"{judge}, corrected by {subject.reference_text}"
         blocks.append(Table(f"corrected_{i}", caption, columns, rows))
         notes |= dict.fromkeys(of_papers.notes)

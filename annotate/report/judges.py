@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from annotate.agreement.every_pair import all_pairs
 from annotate.report.cells import counted
-from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table, interval_head
+from annotate.report.model import COUNTS, Block, Cell, Figure, Paragraph, Section, Table, heads, interval_head
 from annotate.report.people import NAMES, spread_table, tie_note
 from annotate.report.subject import MANY, Subject
 from annotate.report.summary import OTHERS, most_labelled, with_the_others
@@ -86,7 +86,7 @@ def _table(
             kappa = found[names.index(subject.coefficient)]
             label = f"{judge} and {other}" if len(subject.judges) > 1 else f"judge and {other}"
             drawn.append(_bar(label, kappa, "judge"))
-    columns = [Column("with"), *(Column(NAMES[n], "brief") for n in names), Column("", "n")]
+    columns = heads("text", "with") + heads("brief", *(NAMES[n] for n in names)) + COUNTS
     notes = (
         [
             f"The {LISTED} people who share most units with the judge; {counted(left, 'other is', 'others are')} in the summary."
@@ -142,7 +142,7 @@ def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
 
 def _forest(subject: Subject, rows: list[dict[str, Json]]) -> Figure:
     numbers: list[list[Cell]] = [[r["label"], r["value"], r["low"], r["high"]] for r in rows]
-    columns = [Column("pair"), *(Column(c, "number") for c in (subject.coefficient_name, "low", "high"))]
+    columns = heads("text", "pair") + heads("number", subject.coefficient_name, "low", "high")
     table = Table("forest_numbers", "The numbers of this figure", columns, numbers)
     known = [r for r in rows if r["value"] is not None]
     best = max((r for r in known if r["group"] == "judge"), key=lambda r: float(r["value"]), default=None)
@@ -189,11 +189,7 @@ def _compared(subject: Subject, reference: str) -> Table:
     rows: list[list[Cell]] = [
         [f"{c.second} minus {c.first}", c.difference, c.p_value, c.adjusted, c.difference] for c in found
     ]
-    columns = [
-        Column("judges"),
-        Column(f"difference of {subject.coefficient_name}", "brief"),
-        Column("p", "p"),
-    ]
-    columns += [Column("p, Holm", "p"), Column("", "n")]
+    columns = heads("text", "judges") + heads("brief", f"difference of {subject.coefficient_name}")
+    columns += heads("p", "p", "p, Holm") + COUNTS
     caption = f"Judges compared by their agreement with {subject.reference_text}, paired on the same units"
     return Table("judges_compared", caption, columns, rows, notes)

@@ -37,6 +37,20 @@ def interval_head(name: str, confidences: Iterable[float]) -> str:
     return f"{name} ({' or '.join(f'{100 * level:.6g}' for level in levels)} % interval)"
 
 
+def heads(kind: Kind, *titles: str) -> list[Column]:
+    """Columns of one kind."""
+    return [Column(title, kind) for title in titles]
+
+
+COUNTS = heads("n", "")
+"""Units, questions and coverage of the Measure beside."""
+
+
+def valued(confidences: Iterable[float]) -> list[Column]:
+    """Of Measures that have a row each: which one it is, its value, and its counts."""
+    return heads("text", "measure") + heads("brief", interval_head("value", confidences)) + COUNTS
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Rows of cells. The first column names the row.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from annotate.report.cells import counted, in_a_cell
 from annotate.report.methods import cited
-from annotate.report.model import Block, Cell, Column, Facts, Paragraph, Section, Table
+from annotate.report.model import Block, Cell, Facts, Paragraph, Section, Table, heads
 from annotate.report.subject import Subject
 from judge.prompts.load import Task
 from judge.stats import MISSING
@@ -41,12 +41,8 @@ def runs(store: Store, subject: Subject) -> Section:
             cells.append(f"{counts[status]:,} ({counts[status] / n:.1%})" if n else "0")
         rows.append([*cells, counts["input_tokens"], counts["output_tokens"], counts["mean_latency"]])
         blocks.append(Facts(f"run_{i}", judge, _facts(store, run)))
-    columns = [Column("judge"), Column("replies", "number"), *(Column(s) for s in STATUSES)]
-    columns += [
-        Column("tokens in", "number"),
-        Column("tokens out", "number"),
-        Column("seconds a call", "number"),
-    ]
+    columns = heads("text", "judge") + heads("number", "replies") + heads("text", *STATUSES)
+    columns += heads("number", "tokens in", "tokens out", "seconds a call")
     note = "The latest attempt on each unit and repeat. Only replies that are ok have labels; the others lower the coverage."
     return Section("runs", title, [Table("statuses", "How replies ended", columns, rows, (note,)), *blocks])
 
@@ -140,7 +136,7 @@ def citations(subject: Subject, sections: Iterable[Section]) -> Section:
         )
     works = cited(key for section in sections for key in section.cites)
     rows: list[list[Cell]] = [[work.use, work.reference, work.link] for work in works]
-    columns = [Column("for"), Column("cite"), Column("link")]
+    columns = heads("text", "for", "cite", "link")
     if rows:
         blocks.append(Table("citations", "Methods used in this report", columns, rows))
     return Section("citations", "How to cite", blocks)

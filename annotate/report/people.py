@@ -11,7 +11,19 @@ from annotate.agreement.every_pair import Pairs, all_pairs
 from annotate.leading.haste import in_words, paces
 from annotate.report.batches import batch_facts
 from annotate.report.cells import counted, in_a_cell
-from annotate.report.model import Block, Cell, Column, Facts, Figure, Paragraph, Section, Table, interval_head
+from annotate.report.model import (
+    COUNTS,
+    Block,
+    Cell,
+    Column,
+    Facts,
+    Figure,
+    Paragraph,
+    Section,
+    Table,
+    heads,
+    valued,
+)
 from annotate.report.subject import CEILING, MANY, ORDERED_CEILING, Subject
 from judge.stats import MISSING, class_agreement
 from judge.stats.metrics import shown
@@ -207,11 +219,9 @@ def _by_label(subject: Subject) -> Table:
     silent = [f"'{label}'" for label, m in found.items() if not m.n_units]
     notes = [f"On no unit that two people labelled: {', '.join(silent)}."] if silent else []
     caption = "Agreement per label: given that one person chose it, how often another one did"
-    return Table("class_agreement", caption, _columns("label", "agreement"), rows, notes)
-
-
-def _columns(first: str, second: str) -> list[Column]:
-    return [Column(first), Column(second, "brief"), Column("", "n")]
+    return Table(
+        "class_agreement", caption, heads("text", "label") + heads("brief", "agreement") + COUNTS, rows, notes
+    )
 
 
 def _overall(subject: Subject) -> Table:
@@ -221,9 +231,7 @@ def _overall(subject: Subject) -> Table:
     found = subject.panel.measure(subject.people, subject.panel.keys(names))
     rows: list[list[Cell]] = [[_name(m), m, m] for m in found]
     caption = "All people together, on the units that at least one of them labelled"
-    return Table(
-        "people", caption, _columns("measure", interval_head("value", (m.confidence for m in found))), rows
-    )
+    return Table("people", caption, valued(m.confidence for m in found), rows)
 
 
 def _name(measure: Measure) -> str:
@@ -238,7 +246,7 @@ def _pairs(subject: Subject) -> Table:
         [f"{first} and {second}", *([] if subject.numeric else [percent]), kappa, kappa]
         for first, second, percent, kappa in subject.pairs
     ]
-    columns = [Column("pair"), *(Column(NAMES[n], "brief") for n in names), Column("", "n")]
+    columns = heads("text", "pair") + heads("brief", *(NAMES[n] for n in names)) + COUNTS
     return Table("pairs", "Every two people", columns, rows)
 
 
@@ -265,9 +273,10 @@ def _summary(subject: Subject) -> list[Block]:
 def spread_table(key: str, caption: str, found: Pairs) -> Table:
     """How one coefficient lies over many pairs: counts, quartiles, mean, mean weighted by shared units."""
     lie = found.summary(next(iter(found.values)))
-    columns = [Column("pairs"), Column("number", "number"), Column("defined", "number")]
     quartiles = ("min", "q25", "median", "q75", "max", "mean", "weighted_mean")
-    columns += [Column(q.replace("_", " "), "number") for q in quartiles]
+    columns = heads("text", "pairs") + heads(
+        "number", "number", "defined", *(q.replace("_", " ") for q in quartiles)
+    )
     row: list[Cell] = [
         "two with a common unit",
         lie["n_sharing"],
@@ -289,9 +298,7 @@ def _against(subject: Subject, source: str, other: str) -> Table:
     rows: list[list[Cell]] = [[_name(m), m, m] for m in found]
     caption = f"{'The majority of people' if source == subject.majority else source} against {other}"
     key = f"people_{other}" if subject.majority or len(subject.people) == 1 else f"people_{source}_{other}"
-    return Table(
-        key, caption, _columns("measure", interval_head("value", (m.confidence for m in found))), rows
-    )
+    return Table(key, caption, valued(m.confidence for m in found), rows)
 
 
 def tie_note(subject: Subject) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from annotate.report.cells import counted
-from annotate.report.model import Block, Cell, Column, Figure, Ruling, Section, Table
+from annotate.report.model import Block, Cell, Figure, Ruling, Section, Table, heads
 from annotate.report.subject import Subject
 
 
@@ -16,8 +16,8 @@ def power(rulings: Sequence[Ruling]) -> list[Section]:
 
 
 def _curve(number: int, ruling: Ruling) -> Figure:
-    columns = [Column("more units", "number"), Column("more questions", "number")]
-    columns += [Column(head, "share") for head in ("decided", "trust", "do not trust")]
+    columns = heads("number", "more units", "more questions")
+    columns += heads("share", "decided", "trust", "do not trust")
     rows: list[list[Cell]] = [
         [c.more_units, c.more_clusters, c.decided, c.trusted, c.distrusted] for c in ruling.chances
     ]
@@ -54,7 +54,7 @@ def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
     across = list(dict.fromkeys(p.epsilon for p in ruling.curve))
     told = {(p.margin if by_margin else p.threshold, p.epsilon): p.decision for p in ruling.curve}
     cells = [[told[row, e] for e in across] for row in rows]
-    heads = ["verdict" if e is None else f"epsilon {e:g}" for e in across]
+    across_heads = ["verdict" if e is None else f"epsilon {e:g}" for e in across]
     evidence = ruling.conditions[0]
     over = "margin and epsilon" if across != [None] else what
     caption = f"The verdict on {ruling.judge} over {over}"
@@ -65,7 +65,7 @@ def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
     table = Table(
         f"curve_{number}",
         caption,
-        [Column(what), *map(Column, heads)],
+        heads("text", what, *across_heads),
         [[f"{row:g}", *line] for row, line in zip(rows, cells, strict=True)],
         (note,),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from annotate.report.model import Block, Cell, Column, Figure, Section, Table
+from annotate.report.model import Block, Cell, Figure, Section, Table, heads
 from annotate.report.subject import Subject
 from judge.store import Store
 from judge.store.derived import stored
@@ -41,13 +41,8 @@ def _figure(
         for n, step in enumerate(known)
         if n % every == 0 or step is taken
     ]
-    columns = [
-        Column("share of units accepted"),
-        Column("tested units", "number"),
-        Column("wrong", "number"),
-        Column("agreement", "share"),
-        Column("promise"),
-    ]
+    columns = heads("text", "share of units accepted") + heads("number", "tested units", "wrong")
+    columns += heads("share", "agreement") + heads("text", "promise")
     text = (
         f"Agreement with {parameters['reference']} on the tested units against the share of all units that a step accepts, from "
         f"the surest on. Asked for was an agreement of {agree:.0%} with a confidence of {float(parameters['confidence']):.0%}; the last "

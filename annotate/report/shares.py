@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from annotate.report.cells import counted
-from annotate.report.model import Block, Cell, Column, Figure, Paragraph, Section, Table, interval_head
+from annotate.report.model import (
+    COUNTS,
+    Block,
+    Cell,
+    Figure,
+    Paragraph,
+    Section,
+    Table,
+    heads,
+    interval_head,
+    valued,
+)
 from annotate.report.people import tie_note
 from annotate.report.subject import MANY, Subject
 from judge.stats import MISSING, calibration, label_shares, mean, temperature
@@ -56,11 +67,7 @@ def class_shares(subject: Subject) -> Section:
         drawn.append({"name": "all people's labels", "shares": shares, "n": total})
     for person in subject.people:
         add(person, person, draw=len(subject.people) <= MANY)
-    columns = [
-        Column("given by"),
-        *(Column(label, "share") for label in subject.panel.domain),
-        Column("labels", "number"),
-    ]
+    columns = heads("text", "given by") + heads("share", *subject.panel.domain) + heads("number", "labels")
     table = Table("shares", "Share of each label among the labels given", columns, rows, fold=SHOWN)
     parts = [
         f"{d['name']}: "
@@ -96,13 +103,9 @@ def _means(subject: Subject, title: str) -> Section:
         )
         rows.append([name, found, found])
     head = interval_head("mean", map(subject.confidence, (*subject.judges, *subject.known, *subject.people)))
-    columns = [Column("given by"), Column(head, "brief"), Column("", "n")]
-    return Section(
-        "shares",
-        title,
-        [Table("shares", "Mean of the numbers given", columns, rows, fold=SHOWN)],
-        ["bootstrap"],
-    )
+    columns = heads("text", "given by") + heads("brief", head) + COUNTS
+    table = Table("shares", "Mean of the numbers given", columns, rows, fold=SHOWN)
+    return Section("shares", title, [table], ["bootstrap"])
 
 
 def reliability(subject: Subject) -> Section:
@@ -137,10 +140,8 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
         "log loss": found.log_loss,
     }
     rows: list[list[Cell]] = [[name, m, m] for name, m in named.items()]
-    columns = [Column("measure"), Column(interval_head("value", [sure]), "brief"), Column("", "n")]
-    numbers = Table(
-        f"calibration_{i}", f"Calibration of {judge} against {subject.reference_text}", columns, rows
-    )
+    caption = f"Calibration of {judge} against {subject.reference_text}"
+    numbers = Table(f"calibration_{i}", caption, valued([sure]), rows)
     notes = [_unassigned(assigned)]
     scale, why = temperature(probabilities, codes)
     if scale is not None:
@@ -156,12 +157,8 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
         cells: list[list[Cell]] = [
             [f"{b.low:.1f} to {b.high:.1f}", b.n, b.confidence, b.accuracy] for b in used
         ]
-        columns = [
-            Column("probability"),
-            Column("units", "number"),
-            Column("mean probability", "share"),
-            Column("right", "share"),
-        ]
+        columns = heads("text", "probability") + heads("number", "units")
+        columns += heads("share", "mean probability", "right")
         text = (
             f"Reliability diagram over {counted(sum(b.n for b in used), 'unit')}: for each bin of the probability of the chosen label, the "
             f"share of units where it equals {subject.reference_text}. On the diagonal the two are equal."

@@ -8,15 +8,16 @@ from dataclasses import replace
 from annotate.report.cells import brief, counted
 from annotate.report.cells import number as cell
 from annotate.report.model import (
+    COUNTS,
     NUMBERS,
     Block,
     Cell,
-    Column,
     Document,
     Paragraph,
     Ruling,
     Section,
     Table,
+    heads,
     interval_head,
 )
 from annotate.report.people import NAMES
@@ -64,11 +65,9 @@ def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
 
 def _numbers(key: str, rows: Sequence[Sequence[Cell]]) -> Table:
     head = interval_head("value", (m.confidence for row in rows for m in row if isinstance(m, Measure)))
-    columns = [Column("agreement"), Column("measure"), Column(head, "brief")]
+    columns = heads("text", "agreement", "measure") + heads("brief", head) + COUNTS
     partly = any(isinstance(m, Measure) and (m.coverage or 1) < 1 for row in rows for m in row)
-    return Table(
-        key, "The verdict in numbers", [*columns, Column("", "n")], rows, (COVERED,) if partly else ()
-    )
+    return Table(key, "The verdict in numbers", columns, rows, (COVERED,) if partly else ())
 
 
 def _agreements(subject: Subject, ruling: Ruling) -> list[list[Cell]]:
@@ -107,10 +106,9 @@ def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
         shown = "undefined" if row.difference is None else f"{cell(row.difference)}{span}"
         state = f"{row.state}: {row.why}" if row.why else row.state
         rows.append([row.label, state, row.judge_recall, row.people_recall, shown, f"{row.n_units:,.4g}"])
-    columns = [Column("label"), Column("the judge on it"), Column("judge's recall", "share")]
     head = interval_head("difference", [subject.confidence(ruling.judge)])
-    columns += [Column("another person's", "share"), Column(head, "number")]
-    columns.append(Column("units", "number"))
+    columns = heads("text", "label", "the judge on it") + heads("share", "judge's recall", "another person's")
+    columns += heads("number", head, "units")
     note = (
         "Recall: how often the judge, or another person, gives the label where a person does. A unit counts by the share of its "
         "people who gave the label."
@@ -129,7 +127,7 @@ def _beside(subject: Subject, judge: str, number: int) -> Table:
         if mine.n_units:
             rows.append([person, mine, its, mine])
     name = subject.coefficient_name
-    columns = [Column("person"), Column(f"{name} of the person", "brief"), Column(f"of {judge}", "brief")]
+    columns = heads("text", "person") + heads("brief", f"{name} of the person", f"of {judge}") + COUNTS
     notes = [
         "Both against the majority of the other people, on the units that the person, the judge and that majority have."
     ]
@@ -140,7 +138,7 @@ def _beside(subject: Subject, judge: str, number: int) -> Table:
     if empty := len(people) - len(rows):
         notes.append(f"{counted(empty, 'person has', 'people have')} no such unit.")
     caption = f"Each person, and {judge} in that person's place, against {OTHERS}"
-    return Table(f"beside_{number}", caption, [*columns, Column("", "n")], rows, notes, fold=10)
+    return Table(f"beside_{number}", caption, columns, rows, notes, fold=10)
 
 
 def most_labelled(subject: Subject) -> list[str]:
