@@ -61,43 +61,55 @@ def draw(name: str, data: Mapping[str, Json], key: str, title: str, text: str) -
     return inline(out.getvalue(), key, title, text)
 
 
+def _axes(figure: Any, width: float, height: float) -> Any:
+    """The one drawing of a figure of this size, in inches."""
+    figure.set_size_inches(width, height)
+    return figure.add_subplot()
+
+
+def _centred(axes: Any, x: float, y: float, text: str, size: int, **more: Any) -> None:
+    axes.text(x, y, text, ha="center", va="center", fontsize=size, **more)
+
+
+def _box(axes: Any, j: int, i: int, width: float, height: float, **look: Any) -> None:
+    """A box of this size around a cell's middle."""
+    from matplotlib.patches import Rectangle
+
+    axes.add_patch(Rectangle((j - width / 2, i - height / 2), width, height, **look))
+
+
+def _without_frame(axes: Any) -> None:
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
 def _heat_map(figure: Any, data: Mapping[str, Json]) -> None:
     matrix, labels = data["matrix"], [_short(x) for x in data["labels"]]
     q = len(labels)
     side = 0.62 if q > 5 else 0.8
-    figure.set_size_inches(2.6 + side * q, 1.5 + side * 0.8 * q)
-    axes = figure.add_subplot()
+    axes = _axes(figure, 2.6 + side * q, 1.5 + side * 0.8 * q)
     for i, row in enumerate(matrix):
         total = sum(row)
         for j, n in enumerate(row):
             share = n / total if total else 0.0
-            axes.add_patch(_cell(i, j, share))
-            text = f"{n:,}\n{share:.0%}" if total else "0"
-            axes.text(j, i, text, ha="center", va="center", fontsize=9, linespacing=1.3)
+            # At most 65 % opaque: ink stays readable on it, in light and in dark.
+            alpha = round(0.05 + 0.6 * share, 3)
+            _box(axes, j, i, 0.94, 0.92, linewidth=0, facecolor=COLOUR["heat"], alpha=alpha)
+            _centred(axes, j, i, f"{n:,}\n{share:.0%}" if total else "0", 9, linespacing=1.3)
     axes.set_xlim(-0.5, q - 0.5)
     axes.set_ylim(q - 0.5, -0.5)
     level = q < 6 and sum(map(len, labels)) < 9 * q
     axes.set_xticks(range(q), labels, rotation=0 if level else 30, ha="center" if level else "right")
     axes.set_yticks(range(q), labels)
-    axes.tick_params(length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    _without_frame(axes)
     axes.set_xlabel(_short(data["columns"], 40))
     axes.set_ylabel(_short(data["rows"], 40))
 
 
-def _cell(i: int, j: int, share: float) -> Any:
-    from matplotlib.patches import Rectangle
-
-    # At most 65 % opaque: ink stays readable on it, in light and in dark.
-    alpha = round(0.05 + 0.6 * share, 3)
-    return Rectangle((j - 0.47, i - 0.46), 0.94, 0.92, linewidth=0, facecolor=COLOUR["heat"], alpha=alpha)
-
-
 def _forest(figure: Any, data: Mapping[str, Json]) -> None:
     rows = list(reversed(data["rows"]))
-    figure.set_size_inches(WIDTH, 0.9 + 0.4 * len(rows))
-    axes = figure.add_subplot()
+    axes = _axes(figure, WIDTH, 0.9 + 0.4 * len(rows))
     axes.axvline(0, color=COLOUR["rule"], linewidth=0.8, zorder=0)
     if data["threshold"] is not None:
         axes.axvline(data["threshold"], color=COLOUR["soft"], linewidth=1, linestyle=(0, (4, 3)), zorder=0)
@@ -141,8 +153,7 @@ def _beside(axes: Any, y: float, text: str) -> None:
 
 
 def _histogram(figure: Any, data: Mapping[str, Json]) -> None:
-    figure.set_size_inches(WIDTH, 2.4)
-    axes = figure.add_subplot()
+    axes = _axes(figure, WIDTH, 2.4)
     values = data["values"]
     low = -1.0 if min(values) < -0.5 else -0.5 if min(values) < 0 else 0.0
     edges = [low + 0.1 * i for i in range(round((1 - low) / 0.1) + 1)]
@@ -158,8 +169,7 @@ def _bars(figure: Any, data: Mapping[str, Json]) -> None:
     # A letter of the legend is about 0.08 inches wide, its colour patch and the gap half an inch.
     beside = max(1, min(4, len(labels), int(WIDTH / (0.5 + 0.08 * max(map(len, labels))))))
     lines = -(-len(labels) // beside)
-    figure.set_size_inches(WIDTH, 0.8 + 0.2 * lines + 0.46 * len(rows))
-    axes = figure.add_subplot()
+    axes = _axes(figure, WIDTH, 0.8 + 0.2 * lines + 0.46 * len(rows))
     handles = []
     for k in range(min(LABELS, len(data["labels"]))):
         left = [sum(r["shares"][:k]) for r in rows]
@@ -176,15 +186,7 @@ def _bars(figure: Any, data: Mapping[str, Json]) -> None:
         handles.append(bars)
         for y, (start, share) in enumerate(zip(left, width, strict=True)):
             if share >= 0.06:
-                axes.text(
-                    start + share / 2,
-                    y,
-                    f"{share:.0%}",
-                    ha="center",
-                    va="center",
-                    fontsize=8,
-                    color=COLOUR["on"],
-                )
+                _centred(axes, start + share / 2, y, f"{share:.0%}", 8, color=COLOUR["on"])
     axes.set_xlim(0, 1)
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
@@ -193,14 +195,7 @@ def _bars(figure: Any, data: Mapping[str, Json]) -> None:
     axes.set_ylim(-0.4, len(rows) - 0.3)
     for y, r in enumerate(rows):
         _above(axes, y + 0.28, f"{_short(r['name'], 56)} ({r['n']:,})")
-    figure.legend(
-        handles,
-        labels,
-        loc="outside upper center",
-        ncols=beside,
-        frameon=False,
-        fontsize=9,
-    )
+    figure.legend(handles, labels, loc="outside upper center", ncols=beside, frameon=False, fontsize=9)
 
 
 def _reliability(figure: Any, data: Mapping[str, Json]) -> None:
@@ -229,8 +224,7 @@ def _reliability(figure: Any, data: Mapping[str, Json]) -> None:
 
 
 def _route(figure: Any, data: Mapping[str, Json]) -> None:
-    figure.set_size_inches(WIDTH, 3.0)
-    axes = figure.add_subplot()
+    axes = _axes(figure, WIDTH, 3.0)
     steps, agree, chosen = data["steps"], data["agree"], data["chosen"]
     shares, agreement = [s[0] for s in steps], [s[3] for s in steps]
     axes.axhline(agree, color=COLOUR["soft"], linewidth=1, linestyle=(0, (4, 3)), zorder=0)
@@ -249,8 +243,7 @@ def _route(figure: Any, data: Mapping[str, Json]) -> None:
 
 
 def _power(figure: Any, data: Mapping[str, Json]) -> None:
-    figure.set_size_inches(WIDTH, 2.6)
-    axes = figure.add_subplot()
+    axes = _axes(figure, WIDTH, 2.6)
     units = data["units"]
     axes.axhline(0.8, color=COLOUR["soft"], linewidth=1, linestyle=(0, (4, 3)), zorder=0)
     lines = (("decided", "ink", "-", "decided"), ("trusted", "judge", "--", "trust"))
@@ -276,34 +269,20 @@ DECIDED = {
 
 
 def _decisions(figure: Any, data: Mapping[str, Json]) -> None:
-    from matplotlib.patches import Rectangle
-
     cells, rows, columns = data["cells"], data["rows"], data["columns"]
-    figure.set_size_inches(1.1 + 0.68 * max(len(columns), 3), 0.9 + 0.34 * len(rows))
-    axes = figure.add_subplot()
+    axes = _axes(figure, 1.1 + 0.68 * max(len(columns), 3), 0.9 + 0.34 * len(rows))
     for i, row in enumerate(cells):
         for j, decision in enumerate(row):
             text, colour, alpha = DECIDED[decision]
-            mine = data["asked"] == [i, j]
-            axes.add_patch(
-                Rectangle(
-                    (j - 0.48, i - 0.46), 0.96, 0.92, linewidth=0, facecolor=COLOUR[colour], alpha=alpha
-                )
-            )
-            if mine:
-                axes.add_patch(
-                    Rectangle(
-                        (j - 0.46, i - 0.44), 0.92, 0.88, linewidth=1.6, fill=False, edgecolor=COLOUR["ink"]
-                    )
-                )
-            axes.text(j, i, text, ha="center", va="center", fontsize=8)
+            _box(axes, j, i, 0.96, 0.92, linewidth=0, facecolor=COLOUR[colour], alpha=alpha)
+            if data["asked"] == [i, j]:
+                _box(axes, j, i, 0.92, 0.88, linewidth=1.6, fill=False, edgecolor=COLOUR["ink"])
+            _centred(axes, j, i, text, 8)
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(-0.5, len(rows) - 0.5)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
-    axes.tick_params(length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    _without_frame(axes)
     axes.set_xlabel(data["across"])
     axes.set_ylabel(data["up"])
 
