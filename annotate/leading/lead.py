@@ -155,22 +155,12 @@ def _move(
     for position, unit, role, repeat in rows:
         # Checks and repeats go with the rest: they mean nothing to somebody who does not go on.
         if unit in moved or (role != "sample" and all_gone):
+            place = [name, person, position]
+            whose = moved.get(unit) if role == "sample" else None
+            kept = "INSERT OR REPLACE INTO handed_over VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            conn.execute(kept, [*place, unit, role, repeat, whose, stamp])
             conn.execute(
-                "INSERT OR REPLACE INTO handed_over VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    name,
-                    person,
-                    position,
-                    unit,
-                    role,
-                    repeat,
-                    moved.get(unit) if role == "sample" else None,
-                    stamp,
-                ],
-            )
-            conn.execute(
-                "DELETE FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?",
-                [name, person, position],
+                "DELETE FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?", place
             )
     given = {}
     for other, blocks in mine.items():

@@ -253,22 +253,12 @@ class Desk(Queue):
         undoes: str | None,
         spent: TimeSpent,
     ) -> None:
+        said = [str(kind), field, value, reason, undoes]
+        shown = spent.shown_ms if kind in (Kind.LABEL, Kind.KEEP, Kind.REVISE) else None
         self._blind.write(
             "INSERT INTO my_events (event_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                str(ULID()),
-                position,
-                str(kind),
-                field,
-                value,
-                reason,
-                undoes,
-                spent.active_ms,
-                spent.idle_ms,
-                spent.shown_ms if kind in (Kind.LABEL, Kind.KEEP, Kind.REVISE) else None,
-                now(),
-            ],
+            [str(ULID()), position, *said, spent.active_ms, spent.idle_ms, shown, now()],
         )
 
     def _settle(self, position: int) -> State:

@@ -29,6 +29,7 @@ _ORDER = ("question_date", "question", "claim", "counter_claim", "options", "ref
           "answer_claim", "answer", "baseline_answer", "passage_title", "passage_date", "passage_source",
           "passage")  # fmt: skip
 _TEXTS = "padding-bottom: 1em"
+_MEANING = "font-size: 0.9em; font-weight: normal; margin: 0"
 _ASKED = (
     "position: sticky; bottom: -8px; z-index: 10; max-height: 50vh; overflow-y: auto; padding: 0.5em 1em calc(0.5em + 8px); "
     "background: var(--color-neutral-background, #fff); border-top: 1px solid #8888"
@@ -155,13 +156,8 @@ class ConfigLayout:
                     choice.set("hint", _literal(label.meaning))
             for label in question.labels:
                 if label.meaning:
-                    ET.SubElement(
-                        view,
-                        "Header",
-                        value=_literal(f"{label.value}: {label.meaning}"),
-                        size="6",
-                        style="font-size: 0.9em; font-weight: normal; margin: 0",
-                    )
+                    told = _literal(f"{label.value}: {label.meaning}")
+                    ET.SubElement(view, "Header", value=told, size="6", style=_MEANING)
 
     def region(self, field: str, value: str) -> dict[str, Json]:
         """An answer as Label Studio stores it. Raises ValueError for a number or list that is none."""

@@ -308,15 +308,10 @@ class _Page:
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (batch, url, person, task) DO UPDATE SET "
                 "unit_id = excluded.unit_id, repeat = excluded.repeat, pulled = excluded.pulled, created = excluded.created",
                 [
-                    (
-                        *self._key,
-                        t["id"],
-                        *units[t["id"]],
-                        None if t["id"] in failed else t["updated_at"],
-                        t["created_at"],
-                    )
+                    (*self._key, t["id"], *units[t["id"]], pulled, t["created_at"])
                     for t in tasks
                     if t["id"] in units
+                    for pulled in [None if t["id"] in failed else t["updated_at"]]
                 ],
             )
 
