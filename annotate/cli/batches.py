@@ -219,21 +219,15 @@ def show(name: str, store: Store, as_json: bool) -> int:
             "attention", "repeats"]  # fmt: skip
     print(table(head, rows))
     for p in people:
-        if p["second_layer_open"]:
-            print(
-                visible(f"{p['annotator']}: keep or revise is missing for {p['second_layer_open']:,} units")
-            )
+        if n := p["second_layer_open"]:
+            print(visible(f"{p['annotator']}: keep or revise is missing for {n:,} units"))
         if p["stopped"]:
             print(visible(f"{p['annotator']}: stopped ({p['stopped']}); no number uses these labels"))
     for told in document["too_fast"]:
         print(visible(told))
     print()
-    print(
-        table(
-            ["stratum", "units", "weight"],
-            [[s["stratum"], s["units"], s["weight_low"]] for s in document["strata"]],
-        )
-    )
+    strata = [[s["stratum"], s["units"], s["weight_low"]] for s in document["strata"]]
+    print(table(["stratum", "units", "weight"], strata))
     adjudication = document["adjudication"]
     if adjudication["units"]:
         print(f"\nadjudicated: {adjudication['decided']} of {adjudication['units']}")
@@ -243,15 +237,9 @@ def show(name: str, store: Store, as_json: bool) -> int:
     if document["measures"]:
         print("\nAgreement so far (blind labels)")
         cells = [
-            [
-                m["field"],
-                m["measure"],
-                ", ".join(m["annotators"] or []) or "all",
-                m["value"],
-                m["n_units"],
-                m["reason"],
-            ]
+            [m["field"], m["measure"], who, m["value"], m["n_units"], m["reason"]]
             for m in document["measures"]
+            for who in [", ".join(m["annotators"] or []) or "all"]
         ]
         print(table(["field", "measure", "who", "value", "units", "why not"], cells))
     return Exit.DONE

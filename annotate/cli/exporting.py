@@ -73,17 +73,9 @@ def formats(as_json: bool) -> int:
 
     found = [base.get(name) for name in base.names()]
     if as_json:
-        rows = [
-            {
-                "format": f.name,
-                "export": f.writes,
-                "import": f.reads,
-                "help": f.help,
-                "options": dict(f.options),
-            }
-            for f in found
-        ]
-        emit_json("formats", {"rows": rows})
+        keys = ("format", "export", "import", "help", "options")
+        cells = ((f.name, f.writes, f.reads, f.help, dict(f.options)) for f in found)
+        emit_json("formats", {"rows": [dict(zip(keys, row, strict=True)) for row in cells]})
         return Exit.DONE
     body = [[f.name, f.writes or "", "yes" if f.reads else "", f.help, ", ".join(f.options)] for f in found]
     print(table(["format", "export", "import", "what it is", "-O"], body))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from annotate.sitting.desk import batch_info
-from annotate.sitting.events import ASSISTED
+from annotate.sitting.events import ASSISTED, spans_of
 from annotate.store import ADJUDICATED
 from judge.store import Store
 from judge.types import Where
@@ -87,7 +87,7 @@ def responses(store: Store, batch: str) -> Iterator[Response]:
             unit=row[0],
             annotator=row[1],
             answers=json.loads(row[2]),
-            spans=[(str(n), int(a), int(b)) for n, a, b in json.loads(row[3])],
+            spans=spans_of(row[3]),
             skipped=row[4] == "skipped",
             flag=row[5],
             note=row[6],

@@ -130,13 +130,8 @@ def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
         for other in subject.known:
             if subject.decided is not None and other == subject.decided.name:
                 continue  # it holds what the majority says, wherever people agree
-            rows.append(
-                _bar(
-                    f"majority and {other}",
-                    subject.measure(subject.majority, other)[0],
-                    "people",
-                )
-            )
+            kappa = subject.measure(subject.majority, other)[0]
+            rows.append(_bar(f"majority and {other}", kappa, "people"))
     return rows
 
 

@@ -108,6 +108,11 @@ def fold(events: Iterable[Event]) -> State:
     return state
 
 
+def spans_of(text: str) -> list[tuple[str, int, int]]:
+    """Evidence as it is stored: (input, start, end) in code points."""
+    return [(str(name), int(start), int(end)) for name, start, end in json.loads(text)]
+
+
 def _apply(state: State, e: Event) -> None:
     if e.kind == Kind.LABEL and e.field is not None and e.value is not None:
         state.answers[e.field] = e.value
@@ -120,7 +125,7 @@ def _apply(state: State, e: Event) -> None:
     elif e.kind == Kind.NOTE:
         state.note = e.value
     elif e.kind == Kind.SPAN:
-        state.spans = [(str(f), int(a), int(b)) for f, a, b in json.loads(e.value or "[]")]
+        state.spans = spans_of(e.value or "[]")
     elif e.kind == Kind.SHOWN:
         state.locked = True
     elif e.kind in (Kind.KEEP, Kind.REVISE) and e.field is not None and e.value is not None:

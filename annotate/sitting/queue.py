@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from annotate.batch_plan import BatchPlan
 from annotate.sitting.blind import Blind
-from annotate.sitting.events import Event, State, UnitStatus, fold
+from annotate.sitting.events import Event, State, UnitStatus, fold, spans_of
 from annotate.sitting.unit import AnswerPart, ReviewLine, Sheet, ShownPassage, Source
 from annotate.sitting.views import PARTS
 from judge.errors import UsageError
@@ -285,14 +285,8 @@ class Queue:
         """When adjudicating: what those who labelled the unit said, as A, B, C."""
         query = "SELECT number, answers, note, flag, spans FROM my_sources WHERE position = ? ORDER BY number"
         return [
-            Source(
-                chr(64 + n),
-                json.loads(a),
-                note,
-                flag,
-                [(str(f), int(x), int(y)) for f, x, y in json.loads(s)],
-            )
-            for n, a, note, flag, s in self._blind.rows(query, [position])
+            Source(chr(64 + n), json.loads(answers), note, flag, spans_of(spans))
+            for n, answers, note, flag, spans in self._blind.rows(query, [position])
         ]
 
     def training(self) -> tuple[int, int, int]:

@@ -246,13 +246,7 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any, str, str | None]
             for one in given if isinstance(given, list) else [None]:
                 if not isinstance(one, Mapping) or "value" not in one:
                     raise BadInput("must be lists of {value, user_id}", field=f"responses.{name}")
-                state = one.get("status")
-                yield (
-                    str(name),
-                    one["value"],
-                    str(one.get("user_id") or ""),
-                    None if state is None else str(state),
-                )
+                yield str(name), one["value"], str(one.get("user_id") or ""), _state(one.get("status"))
     elif nested is not None:
         raise BadInput("must be an object: question -> list of responses", field="responses")
     for key in row:
@@ -265,8 +259,11 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any, str, str | None]
         if not all(isinstance(v, list) and len(v) == len(values) for v in lists) or people is None:
             raise BadInput("values, users and status must be lists of one length", field=key)
         for i, value in enumerate(values):
-            state = states[i] if states else None
-            yield name, value, str(people[i] or ""), None if state is None else str(state)
+            yield name, value, str(people[i] or ""), _state(states[i] if states else None)
+
+
+def _state(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _text(value: Any, name: str) -> str:

@@ -55,9 +55,14 @@ def render(document: Document) -> str:
     return out.getvalue()
 
 
+def _told(section: str, table: str, row: Json, column: str, text: str) -> dict[str, Json]:
+    """A row that is text alone."""
+    return dict(zip(COLUMNS, (section, table, row, column, text), strict=False))
+
+
 def _rows(document: Document) -> Iterator[dict[str, Json]]:
     for name, told in document.about:
-        yield {"section": "about", "table": "about", "row": name, "column": "value", "text": told}
+        yield _told("about", "about", name, "value", told)
     for r in document.rulings:
         for column, value in (
             ("decision", r.decision),
@@ -73,53 +78,39 @@ def _rows(document: Document) -> Iterator[dict[str, Json]]:
         ):
             yield {"section": "verdict", "table": "verdict", "row": r.judge, "column": column, **_cell(value)}
     if document.no_ruling:
-        yield {"section": "verdict", "table": "verdict", "column": "none", "text": document.no_ruling}
+        yield _told("verdict", "verdict", "", "none", document.no_ruling)
     for section in document.sections:
         yield from _section(section)
     for place, sentence in enumerate(document.reading, 1):
-        yield {"section": "reading", "table": "", "row": place, "column": "note", "text": sentence}
+        yield _told("reading", "", place, "note", sentence)
 
 
 def _section(section: Section) -> Iterator[dict[str, Json]]:
+    key = section.key
     if section.absent:
-        yield {"section": section.key, "table": "", "row": "", "column": "absent", "text": section.absent}
+        yield _told(key, "", "", "absent", section.absent)
     for place, block in enumerate(section.blocks, 1):
         if isinstance(block, Paragraph):
-            found = {"section": section.key, "table": "", "row": place}
-            yield {**found, "column": "text" if block.style == "plain" else block.style, "text": block.text}
+            yield _told(key, "", place, "text" if block.style == "plain" else block.style, block.text)
         elif isinstance(block, Figure):
-            found = {"section": section.key, "table": block.table.key, "row": ""}
-            yield {**found, "column": "drawing", "text": block.text}
+            yield _told(key, block.table.key, "", "drawing", block.text)
         elif isinstance(block, Facts):
             for name, value in block.rows:
-                yield {
-                    "section": section.key,
-                    "table": block.key,
-                    "row": name,
-                    "column": "value",
-                    "text": value,
-                }
+                yield _told(key, block.key, name, "value", value)
         elif isinstance(block, Cases):
             for case in block.rows:
                 told = [*case.shown, *((s.who, s.label) for s in case.said)]
                 told += [(f"{s.who}, how sure", s.how_sure) for s in case.said if s.how_sure]
                 told += [(f"{s.who} says why", s.rationale) for s in case.said if s.rationale]
-                for name, value in told:
-                    yield {
-                        "section": section.key,
-                        "table": block.key,
-                        "row": case.unit_id,
-                        "column": name,
-                        "text": value,
-                    }
+                yield from (_told(key, block.key, case.unit_id, name, value) for name, value in told)
     for table in section.tables():
         for note in table.notes:
-            yield {"section": section.key, "table": table.key, "row": "", "column": "note", "text": note}
+            yield _told(key, table.key, "", "note", note)
         for row in table.rows:
             for column, cell in list(zip(table.columns, row, strict=True))[1:]:
                 if column.kind != "n":
                     found = {"table": table.key, "row": _cell(row[0])["text"], "column": column.title}
-                    yield {"section": section.key, **found, **_cell(cell)}
+                    yield {"section": key, **found, **_cell(cell)}
 
 
 def _cell(cell: Cell) -> dict[str, Json]:
