@@ -173,6 +173,11 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(function)
 
 
+def attributes(thing: Any, *names: str) -> dict[str, Any]:
+    """Attributes by name, for a document: these, or all that a dataclass with slots has."""
+    return {name: getattr(thing, name) for name in names or thing.__slots__}
+
+
 def emit_json(schema: str, document: Mapping[str, Any]) -> None:
     """One document."""
     print(json_text({"schema": f"adjudge/{schema}/1", **document}, indent=2))

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from annotate.cli._show import table
-from judge.console import visible
+from judge.console import attributes, visible
 from judge.errors import BadInput, UsageError
 from judge.labels.panel import Panel
 from judge.labels.reference import Reference, voices
@@ -55,11 +55,8 @@ def verdict_plans(panel: Panel, reference: Reference | None, asked: PlanAsked) -
 def as_json(plan: VerdictPlan) -> dict[str, Json]:
     """One judge of the document."""
     return {
-        "judge": plan.judge,
-        "regime": plan.regime,
-        "decision": plan.decision,
-        "rule": plan.verdict.rule,
-        "because": plan.verdict.because,
+        **attributes(plan, "judge", "regime", "decision"),
+        **attributes(plan.verdict, "rule", "because"),
         "conditions": [asdict(one) for one in plan.verdict.conditions],
         "labels": [asdict(one) for one in plan.verdict.labels],
         "labelled_by": list(plan.labelled_by),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotate.cli._named import BatchName, in_study
-from judge.console import emit_json, json_option, note, pairs
+from judge.console import attributes, emit_json, json_option, note, pairs
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def push(
     if dry_run:
         seen = preview(store, name, url, predictions=with_predictions, run=run, separate=separate, new=new)
         if as_json:
-            emit_json("push", {slot: getattr(seen, slot) for slot in seen.__slots__})
+            emit_json("push", attributes(seen))
         note(f"would send {seen.new:,} units to {_where(seen)}; {seen.there:,} were sent before")
         if seen.repeats:
             note(f"{seen.repeats:,} hidden repeats would stay with annotate open (--separate sends them)")
@@ -86,7 +86,7 @@ def push(
             separate=separate, told=_progress,
         )  # fmt: skip
     if as_json:
-        emit_json("push", {slot: getattr(done, slot) for slot in done.__slots__})
+        emit_json("push", attributes(done))
     _tell_push(done)
     return Exit.DONE
 
@@ -154,7 +154,7 @@ def pull(name: str, url: str, annotators: tuple[str, ...], store: Store, as_json
     with Server(url) as server:
         done = fetch(store, name, server, people=people, told=_progress)
     if as_json:
-        emit_json("pull", {slot: getattr(done, slot) for slot in done.__slots__})
+        emit_json("pull", attributes(done))
     _tell_pull(done)
     return Exit.ERROR if done.problems or done.held else Exit.DONE
 

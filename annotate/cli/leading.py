@@ -8,7 +8,7 @@ import click
 
 from annotate.cli._named import BatchName, in_study
 from annotate.cli.packing import batches
-from judge.console import emit_json, json_option, note, table
+from judge.console import attributes, emit_json, json_option, note, table
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _names(text: str) -> list[str]:
 
 def _tell(done: Changed, told: str, as_json: bool) -> int:
     if as_json:
-        emit_json("batch-change", {s: getattr(done, s) for s in done.__slots__})
+        emit_json("batch-change", attributes(done))
         return Exit.DONE
     note(told)
     if done.strata:

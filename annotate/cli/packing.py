@@ -9,7 +9,7 @@ import click
 
 from annotate.cli._named import BatchName, in_study
 from annotate.cli.batches import batches
-from judge.console import TO_WRITE, emit_json, json_option, note
+from judge.console import TO_WRITE, attributes, emit_json, json_option, note
 from judge.errors import Exit
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def merge(path: Path, store: Store, as_json: bool) -> int:
 
     done = read(store, path)
     if as_json:
-        emit_json("batch-merge", {name: getattr(done, name) for name in done.__slots__})
+        emit_json("batch-merge", attributes(done))
     note(f"batch '{done.batch}': {done.events} new events of {done.annotator}, {done.units} units done")
     if done.back:
         note(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotate.cli._source import LabelSource, as_one, least_others_option, source_options
-from judge.console import emit_json, json_option, table, visible
+from judge.console import attributes, emit_json, json_option, table, visible
 from judge.errors import BadInput, Exit, UsageError
 
 if TYPE_CHECKING:
@@ -131,13 +131,7 @@ def plan(asked: PlanAsked) -> int:
                 "source": None if asked.expect is not None else str(asked.source),
                 "measure": asked.measure,
                 "annotators": names,
-                "design": {
-                    "value": design.value,
-                    "sd": design.sd,
-                    "icc": design.icc,
-                    "n_units": design.n_units,
-                    "n_clusters": design.n_clusters,
-                },
+                "design": attributes(design, "value", "sd", "icc", "n_units", "n_clusters"),
                 "confidence": asked.confidence,
                 "power": asked.power,
                 "assumed": assumed,
@@ -324,11 +318,7 @@ def _row(one: SampleSize, goal: _Goal) -> dict[str, Json]:
         "width": goal.width,
         "threshold": goal.threshold,
         "per_question": one.per_cluster,
-        "n_clusters": one.n_clusters,
-        "n_units": one.n_units,
-        "more_clusters": one.more_clusters,
-        "more_units": one.more_units,
-        "design_effect": one.design_effect,
+        **attributes(one, "n_clusters", "n_units", "more_clusters", "more_units", "design_effect"),
     }
 
 

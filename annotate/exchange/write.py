@@ -12,6 +12,7 @@ from annotate.exchange.responses import Response, responses
 from annotate.exchange.units import ExchangeUnits, absent
 from annotate.sitting import exposure
 from annotate.sitting.desk import batch_info
+from judge.console import attributes
 from judge.errors import BadInput, UsageError
 from judge.store import Store
 from judge.types import Json
@@ -34,11 +35,7 @@ class Exported:
         """The documented shape."""
         files = [{"file": name, "rows": n} for name, n in self.rows.items()]
         return {
-            "batch": self.batch,
-            "task": self.task,
-            "format": self.format,
-            "path": self.path,
-            "units": self.units,
+            **attributes(self, "batch", "task", "format", "path", "units"),
             "repeats_left_out": 0 if self.labels else self.repeats,
             "files": files,
         }

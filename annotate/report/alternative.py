@@ -55,15 +55,10 @@ def _in_words(judge: str, test: AltTest) -> str:
 def _table(judge: str, test: AltTest, i: int, closeness: str) -> Table:
     rows: list[list[Cell]] = [
         [
-            row.annotator,
-            row.judge_wins,
-            row.annotator_wins,
-            row.p_value,
-            row.adjusted,
+            *(row.annotator, row.judge_wins, row.annotator_wins, row.p_value, row.adjusted),
             {"t": "t", "wilcoxon": "Wilcoxon"}[row.test],
             "yes" if row.won else "no",
-            row.n_units,
-            row.n_clusters,
+            *(row.n_units, row.n_clusters),
         ]
         for row in sorted(test.compared, key=lambda row: (-row.n_units, row.annotator))
     ]

@@ -162,18 +162,9 @@ def _asked(subject: Subject, judge: str, e: Estimand, weights: Mapping[str, floa
 
 
 def _row(e: Estimand, confidence: float) -> list[Cell]:
-    found = e.corrected(confidence)
-    rate = e.by_rates(REPLICATES, confidence)
-    return [
-        e.measure,
-        found.judge_only,
-        found.human_only,
-        found.ppi,
-        found.lam,
-        rate,
-        e.n_judged,
-        e.n_labelled,
-    ]
+    found, rate = e.corrected(confidence), e.by_rates(REPLICATES, confidence)
+    ways = (found.judge_only, found.human_only, found.ppi, found.lam, rate)
+    return [e.measure, *ways, e.n_judged, e.n_labelled]
 
 
 def _is(codes: IntArray, code: int) -> FloatArray:

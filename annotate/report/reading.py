@@ -6,6 +6,7 @@ from importlib.metadata import version
 
 from annotate.report.corrected import REPLICATES
 from annotate.report.subject import Subject
+from judge.console import attributes
 from judge.stats.bootstrap import IntervalSettings
 from judge.types import Json
 
@@ -28,14 +29,10 @@ def settings(subject: Subject) -> dict[str, Json]:
     return {
         "epsilon": asked.epsilon,
         "epsilon_name": asked.epsilon_name or None,
-        "margin": asked.margin,
-        "threshold": asked.threshold,
-        "least_others": asked.least_others,
+        **attributes(asked, "margin", "threshold", "least_others"),
         "alt_test_by": "questions" if asked.clustered and subject.ratings.clustered else "units",
         "coefficient": subject.coefficient,
-        "confidence": interval.confidence,
-        "interval": interval.interval,
-        "replicates": interval.replicates,
+        **attributes(interval, "confidence", "interval", "replicates"),
         "replicates_of_rates": REPLICATES,
         "resampled": _resampled(subject),
         "seed": interval.seed,

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from annotate.report.cells import grid
 from annotate.report.model import Block, Cases, Cell, Document, Facts, Figure, Paragraph, Section, Table
-from judge.console import json_text
+from judge.console import attributes, json_text
 from judge.types import Json, Measure
 
 
@@ -27,14 +27,8 @@ def as_json(document: Document) -> dict[str, Json]:
         "reading": list(document.reading),
         "verdicts": [
             {
-                "judge": r.judge,
-                "decision": r.decision,
-                "sentence": r.sentence,
-                "rule": r.rule,
-                "because": r.because,
-                "more_units": r.more_units,
-                "more_questions": r.more_questions,
-                "ceiling_known": r.ceiling_known,
+                **attributes(r, "judge", "decision", "sentence", "rule", "because"),
+                **attributes(r, "more_units", "more_questions", "ceiling_known"),
                 "conditions": [asdict(c) for c in r.conditions],
                 "labels": [asdict(row) for row in r.labels],
                 "shown": [row.label for row in r.labels if row.state == "shown"],
