@@ -6,7 +6,6 @@ missing in the frame is no value.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -121,8 +120,3 @@ def plain(value: Any) -> Any:
         told = value.isoformat()
         return told.removesuffix("T00:00:00")
     return str(value)
-
-
-def parsed(text: str | None) -> Any:
-    """Stored JSON as a value."""
-    return None if text is None else json.loads(text)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adjudge.outcome import Outcome
+from judge.console import attributes
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,13 +82,10 @@ def calibrated(done: CalibrationOutcome) -> Outcome:
             "measure": after.measure + (f" ({after.weights})" if after.weights else ""),
             "before": before.value,
             "after": after.value,
-            "difference": None if d is None else d.value,
-            "low": None if d is None else d.low,
-            "high": None if d is None else d.high,
-            "n_units": (d or after).n_units,
-            "n_clusters": (d or after).n_clusters,
-            "coverage": (d or after).coverage,
-            "reason": (d or after).reason,
+            "difference": d and d.value,
+            "low": d and d.low,
+            "high": d and d.high,
+            **attributes(d or after, "n_units", "n_clusters", "coverage", "reason"),
         }
         for before, after, d in done.result.measures
     ]

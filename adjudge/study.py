@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -251,7 +252,7 @@ class Study:
         `value` is text; `distribution` is {label: probability} or missing; `model` is that of a run. These are the raw rows,
         those of a sealed test included. Raises UsageError for a field that nobody labelled, naming those with labels.
         """
-        from adjudge.frames import frame, parsed
+        from adjudge.frames import frame
         from judge.labels.relation import EVERY, every, unit_counts
 
         with self._open() as store:
@@ -260,7 +261,7 @@ class Study:
                 raise UsageError(f"{self.path}: nobody labelled '{field}'; fields with labels: {known}")
             rows = [dict(zip(EVERY, row, strict=True)) for row in every(store.conn, field)]
         for row in rows:
-            row["distribution"] = parsed(str(row["distribution"]) if row["distribution"] else None)
+            row["distribution"] = json.loads(str(row["distribution"])) if row["distribution"] else None
         return frame(rows, EVERY)
 
     def judgements(self, run: str | None = None) -> pd.DataFrame:

@@ -25,11 +25,13 @@ from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import ASSISTED, UNDECLARED
 from annotate.sitting.standing import is_stopped, people_of
+from judge.console import attributes
 from judge.errors import BadInput, StudyError, UsageError
 from judge.prompts.load import Task
 from judge.store import Store, label_rows
 from judge.store.export import stored_task
 from judge.store.study import dumps, now
+from judge.types import Json
 
 __all__ = ["Intake", "Taken", "take"]
 
@@ -159,11 +161,8 @@ def _remember(
         files.append({"path": str(path), "sha256": digest})
     kinds = list(done.blind)
     blind = how.blind or (kinds[0] if len(kinds) == 1 else "mixed" if kinds else UNDECLARED)
-    counts = {
-        "labels": sum(done.new.values()),
-        **{k: getattr(done, k) for k in ("replaced", "skips", "spans", "notes", "flags")},
-    }
-    counts |= {"held": done.held, "unproven": done.unproven}
+    counts: dict[str, Json] = {"labels": sum(done.new.values())}
+    counts |= attributes(done, "replaced", "skips", "spans", "notes", "flags", "held", "unproven")
     counts |= {"blindness": dict(done.blind), "units": len(done.units)}
     conn.execute(
         "INSERT INTO label_imports VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -86,16 +86,11 @@ class Taken:
     @property
     def changed(self) -> bool:
         """Whether anything was stored."""
-        return bool(
-            self.held
-            or self.retracted
-            or self.new
-            or self.declared
-            or self.skips
-            or self.spans
-            or self.notes
-            or self.flags
-        )
+        return any((self.held, self.retracted, self.new, self.declared, *self._kept()))
+
+    def _kept(self) -> list[int]:
+        """How many skips, evidence, notes and flags."""
+        return [getattr(self, what) for what in COUNTED.values()]
 
     def as_json(self) -> dict[str, Json]:
         """The documented shape, with the units counted."""
@@ -107,7 +102,7 @@ class Taken:
     def notes_for_people(self, batch: str | None) -> list[str]:
         """What else to say about it, a line each."""
         lines = []
-        kept = [f"{n} {what}" for what in COUNTED.values() if (n := getattr(self, what))]
+        kept = [f"{n} {what}" for what, n in zip(COUNTED.values(), self._kept(), strict=True) if n]
         if kept:
             lines.append(f"also new: {', '.join(kept)}")
         if self.replaced or self.older:
