@@ -108,20 +108,22 @@ def _tell_push(done: Pushed) -> None:
     else:
         where = f" {done.url}/projects/{done.project}"
     note(f"{made}{where}: {done.new:,} units sent, {done.there:,} were there already")
-    if done.updated:
-        note("its labelling configuration had been changed there, and is ours again")
-    if done.deleted:
-        note(
-            f"{done.deleted:,} units are left out: their tasks were deleted there (--restore sends them again)"
-        )
-    if done.repeats:
-        note(
-            f"{done.repeats:,} hidden repeats are not sent: they stay with annotate open (--separate sends them)"
-        )
-    if done.run:
-        note(f"predictions of run {done.run}; {done.without_prediction:,} of the units sent have none")
-    if done.assisted:
-        note("people there see predictions: their labels count as assisted, not as blind")
+    without = f"{done.without_prediction:,} of the units sent have none"
+    for told, what in (
+        (done.updated, "its labelling configuration had been changed there, and is ours again"),
+        (
+            done.deleted,
+            "{:,} units are left out: their tasks were deleted there (--restore sends them again)",
+        ),
+        (
+            done.repeats,
+            "{:,} hidden repeats are not sent: they stay with annotate open (--separate sends them)",
+        ),
+        (done.run, f"predictions of run {{}}; {without}"),
+        (done.assisted, "people there see predictions: their labels count as assisted, not as blind"),
+    ):
+        if told:
+            note(what.format(told))
     note(f"when people have labelled: annotate pull {done.batch} --url {done.url}")
 
 

@@ -80,49 +80,38 @@ def _wordless(measure: Measure) -> dict[str, Json]:
     return {**measure.as_json(), "reason": reason, "notes": []}
 
 
+_COUNTS = """
+    SELECT count(*) AS units, sum(status = 'done') AS done, sum(status = 'skipped') AS skipped, sum(status = 'open') AS open,
+           sum(flag IS NOT NULL) AS flagged, sum(note IS NOT NULL) AS noted, sum(active_ms) / 1000.0 AS active_seconds,
+           sum(idle_ms) / 1000.0 AS idle_seconds
+    FROM assignments WHERE batch = ? AND annotator_id = ?
+"""
+_UPDATED = "SELECT max(updated) FROM assignments WHERE batch = ? AND annotator_id = ?"
+_TIMES = """
+    SELECT active_ms FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done' AND active_ms > 0 ORDER BY 1
+"""
+
+
 def _person(store: Store, info: BatchInfo, who: str, pace_of: ReadingPace | None) -> dict[str, Json]:
     key = [info.batch, who]
-    row = store.conn.execute(
-        """
-        SELECT count(*), sum(status = 'done'), sum(status = 'skipped'), sum(status = 'open'),
-               sum(flag IS NOT NULL), sum(note IS NOT NULL), sum(active_ms), sum(idle_ms),
-               sum(CASE WHEN status = 'done' THEN active_ms END), max(updated)
-        FROM assignments WHERE batch = ? AND annotator_id = ?
-        """,
-        key,
-    ).fetchone()
-    total, done, skipped, left, flagged, noted, active, idle, done_ms, updated = row
-    times = [
-        r[0]
-        for r in store.conn.execute(
-            "SELECT active_ms FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done' "
-            "AND active_ms > 0 ORDER BY 1",
-            key,
-        )
-    ]
+    (counts,) = dicts(store.conn, _COUNTS, key)
+    (updated,) = store.conn.execute(_UPDATED, key).fetchone()
+    times = [ms for (ms,) in store.conn.execute(_TIMES, key)]
     # Labels made elsewhere may come without a time; they say nothing about the pace.
-    pace = len(times) / (done_ms / 3_600_000) if times and done_ms else None
+    pace = len(times) / (sum(times) / 3_600_000) if times else None
     right, answered = _known(store, info, who, "training")
     caught, checked = _known(store, info, who, "attention")
     same, again = _repeats(store, info, who)
-    mark = info.plan.pass_mark
     wanted = info.plan.training
     finished = wanted and answered >= wanted
     return {
         "annotator": who,
-        "units": total,
-        "done": done,
-        "skipped": skipped,
-        "open": left,
-        "flagged": flagged,
-        "noted": noted,
-        "active_seconds": active / 1000,
-        "idle_seconds": idle / 1000,
+        **counts,
         "median_seconds": times[len(times) // 2] / 1000 if times else None,
         "units_per_hour": None if pace is None else round(pace, 1),
         "training_right": right,
         "training_answered": answered,
-        "training_passed": None if not finished else right / answered >= mark,
+        "training_passed": right / answered >= info.plan.pass_mark if finished else None,
         "attention_right": caught,
         "attention_answered": checked,
         "repeats_same": same,

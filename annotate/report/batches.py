@@ -155,20 +155,17 @@ def _elsewhere(store: Store, batch: str) -> str:
 
 def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
     """What leads did to the batch while it ran, and whom they stopped."""
-    if not store.conn.execute("SELECT 1 FROM sqlite_master WHERE name = 'batch_changes'").fetchone():
-        return []
     rows = []
     query = "SELECT annotator_id, why, at FROM stopped WHERE batch = ? ORDER BY at"
-    for who, why, at in store.conn.execute(query, [batch]):
+    for who, why, at in batch_rows(store, query, [batch], table="stopped"):
         rows.append((f"stopped, {who}", f"{why} ({at[:10]}); no number uses these labels"))
     query = "SELECT what, annotator_id, detail, note, at FROM batch_changes WHERE batch = ? ORDER BY seq"
     told = []
-    for what, who, text, note, at in store.conn.execute(query, [batch]):
+    for what, who, text, note, at in batch_rows(store, query, [batch], table="batch_changes"):
         detail = json.loads(text)
+        others = ", ".join(f"{p} ({n:,})" for p, n in detail.get("to", {}).items())
         words = [at[:10], what, who or "", f"{detail['units']:,} units" if "units" in detail else ""]
-        words += [
-            "to " + ", ".join(f"{p} ({n:,})" for p, n in detail["to"].items()) if "to" in detail else ""
-        ]
+        words += [f"to {others}" if "to" in detail else ""]
         told.append(" ".join(w for w in words if w) + (f" ({note})" if note else ""))
     return rows + ([("changed in flight", "; ".join(told))] if told else [])
 
@@ -213,11 +210,9 @@ def _by_policy(store: Store, batch: str, policy: Policy) -> str:
 
 def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
     """Labels of the batch that were made elsewhere, by format: for them blindness is what was declared."""
-    if not store.conn.execute("SELECT 1 FROM sqlite_master WHERE name = 'label_imports'").fetchone():
-        return []
     found: dict[str, Counter[str]] = {}
     query = "SELECT format, counts FROM label_imports WHERE batch = ? ORDER BY imported_at"
-    for form, text in store.conn.execute(query, [batch]):
+    for form, text in batch_rows(store, query, [batch], table="label_imports"):
         found.setdefault(form, Counter()).update(json.loads(text)["blindness"])
     told = {
         "blind": "declared blind",

@@ -117,12 +117,8 @@ def _about(name: str, subject: Subject) -> list[tuple[str, str]]:
     if task is not None:
         rows.append(("task", f"{task.name}: {task.spec.title}"))
     rows.append(("field", subject.field + _beside(subject)))
-    rows.append(
-        (
-            "labels",
-            f"{', '.join(subject.panel.domain)} ({subject.level})" if not subject.numeric else subject.level,
-        )
-    )
+    labels = "" if subject.numeric else f"{', '.join(subject.panel.domain)} "
+    rows.append(("labels", f"{labels}({subject.level})" if labels else subject.level))
     rows.append(("judge" if len(subject.judges) < 2 else "judges", "; ".join(subject.judges) or "none"))
     rows.append(("people", f"{len(subject.people):,}"))
     rows.append(("reference", subject.reference_text))

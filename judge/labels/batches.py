@@ -5,6 +5,7 @@ The tables of batches are optional (annotate's migrations): a study of imported 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judge.errors import UsageError
@@ -23,12 +24,13 @@ class Members:
     units: frozenset[str]
 
 
-def batch_rows(store: Store, query: str) -> list[tuple[Json, ...]]:
-    """The rows of a query on batches; none where the study has no such table."""
-    found = store.conn.execute(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'batches'"
-    ).fetchone()
-    return store.conn.execute(query).fetchall() if found else []
+def batch_rows(
+    store: Store, query: str, values: Sequence[Json] = (), *, table: str = "batches"
+) -> list[tuple[Json, ...]]:
+    """The rows of a query on batches, or another table of theirs; none where the study has no such table."""
+    there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    found = store.conn.execute(there, [table]).fetchone()
+    return store.conn.execute(query, values).fetchall() if found else []
 
 
 def members(store: Store, name: str) -> Members:
