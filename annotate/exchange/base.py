@@ -10,11 +10,12 @@ and one or both of
 
     WRITES = "file" | "folder"
     def write(export: Export, out: Out, options: Mapping[str, str]) -> None
-    def read(path: Path, reading: Reading) -> Iterator[Response]
+    def read(path: Path, reading: ReadOptions) -> Iterator[Response]
 
 A writer gets the units as a blind annotator sees them and, for finished labels, the responses; it
 opens files through `out`, which puts them in place together or not at all. A reader only says what the
-file says: `intake` checks it against the study and stores all of it or nothing.
+file says (`reading.each` tells a row that it cannot use with its place): `intake` checks it against the study and stores
+all of it or nothing.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from judge.types import Where
 __all__ = ["Bad", "ExchangeUnit", "Export", "Format", "Out", "ReadOptions", "Response", "get", "names"]
 
 UNIT_KEY = "adjudge_unit_id"
+"""The key under which a file carries our unit id through another tool."""
 PLACE_KEY = "adjudge_place"
 """In tasks of a project of one person: the position in that person's queue. It tells hidden repeats apart, and nobody which they are."""
-"""The key under which a file carries our unit id through another tool."""
 
 R = TypeVar("R")
 Bad = Callable[[BadInput], None]
