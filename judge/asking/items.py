@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,8 +73,27 @@ def _told(db: Path, done: Imported) -> Imported:
     for _, report in done.transactions:
         done.notes += strange_labels(report.label_counts)
     with Store.open(db, create=False) as store:
+        done.notes += alike(store, {name for _, report in done.transactions for name in report.datasets})
         done.tasks = suited(store)
     return done
+
+
+def alike(store: Store, datasets: Collection[str]) -> list[str]:
+    """Items of the same words that count as questions of their own: a file with one judged pair a row."""
+    marks = ",".join("?" * len(datasets))
+    query = (
+        "SELECT coalesce(sum(n), 0), count(*) FROM (SELECT count(DISTINCT question_id) AS n FROM items "
+        f"WHERE dataset IN ({marks}) AND coalesce(question, claim) IS NOT NULL GROUP BY question, claim HAVING n > 1)"
+    )
+    [(n, words)] = store.conn.execute(query, sorted(datasets)).fetchall()
+    every = f"SELECT count(*) FROM items WHERE dataset IN ({marks})"
+    if n * 10 < store.conn.execute(every, sorted(datasets)).fetchone()[0] or not n:
+        return []
+    return [
+        f"note: {n:,} items have {words:,} questions or claims between them, and each counts as a question of its own. Intervals "
+        "and calibration go by question, and would take for independent what is not: --map question_id=COLUMN (that of the "
+        "question or claim) in an import into a new study (-d) keeps them together."
+    ]
 
 
 def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:

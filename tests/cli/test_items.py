@@ -91,6 +91,19 @@ def test_a_label_that_no_task_knows_is_noted(judge: Judge, tmp_path: Path) -> No
     assert "--map-label stance:OLD=NEW" in done.err
 
 
+def test_rows_that_share_a_question_are_told_from_questions(judge: Judge, tmp_path: Path) -> None:
+    """One judged pair a row, as many files have it: twelve rows of three questions."""
+    file = tmp_path / "pairs.jsonl"
+    rows = [
+        {"id": str(n), "question": f"q{n % 3}", "by": f"q{n % 3}", "passages": [f"p{n}"]} for n in range(12)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = judge("items", "import", "jsonl", file).err
+    assert "12 items have 3 questions or claims between them" in told and "--map question_id=COLUMN" in told
+    told = judge("items", "import", "jsonl", file, "--map", "question_id=by", "-d", tmp_path / "by.db").err
+    assert "between them" not in told
+
+
 def test_list_and_show(judge: Judge, rows: Path) -> None:
     judge("items", "import", "jsonl", rows)
     listed = checked(judge("items", "list", "--json").out, "items")["rows"]
