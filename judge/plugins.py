@@ -17,8 +17,10 @@ with its package and reason, and no other; `judge plugins` lists them all.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from judge.errors import AdjudgeError
@@ -95,6 +97,12 @@ def every(built_in: dict[str, list[str]]) -> list[Plugin]:
 
 def _points(kind: str) -> list[EntryPoint]:
     """The entry points of a group, by package and name, so that who comes first does not hang on the machine."""
+    return _points_on(kind, tuple(sys.path))
+
+
+@cache
+def _points_on(kind: str, path: tuple[str, ...]) -> list[EntryPoint]:
+    """Looked for once: reading what all packages say of themselves takes longer than a paper's report."""
     from importlib.metadata import entry_points
 
     return sorted(entry_points(group=f"adjudge.{kind}"), key=lambda point: (point.name, _package(point)))

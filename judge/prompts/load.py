@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -243,8 +243,7 @@ def find_tasks(folder: Path | None = None) -> dict[str, Path]:
 
     Raises UsageError when the folder does not exist or holds a second file for a shipped version.
     """
-    shipped = resource_dir("prompts")
-    found = _tasks_in(shipped)
+    found = dict(_shipped(resource_dir("prompts")))
     if folder is None:
         return found
     if not folder.is_dir():
@@ -254,6 +253,12 @@ def find_tasks(folder: Path | None = None) -> dict[str, Path]:
             raise UsageError(f"{path}: '{name}' is a shipped task; give yours another name or version")
         found[name] = path
     return found
+
+
+@cache
+def _shipped(folder: Path) -> dict[str, Path]:
+    """Looked for once: an import asks for each of them several times."""
+    return _tasks_in(folder)
 
 
 def _tasks_in(folder: Path) -> dict[str, Path]:

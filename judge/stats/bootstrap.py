@@ -119,6 +119,7 @@ def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[Float
         _each_once(settings.seed, dealt, n, replicates) if n == k and replicates * k <= _KEPT_CELLS else None
     )
     row_of = np.repeat(np.arange(k), count)
+    lots = _lots(settings.seed, n, replicates) if not few and n != k and replicates * n <= _CELLS else None
     block = max(1, _CELLS // max(k, 1))
     for start in range(0, replicates, block):
         size = min(block, replicates - start)
@@ -126,6 +127,9 @@ def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[Float
             weights = each[start : start + size].astype(rows.dtype)
         elif few:
             weights = rng.multinomial(n, count / n, size=size).astype(rows.dtype)
+        elif lots is not None:
+            cells = row_of[lots[start : start + size]] + k * np.arange(size)[:, None]
+            weights = np.bincount(cells.ravel(), minlength=size * k).reshape(size, k).astype(rows.dtype)
         else:
             weights = np.empty((size, k), dtype=rows.dtype)
             for one in weights:
@@ -137,6 +141,13 @@ def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[Float
 
 def _drawn(rng: np.random.Generator, n: int) -> NDArray[np.integer]:
     return rng.integers(0, n, size=n, dtype=np.uint16 if n <= 2**16 else np.int32)
+
+
+@lru_cache(maxsize=8)
+def _lots(seed: int, n: int, replicates: int) -> NDArray[np.integer]:
+    """Which of `n` units are in each resample: `[replicates, n]`, the same for every measure on as many."""
+    rng = np.random.default_rng(seed)
+    return np.stack([_drawn(rng, n) for _ in range(replicates)])
 
 
 @lru_cache(maxsize=2)
