@@ -46,7 +46,7 @@ class Rows:
 
     def __init__(self, store: Store, asked: Asked) -> None:
         self.store, self.asked = store, asked
-        self._read_units: dict[str, pd.DataFrame] = {}
+        self._read: dict[str, pd.DataFrame] = {}
         selection.offer_shuffle(store.conn)
 
     @cached_property
@@ -137,7 +137,7 @@ class Rows:
             f"WHERE l.annotator_id = ? AND l.field = ? "
             f"AND t.kind = ? AND {self.data if everywhere else self.scope}"
         )
-        found = frame(self.store.conn, query, [GOLD, field, of], f"{name} value")
+        found = self._frame(query, [GOLD, field, of], f"{name} value")
         return pd.Series(found["value"].to_numpy(), index=pd.Index(found[name].to_numpy(), dtype=object))
 
     def passages(self, *, everywhere: bool = False) -> pd.DataFrame:
@@ -149,7 +149,7 @@ class Rows:
     def column(self, name: str) -> pd.Series:
         """A column of items by item_id, as it is stored; items that have none are not in it."""
         query = f"SELECT item_id, {name} FROM unit_texts WHERE kind = 'item' AND {name} IS NOT NULL AND {self.scope}"
-        found = frame(self.store.conn, query, [], "item_id value")
+        found = self._frame(query, [], "item_id value")
         return pd.Series(found["value"].to_numpy(), index=pd.Index(found["item_id"].to_numpy(), dtype=object))
 
     def meta(self, key: str, of: str = "items", *, everywhere: bool = False) -> pd.Series:
@@ -163,7 +163,7 @@ class Rows:
             "WHERE i.item_id IN (SELECT item_id FROM unit_texts WHERE kind = 'item' "
             f"AND {self.data if everywhere else self.scope})"
         )
-        found = frame(self.store.conn, query, [f'$."{key}"'], f"{name} value")
+        found = self._frame(query, [f'$."{key}"'], f"{name} value")
         return pd.Series(found["value"].to_numpy(), index=pd.Index(found[name].to_numpy(), dtype=object))
 
     def rankings(self) -> list[tuple[str, str]]:
@@ -180,7 +180,7 @@ class Rows:
             "SELECT item_id, rank, passage_id FROM rankings WHERE name = ? AND stage = ? AND item_id IN "
             f"(SELECT item_id FROM unit_texts WHERE kind = 'item' AND {self.scope}) ORDER BY item_id, rank"
         )
-        found = frame(self.store.conn, query, list(ranking), "item_id rank_n passage_id")
+        found = self._frame(query, list(ranking), "item_id rank_n passage_id")
         return found.rename(columns={"rank_n": "rank"})
 
     def systems(self) -> list[System]:
@@ -224,7 +224,7 @@ class Rows:
             "ON a.unit_id = s.answer_id WHERE s.kind = 'sentence' AND json_extract(s.span, '$.unknown') IS NOT NULL "
             f"AND s.answer_id IN (SELECT answer_id FROM unit_texts WHERE kind = 'answer' AND {of.where} AND {self.scope})"
         )
-        found = frame(self.store.conn, query, [], "n answer_n names")
+        found = self._frame(query, [], "n answer_n names")
         found["names"] = [json.loads(text) for text in found["names"]]
         return found.rename(columns={"n": "unit_id", "answer_n": "answer_unit"})
 
@@ -241,7 +241,7 @@ class Rows:
             "SELECT a.rowid, s.n FROM (SELECT answer_id, count(*) AS n FROM units WHERE kind = ? GROUP BY answer_id) "
             "AS s JOIN units AS a ON a.unit_id = s.answer_id"
         )
-        found = frame(self.store.conn, query, [kind], "n count_n")
+        found = self._frame(query, [kind], "n count_n")
         return pd.Series(found["count_n"].to_numpy(), index=found["n"].to_numpy())
 
     def sentences_of(self, citations: pd.DataFrame) -> np.ndarray[Any, Any]:
@@ -250,7 +250,7 @@ class Rows:
             "SELECT c.rowid, s.rowid FROM units AS c JOIN units AS s "
             "ON s.unit_id = c.answer_id || '#s' || json_extract(c.span, '$.n') WHERE c.kind = 'citation'"
         )
-        found = frame(self.store.conn, query, [], "n sentence_n").set_index("n")["sentence_n"]
+        found = self._frame(query, [], "n sentence_n").set_index("n")["sentence_n"]
         return found.reindex(citations["unit_id"]).to_numpy()
 
     def units(self, kind: str, where: str, columns: str, scope: str | None = None) -> pd.DataFrame:
@@ -260,12 +260,19 @@ class Rows:
         query = f"SELECT {', '.join(names)} FROM unit_texts WHERE kind = ? AND {wanted} ORDER BY n"
         # Several tasks ask about the same units: they are read once.
         key = f"{kind} {query}"
-        if key not in self._read_units:
+        if key not in self._read:
             found = frame(self.store.conn, query, [kind], columns).rename(columns={"n": "unit_id"})
             if kind in PARTS and "answer_id" in found:
                 found["answer_unit"] = self._answer_units(found.pop("answer_id"))
-            self._read_units[key] = found
-        return self._read_units[key].copy()
+            self._read[key] = found
+        return self._read[key].copy()
+
+    def _frame(self, query: str, values: list[str], columns: str) -> pd.DataFrame:
+        """The rows of a query, which the readings with people's labels, and with nobody's, have from the first one."""
+        key = f"{values} {query}"
+        if key not in self._read:
+            self._read[key] = frame(self.store.conn, query, values, columns)
+        return self._read[key].copy()
 
     def _answer_units(self, answer_ids: pd.Series) -> np.ndarray[Any, Any]:
         """The units of answers, by the answers' ids: a part names its whole by number."""
