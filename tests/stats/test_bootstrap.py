@@ -246,3 +246,14 @@ def test_clusters_are_summed_alike_over_few_patterns_and_many() -> None:
     many = tally_units(features[of_unit], np.arange(300), clusters)  # 40 x 300 cells: column by column
     assert few.key == many.key
     assert few.rows == pytest.approx(many.rows, abs=1e-12)
+
+
+@pytest.mark.parametrize("count", [[1] * 7, [3, 1, 5]])
+def test_every_resample_draws_the_units_with_replacement_for_each_measure_alike(count: list[int]) -> None:
+    rows = np.arange(2.0 * len(count)).reshape(-1, 2)
+    units, rng = np.repeat(rows, count, axis=0), np.random.default_rng(4)
+    drawn = [rng.integers(0, len(units), len(units), dtype=np.uint16) for _ in range(100)]
+    tally, settings = Tally(rows, np.array(count), b""), IntervalSettings(replicates=100, seed=4)
+    for _ in ("one measure", "the next"):
+        [sums] = resample([tally], settings)
+        assert sums.tolist() == [units[own].sum(axis=0).tolist() for own in drawn]
