@@ -12,7 +12,7 @@ from judge.errors import BadInput
 from judge.stats import METRICS, Ratings, mean, measures
 from judge.stats.bootstrap import How, IntervalSettings, bootstrap, resample
 from judge.stats.metrics import estimate
-from judge.stats.patterns import Tally, collapse, tally_units
+from judge.stats.patterns import Tally, canonical, collapse, tally_units
 
 RNG = np.random.default_rng(11)
 
@@ -251,7 +251,8 @@ def test_clusters_are_summed_alike_over_few_patterns_and_many() -> None:
 @pytest.mark.parametrize("count", [[1] * 7, [3, 1, 5]])
 def test_every_resample_draws_the_units_with_replacement_for_each_measure_alike(count: list[int]) -> None:
     rows = np.arange(2.0 * len(count)).reshape(-1, 2)
-    units, rng = np.repeat(rows, count, axis=0), np.random.default_rng(4)
+    order = canonical(rows, np.array(count))
+    units, rng = np.repeat(rows[order], np.array(count)[order], axis=0), np.random.default_rng(4)
     drawn = [rng.integers(0, len(units), len(units), dtype=np.uint16) for _ in range(100)]
     tally, settings = Tally(rows, np.array(count), b""), IntervalSettings(replicates=100, seed=4)
     for _ in ("one measure", "the next"):
