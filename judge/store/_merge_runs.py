@@ -216,8 +216,8 @@ def _settle(conn: Connection, old: str, run: str, unit: str, repeat: int, twice:
     back = {_fingerprint(a) for a in theirs}
     own = [a for a in ours if _fingerprint(a) not in back]
     if not own:
-        # The same attempts, and more of them: theirs went on where ours stood.
-        order, wins = [*ours, *new], True
+        # The same attempts, and more of them, in the order that they were given: by going on, or by an earlier merge.
+        order, wins = theirs, True
     else:
         mine, other = ours[-1]["status"], theirs[-1]["status"]
         wins = _worth(other) > _worth(mine)

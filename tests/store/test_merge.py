@@ -157,8 +157,12 @@ def test_the_same_answer_given_twice_is_kept_once_and_said(judge: Judge, study: 
     with sqlite3.connect("c.db") as conn, sqlite3.connect(a) as first:
         query = "SELECT judged_at FROM latest_judgements WHERE unit_id = 'd:c1/a'"
         assert conn.execute(query).fetchall() == first.execute(query).fetchall()
-    judge("studies", "merge", "c.db", b, a, "--into", "e.db")
-    assert counted(Path("e.db"), "judgements") == 8
+    query = "SELECT unit_id, attempt, judged_at FROM judgements ORDER BY 1, 2"
+    for again in (["c.db", b, a], [a, "c.db", b]):
+        judge("studies", "merge", *again, "--into", "e.db")
+        with sqlite3.connect("c.db") as conn, sqlite3.connect("e.db") as other:
+            assert other.execute(query).fetchall() == conn.execute(query).fetchall()
+        Path("e.db").unlink()
 
 
 @pytest.mark.parametrize("order", ["ab", "ba"])
