@@ -14,11 +14,10 @@ from judge.labels.batches import members
 from judge.labels.panel import MOST_LABELS, Panel
 from judge.labels.reference import Reference
 from judge.labels.scope import Scope, fields_of, read
-from judge.prompts import load_task
 from judge.stats import METRICS, Comparison, Confusion, class_scores, confusion, label_shares
 from judge.stats.bootstrap import How
 from judge.store import Store
-from judge.store.export import stored_task
+from judge.store.export import known_task
 from judge.types import Measure
 
 # Past this many pairs in one list they are summarised: nobody reads more rows, and intervals take time.
@@ -102,7 +101,7 @@ def panels_of(
     else:
         every = fields_of(store)
         if task:
-            of_task = _fields_of_task(store, task)
+            of_task = known_task(store, task).fields
             wanted = [(f, task) for f in of_task if any(f == row.field for row in every)]
         else:
             wanted = [(row.field, row.task) for row in every]
@@ -123,12 +122,6 @@ def panels_of(
         told = ", ".join(f"{p.field} ({', '.join(p.ratings.annotators)})" for p in found) or "none yet"
         raise BadInput(f"{store.path}: no field that two annotators labelled; there are: {told}")
     return enough, [str(error) for error in refused]
-
-
-def _fields_of_task(store: Store, name: str) -> list[str]:
-    query = "SELECT task FROM tasks WHERE task = ?1 OR task_id = ?1 ORDER BY version DESC LIMIT 1"
-    found = store.conn.execute(query, [name]).fetchone()
-    return (stored_task(store, found[0]) if found else load_task(name)).fields
 
 
 def usual(panel: Panel, pair: bool) -> list[str]:

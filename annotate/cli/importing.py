@@ -95,7 +95,7 @@ def import_(
     from annotate.exchange import base
     from annotate.exchange.read import import_file
     from annotate.exchange.taken import Intake, short_list
-    from judge.prompts import load_task
+    from judge.store.export import known_task
 
     if batch and task_name:
         raise UsageError("--batch says the task already: leave --task out")
@@ -119,7 +119,7 @@ def import_(
         base.get(name),
         how,
         batch=batch,
-        task=load_task(task_name) if task_name else None,
+        task=known_task(store, task_name) if task_name else None,
         person=person,
         field=field,
         options=given,

@@ -325,7 +325,9 @@ def test_without_a_batch_only_labels_are_kept(path: Path, tmp_path: Path) -> Non
     again = document("import", file, "--from", "jsonl", "--task", "stance", "--blind", "-d", path)
     assert again["declared"] == 1 and again["blind"] == {"blind": 1}
     assert all_labels(path) == {(unit, "stance", "zoe", "first", 0, "support")}
-    once_more = document("import", file, "--from", "jsonl", "--task", "stance", "-d", path)
+    with open_study(path) as store, store.transaction() as conn:
+        conn.execute("INSERT INTO tasks SELECT 'own.v1', 'own', 1, 'x', front_matter, template FROM tasks")
+    once_more = document("import", file, "--from", "jsonl", "--task", "own", "-d", path)
     assert (once_more["unchanged"], once_more["declared"]) == (1, 0), "what was declared stays so"
 
 
