@@ -23,6 +23,8 @@ from judge.types import GOLD, Answered, Json, Judgement, LabelDistribution, Stat
 
 UNIT = ("unit", "unit_id", "id")
 """Columns with the unit's id, the first that is there."""
+EXPORTED = ("labels", "distributions")
+"""Columns of objects, field -> value: `judge runs export` writes them as JSON Lines."""
 SILENT = tuple(s for s in Status if s is not Status.OK)
 
 
@@ -85,7 +87,7 @@ class _Table:
     def judgements(self) -> Iterator[Judgement]:
         places = dict(zip(self.columns, self.rows.places(list(self.columns.values())), strict=True))
         for line, cells in self.rows.rows:
-            row = {name: cells[place] for name, place in places.items()}
+            row = {name: self._own(name, cells[place]) for name, place in places.items()}
             try:
                 yield self._judgement(row, line)
             except BadInput as e:
@@ -110,8 +112,8 @@ class _Table:
         offered = {"unit": UNIT, "rationale": ("rationale",), "status": ("status",), "repeat": ("repeat",)}
         offered[FITTED] = (FITTED,)
         for name in fields:
-            offered[name] = (name, "label") if one else (name,)
-            own = (f"{name}.distribution", "probabilities") if one else (f"{name}.distribution",)
+            offered[name] = (name, EXPORTED[0], *(["label"] if one else []))
+            own = (f"{name}.distribution", EXPORTED[1], *(["probabilities"] if one else []))
             offered[f"{name}.probabilities"] = own
         names = {"label": fields[0], "probabilities": f"{fields[0]}.probabilities"} if one else {}
         wanted = {names.get(name, name): column for name, column in maps.items()}
@@ -125,6 +127,11 @@ class _Table:
             if name not in columns:
                 self.rows.places([offered[name][-1] if one or name == "unit" else name])
         return columns
+
+    def _own(self, name: str, cell: Json) -> Json:
+        """A cell, or what it has for the field where it is an object with those of all."""
+        several = self.columns[name] in EXPORTED and isinstance(cell, dict)
+        return cell.get(name.partition(".")[0]) if several else cell
 
     def _judgement(self, row: Mapping[str, Json], line: int) -> Judgement:
         unit = self.units.find(_word(row["unit"], "unit"))

@@ -88,10 +88,17 @@ def test_agreement_and_report_say_where_it_is_from(judge: Judge, tmp_path: Path)
     assert "imported from" in json.dumps(document["sections"])
 
 
-def test_what_a_run_exports_comes_back_the_same(judge: Judge, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_what_a_run_exports_comes_back_the_same(judge: Judge, tmp_path: Path, kind: str) -> None:
     judge("run", "stance", "-m", "scripted/hash", "--option", "logprobs=1")
-    judge("runs", "export", "-o", tmp_path / "out.csv")
-    judge("runs", "import", tmp_path / "out.csv", "--model", "copy")
+    with sqlite3.connect("study.db") as conn:
+        # A judge that was fitted on the labels of one question.
+        conn.execute(
+            "INSERT INTO fitted_on SELECT run_id, question_id, NULL FROM runs, (SELECT question_id FROM units LIMIT 1)"
+        )
+    judge("runs", "export", "-o", tmp_path / f"out.{kind}")
+    judge("runs", "import", tmp_path / f"out.{kind}", "--model", "copy")
+    assert len(column("SELECT question_id FROM fitted_on")) == 2
     query = (
         "SELECT l.unit_id || l.field || l.value || l.distribution FROM labels AS l JOIN runs AS r "
         "ON r.run_id = l.annotator_id WHERE model {} ORDER BY 1"
