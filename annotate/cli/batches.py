@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,7 +153,7 @@ def new(
         f"batch '{name}' on {made.task}: {made.units} of {made.frame} units ({made.questions} questions), "
         f"{made.training} for training, {made.attention} attention"
     )
-    rows = [[stratum, *numbers.values()] for stratum, numbers in made.strata.items()]
+    rows = [[name, n["frame"], n["drawn"], _weight(n)] for name, n in made.strata.items()]
     print(table(["stratum", "frame", "drawn", "weight"], rows))
     for line in made.notes:
         note(line)
@@ -168,6 +169,12 @@ def _training(text: str | None) -> int:
     if source != "gold" or not count.isdecimal():
         raise UsageError(f"--training {text}: write it as gold:20")
     return int(count)
+
+
+def _weight(stratum: Mapping[str, Any]) -> Any:
+    """For how many units each stands: one number, or the least and the greatest."""
+    low, high = stratum["weight_low"], stratum["weight_high"]
+    return low if low == high else f"{low:.3f} … {high:.3f}"
 
 
 @batches.command("list")
@@ -226,7 +233,7 @@ def show(name: str, store: Store, as_json: bool) -> int:
     for told in document["too_fast"]:
         print(visible(told))
     print()
-    strata = [[s["stratum"], s["units"], s["weight_low"]] for s in document["strata"]]
+    strata = [[s["stratum"], s["units"], _weight(s)] for s in document["strata"]]
     print(table(["stratum", "units", "weight"], strata))
     adjudication = document["adjudication"]
     if adjudication["units"]:

@@ -143,11 +143,15 @@ def redraw(candidates: Frame, plan: BatchPlan) -> list[DrawnUnit]:
 
 
 def strata_of(drawn: Sequence[DrawnUnit], frame: Frame) -> dict[str, dict[str, Json]]:
-    """By stratum: how many units its frame holds, how many were drawn, for how many each stands."""
-    out: dict[str, dict[str, Json]] = {}
-    for stratum, units in frame.strata().items():
-        out[stratum] = {"frame": units, "drawn": 0, "weight": None}
+    """By stratum: how many units its frame holds, how many were drawn, for how many each stands (None: not one number)."""
+    given: dict[str, list[float | None]] = {stratum: [] for stratum in frame.strata()}
     for d in drawn:
-        out[d.stratum]["drawn"] += 1
-        out[d.stratum]["weight"] = None if d.weight is None else round(d.weight, 4)
-    return dict(sorted(out.items()))
+        given[d.stratum].append(None if d.weight is None else round(d.weight, 4))
+    return {s: _stratum(n, given[s]) for s, n in sorted(frame.strata().items())}
+
+
+def _stratum(frame: int, weights: Sequence[float | None]) -> dict[str, Json]:
+    known = [w for w in weights if w is not None]
+    low, high = min(known, default=None), max(known, default=None)
+    weight = low if low == high else None
+    return {"frame": frame, "drawn": len(weights), "weight": weight, "weight_low": low, "weight_high": high}

@@ -126,6 +126,12 @@ def test_a_batch_for_ppi_stores_its_probabilities_and_the_report_weighs_by_them(
         own = weights(store, None, "stance")
     assert purpose == "validation" and len(rows) == 30
     assert all(weight == pytest.approx(1 / p) for _, p, weight in rows)
+    # A unit stands for as many as its probability says: no one weight is that of all.
+    low, high = (f(w for _, _, w in rows) for f in (min, max))
+    stratum = made["strata"]["all"]
+    assert stratum["weight"] is None
+    assert (stratum["weight_low"], stratum["weight_high"]) == pytest.approx((low, high), abs=1e-4)
+    assert f"{low:.3f} … {high:.3f}" in annotate("batches", "show", "ppi", "-d", db).stdout
     chance = {sure[unit]: p for unit, p, _ in rows}
     assert chance[0.5] > chance[0.98]
     assert own[rows[0][0]] / own[rows[1][0]] == pytest.approx(rows[0][2] / rows[1][2])
