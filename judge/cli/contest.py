@@ -133,11 +133,12 @@ def _text(found: Contest) -> str:
         for n, c in enumerate(found.contenders)
     ]
     names = [row[0] for row in rows]
+    interval = f"{100 * found.contenders[0].kappa.confidence:.6g} % interval"
     head = [
         "",
         "run",
         "kappa",
-        "interval",
+        interval,
         "agreement",
         "labelled of asked",
         "$ per 1,000",
@@ -158,7 +159,7 @@ def _text(found: Contest) -> str:
         ]
         for d in found.duels
     ]
-    heads = ["B - A", "difference", "interval", "p (Holm)", "", "only A right", "only B right", "neither"]
+    heads = ["B - A", "difference", interval, "p (Holm)", "", "only A right", "only B right", "neither"]
     lines.append(table(heads, pairs))
     for d in found.duels[:MOST_TOLD]:
         one, other = names[d.first], names[d.second]

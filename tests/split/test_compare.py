@@ -71,7 +71,9 @@ def test_cost_and_seconds_stand_beside_and_the_front_is_marked(
     # The third is worse than the second and costs more, but is the quickest.
     assert [r["front"] for r in found["runs"]] == [["cost", "seconds"], ["cost", "seconds"], ["seconds"]]
     page = tmp_path / "page.html"
-    told = judge("compare", "stance", "-d", db, "-o", page, "--units", tmp_path / "units.csv").stdout
+    options = ("--confidence", "0.9", "-o", page, "--units", tmp_path / "units.csv")
+    told = judge("compare", "stance", "-d", db, *options).stdout
+    assert told.count("90 % interval") == 2 and "intervals by question (90 %)" in page.read_text()
     assert "front: no other run has as much kappa for less cost" in told and "-0.350" in told
     html = page.read_text("utf-8")
     assert html.count('class="front"') == 5 and html.count('class="other"') == 1
