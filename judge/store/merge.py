@@ -71,7 +71,7 @@ def _merged(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
         if done.conflicts:
             return done
         _keep(partial)
-        os.link(partial, into)  # never over a file that somebody else has made meanwhile
+        _name(partial, into)
     except WriteFailed as e:
         # It may have shown while a study was read, which is not what cannot be written.
         raise WriteFailed(
@@ -181,6 +181,18 @@ def _keep(partial: Path) -> None:
         raise BadInput("the log of the new study is not empty", path=str(partial))
     with partial.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def _name(partial: Path, into: Path) -> None:
+    """Give the file its name, never over one that somebody else has made meanwhile. Raises FileExistsError."""
+    try:
+        os.link(partial, into)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links (exFAT, some of the network)
+        if into.exists():
+            raise FileExistsError(into) from None
+        partial.rename(into)
 
 
 def _remove(partial: Path) -> None:

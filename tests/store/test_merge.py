@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import resource
@@ -402,6 +403,18 @@ def test_one_process_at_a_time_writes_a_file(judge: Judge, study: Callable[..., 
         told = judge("studies", "merge", a, b, "--into", "c.db", code=1).err
     assert "another process is merging into this file" in told
     judge("studies", "merge", a, b, "--into", "c.db")
+    assert sorted(p.name for p in Path().glob("c.db*")) == ["c.db"]
+
+
+def test_a_file_system_without_hard_links(
+    judge: Judge, study: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*paths: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    judge("studies", "merge", study("a", rows(0)), study("b", rows(1)), "--into", "c.db")
+    assert counted(Path("c.db"), "items") == 2
     assert sorted(p.name for p in Path().glob("c.db*")) == ["c.db"]
 
 
