@@ -114,11 +114,9 @@ def questions(store: Store, task_id: str) -> dict[str, str]:
     part_of: dict[str, str] = {}
     for name, part in found.items():
         own = group.get(name, name)
-        part_of[own] = max(part, part_of.get(own, ""), key=_ORDER.index)
+        if part_of.setdefault(own, part) != part:
+            part_of[own] = max(part, part_of[own], key=PARTS.index)
     return found | {name: part_of[own] for name, own in group.items() if own in part_of}
-
-
-_ORDER = ("", *PARTS)
 
 
 def _words(question: str | None, claim: str | None) -> str:
@@ -249,8 +247,8 @@ def _together(store: Store, task: Task) -> dict[str, str]:
         f"SELECT question_id, {shown} FROM items ORDER BY question_id, item_id"
     ):
         named.add(name)
-        if text := _words(question, claim):
-            one, other = sorted((_first(above, name), _first(above, first.setdefault(text, name))))
+        if (text := _words(question, claim)) and (known := first.setdefault(text, name)) != name:
+            one, other = sorted((_first(above, name), _first(above, known)))
             if one != other:
                 above[other] = one
     return {name: _first(above, name) for name in named}
