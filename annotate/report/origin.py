@@ -11,12 +11,12 @@ from annotate.report.cells import counted, in_a_cell
 from annotate.report.methods import cited
 from annotate.report.model import Block, Cell, Facts, Paragraph, Section, Table, heads
 from annotate.report.subject import Subject
+from judge.labels.origin import told as origin_told
 from judge.prompts.load import Task
 from judge.stats import MISSING
 from judge.store import Store
 from judge.store.export import run_counts, stored_task
 from judge.store.listing import dicts, list_imports
-from judge.store.origin import origins
 from judge.types import Json
 
 STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
@@ -59,7 +59,7 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
     ]
     provider = json.loads(run["provider"])
     # With what its parents did since.
-    told = origins(store.conn, [run["run_id"]]).get(run["run_id"])
+    told = origin_told(store, run["run_id"])
     return [
         ("run", run["run_id"]),
         ("model", run["model"]),

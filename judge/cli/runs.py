@@ -81,16 +81,16 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
     judge runs show
     judge runs show 01K9ZX3M
     """
+    from judge.labels.origin import told as origin_told
     from judge.scores.gold import compare
     from judge.store import Store, export
-    from judge.store.origin import origins
     from judge.store.runs import PROBES
 
     with Store.open(db, create=False) as store:
         run = export.find_run(store, run_name)
         task = export.stored_task(store, run["task"])
         results = compare(store, task, run["run_id"])
-        told = origins(store.conn, [run["run_id"]]).get(run["run_id"])
+        told = origin_told(store, run["run_id"])
         maps = {f: words for f, words in export.label_maps(store).items() if f in task.fields}
     if as_json:
         emit_json("run_show", {**run, "label_maps": maps, "fields": [r.as_json() for r in results]})

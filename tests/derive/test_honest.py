@@ -173,3 +173,28 @@ def test_a_parent_that_went_on_is_said(store: Store) -> None:
     assert told in judge("runs", "show", panel, "-d", store.path).stdout
     agreed = annotate("agreement", "-d", store.path, "--run", panel)
     assert told in agreed.stdout + agreed.stderr
+
+
+def test_labels_that_changed_since_a_fit_are_said(store: Store) -> None:
+    run = calibrated(store, biased(store, 21, (2, 0, 0)))
+    told = "labels of 'gold' that it was fitted on have changed since: make it again"
+
+    def says() -> bool:
+        return told in judge("runs", "show", run, "-d", store.path).stdout
+
+    def now(value: str, unit: str) -> None:
+        with store.transaction() as conn:
+            conn.execute(
+                "UPDATE labels SET value = ? WHERE annotator_id = 'gold' AND unit_id = ?", [value, unit]
+            )
+
+    query = "SELECT unit_id, value FROM labels WHERE annotator_id = 'gold' ORDER BY unit_id LIMIT 1"
+    unit, value = store.conn.execute(query).fetchone()
+    assert not says()
+    now(next(label for label in worlds.LABELS if label != value), unit)
+    assert says()
+    now(value, unit)
+    assert not says()
+    with store.transaction() as conn:
+        conn.execute("DELETE FROM labels WHERE annotator_id = 'gold' AND unit_id = ?", [unit])
+    assert says()

@@ -1,0 +1,50 @@
+"""Where the labels of a run come from, with what has become since of the labels that it was fitted on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from judge.errors import UsageError
+from judge.labels import relation
+from judge.labels.held import Held
+from judge.store import Store, derived
+from judge.store.export import stored_task
+from judge.store.origin import origins
+from judge.types import Json
+
+
+def told(store: Store, run_id: str) -> str | None:
+    """In words, of a run that was imported or derived; None for one that was asked."""
+    text = origins(store.conn, [run_id]).get(run_id)
+    made = derived.stored(store.conn, run_id)
+    if text and made and made["fitted"] and _changed(store, run_id, made):
+        text += f"; labels of '{made['fitted']['reference']}' that it was fitted on have changed since: make it again"
+    return text
+
+
+def _changed(store: Store, run_id: str, made: Mapping[str, Json]) -> bool:
+    """Whether they are fewer now, or as many and others. Where there are more, people went on, which is no fault."""
+    task, fitted = stored_task(store, _task(store, run_id)), made["fitted"]
+    field, n = str(made["fields"][0]), int(fitted["units"])
+    try:
+        given = Held(store, fitted["reference"]).labels(field, task.name)
+    except UsageError:  # nobody of that name has a label any more
+        return True
+    domain = set(task.domain(field))
+    asked = set().union(*(relation.judged(store.conn, parent["run"]) for parent in made["parents"]))
+    query = (
+        "SELECT unit_id FROM units WHERE question_id IN (SELECT question_id FROM fitted_on WHERE run_id = ?) "
+        "ORDER BY unit_id"
+    )
+    units = [
+        unit for (unit,) in store.conn.execute(query, [run_id]) if unit in asked and given.get(unit) in domain
+    ]
+    lines = "".join(f"{unit}\t{given[unit]}\n" for unit in units)
+    if len(units) != n:
+        return len(units) < n
+    return hashlib.sha256(lines.encode()).hexdigest() != str(fitted["sha256"])
+
+
+def _task(store: Store, run_id: str) -> str:
+    return str(store.conn.execute("SELECT task FROM runs WHERE run_id = ?", [run_id]).fetchone()[0])
