@@ -9,9 +9,10 @@ nothing of (those of people's labels among them) are carried over row by row: `_
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -132,11 +133,12 @@ def _attached(store: Store, path: Path) -> Iterator[None]:
             yield
             store.conn.execute("COMMIT")
         except BaseException:
-            if store.conn.in_transaction:
-                store.conn.execute("ROLLBACK")
+            # Without a journal the new file is broken now, and SQLite may say so here instead of what went wrong.
+            for statement in ("ROLLBACK", "DETACH src"):
+                with suppress(sqlite3.DatabaseError):
+                    store.conn.execute(statement)
             raise
-        finally:
-            store.conn.execute("DETACH src")
+        store.conn.execute("DETACH src")
 
 
 def _add(store: Store, path: Path, before: Sequence[str], done: Merged, same_model: bool) -> None:

@@ -42,6 +42,10 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self.seconds
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Without the limit that Python 3.12 sets: threads end in real time, whatever is simulated."""
+        await super().shutdown_default_executor()
+
 
 def simulated(work: Coroutine[Any, Any, RunReport]) -> RunReport:
     """What the run reports, in simulated time."""
