@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -212,13 +213,16 @@ def test_what_cannot_be_opened_is_said_in_one_line(study: Path, terminals: Calla
     keymap.write_text('[keys]\nundo = "s"\n')
     terminal = terminals(200, 50)
 
+    numbers = count()
+
     def said(*args: str) -> str:
+        # Each end has a word of its own, which stands neither in the command as typed nor on the screen before it.
+        number = next(numbers)
         terminal.type("clear", "Enter")
-        terminal.run(*args, "-d", str(study), ";", "echo exit=$?")
+        terminal.run(*args, "-d", str(study), ";", f"echo ex''it{number}=$?")
         # A long command goes on in the next line, wherever that falls.
-        shown = lambda: terminal.screen().replace("\n", "").replace("exit=$?", "")  # noqa: E731
-        terminal.wait(lambda: "exit=" in shown(), "its end")
-        return terminal.screen().replace("\n", "")
+        terminal.wait(lambda: f"exit{number}=" in terminal.screen().replace("\n", ""), "its end")
+        return terminal.screen().replace("\n", "").replace(f"exit{number}=", "exit=")
 
     assert "batch 'pilot' is not for 'zoe'; its annotators are: alice" in said("open", "pilot", "--as", "zoe")
     assert "no batch 'pilto'; there are: pilot" in said("open", "pilto", "--as", "alice")
