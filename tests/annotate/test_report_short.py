@@ -13,6 +13,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from tests.annotate.agreement_helpers import annotate, judge
+from tests.real import require
 
 # Twelve units of twelve questions: what ann, bob and cy say, and the judge ("" = refused).
 LABELS = [
@@ -97,12 +98,14 @@ def test_the_box_holds_kappa_and_the_human_ceiling(study: Path) -> None:
     assert markdown.index("human ceiling") < markdown.index("Rule: ")
 
 
+@pytest.mark.real
 def test_short_compiles(study: Path) -> None:
+    engine = require("pdflatex")
     annotate("report", "--short", "-o", "short.tex")
     head = r"\documentclass{article}\usepackage{booktabs,longtable,array,graphicx,textcomp}\begin{document}"
     Path("paper.tex").write_text(head + "\n\\input{short.tex}\n\\end{document}\n")
     done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
+        [engine, "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
         capture_output=True,
         text=True,
     )
