@@ -60,17 +60,25 @@ def nearest(found: Verdict) -> World | None:
     if found.regime == "people":
         agree = next(c.value for c in found.conditions if c.name == "people_agree")
         kappa = _below(KAPPA, agree if agree is not None else 0.0)
-    counts = [row.n_units for row in found.labels if row.n_units > 0]
-    smallest = min(counts) if len(counts) > 1 else (evidence.value or 0.0)
+    counts = found.of.sums.shares[0].sum(axis=0)
+    # A declared label that nobody uses makes no study of three labels.
+    counts = counts[counts > 0]
+    labels = 2 if len(counts) == 2 else 3
+    share = float(counts.min() / counts.sum()) if len(counts) > 1 else 0.0
+    held = [minority for minority in MINORITY if rarest(labels, minority) <= share + 1e-9]
     return World(
-        # A declared label that nobody uses makes no study of three labels.
-        2 if len(counts) == 2 else 3,
+        labels,
         int(_below(PEOPLE, people)),
         kappa,
-        _below(MINORITY, smallest / units),
+        max(held, default=MINORITY[0]),
         int(_below(UNITS, units)),
         1 if units == questions else 5,
     )
+
+
+def rarest(labels: int, minority: float) -> float:
+    """The share of the rarest label of a cell: one label has `minority`, the others have the rest in equal parts."""
+    return min(minority, (1 - minority) / (labels - 1))
 
 
 def like_this(found: Verdict) -> str:
@@ -87,7 +95,7 @@ def like_this(found: Verdict) -> str:
     limit = "the threshold" if cell.people == 1 else "the margin"
     return (
         f"How often this rule errs, in {studies:,} simulated studies of the nearest kind with no more evidence ({people}, "
-        f"{cell.units:,} units, {cell.per_question} a question, {cell.labels} labels, the rarest {100 * cell.minority:g} %): a judge as good as a "
+        f"{cell.units:,} units, {cell.per_question} a question, {cell.labels} labels, the rarest {100 * rarest(cell.labels, cell.minority):g} %): a judge as good as a "
         f"person is trusted in {rates['good'][1]:.0%} and not trusted in {rates['good'][2]:.0%}, one at {limit} is trusted in "
         f"{rates['margin'][1]:.1%}, one that guesses or gives one label in {guessing:.1%}."
     )
