@@ -5,15 +5,20 @@ from __future__ import annotations
 import gc
 import os
 import socket
+import sqlite3
 import sys
 import zlib
 from collections.abc import Callable
+from contextlib import closing
+from functools import cache
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from judge import migrations
 from tests import real
 from tests.cli.helpers import Done
 
@@ -37,8 +42,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+MEMORY, MEMORY_BYTES = Path("/dev/shm"), 4_000_000_000
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Compiled modules are kept where an environment forbids it: dozens of processes import the same ones."""
+    """Where files go: compiled modules are kept where an environment forbids it, dozens of processes import the same ones.
+
+    Studies are in memory where there is enough: thousands of them wait for a disk at each of their transactions.
+    """
+    if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and disk_usage(MEMORY).free > MEMORY_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("compiled"))
     if prefix := os.environ.get("PYTHONPYCACHEPREFIX"):
@@ -78,6 +91,35 @@ def _shared(item: pytest.Item) -> str | None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """What `require` wants to know."""
     real.is_marked = item.get_closest_marker("real") is not None
+
+
+_migrate = migrations.migrate
+
+
+@cache
+def _tables_of_a_new_study() -> bytes:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        _migrate(made)
+        return made.serialize()
+
+
+def _copied(conn: sqlite3.Connection) -> None:
+    if conn.execute("SELECT 1 FROM sqlite_master").fetchone():
+        _migrate(conn)
+        return
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.deserialize(_tables_of_a_new_study())
+        made.backup(conn)
+
+
+@pytest.fixture(autouse=True)
+def new_studies(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new study gets a copy of the tables that its migrations made once in this process.
+
+    Old studies are migrated as ever, and so is a new one of another process or of a test with `@pytest.mark.migrates`.
+    """
+    if not request.node.get_closest_marker("migrates"):
+        monkeypatch.setattr(migrations, "migrate", _copied)
 
 
 @pytest.fixture(autouse=True)

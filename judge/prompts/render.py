@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import chain
+from types import CodeType
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError, UndefinedError
+from jinja2 import Environment, StrictUndefined, Template, TemplateError, UndefinedError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.errors import TaskError
@@ -87,6 +88,27 @@ class _Fenced:
         return fence(value, fence_code(hashlib.sha256(told).digest()))
 
 
+def _environment(key: str) -> Environment:
+    return ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined,
+        finalize=_Fenced(key),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+
+
+@lru_cache(maxsize=256)
+def _compiled(source: str) -> CodeType:
+    """Compiled once for all orders of the labels, runs and threads; what fences is looked up when it is rendered."""
+    return _environment("").compile(source)
+
+
+def _template(source: str, key: str) -> Template:
+    env = _environment(key)
+    return env.template_class.from_code(env, _compiled(source), env.make_globals(None))
+
+
 class Renderer:
     """Renders one task in one mode.
 
@@ -103,19 +125,12 @@ class Renderer:
         )
         shown = orders or {}
         self.orders = {q.field: list(shown.get(q.field) or task.domain(q.field)) for q in task.spec.questions}
-        env = ImmutableSandboxedEnvironment(
-            undefined=StrictUndefined,
-            finalize=_Fenced(task.sha256),
-            trim_blocks=True,
-            lstrip_blocks=True,
-            autoescape=False,
-        )
         try:
-            self._unit = env.from_string(task.unit)
+            self._unit = _template(task.unit, task.sha256)
             # With its globals put in once, not for every unit.
             self._globals = dict(self._unit.globals)
             # Other instructions come from a model: text, and never a template.
-            system = task.instructions or env.from_string(task.constant).render(self._constants())
+            system = task.instructions or _template(task.constant, task.sha256).render(self._constants())
         except TemplateError as e:
             raise TaskError(f"{task.path or task.name}: template: {e}") from e
         told = f"\n\nGuidelines:\n{task.spec.guidelines.strip()}" if task.tells_guidelines else ""

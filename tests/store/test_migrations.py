@@ -18,6 +18,8 @@ from judge.store import Store, export, listing
 from tests.cli.helpers import Done
 from tests.real import ROOT
 
+pytestmark = pytest.mark.migrates
+
 DUMPS = sorted((ROOT / "tests" / "migrations").glob("m*.sql"))
 Schema = list[tuple[str, str, str]]
 

@@ -114,6 +114,7 @@ def test_a_migration_of_another_program_is_none_of_ours(tmp_path: Path) -> None:
     Store.open(path).close()
 
 
+@pytest.mark.migrates
 def test_an_opening_that_is_stopped_half_way_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +136,7 @@ def test_an_opening_that_is_stopped_half_way_leaves_nothing(
         assert migrations.is_current(store.conn)
 
 
+@pytest.mark.migrates
 def test_processes_that_open_a_new_study_at_once_all_can(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
 
