@@ -67,13 +67,20 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that share a fixture of their module or of the session run in one worker, which makes it once.
 
-    In parallel they come first, and the others in an order that mixes tests that compute with tests that wait.
+    In parallel they come first, as they stand, and the others in an order that mixes what computes with what waits.
     """
     for item in items:
         if (group := _shared(item)) and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(group))
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda i: (i.get_closest_marker("xdist_group") is None, zlib.crc32(i.nodeid.encode())))
+        items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """Groups before all others, and those with real parts before all: a chain that waits for a server takes longest."""
+    if item.get_closest_marker("xdist_group") is not None:
+        return -2 if item.get_closest_marker("real") else -1
+    return zlib.crc32(item.nodeid.encode())
 
 
 def _shared(item: pytest.Item) -> str | None:
