@@ -110,11 +110,6 @@ class Sets:
         """The highest threshold."""
         return float(self.limits_lac.max())
 
-    def ambiguous(self, choices: Choices, score: str = "lac") -> list[Any]:
-        """The units whose set does not hold exactly one option: what a person should look at."""
-        size = (self.lac if score == "lac" else self.aps).sum(axis=1)
-        return list(choices.units.ids[choices.known & (size != 1)])
-
 
 def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
     """Probabilities over the available options, 0 elsewhere; nan in rows where one is not known."""
@@ -144,7 +139,7 @@ def sets(
 ) -> Sets:
     """Conformal sets by LAC and by APS. Calibrate on another system by passing its Choices.
 
-    `by_class`: each letter on the questions whose correct option it is (see `judge.stats.label_sets`).
+    `by_class`: each letter on the questions whose correct option it is (see `judge.stats.conformal.thresholds`).
     """
     if calibration.letters != test.letters:
         raise BadInput("calibration and test must have the same option letters")

@@ -20,7 +20,7 @@ replicates and seed, resample clusters where there are any, and are the same for
 from judge.stats.aggregate import DawidSkene, dawid_skene, dawid_skene_counts, majority
 from judge.stats.alternative import EPSILON, AltTest, alt_test
 from judge.stats.classes import Confusion, class_agreement, class_scores, confusion, label_shares
-from judge.stats.conformal import label_sets, nonconformity, threshold
+from judge.stats.conformal import nonconformity, threshold
 from judge.stats.continuous import mean, scores_alpha
 from judge.stats.correction import Corrected, corrected_mean, rogan_gladen
 from judge.stats.curve import curve

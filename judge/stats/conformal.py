@@ -1,5 +1,9 @@
 """Conformal label sets: sets of labels that hold the true one with a promised probability.
 
+Calibrate on one half (`thresholds`), form sets of {k: score(k) <= threshold} on the other (`members`); `judge.scores.urag`
+measures them. Split by question before, so that no question is in both halves: the promise holds for exchangeable
+questions. `exact` may leave sets empty; `urag_repo` puts the most probable label into an empty APS set.
+
 LAC: Sadinle, Lei & Wasserman 2019. APS: Romano, Sesia & Candes 2020 (arXiv 2006.02544), not randomised.
 `urag_repo` does what the code of URAG (arXiv 2603.19281) does, to compare with its tables.
 """
@@ -7,19 +11,14 @@ LAC: Sadinle, Lei & Wasserman 2019. APS: Romano, Sesia & Candes 2020 (arXiv 2006
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, Unpack
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
-from judge.stats.bootstrap import How
-from judge.stats.continuous import cluster_numbers, mean
 from judge.stats.patterns import n_present
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
-from judge.stats.reliability import checked
-from judge.types import Measure
 
 Score = Literal["lac", "aps"]
 Convention = Literal["exact", "urag_repo"]
@@ -27,88 +26,6 @@ Convention = Literal["exact", "urag_repo"]
 TOLERANCE = 1e-12
 # With fewer calibration questions the coverage that comes out may lie far from the one asked for.
 ENOUGH_CALIBRATION = 100
-
-
-@dataclass(frozen=True, eq=False)
-class LabelSets:
-    """`sets[u, k]` says whether label k is in the set of test unit u.
-
-    `threshold` is inf when every set is full. `coverage` is the share of sets that hold the true
-    label, `size` the mean number of labels, `empty` the share of empty sets; `by_label[k]` holds
-    coverage and size over the units whose true label is k. `thresholds` has one for each label: all the same unless
-    calibrated label by label, when `threshold` is the largest. `notes` warn of few calibration questions.
-    """
-
-    sets: BoolArray
-    threshold: float
-    coverage: Measure
-    size: Measure
-    empty: Measure
-    by_label: tuple[tuple[Measure, Measure], ...]
-    thresholds: tuple[float, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def label_sets(
-    calibration_probabilities: ArrayLike,
-    calibration_codes: ArrayLike,
-    probabilities: ArrayLike,
-    codes: ArrayLike,
-    *,
-    score: Score = "lac",
-    alpha: float = 0.1,
-    convention: Convention = "exact",
-    clusters: ArrayLike | None = None,
-    calibration_clusters: ArrayLike | None = None,
-    by_class: bool = False,
-    **how: Unpack[How],
-) -> LabelSets:
-    """Calibrate on one half, form sets of {k: score(k) <= threshold} on the other.
-
-    `by_class` calibrates each label on the units whose true label it is, so that the promise holds for every label and
-    not on average (Vovk 2012, arXiv 1209.2673); a label with too few calibration units is in every set.
-
-    Probabilities are `[units, labels]`, codes the true labels; split by question before, so that no
-    question is in both halves (the promise holds for exchangeable questions). `clusters` are those of
-    the test half. See `nonconformity` and `threshold` for the rules. `exact` may leave sets
-    empty; `urag_repo` puts the most probable label into an empty APS set.
-    Raises BadInput for unknown labels, rows that do not sum to 1, alpha outside (0, 1).
-    """
-    cal_p, cal_y = checked(calibration_probabilities, calibration_codes)
-    p, y = checked(probabilities, codes)
-    for half, known, truth in (("calibration", cal_p, cal_y), ("test", p, y)):
-        if (truth < 0).any() or np.isnan(known).any():
-            raise BadInput(f"conformal sets need probabilities and a true label for every {half} unit")
-    if cal_p.shape[1] != p.shape[1]:
-        raise BadInput(f"{cal_p.shape[1]} labels in the calibration half, {p.shape[1]} in the test half")
-    limits = thresholds(cal_p, cal_y, score, alpha, convention, by_class=by_class)
-    sets = members(p, limits, score, convention)
-    questions, _ = cluster_numbers(calibration_clusters, len(cal_y))
-    covered = sets[np.arange(len(y)), y].astype(np.float64)
-    size = sets.sum(axis=1).astype(np.float64)
-
-    def over(values: FloatArray, name: str) -> Measure:
-        return mean(values, measure=name, clusters=clusters, **how)
-
-    by_label = []
-    for k in range(p.shape[1]):
-        mine = y == k
-        by_label.append(
-            (
-                over(np.where(mine, covered, np.nan), "coverage"),
-                over(np.where(mine, size, np.nan), "set_size"),
-            )
-        )
-    return LabelSets(
-        sets,
-        float(limits.max()),
-        over(covered, "coverage"),
-        over(size, "set_size"),
-        over((size == 0).astype(np.float64), "empty_sets"),
-        tuple(by_label),
-        tuple(limits.tolist()),
-        few_questions(questions, cal_y, range(p.shape[1]) if by_class else (), alpha),
-    )
 
 
 def few_questions(
@@ -161,6 +78,8 @@ def thresholds(
 ) -> FloatArray:
     """The threshold of each label, `[labels]`: the same for all, or with `by_class` from the units of each label alone.
 
+    Probabilities are `[units, labels]`, codes the true labels. Label by label the promise holds for every label and not on
+    average (Vovk 2012, arXiv 1209.2673); a label with too few calibration units is in every set.
     Raises BadInput as `threshold` does, and for `by_class` under another convention than exact.
     """
     n_labels = probabilities.shape[1]
@@ -196,7 +115,7 @@ def members(
     score: Score = "lac",
     convention: Convention = "exact",
 ) -> BoolArray:
-    """The sets `[units, labels]` of a threshold, or of one a label; see `label_sets`, which also measures them."""
+    """The sets `[units, labels]` of a threshold, or of one a label."""
     inside: BoolArray = nonconformity(probabilities, score, convention) <= limit + TOLERANCE
     if convention == "urag_repo" and score == "aps" and len(inside):
         blank = ~inside.any(axis=1)

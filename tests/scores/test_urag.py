@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from judge.errors import BadInput
 from judge.scores import urag
 from judge.scores.units import Units
-from judge.stats import label_sets
+from judge.stats.conformal import members, thresholds
 from tests.scores.helpers import numbers, points, table
 
 NAN = float("nan")
@@ -125,12 +125,9 @@ def test_sets_are_those_of_the_statistics_package(
     made = urag.sets(fit, test, alpha=alpha, convention=convention)
     for score, ours, limit in (("lac", made.lac, made.limits_lac), ("aps", made.aps, made.limits_aps)):
         how: Any = score
-        theirs = label_sets(
-            fit.probabilities, fit.correct, test.probabilities, test.correct,
-            score=how, alpha=alpha, convention=convention, interval=None,
-        )  # fmt: skip
-        assert limit.max() == theirs.threshold
-        assert (ours == theirs.sets).all()
+        theirs = thresholds(fit.probabilities, fit.correct, how, alpha, convention)
+        assert (limit == theirs).all()
+        assert (ours == members(test.probabilities, theirs, how, convention)).all()
 
 
 def test_questions_without_a_distribution_are_counted() -> None:
@@ -140,12 +137,6 @@ def test_questions_without_a_distribution_are_counted() -> None:
     assert (found.n_units, found.coverage) == (1, 0.5)
     assert found.notes[1] == f"1 calibration questions left out: {urag.NO_DISTRIBUTION}"
     assert found.notes[-1] == f"1 of 2 units have no value: 1 {urag.NO_DISTRIBUTION}"
-
-
-def test_ambiguous_units_are_named() -> None:
-    test = choices([[0.9, 0.1], [0.5, 0.5], [NAN, 1]], "AAA", "t")
-    made = urag.sets(CALIBRATION, test, alpha=0.5)
-    assert made.ambiguous(test) == ["t1"]
 
 
 def test_per_class_and_split_by_the_model_alone() -> None:
