@@ -8,12 +8,10 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from ulid import ULID
-
 from judge.errors import BadInput
 from judge.store import label_rows
 from judge.store.citations import Citable
-from judge.store.imports import ImportInfo, ImportReport, Votes, add_rows, at, check_storable
+from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, at, check_storable
 from judge.store.study import Store, canonical, dumps
 from judge.text import sentences
 from judge.types import Answer, AnswerRow, Vote, Where
@@ -32,20 +30,19 @@ def add_answers(
     condition, a `cited` or `context` passage that is not there. A marker in the text that stands for
     no passage is kept with its sentence, because that is what the system wrote.
     """
-    return add_rows(store, AnswerAdder(store.conn, str(ULID()), info.dataset), rows, info, skipped, bad)
+    return add_rows(store, AnswerAdder(store.conn, dataset=info.dataset), rows, info, skipped, bad)
 
 
-class AnswerAdder:
-    """Adds answers one by one inside a transaction; `import_id` is what they come from (or a run)."""
+class AnswerAdder(Adder[AnswerRow]):
+    """Adds answers, those of an import or of a run."""
 
-    def __init__(self, conn: sqlite3.Connection, import_id: str, dataset: str | None = None) -> None:
-        self.conn, self.import_id, self.dataset = conn, import_id, dataset
-        self.counts: Counter[str] = Counter(
-            answers=0, sentences=0, citations=0, claims=0, labels=0, unchanged=0
-        )
-        self.label_counts: dict[str, Counter[str]] = {}
-        self.datasets: set[str] = set()
-        self.votes = Votes(conn, self.counts, self.label_counts)
+    adds = ("answers", "sentences", "citations", "claims", "labels")
+
+    def __init__(
+        self, conn: sqlite3.Connection, import_id: str | None = None, dataset: str | None = None
+    ) -> None:
+        super().__init__(conn, import_id)
+        self.dataset = dataset
         self._known_datasets = [r[0] for r in conn.execute("SELECT DISTINCT dataset FROM items")]
 
     def add(self, row: AnswerRow) -> None:

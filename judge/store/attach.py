@@ -6,15 +6,10 @@ A list may hold passages of other items. A unit is a passage with its item, so s
 
 from __future__ import annotations
 
-import sqlite3
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ulid import ULID
-
-from judge.errors import BadInput
-from judge.store.imports import ImportInfo, ImportReport, add_rows
+from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows
 from judge.store.study import Store, dumps
 
 LISTED = (
@@ -37,13 +32,8 @@ def attach(store: Store, ranking: tuple[str, str], k: int, dataset: str | None =
 
     Gold labels are not copied: they speak of the passage with its first item.
     """
-
-    def refuse(error: BadInput) -> None:
-        raise error
-
     info = ImportInfo("rankings attach", {}, dataset, {"ranking": " ".join(ranking), "k": str(k)})
-    adder = _Adder(store.conn, str(ULID()))
-    return add_rows(store, adder, _missing(store, ranking, k, dataset), info, [], refuse)
+    return add_rows(store, _CopyAdder(store.conn), _missing(store, ranking, k, dataset), info, [])
 
 
 def _missing(store: Store, ranking: tuple[str, str], k: int, dataset: str | None) -> Iterator[Listed]:
@@ -57,12 +47,8 @@ def _missing(store: Store, ranking: tuple[str, str], k: int, dataset: str | None
     yield from [Listed(*row) for row in store.conn.execute(query, values).fetchall()]
 
 
-class _Adder:
-    def __init__(self, conn: sqlite3.Connection, import_id: str) -> None:
-        self.conn, self.import_id = conn, import_id
-        self.counts: Counter[str] = Counter(passages=0, unchanged=0)
-        self.label_counts: dict[str, Counter[str]] = {}
-        self.datasets: set[str] = set()
+class _CopyAdder(Adder[Listed]):
+    adds = ("passages",)
 
     def add(self, row: Listed) -> None:
         """Copy one passage."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, is_dataclass
-from typing import Protocol, TypeVar
+from typing import ClassVar, Generic, TypeVar
+
+from ulid import ULID
 
 from judge.errors import BadInput
 from judge.store import label_rows
 from judge.store.study import Store, dumps, now
 from judge.types import Json, Vote, Where
 
-T = TypeVar("T", contravariant=True)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +43,29 @@ class ImportReport:
     skipped: list[BadInput]
 
 
-class Adder(Protocol[T]):
-    """Adds rows one by one inside the import's transaction; `counts` without `unchanged` is what is new."""
+class Adder(ABC, Generic[T]):
+    """Adds rows one by one inside the import's transaction; `counts` without `unchanged` is what is new.
 
-    import_id: str
-    counts: Counter[str]
-    label_counts: dict[str, Counter[str]]
-    datasets: set[str]
+    `adds` are the names of what it counts. `import_id` is what the rows come from: a new import, or a run.
+    """
 
+    adds: ClassVar[tuple[str, ...]]
+
+    def __init__(self, conn: sqlite3.Connection, import_id: str | None = None) -> None:
+        self.conn, self.import_id = conn, import_id or str(ULID())
+        self.counts: Counter[str] = Counter(dict.fromkeys((*self.adds, "unchanged"), 0))
+        self.label_counts: dict[str, Counter[str]] = {}
+        self.datasets: set[str] = set()
+        self.votes = Votes(conn, self.counts, self.label_counts)
+
+    @abstractmethod
     def add(self, row: T) -> None:
         """Check the whole row first, write it after. Raises BadInput, and then nothing is written."""
+
+
+def refuse(error: BadInput) -> None:
+    """What a bad row is given to where none may be skipped."""
+    raise error
 
 
 def add_rows(
@@ -58,7 +74,7 @@ def add_rows(
     rows: Iterable[T],
     info: ImportInfo,
     skipped: list[BadInput],
-    bad: Callable[[BadInput], None],
+    bad: Callable[[BadInput], None] = refuse,
 ) -> ImportReport:
     """Store everything `rows` yields in one transaction; an import that adds nothing leaves no trace.
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from ulid import ULID
-
 from judge.errors import BadInput
-from judge.store.imports import ImportInfo, ImportReport, Votes, add_rows, at, check_storable
+from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, at, check_storable, refuse
 from judge.store.study import Store, canonical, dumps
 from judge.types import Item, Json, Passage, Row, Where
 
@@ -33,28 +29,21 @@ def add_items(
     rows: Iterable[Row],
     info: ImportInfo,
     skipped: list[BadInput],
-    bad: Callable[[BadInput], None],
+    bad: Callable[[BadInput], None] = refuse,
 ) -> ImportReport:
     """Store everything `rows` yields in one transaction.
 
     A row that was imported before and is the same changes nothing. A row whose text changed under
     the same id, or whose gold label differs from the stored one, goes to `bad`; see `add_rows`.
     """
-    return add_rows(store, _Adder(store.conn, str(ULID())), rows, info, skipped, bad)
+    return add_rows(store, _ItemAdder(store.conn), rows, info, skipped, bad)
 
 
-class _Adder:
-    """Adds rows one by one inside the import's transaction."""
-
-    def __init__(self, conn: sqlite3.Connection, import_id: str) -> None:
-        self.conn, self.import_id = conn, import_id
-        self.counts: Counter[str] = Counter(items=0, passages=0, labels=0, unchanged=0)
-        self.label_counts: dict[str, Counter[str]] = {}
-        self.datasets: set[str] = set()
-        self.votes = Votes(conn, self.counts, self.label_counts)
+class _ItemAdder(Adder[Row]):
+    adds = ("items", "passages", "labels")
 
     def add(self, row: Row) -> None:
-        """Check the whole row first, write it after: a bad row leaves nothing behind."""
+        """The item with its passages and labels; a bad row leaves nothing behind."""
         item, where = row.item, row.where
         check_storable(item, where)
         if item.polarity not in (None, "original", "counter"):

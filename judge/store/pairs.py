@@ -57,12 +57,8 @@ def add_pairs(store: Store, pairs: Iterable[NewPair], into: str | None = None) -
     without its gold labels, which speak of the claim as it was. The pair is the question that intervals resample.
     A pair that is there stays. Raises BadInput when another counter claim to the same claim is there.
     """
-
-    def refuse(error: BadInput) -> None:
-        raise error
-
     info = ImportInfo("pairs", {}, into)
-    return add_items(store, (row for pair in pairs for row in _rows(store, pair, into)), info, [], refuse)
+    return add_items(store, (row for pair in pairs for row in _rows(store, pair, into)), info, [])
 
 
 def _rows(store: Store, pair: NewPair, into: str | None) -> Iterator[Row]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ulid import ULID
-
 from judge.errors import BadInput, UsageError
-from judge.store.imports import ImportInfo, ImportReport, add_rows, at
+from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, at
 from judge.store.listing import dicts
 from judge.store.study import Store
 from judge.types import Json, Where
@@ -35,15 +31,11 @@ def add_rankings(
     bad: Callable[[BadInput], None],
 ) -> ImportReport:
     """Store everything `rows` yields in one transaction. Another list of the same name, stage and item is bad."""
-    return add_rows(store, _Adder(store.conn, str(ULID())), rows, info, skipped, bad)
+    return add_rows(store, _RankingAdder(store.conn), rows, info, skipped, bad)
 
 
-class _Adder:
-    def __init__(self, conn: sqlite3.Connection, import_id: str) -> None:
-        self.conn, self.import_id = conn, import_id
-        self.counts: Counter[str] = Counter(lists=0, entries=0, unchanged=0)
-        self.label_counts: dict[str, Counter[str]] = {}
-        self.datasets: set[str] = set()
+class _RankingAdder(Adder[Ranked]):
+    adds = ("lists", "entries")
 
     def add(self, row: Ranked) -> None:
         """Add one list whole, or nothing of it."""
