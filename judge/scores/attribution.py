@@ -11,23 +11,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from judge.scores.columns import (
-    coded,
-    column,
-    counts,
-    gathered,
-    listed,
-    parts,
-    positions,
-    statuses,
-    totals,
-    units,
-)
+from judge.scores.columns import Parts, coded, column, listed, statuses, units
 from judge.scores.compare import combined
 from judge.scores.score import SHARE, Score, StatusArray, harmonic, quotient, scored
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
-from judge.stats.ratings import FloatArray, IntArray
+from judge.stats.ratings import FloatArray
 from judge.types import Status
 
 SUPPORT = ("full", "partial", "none")
@@ -89,26 +78,20 @@ def judged(
     unknown has no value, one without citations no P, one without sentences no R.
     """
     who = units(answers, "answers")
-    n = len(who)
-    whole = positions(column(sentences, "answer_id", "sentences"), who, "sentences", "answers")
-    lines = parts(sentences, "sentences", who, whole)
+    lines = Parts(sentences, "sentences", who, "answers", "answer_id")
     citations = with_invented(sentences, citations)
-    of = positions(column(citations, "sentence_id", "citations"), lines, "citations", "sentences")
-    marks = parts(citations, "citations", who, whole[of])
+    marks = Parts(citations, "citations", lines.units, "sentences", "sentence_id")
     weight = {"full": 1.0, "partial": partial, "none": 0.0}
     support = coded(column(citations, "label", "citations"), weight, "citation support")
     status = statuses(citations, ~np.isnan(support))
-    best, best_status = best_support(support, of, len(lines)), gathered(status, of, len(lines))
+    best, best_status = best_support(support, marks), marks.status(status)
     name, notes = "judged_attribution", (f"partial support counts as {partial:g}",)
-    precision = scored(f"{name}_precision_micro", marks, support, status, notes=notes, bounds=SHARE)
-    recall = scored(f"{name}_recall_micro", lines, best, best_status, notes=notes, bounds=SHARE)
-    each = [
-        ratio(totals(where, n, values), counts(where, n))
-        for values, where in ((support, whole[of]), (best, whole))
-    ]
-    macro = _macro(name, who, each[0], each[1], gathered(best_status, whole, n))
+    precision = scored(f"{name}_precision_micro", marks.units, support, status, notes=notes, bounds=SHARE)
+    recall = scored(f"{name}_recall_micro", lines.units, best, best_status, notes=notes, bounds=SHARE)
+    each = ratio(np.bincount(lines.of[marks.of], support, len(who)), lines.total(marks.count()))
+    macro = _macro(name, who, each, ratio(lines.total(best), lines.count()), lines.status(best_status))
     f1 = combined(f"{name}_f1_micro", [precision, recall], harmonic)
-    false = invented_share(f"{name}_invented_share", marks, citations)
+    false = invented_share(f"{name}_invented_share", marks.units, citations)
     return [precision, recall, f1, *(score.noted(*notes) for score in macro), false]
 
 
@@ -162,25 +145,22 @@ def invented_share(measure: str, marks: Units, citations: pd.DataFrame) -> Score
 
 def support_rates(answers: pd.DataFrame, citations: pd.DataFrame) -> list[Score]:
     """Share of the judged citations with each support label. `citations`: unit_id, answer_id, label, status."""
-    who = units(answers, "answers")
-    of = positions(column(citations, "answer_id", "citations"), who, "citations", "answers")
+    marks = Parts(citations, "citations", units(answers, "answers"), "answers", "answer_id")
     labels = column(citations, "label", "citations")
     code = coded(labels, {name: float(i) for i, name in enumerate(SUPPORT)}, "citation support")
-    marks, status = parts(citations, "citations", who, of), statuses(citations, ~np.isnan(code))
+    status = statuses(citations, ~np.isnan(code))
     return [
-        scored(f"citation_{name}", marks, np.where(np.isnan(code), np.nan, code == i), status)
+        scored(f"citation_{name}", marks.units, np.where(np.isnan(code), np.nan, code == i), status)
         for i, name in enumerate(SUPPORT)
     ]
 
 
-def best_support(support: FloatArray, of: IntArray, n: int) -> FloatArray:
+def best_support(support: FloatArray, citations: Parts) -> FloatArray:
     """The best support among each sentence's citations, 0 without any; nan while an unknown one could beat it."""
     known = ~np.isnan(support)
-    best = np.zeros(n)
-    np.maximum.at(best, of[known], support[known])
-    unknown = np.zeros(n, dtype=bool)
-    unknown[of[~known]] = True
-    best[unknown & (best < 1)] = np.nan
+    best = np.zeros(len(citations.wholes))
+    np.maximum.at(best, citations.of[known], support[known])
+    best[(citations.count(~known) > 0) & (best < 1)] = np.nan
     return best
 
 

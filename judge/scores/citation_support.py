@@ -18,19 +18,7 @@ import pandas as pd
 
 from judge.errors import BadInput
 from judge.scores.attribution import best_support, invented_share, with_invented
-from judge.scores.columns import (
-    coded,
-    column,
-    counts,
-    empty,
-    flags,
-    gathered,
-    parts,
-    positions,
-    statuses,
-    totals,
-    units,
-)
+from judge.scores.columns import Parts, coded, column, empty, flags, statuses, units
 from judge.scores.compare import combined
 from judge.scores.score import SHARE, Score, harmonic, scored
 from judge.stats.coefficients import ratio
@@ -57,12 +45,10 @@ def alce(
     the paper's code says 0: `uncited_precision=0.0`. F1 is the harmonic mean of the two means.
     """
     who = units(answers, "answers")
-    n = len(who)
-    whole = positions(column(sentences, "answer_id", "sentences"), who, "sentences", "answers")
-    lines = parts(sentences, "sentences", who, whole)
+    lines = Parts(sentences, "sentences", who, "answers", "answer_id")
     citations = with_invented(sentences, citations)
-    of = positions(column(citations, "sentence_id", "citations"), lines, "citations", "sentences")
-    n_cited = counts(of, len(lines))
+    marks = Parts(citations, "citations", lines.units, "sentences", "sentence_id")
+    of, n_cited = marks.of, marks.count()
     entailed = flags(column(sentences, "entailed", "sentences"), "entailed")
     recalled = np.where(n_cited > 0, entailed, 0.0)
     if "is_invented" in citations.columns:
@@ -73,12 +59,12 @@ def alce(
         (n_cited[of] == 1) | (alone == 1) | (rest == 0), 1.0, np.where(np.isnan(alone + rest), np.nan, 0.0)
     )
     precise = np.where(recalled[of] == 0, 0.0, recalled[of] * needed)
-    recall = np.where(empty(answers), 0.0, ratio(totals(whole, n, recalled), counts(whole, n)))
-    n_citations = counts(whole[of], n)
-    precision = ratio(totals(whole[of], n, precise), n_citations)
+    recall = np.where(empty(answers), 0.0, ratio(lines.total(recalled), lines.count()))
+    n_citations = lines.total(n_cited)
+    precision = ratio(lines.total(marks.total(precise)), n_citations)
     if uncited_precision is not None:
-        precision[(n_citations == 0) & (counts(whole, n) > 0)] = uncited_precision
-    status = gathered(statuses(sentences, ~np.isnan(recalled)), whole, n)
+        precision[(n_citations == 0) & (lines.count() > 0)] = uncited_precision
+    status = lines.status(statuses(sentences, ~np.isnan(recalled)))
     found = [
         scored("alce_citation_recall", who, recall, status, why="no sentence", bounds=SHARE),
         scored(
@@ -90,9 +76,7 @@ def alce(
             bounds=SHARE,
         ),
     ]
-    false = invented_share(
-        "citation_invented_share", parts(citations, "citations", who, whole[of]), citations
-    )
+    false = invented_share("citation_invented_share", marks.units, citations)
     return [*found, combined("alce_citation_f1", found, harmonic), false]
 
 
@@ -114,15 +98,13 @@ def trec(
         first = order.groupby(column(citations, "sentence_id", "citations").to_numpy()).transform("min")
         citations = citations[(order == first).to_numpy()]
     who = units(answers, "answers")
-    whole = positions(column(sentences, "answer_id", "sentences"), who, "sentences", "answers")
-    lines = parts(sentences, "sentences", who, whole)
-    of = positions(column(citations, "sentence_id", "citations"), lines, "citations", "sentences")
-    marks = parts(citations, "citations", who, whole[of])
+    lines = Parts(sentences, "sentences", who, "answers", "answer_id")
+    marks = Parts(citations, "citations", lines.units, "sentences", "sentence_id")
     support = coded(column(citations, "label", "citations"), SUPPORT, "citation support")
     status = statuses(citations, ~np.isnan(support))
     note = (f"of several citations of a sentence: the {several}",)
-    best, why = best_support(support, of, len(lines)), gathered(status, of, len(lines))
+    best, why = best_support(support, marks), marks.status(status)
     return [
-        scored("trec_support_precision", marks, support, status, notes=note, bounds=SHARE),
-        scored("trec_support_recall", lines, best, why, notes=note, bounds=SHARE),
+        scored("trec_support_precision", marks.units, support, status, notes=note, bounds=SHARE),
+        scored("trec_support_recall", lines.units, best, why, notes=note, bounds=SHARE),
     ]

@@ -13,6 +13,7 @@ Tables of parts (sentences, claims, citations) name their whole in a column such
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -116,15 +117,32 @@ def counts(where: IntArray, n: int, of: BoolArray | None = None) -> FloatArray:
     return np.bincount(where if of is None else where[of], minlength=n).astype(np.float64)
 
 
-def totals(where: IntArray, n: int, values: FloatArray) -> FloatArray:
-    """The sum of the parts' values in each of n wholes, nan where one is unknown."""
-    return np.asarray(np.bincount(where, weights=values, minlength=n), dtype=np.float64)
+class Parts:
+    """Parts of wholes (sentences of answers, citations of sentences): `of[p]` is the position of what part p belongs to."""
 
+    def __init__(self, table: pd.DataFrame, name: str, wholes: Units, of: str, key: str) -> None:
+        """`key`: the column that names the whole. Raises BadInput for one that is not among the `wholes`."""
+        self.table, self.name, self.wholes = table, name, wholes
+        self.of = positions(column(table, key, name), wholes, name, of)
 
-def parts(table: pd.DataFrame, of: str, who: Units, whole: IntArray) -> Units:
-    """The parts' own ids, in the questions of their wholes."""
-    own = units(table.drop(columns="question_id", errors="ignore"), of)
-    return who.parts_of(own.ids, whole)
+    @cached_property
+    def units(self) -> Units:
+        """The parts' own ids, in the questions of their wholes. Raises BadInput for one that is there twice."""
+        own = units(self.table.drop(columns="question_id", errors="ignore"), self.name)
+        return self.wholes.parts_of(own.ids, self.of)
+
+    def count(self, marked: BoolArray | None = None) -> FloatArray:
+        """How many parts each whole has, or how many that are marked."""
+        return counts(self.of, len(self.wholes), marked)
+
+    def total(self, values: FloatArray) -> FloatArray:
+        """The sum of the parts' values in each whole, nan where one is unknown."""
+        sums = np.bincount(self.of, weights=values, minlength=len(self.wholes))
+        return np.asarray(sums, dtype=np.float64)
+
+    def status(self, status: StatusArray) -> StatusArray:
+        """The status of each whole by those of its parts; see `gathered`."""
+        return gathered(status, self.of, len(self.wholes))
 
 
 def gathered(status: StatusArray, where: IntArray, n: int) -> StatusArray:

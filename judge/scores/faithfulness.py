@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from judge.scores.columns import coded, column, counts, empty, flags, gathered, positions, statuses, units
+from judge.scores.columns import Parts, coded, column, empty, flags, statuses, units
 from judge.scores.score import SHARE, STATUSES, Score, StatusArray, harmonic, scored
 from judge.scores.units import Units
 from judge.stats.coefficients import ratio
@@ -95,8 +95,7 @@ def ragchecker(
     has no claim; here it has no value.
     """
     who = units(answers, "answers")
-    n = len(who)
-    of = positions(column(claims, "answer_id", "claims"), who, "claims", "answers")
+    own = Parts(claims, "claims", who, "answers", "answer_id")
     correct, relevant, irrelevant = (
         flags(column(claims, name, "claims"), name) for name in ("correct", "in_relevant", "in_irrelevant")
     )
@@ -110,11 +109,11 @@ def ragchecker(
         "hallucination": ~right & ~chunk,
         "self_knowledge": right & ~chunk,
     }
-    total = counts(of, n)
-    whole = counts(of, n, known) == total
+    total = own.count()
+    whole = own.count(known) == total
 
     def per_answer(hit: BoolArray) -> FloatArray:
-        return np.where(whole, ratio(counts(of, n, hit & known), total), np.nan)
+        return np.where(whole, ratio(own.count(hit & known), total), np.nan)
 
     values = {name: per_answer(hit) for name, hit in shares.items()}
     if reference_claims is not None:
@@ -125,18 +124,17 @@ def ragchecker(
 
 
 def _against_reference(who: Units, claims: pd.DataFrame) -> dict[str, FloatArray]:
-    n = len(who)
-    of = positions(column(claims, "answer_id", "reference claims"), who, "reference claims", "answers")
+    own = Parts(claims, "reference claims", who, "answers", "answer_id")
     told, retrieved = (
         flags(column(claims, name, "reference claims"), name) for name in ("in_answer", "retrieved")
     )
-    total = counts(of, n)
-    whole = counts(of, n, ~np.isnan(told + retrieved)) == total
-    there = counts(of, n, retrieved == 1)
+    total = own.count()
+    whole = own.count(~np.isnan(told + retrieved)) == total
+    there = own.count(retrieved == 1)
     found = {
-        "recall": ratio(counts(of, n, told == 1), total),
+        "recall": ratio(own.count(told == 1), total),
         "claim_recall": ratio(there, total),
-        "context_utilization": ratio(counts(of, n, (told == 1) & (retrieved == 1)), there),
+        "context_utilization": ratio(own.count((told == 1) & (retrieved == 1)), there),
     }
     return {name: np.where(whole, values, np.nan) for name, values in found.items()}
 
@@ -144,18 +142,17 @@ def _against_reference(who: Units, claims: pd.DataFrame) -> dict[str, FloatArray
 def _shares(answers: pd.DataFrame, claims: pd.DataFrame) -> tuple[Units, FloatArray, FloatArray, StatusArray]:
     """Entailed share of each answer's claims (nan: none, or one without a label), how many it has, and why."""
     who = units(answers, "answers")
-    n = len(who)
-    of = positions(column(claims, "answer_id", "claims"), who, "claims", "answers")
+    own = Parts(claims, "claims", who, "answers", "answer_id")
     label = coded(column(claims, "label", "claims"), _ENTAILS, "claim support", fold=True)
-    status = gathered(statuses(claims, ~np.isnan(label)), of, n)
-    rows = counts(of, n)
+    status = own.status(statuses(claims, ~np.isnan(label)))
+    rows = own.count()
     expected = rows
     if "n_claims" in answers.columns:
         expected = np.fmax(rows, answers["n_claims"].to_numpy(dtype=np.float64, na_value=np.nan))
-    complete = counts(of, n, ~np.isnan(label)) == expected
+    complete = own.count(~np.isnan(label)) == expected
     not_judged = np.int8(len(STATUSES) - 1)
     status = np.where((status == 0) & ~complete, not_judged, status).astype(np.int8)
-    return who, np.where(complete, ratio(counts(of, n, label == 1), expected), np.nan), expected, status
+    return who, np.where(complete, ratio(own.count(label == 1), expected), np.nan), expected, status
 
 
 def _abstained(answers: pd.DataFrame) -> FloatArray:

@@ -24,19 +24,7 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.columns import (
-    coded,
-    column,
-    counts,
-    empty,
-    flags,
-    gathered,
-    parts,
-    positions,
-    replied,
-    statuses,
-    units,
-)
+from judge.scores.columns import Parts, coded, column, empty, flags, replied, statuses, units
 from judge.scores.score import NOT_JUDGED, STATUSES, Score, StatusArray, scored, share
 from judge.scores.units import Units
 from judge.stats.ratings import BoolArray, FloatArray
@@ -137,25 +125,23 @@ def deflection(answers: pd.DataFrame) -> list[Score]:
 
 def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score]:
     """Share of the sentences of answerable rows with each label, and of those supported or no_rad."""
-    who = units(answers, "answers")
-    of = positions(column(sentences, "answer_id", "sentences"), who, "sentences", "answers")
+    lines = Parts(sentences, "sentences", units(answers, "answers"), "answers", "answer_id")
     labels = column(sentences, "label", "sentences")
     code = coded(labels, {name: float(i) for i, name in enumerate(GROUNDING)}, "grounding")
     status = statuses(sentences, ~np.isnan(code))
     # One column a label, shared by all five scores.
     rows = (code[:, None] == np.arange(len(GROUNDING))).astype(np.float64)
     rows[np.isnan(code)] = np.nan
-    lines = parts(sentences, "sentences", who, of)
-    asked = _answerable(answers)[of]
+    asked = _answerable(answers)[lines.of]
     scores = [
-        Score(f"sentence_{name}", lines, rows, share(i), status, binary=True)
+        Score(f"sentence_{name}", lines.units, rows, share(i), status, binary=True)
         for i, name in enumerate(GROUNDING)
     ]
     grounded = GROUNDING.index("supported"), GROUNDING.index("no_rad")
     scores.append(
         Score(
             "sentence_grounded",
-            lines,
+            lines.units,
             rows,
             lambda sums: sums[:, grounded].sum(axis=1) / np.where(sums[:, -1] > 0, sums[:, -1], np.nan),
             status,
@@ -270,22 +256,21 @@ def _grounded(
     who: Units, answers: pd.DataFrame, sentences: pd.DataFrame, unparsed: Unparsed, nothing: BoolArray
 ) -> tuple[FloatArray, StatusArray]:
     """1 / 0 / nan for each answer, and why it has no value; an answer that is empty, or has no sentence, has 0."""
-    n = len(who)
-    of = positions(column(sentences, "answer_id", "sentences"), who, "sentences", "answers")
+    lines = Parts(sentences, "sentences", who, "answers", "answer_id")
     label = coded(column(sentences, "label", "sentences"), GROUNDED, "grounding")
     status = statuses(sentences, ~np.isnan(label))
     if unparsed == "facts":
         label = np.where(replied(status), 0.0, label)
-    rows = counts(of, n)
+    rows = lines.count()
     expected = rows
     blank = nothing
     if "n_sentences" in answers.columns:
         told = answers["n_sentences"].to_numpy(dtype=np.float64, na_value=np.nan)
         expected = np.fmax(rows, told)
         blank = nothing | (expected == 0)
-    complete = (counts(of, n, ~np.isnan(label)) == expected) & (expected > 0)
-    grounded = np.where(complete, (counts(of, n, label == 0) == 0).astype(np.float64), np.nan)
-    worst = gathered(status, of, n)
+    complete = (lines.count(~np.isnan(label)) == expected) & (expected > 0)
+    grounded = np.where(complete, (lines.count(label == 0) == 0).astype(np.float64), np.nan)
+    worst = lines.status(status)
     worst = np.where((worst == 0) & np.isnan(grounded), _NOT_JUDGED, worst).astype(np.int8)
     grounded[blank], worst[blank] = 0.0, STATUSES.index(Status.OK)
     return grounded, worst
