@@ -277,6 +277,11 @@ class Judgement:
     cost: float | None = None
 
 
+def picked(of: object, names: str) -> dict[str, Json]:
+    """These attributes (words) under their own names, for a document."""
+    return {name: getattr(of, name) for name in names.split()}
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """One number with what it rests on.
@@ -325,16 +330,8 @@ class Measure:
         return {
             "measure": self.measure,
             "annotators": list(self.annotators) if self.annotators else None,
-            "field": self.field,
-            "level": self.level,
-            "weights": self.weights,
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "confidence": self.confidence,
-            "n_units": self.n_units,
-            "n_clusters": self.n_clusters,
-            "coverage": self.coverage,
-            "reason": self.reason,
+            **picked(
+                self, "field level weights value low high confidence n_units n_clusters coverage reason"
+            ),
             "notes": list(self.notes),
         }

@@ -6,8 +6,10 @@ some papers print percent. `measure` is the name that this package gives the mea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
+
+from judge.types import Json
 
 Seen = Literal["paper", "second-hand"]
 
@@ -24,6 +26,10 @@ class Published:
     by: str
     where: str
     seen: Seen = "paper"
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape."""
+        return asdict(self)
 
 
 def published(paper: str, measure: str | None = None) -> list[Published]:

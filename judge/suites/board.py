@@ -17,7 +17,7 @@ import pandas as pd
 from judge.errors import UsageError
 from judge.labels.held import Held
 from judge.scores.compare import Difference
-from judge.scores.published import Published, published
+from judge.scores.published import Published
 from judge.scores.score import NO_ANSWER, STATUSES, Score, by_stratum, measured_all
 from judge.stats.bootstrap import How
 from judge.stats.jackknife import Paired, paired_difference, pseudo_values
@@ -27,9 +27,9 @@ from judge.store.study import Store
 from judge.suites.correction import Correction, corrected
 from judge.suites.paper import Asked, Paper
 from judge.suites.paper_study import PaperStudy
-from judge.suites.result import ALL, is_of, scores_of, strata
+from judge.suites.result import ALL, printed_of, scores_of, strata
 from judge.suites.steps import Incomplete
-from judge.types import Json, Measure, Status
+from judge.types import Json, Measure, Status, picked
 
 Axis = Literal["system", "judge"]
 Mark = Literal["best", "tied", "worse", ""]
@@ -58,18 +58,16 @@ class Cell:
 
     def as_json(self) -> dict[str, Json]:
         """The documented shape."""
-        a = self.against
+        against = self.against or Paired(None, None, None, None, 0)
         return {
             "contender": self.contender,
             "shared": self.shared.as_json(),
             "own": self.own.as_json(),
             "mark": self.mark or None,
-            "difference_to_best": None if a is None else a.difference,
-            "low": None if a is None else a.low,
-            "high": None if a is None else a.high,
-            "p": None if a is None else a.p,
+            "difference_to_best": against.difference,
+            **picked(against, "low high p"),
             "p_holm": self.p_holm,
-            "reason": None if a is None else a.reason,
+            "reason": against.reason,
         }
 
 
@@ -104,11 +102,7 @@ class Board:
         return {
             "board": self.paper.name,
             "title": self.paper.title,
-            "axis": self.axis,
-            "dataset": self.dataset,
-            "contenders": list(self.contenders),
-            "readings": dict(self.readings),
-            "runs": [dict(run) for run in self.runs],
+            **picked(self, "axis dataset contenders readings runs"),
             "rows": [
                 {
                     "stratum": row.stratum or None,
@@ -120,7 +114,7 @@ class Board:
             ],
             "alpha": ALPHA,
             "notes": list(self.notes),
-            "published": [{name: getattr(p, name) for name in Published.__slots__} for p in self.published],
+            "published": [p.as_json() for p in self.published],
             "corrections": {name: found.as_json() for name, found in self.corrections.items()},
         }
 
@@ -179,20 +173,10 @@ def board(
         first.dataset,
         names,
         rows,
-        {option.name: first.option(option.name) for option in paper.options},
-        [
-            {
-                "contender": name,
-                "run": r.run.run_id,
-                "task": r.run.task,
-                "model": r.run.model,
-                "counts": dict(r.counts),
-            }
-            for name, study in studies.items()
-            for r in study.read
-        ],
+        first.reading.options,
+        [{"contender": name, **r.as_json()} for name, study in studies.items() for r in study.read],
         list(dict.fromkeys(f"{name}: {text}" for name, study in studies.items() for text in study.notes)),
-        [p for p in published(paper.name) if any(is_of(p, name) for name in measures)],
+        printed_of(paper, measures),
         {
             name: corrected(study, found[name], held, confidence)
             for name, study in studies.items()

@@ -26,7 +26,7 @@ from judge.stats.ratings import BoolArray, Ratings
 from judge.store.derived import sources
 from judge.store.splits import Look
 from judge.store.study import Store
-from judge.types import Json, Measure
+from judge.types import Json, Measure, picked
 
 ALPHA = 0.05
 
@@ -335,9 +335,7 @@ def as_json(found: Contest) -> dict[str, Json]:
                 "run": c.run_id,
                 "model": c.model,
                 "kappa": c.kappa.value,
-                "low": c.kappa.low,
-                "high": c.kappa.high,
-                "reason": c.kappa.reason,
+                **picked(c.kappa, "low high reason"),
                 "agreement": c.agreement,
                 "asked": c.n_asked,
                 "labelled": c.n_labelled,

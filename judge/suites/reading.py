@@ -23,6 +23,11 @@ class Reading:
             raise UsageError(f"--{name} is one of {', '.join(known.choices)}, not '{value}'")
         return value
 
+    @property
+    def options(self) -> dict[str, str]:
+        """All of them, as asked for or by default."""
+        return {option.name: self.option(option.name) for option in self.paper.options}
+
     def number(self, name: str) -> float:
         """A reading that is a number."""
         try:

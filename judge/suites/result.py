@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -19,7 +19,7 @@ from judge.suites.correction import Correction, corrected
 from judge.suites.judges import over_judges
 from judge.suites.paper import Asked, Paper
 from judge.suites.paper_study import PaperStudy
-from judge.types import Json, Measure
+from judge.types import Json, Measure, picked
 
 ALL = ""
 """The stratum of all units."""
@@ -58,14 +58,10 @@ class Result:
         return {
             "score": self.paper.name,
             "title": self.paper.title,
-            "dataset": self.dataset,
-            "system": self.system,
-            "condition": self.condition,
-            "readings": dict(self.readings),
-            "runs": [dict(run) for run in self.runs],
+            **picked(self, "dataset system condition readings runs"),
             "measures": [line.as_json() for line in self.lines],
             "notes": list(self.notes),
-            "published": [{name: getattr(p, name) for name in Published.__slots__} for p in self.published],
+            "published": [p.as_json() for p in self.published],
             "correction": None if self.correction is None else self.correction.as_json(),
         }
 
@@ -102,21 +98,18 @@ def score(
         study.dataset,
         study.whose.system if study.whose else None,
         study.whose.condition if study.whose else None,
-        {option.name: study.option(option.name) for option in paper.options},
-        [
-            {
-                "run": read.run.run_id,
-                "task": read.run.task,
-                "model": read.run.model,
-                "counts": dict(read.counts),
-            }
-            for read in study.read
-        ],
+        study.reading.options,
+        [read.as_json() for read in study.read],
         lines,
         study.notes,
-        [p for p in published(paper.name) if any(is_of(p, name) for name in names)],
+        printed_of(paper, names),
         None if held is None else corrected(study, scores, held, how.get("confidence", 0.95)),
     )
+
+
+def printed_of(paper: Paper, measures: Collection[str]) -> list[Published]:
+    """What the paper prints for some of these measures."""
+    return [p for p in published(paper.name) if any(is_of(p, name) for name in measures)]
 
 
 def is_of(printed: Published, measure: str) -> bool:

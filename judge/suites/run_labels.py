@@ -18,6 +18,7 @@ from judge.suites.labelled import Found, UnitNumbers, fitting, majority, of_run
 from judge.suites.queries import Rows
 from judge.suites.reading import Reading
 from judge.suites.steps import FALLBACK_MODEL, Step
+from judge.types import Json, picked
 
 
 @dataclass(slots=True)
@@ -26,6 +27,10 @@ class Read:
 
     run: Run
     counts: Counter[str] = field(default_factory=Counter)
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape."""
+        return {"run": self.run.run_id, **picked(self.run, "task model"), "counts": dict(self.counts)}
 
 
 @dataclass(frozen=True, slots=True)
