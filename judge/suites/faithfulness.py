@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from judge.suites.paper import Option, Paper, Part
+from judge.suites.paper import UNANSWERED, Option, Paper, Part
 from judge.suites.steps import Step
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ def read(study: PaperStudy) -> list[Score]:
         scores += faithfulness.factscore(answers, claims, gamma=int(study.number("gamma")))
     if citations is not None:
         lines = study.rows.sentences(chosen).rename(columns={"answer_unit": "answer_id"})
-        false = study.rows.invented(chosen).set_index("unit_id")["names"].map(len)
-        lines["invented"] = lines["unit_id"].map(false).fillna(0).to_numpy()
         marks = citations.assign(
             sentence_id=study.rows.sentences_of(citations), alone=_full(citations["label"])
         )
@@ -68,7 +66,7 @@ def _uncited(study: PaperStudy) -> float | None:
 
 def _claims(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
     """Claims with their labels; lists the decomposition, or making claims of it, as a step while there are none."""
-    have = study.rows.claim_counts()
+    have = study.rows.counts("claim")
     without = answers[answers["answered"] & ~answers["unit_id"].isin(have.index)]
     if len(without):
         listed = study.labels("claim_decomposition", chosen)
@@ -119,12 +117,7 @@ PAPER = Paper(
         Option(
             "uncited", "undefined", "ALCE: precision of an answer that cites nothing.", ("undefined", "zero")
         ),
-        Option(
-            "unanswered",
-            "wrong",
-            "Items that the system has no answer to: its failures, or not asked about.",
-            ("wrong", "left-out"),
-        ),
+        UNANSWERED,
         Option("several", "best", "TREC: which of a sentence's citations counts.", ("best", "first")),
     ),
 )

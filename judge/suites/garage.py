@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.errors import BadInput, UsageError
 from judge.store import label_rows
-from judge.suites.paper import Option, Paper, Part
+from judge.suites.paper import UNANSWERED, Option, Paper, Part
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,8 +58,7 @@ def read(study: PaperStudy) -> list[Score]:
         scores += _cited(study, answers, chosen)
     if citations is not None and full is not None:
         needed = full[full["label"] != "no_rad"]
-        false = study.rows.invented(chosen).set_index("unit_id")["names"].map(len)
-        needed = needed.assign(invented=needed["unit_id"].map(false).fillna(0).to_numpy())
+        needed = needed.assign(invented=study.rows.n_invented(chosen, needed["unit_id"]))
         own = citations[citations["sentence_id"].isin(needed["unit_id"])]
         asked = answers[answers["answerable"]]
         partial = study.number("partial-support")
@@ -192,7 +191,7 @@ def _factuality(
         study.note("no sentence is judged against the relevant passages: RAF is left out")
         relevant = None
     table = answers.copy()
-    table["n_sentences"] = table["unit_id"].map(study.rows.sentence_counts()).fillna(0)
+    table["n_sentences"] = table["unit_id"].map(study.rows.counts("sentence")).fillna(0)
     if "eligibility" not in table:
         table["eligibility"] = None
     found = garage.factuality(
@@ -348,12 +347,7 @@ PAPER = Paper(
             "A reply without a verdict: no value, or FACTS' rule.",
             ("unscored", "facts"),
         ),
-        Option(
-            "unanswered",
-            "wrong",
-            "Items that the system has no answer to: its failures, or not asked about.",
-            ("wrong", "left-out"),
-        ),
+        UNANSWERED,
         Option(
             "citations",
             "auto",

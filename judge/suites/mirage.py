@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from judge.errors import BadInput, UsageError
-from judge.suites.paper import Option, Paper, Part, reading
+from judge.suites.paper import RANKING, STAGE, Option, Paper, Part, reading
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +124,7 @@ PAPER = Paper(
         Option("word-boundary", "off", "Ours: no letter or digit may touch the alias.", ("off", "on")),
         Option("support", "gold", "Whose support labels make a passage relevant.", ("gold", "judge")),
         Option("k", "1,3,5", "Depths of the retrieval measures."),
-        Option("ranking", "", "The ranking, when the study has several."),
-        Option("stage", "", "Its stage, when it has several."),
+        RANKING,
+        STAGE,
     ),
 )

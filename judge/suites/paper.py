@@ -40,6 +40,16 @@ def reading(paper: str, practice: str) -> Option:
     )
 
 
+RANKING = Option("ranking", "", "The ranking, when the study has several.")
+STAGE = Option("stage", "", "Its stage, when it has several.")
+UNANSWERED = Option(
+    "unanswered",
+    "wrong",
+    "Items that the system has no answer to: its failures, or not asked about.",
+    ("wrong", "left-out"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """Some measures of a paper that rest on the same runs; `tasks` are what a judge must have run for them.

@@ -161,6 +161,11 @@ class PaperStudy:
             return (system,)
         return self.asked.models or ((system,) if "/" in system else ())
 
+    def given(self, context: str, ranking: tuple[str, str] | None = None) -> contexts.Context:
+        """What a `--context` stands for, of this (name, stage) where it is the top of a ranking."""
+        name, stage = ranking or (None, None)
+        return contexts.parse(self.store, context, ranking=name, stage=stage)
+
     def generated(
         self,
         task: str,
@@ -180,9 +185,7 @@ class PaperStudy:
         every question, and are no rows; `shown`: a second pass, with these option probabilities.
         """
         system = system or self.tested()
-        given = contexts.parse(
-            self.store, context, ranking=(ranking or (None,))[0], stage=(ranking or (None, None))[1]
-        )
+        given = self.given(context, ranking)
         condition = given.name + (shown.mark if shown else "")
         own = {"context": condition, "system": system, **({"examples": examples} if examples else {})}
         own |= {"shown": shown.name} if shown else {}

@@ -109,12 +109,8 @@ async def _perform(
         if step.kind == "run":
             with store.run_lock(f"{task.name} {plan.model}"):
                 return await run_task(store, own, provider, progress)
-        given = contexts.parse(
-            store,
-            str(step.condition),
-            ranking=step.ranking[0] if step.ranking else None,
-            stage=step.ranking[1] if step.ranking else None,
-        )
+        name, stage = step.ranking or (None, None)
+        given = contexts.parse(store, str(step.condition), ranking=name, stage=stage)
         system = step.system or plan.model
         passages = contexts.contexts(store, given)
         if step.examples is not None:

@@ -137,8 +137,7 @@ class Rows:
             f"WHERE l.annotator_id = ? AND l.field = ? "
             f"AND t.kind = ? AND {self.data if everywhere else self.scope}"
         )
-        found = self._frame(query, [GOLD, field, of], f"{name} value")
-        return pd.Series(found["value"].to_numpy(), index=pd.Index(found[name].to_numpy(), dtype=object))
+        return self._by_id(query, [GOLD, field, of])
 
     def passages(self, *, everywhere: bool = False) -> pd.DataFrame:
         """unit_id, item_id, question_id, passage_id of every passage; `everywhere`: of the whole data set."""
@@ -149,8 +148,7 @@ class Rows:
     def column(self, name: str) -> pd.Series:
         """A column of items by item_id, as it is stored; items that have none are not in it."""
         query = f"SELECT item_id, {name} FROM unit_texts WHERE kind = 'item' AND {name} IS NOT NULL AND {self.scope}"
-        found = self._frame(query, [], "item_id value")
-        return pd.Series(found["value"].to_numpy(), index=pd.Index(found["item_id"].to_numpy(), dtype=object))
+        return self._by_id(query, [])
 
     def meta(self, key: str, of: str = "items", *, everywhere: bool = False) -> pd.Series:
         """A value of the meta of items (or passages) by its id; lists and objects as JSON text.
@@ -163,8 +161,7 @@ class Rows:
             "WHERE i.item_id IN (SELECT item_id FROM unit_texts WHERE kind = 'item' "
             f"AND {self.data if everywhere else self.scope})"
         )
-        found = self._frame(query, [f'$."{key}"'], f"{name} value")
-        return pd.Series(found["value"].to_numpy(), index=pd.Index(found[name].to_numpy(), dtype=object))
+        return self._by_id(query, [f'$."{key}"'])
 
     def rankings(self) -> list[tuple[str, str]]:
         """(name, stage) of every ranking of the data set."""
@@ -214,8 +211,14 @@ class Rows:
         return {item: json.loads(cited) for item, cited in self.store.conn.execute(query, [HUMAN])}
 
     def sentences(self, of: System) -> pd.DataFrame:
-        """unit_id, answer_unit of every sentence of a system's answers."""
-        return self.units("sentence", of.where, "n answer_id")
+        """unit_id, answer_unit of every sentence of a system's answers, and how many cited names are `invented`."""
+        found = self.units("sentence", of.where, "n answer_id")
+        return found.assign(invented=self.n_invented(of, found["unit_id"]))
+
+    def n_invented(self, of: System, sentences: pd.Series) -> np.ndarray[Any, Any]:
+        """How many cited names of each of these sentences stand for no passage."""
+        names = self.invented(of).set_index("unit_id")["names"].map(len)
+        return sentences.map(names).fillna(0).to_numpy()
 
     def invented(self, of: System) -> pd.DataFrame:
         """unit_id (of a sentence), answer_unit, names: the cited names of each sentence that stand for no passage."""
@@ -228,15 +231,8 @@ class Rows:
         found["names"] = [json.loads(text) for text in found["names"]]
         return found.rename(columns={"n": "unit_id", "answer_n": "answer_unit"})
 
-    def claim_counts(self) -> pd.Series:
-        """How many claims each answer has, by its unit; answers without any are not in it."""
-        return self._counts("claim")
-
-    def sentence_counts(self) -> pd.Series:
-        """How many sentences each answer has, by its unit; answers without any are not in it."""
-        return self._counts("sentence")
-
-    def _counts(self, kind: str) -> pd.Series:
+    def counts(self, kind: str) -> pd.Series:
+        """How many parts of a kind (sentence, citation, claim) each answer has, by its unit; those without any are not in it."""
         query = (
             "SELECT a.rowid, s.n FROM (SELECT answer_id, count(*) AS n FROM units WHERE kind = ? GROUP BY answer_id) "
             "AS s JOIN units AS a ON a.unit_id = s.answer_id"
@@ -266,6 +262,11 @@ class Rows:
                 found["answer_unit"] = self._answer_units(found.pop("answer_id"))
             self._read[key] = found
         return self._read[key].copy()
+
+    def _by_id(self, query: str, values: list[str]) -> pd.Series:
+        """What a query says of each id."""
+        found = self._frame(query, values, "id value")
+        return pd.Series(found["value"].to_numpy(), index=pd.Index(found["id"].to_numpy(), dtype=object))
 
     def _frame(self, query: str, values: list[str], columns: str) -> pd.DataFrame:
         """The rows of a query, which the readings with people's labels, and with nobody's, have from the first one."""

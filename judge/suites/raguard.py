@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from judge.errors import BadInput
 from judge.store import label_rows
-from judge.suites.paper import Option, Paper, Part
+from judge.suites.paper import RANKING, STAGE, Option, Paper, Part
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -225,7 +225,7 @@ PAPER = Paper(
         Option("outside", "wrong", "An answer outside the options, or not readable.", ("wrong", "unscored")),
         Option("relevant", "associated", "What a retriever should find.", ("associated", "supporting")),
         Option("roles", "gold", "Whose roles of documents: gold, or a judge's exam.", ("gold", "judge")),
-        Option("ranking", "", "The ranking, when the study has several."),
-        Option("stage", "", "Its stage, when it has several."),
+        RANKING,
+        STAGE,
     ),
 )

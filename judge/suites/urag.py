@@ -91,7 +91,7 @@ def _again(
     run: Run | None,
 ) -> Choices | None:
     """What the system answers when its own probabilities, or such that favour a wrong option, are shown; None: not asked."""
-    from judge.runner import contexts, second
+    from judge.runner import second
     from judge.suites.queries import System
 
     kind = study.option("aware")
@@ -109,9 +109,7 @@ def _again(
     else:
         shown = second.ShownProbabilities(f":{kind}", {})
         told = "as in the answers that were imported"
-        ranking = study.ranking(study.option("ranking") or None, None) if context.startswith("top:") else None
-        name, stage = ranking or (None, None)
-        condition = contexts.parse(study.store, context, ranking=name, stage=stage).name + shown.mark
+        condition = study.given(context, _ranking(study, context)).name + shown.mark
         if System(study.tested(), condition) not in study.rows.systems():
             raise UsageError(
                 f"the answers of '{study.tested()}' were imported: import those of its second pass too, under "
@@ -140,6 +138,11 @@ def _changes(study: PaperStudy, first: list[Score], again: list[Score]) -> list[
         for score in again
         if score.measure in _CHANGES
     ]
+
+
+def _ranking(study: PaperStudy, context: str) -> tuple[str, str] | None:
+    """The ranking whose top is given; None, and perhaps a step, without one."""
+    return study.ranking(study.option("ranking") or None) if context.startswith("top:") else None
 
 
 def _questions(study: PaperStudy) -> dict[str, tuple[tuple[str, ...], str | None]]:
@@ -172,7 +175,7 @@ def _answered(
     from judge.scores.score import NO_ANSWER
     from judge.suites.distributions import choices, last_run
 
-    ranking = study.ranking(study.option("ranking") or None, None) if context.startswith("top:") else None
+    ranking = _ranking(study, context)
     before = len(study.read)
     task = TASKS[study.option("reading")] if shown is None else AWARE_TASK
     table = study.generated(task, context, ranking, only="options IS NOT NULL", shown=shown)
@@ -199,15 +202,11 @@ def _imported(
     study: PaperStudy, context: str, ranking: tuple[str, str] | None, mark: str
 ) -> dict[str, dict[str, float]]:
     """Item -> the probabilities that came with the system's own answers under this context (judge answers import)."""
-    from judge.runner import contexts
-
-    name, stage = ranking or (None, None)
-    given = contexts.parse(study.store, context, ranking=name, stage=stage)
     query = (
         "SELECT item_id, json_extract(meta, '$.probabilities') FROM answers WHERE system = ? AND condition = ? "
         "AND json_type(meta, '$.probabilities') = 'object'"
     )
-    rows = study.store.conn.execute(query, [study.tested(), given.name + mark])
+    rows = study.store.conn.execute(query, [study.tested(), study.given(context, ranking).name + mark])
     return {str(item): json.loads(text) for item, text in rows}
 
 
