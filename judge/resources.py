@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from judge.errors import AdjudgeError
 
 
+@cache
 def resource_dir(name: str) -> Path:
     """The folder `prompts` or `data`. Raises AdjudgeError when the installation lacks it."""
     here = Path(__file__).resolve().parent

@@ -100,6 +100,8 @@ def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
     """Labels that no shipped task of that field knows: most often a forgotten --map-label."""
     from judge.prompts import find_tasks, load_task
 
+    if not label_counts:
+        return []
     domains: dict[str, set[str]] = {}
     for name in find_tasks():
         task = load_task(name)

@@ -61,7 +61,7 @@ class Model:
         self.history.append(new)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(step, max_size=25))
 def test_any_sequence_leaves_log_view_and_labels_consistent(steps: list[tuple[str, int, object]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from annotate.report import ReportOptions, build
-from annotate.report.model import Document, Paragraph, Table
+from annotate.report import ReportOptions
+from annotate.report.corrected import corrected
+from annotate.report.loading import load
+from annotate.report.model import Paragraph, Section
 from judge.store import Store
 from judge.types import Measure
 from tests.annotate.report_helpers import U, study
@@ -22,17 +24,18 @@ from tests.suites.test_people import people
 GOOD, BAD = "No Issues", "Major Issue(s)"
 
 
-def report(db: str | Path = "study.db", **asked: Any) -> Document:
+def report(db: str | Path = "study.db", **asked: Any) -> Section:
+    """The section of the report that these tests are about."""
     with Store.open(db, create=False) as store:
-        return build(store, ReportOptions(**asked))
+        return section(store, **asked)
 
 
-def table(document: Document, key: str = "corrected_1") -> Table:
-    return next(t for s in document.sections for t in s.tables() if t.key == key)
+def section(store: Store, **asked: Any) -> Section:
+    return corrected(store, load(store, ReportOptions(**asked)))
 
 
-def rows(document: Document) -> Mapping[str, Any]:
-    return {str(r[0]): r for r in table(document).rows}
+def rows(of: Section) -> Mapping[str, Any]:
+    return {str(r[0]): r for t in of.tables() if t.key == "corrected_1" for r in t.rows}
 
 
 def values(row: Any) -> tuple[float | None, float | None, float | None]:
@@ -40,9 +43,8 @@ def values(row: Any) -> tuple[float | None, float | None, float | None]:
     return judge, human, both
 
 
-def notes(document: Document) -> str:
-    section = next(s for s in document.sections if s.key == "corrected")
-    return " ".join(b.text for b in section.blocks if isinstance(b, Paragraph))
+def notes(of: Section) -> str:
+    return " ".join(b.text for b in of.blocks if isinstance(b, Paragraph))
 
 
 def unit(n: int, system: str = "m") -> str:
@@ -246,7 +248,7 @@ def test_a_measure_does_not_disappear_with_the_labels_of_another_field(
             for field in fields:
                 if field == gone:
                     continue
-                left = {str(r[0]): r for r in table(build(store, ReportOptions(task=field))).rows}
+                left = rows(section(store, task=field))
                 for name, row in whole[field].items():
                     if gone not in RESTS_ON.get(name, ()):
                         assert name in left, (gone, field, name)

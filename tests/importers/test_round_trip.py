@@ -87,7 +87,7 @@ def row_of(item: Item | Passage) -> dict[str, Any]:
 
 
 relaxed = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
 )
 
 

@@ -119,7 +119,7 @@ def test_support_rates() -> None:
 IDS = st.lists(st.sampled_from("abc"), max_size=3)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(IDS, IDS), min_size=1, max_size=6))
 def test_swapping_the_sides_swaps_precision_and_recall(rows: list[tuple[list[str], list[str]]]) -> None:
     one = numbers(

@@ -96,7 +96,7 @@ def test_combined_says_what_is_undefined() -> None:
 VALUES = st.lists(st.sampled_from([0.0, 1.0, NAN]), min_size=1, max_size=12)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(first=VALUES, second=VALUES)
 def test_swapping_the_runs_flips_the_sign(first: list[float], second: list[float]) -> None:
     one = compare(score(first), score(second), interval=None).difference

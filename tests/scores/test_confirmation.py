@@ -142,7 +142,7 @@ def test_bad_pairs(pairs: pd.DataFrame, stage: str, message: str) -> None:
 LISTS = st.lists(st.text("srn.", max_size=5), min_size=6, max_size=6)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(LISTS)
 def test_the_papers_formula(lists: list[str]) -> None:
     """(1/2N) sum (|SR_o - RR_c| + |SR_c - RR_o|), from the counts themselves."""

@@ -110,7 +110,7 @@ def test_ragchecker() -> None:
 BIT = st.integers(0, 1)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 2), BIT, BIT, BIT), min_size=1, max_size=12))
 def test_ragcheckers_three_sum_to_one(rows: list[tuple[int, int, int, int]]) -> None:
     checked = table(

@@ -208,7 +208,7 @@ def test_bad_tables_are_named(answers: pd.DataFrame, sentences: pd.DataFrame, me
 LABELS = st.sampled_from([*garage.GROUNDING, None])
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(
     rows=st.lists(
         st.tuples(

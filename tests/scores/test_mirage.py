@@ -104,7 +104,7 @@ def test_by_source() -> None:
 BITS = st.sampled_from([0, 1, None])
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(BITS, BITS, BITS), min_size=1, max_size=50))
 def test_the_four_sum_to_one(rows: list[tuple[int | None, int | None, int | None]]) -> None:
     frame = pd.DataFrame(rows, columns=["base", "oracle", "mixed"], dtype=object)

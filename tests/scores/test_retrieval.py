@@ -111,7 +111,7 @@ def test_k_must_be_positive() -> None:
         retrieval.at(0, QUERIES, RANKINGS, RELEVANCE)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=6), st.integers(1, 7), st.integers(0, 2))
 def test_against_the_formulas(grades: list[int], k: int, missed: int) -> None:
     queries = table("unit_id", ("q",))

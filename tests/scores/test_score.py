@@ -91,7 +91,7 @@ TABLES = st.lists(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(rows=TABLES, seed=st.integers(0, 99))
 def test_order_and_names_change_nothing(rows: list[tuple[float, int]], seed: int) -> None:
     values, questions = np.array([v for v, _ in rows]), np.array([q for _, q in rows])

@@ -106,7 +106,7 @@ def test_the_crossing_option_is_left_out() -> None:
         assert points(urag.scores(calibration, test, alpha=0.2, convention=how))["set_size_aps"].value == 1.0
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(
     rows=st.lists(st.lists(st.integers(1, 9), min_size=3, max_size=3), min_size=10, max_size=30),
     alpha=st.sampled_from([0.05, 0.2, 0.5]),
@@ -216,7 +216,7 @@ def test_distractors_by_iteration() -> None:
     assert (found["valid_after@2"].n_units, found["valid_after@2"].coverage) == (3, 0.75)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(
     st.lists(st.lists(st.floats(-30, 0), min_size=3, max_size=3), min_size=12, max_size=30), st.integers(0, 9)
 )

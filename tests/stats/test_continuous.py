@@ -16,7 +16,7 @@ from judge.stats import mean, scores_alpha
 SCORES = st.one_of(st.just(float("nan")), st.floats(-1e3, 1e3).map(lambda x: round(x, 2)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     rows=st.lists(st.lists(SCORES, min_size=3, max_size=3), min_size=1, max_size=12),
     shift=st.sampled_from([0, 1e4]),

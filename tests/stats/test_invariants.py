@@ -40,7 +40,7 @@ def rebuilt(ratings: Ratings, codes: np.ndarray, clusters: np.ndarray, domain: l
 
 
 @pytest.mark.parametrize("key", METRICS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(table=tables())
 def test_annotator_order(key: str, table: Ratings) -> None:
     first = {frozenset(m.annotators or ()): m for m in of(table, key)}
@@ -50,7 +50,7 @@ def test_annotator_order(key: str, table: Ratings) -> None:
 
 
 @pytest.mark.parametrize("key", METRICS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(table=tables(), seed=st.integers(0, 99))
 def test_unit_order(key: str, table: Ratings, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(table.n_units)
@@ -58,7 +58,7 @@ def test_unit_order(key: str, table: Ratings, seed: int) -> None:
 
 
 @pytest.mark.parametrize("key", NOMINAL)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(table=tables(), order=st.permutations(range(4)))
 def test_label_renaming(key: str, table: Ratings, order: list[int]) -> None:
     renamed = np.where(table.codes < 0, -1, np.array(order)[table.codes])
@@ -66,7 +66,7 @@ def test_label_renaming(key: str, table: Ratings, order: list[int]) -> None:
 
 
 @pytest.mark.parametrize("key", [k for k, c in METRICS.items() if c.level != "ratio"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(table=tables())
 def test_reversed_order_of_labels(key: str, table: Ratings) -> None:
     # 1 2 4 9 read backwards keeps every distance when the numbers are mirrored as well: 10 - x.
@@ -76,7 +76,7 @@ def test_reversed_order_of_labels(key: str, table: Ratings) -> None:
 
 
 @pytest.mark.parametrize("key", [k for k in METRICS if k not in SMALL_SAMPLE])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(table=tables())
 def test_duplicated_units(key: str, table: Ratings) -> None:
     double = rebuilt(table, np.vstack([table.codes, table.codes]), np.concatenate([table.clusters] * 2))
@@ -86,7 +86,7 @@ def test_duplicated_units(key: str, table: Ratings) -> None:
 
 
 @pytest.mark.parametrize("key", SMALL_SAMPLE)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(table=tables())
 def test_duplicated_units_move_alpha_by_its_small_sample_term_only(key: str, table: Ratings) -> None:
     double = rebuilt(table, np.vstack([table.codes, table.codes]), np.concatenate([table.clusters] * 2))
@@ -101,7 +101,7 @@ def test_duplicated_units_move_alpha_by_its_small_sample_term_only(key: str, tab
 
 
 @pytest.mark.parametrize("key", METRICS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(table=tables())
 def test_units_without_labels_change_only_the_coverage(key: str, table: Ratings) -> None:
     more = np.vstack([table.codes, np.full((table.n_units, 3), -1)])

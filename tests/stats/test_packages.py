@@ -41,7 +41,7 @@ def ours(ratings: Ratings, key: str) -> float | None:
 
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(table=tables())
 def test_alpha_is_krippendorffs(level: str, table: Ratings) -> None:
     numbers = np.array([float(label) for label in table.domain])
@@ -61,7 +61,7 @@ def test_alpha_is_krippendorffs(level: str, table: Ratings) -> None:
 
 
 @pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(table=tables(annotators=2))
 def test_kappa_is_scikit_learns(weights: str | None, table: Ratings) -> None:
     first, second = table.codes[(table.codes >= 0).all(axis=1)].T
@@ -75,7 +75,7 @@ def test_kappa_is_scikit_learns(weights: str | None, table: Ratings) -> None:
     assert shown.value == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(table=tables(annotators=2))
 def test_class_scores_are_scikit_learns(table: Ratings) -> None:
     both = (table.codes >= 0).all(axis=1)
@@ -106,7 +106,7 @@ def test_class_scores_are_scikit_learns(table: Ratings) -> None:
                 assert shown.value == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(table=tables(annotators=2))
 def test_two_complete_annotators_tie_alpha_to_fleiss(table: Ratings) -> None:
     # Without missing labels 1 - alpha = (1 - fleiss) (n - 1) / n, n values (Krippendorff 2004, section 3).

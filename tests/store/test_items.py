@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.errors import BadInput
@@ -78,6 +78,7 @@ def _distinct(found: list[Item]) -> bool:
     return len(set(every)) == len(every) and all(i.question_id != i.source_id for i in found)
 
 
+@settings(max_examples=30)
 @given(st.lists(items(), min_size=1, max_size=3).filter(_distinct))
 def test_what_comes_out_is_what_went_in(given_items: list[Item]) -> None:
     with empty() as store:
