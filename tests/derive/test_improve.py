@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -37,10 +39,17 @@ GUIDE = "Guidelines:"
 
 def world(path: Path, seed: int = 0) -> tuple[Store, Any]:
     """300 units in 60 questions, split in about 12 / 12 / 36."""
-    truth = worlds.draw(N, seed=seed)
-    store = worlds.study(path, truth)
-    judge("split", "stance", "--seed", str(seed), "-d", path)
-    return store, truth
+    path.write_bytes(_world(seed))
+    return Store.open(path), worlds.draw(N, seed=seed)
+
+
+@cache
+def _world(seed: int) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "w.db"
+        worlds.study(path, worlds.draw(N, seed=seed)).close()
+        judge("split", "stance", "--seed", str(seed), "-d", path)
+        return path.read_bytes()
 
 
 def improve(store: Store, model: Planted, anyway: bool = False, **limits: Any) -> Improved:
@@ -104,12 +113,11 @@ def test_guidelines_that_help_are_found_and_proved(tmp_path: Path) -> None:
     }
     three, one = whole["answers as words, 3 label orders averaged"], whole["answers as words"]
     assert three is not None and one is not None and three == pytest.approx(3 * one, rel=0.02)
+    _only_tried_stands_in_no_report(store, found)
 
 
-def test_what_was_only_tried_stands_in_no_report(tmp_path: Path) -> None:
-    store, truth = world(tmp_path / "w.db")
-    found = improve(store, Planted(truth, lambda r: 0.85 if GUIDE in shown(r) else 0.55))
-    assert found.proved and found.winner is not None
+def _only_tried_stands_in_no_report(store: Store, found: Improved) -> None:
+    assert found.winner is not None
     panel = read(store, Scope("stance"))
     plain = {run for (run,) in store.conn.execute("SELECT run_id FROM runs")} - runs.tried(store.conn)
     # Today's task and the winner (and, where it is calibrated, the run that it was made from).
@@ -148,7 +156,7 @@ def test_no_question_of_tune_or_test_is_in_any_prompt_but_its_own(tmp_path: Path
     assert len({example.item_id for example in found.winner.examples}) == len(labels)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_equal_candidates_come_to_none(seed: int, tmp_path: Path) -> None:
     store, truth = world(tmp_path / "w.db", seed)
     found = improve(store, Planted(truth, lambda r: 0.7, seed=seed))

@@ -142,25 +142,25 @@ def test_the_next_version_of_the_task_is_written_where_its_text_changed(
     assert not Path("stance.v3.md").exists()
 
 
-@pytest.mark.parametrize(
-    ("reply", "told"),
-    [
-        ("I would rather not.", "no JSON object"),
-        (answer(""), "no instructions"),
-        (answer("{{ 7 * 7 }} {% for x in range(9) %}"), "marks of a template"),
-        (answer("Above\n<!-- unit -->\n{ passage }"), "marks of a template"),
-        (answer("x" * 8_001), "longer than 8,000"),
-        (answer(TASK.constant), "changes nothing"),
-        ("gone", "gave no answer: no such model"),
-    ],
-)
-def test_what_cannot_be_used_ends_the_rewriting_and_nothing_else(
-    reply: str, told: str, tmp_path: Path
-) -> None:
+NO_USE = [
+    ("I would rather not.", "no JSON object"),
+    (answer(""), "no instructions"),
+    (answer("{{ 7 * 7 }} {% for x in range(9) %}"), "marks of a template"),
+    (answer("Above\n<!-- unit -->\n{ passage }"), "marks of a template"),
+    (answer("x" * 8_001), "longer than 8,000"),
+    (answer(TASK.constant), "changes nothing"),
+    ("gone", "gave no answer: no such model"),
+]
+
+
+def test_what_cannot_be_used_ends_the_rewriting_and_nothing_else(tmp_path: Path) -> None:
     store, truth = world(tmp_path / "w.db")
-    found = improve(store, Planted(truth, skill), Writer(reply))
-    assert any(told in note for note in found.notes)
-    assert all(t.recipe.instructions is None for t in found.tried)
+    for reply, told in NO_USE:
+        # What was judged for the search before is not asked again, but the rewriter is.
+        writer = Writer(reply)
+        found = improve(store, Planted(truth, skill), writer)
+        assert writer.seen and any(told in note for note in found.notes), told
+        assert len(found.tried) > 1 and all(t.recipe.instructions is None for t in found.tried)
 
 
 def test_instructions_are_text_and_no_template() -> None:
