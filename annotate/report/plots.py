@@ -7,9 +7,11 @@ in light, in dark and on paper. The same document gives the same bytes.
 from __future__ import annotations
 
 import io
+import json
 import threading
 import unicodedata
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -42,6 +44,12 @@ _lock = threading.Lock()
 
 def draw(name: str, data: Mapping[str, Json], key: str, title: str, text: str) -> str:
     """The figure `name` as an <svg> element with title and description; `key` makes its ids unique."""
+    return inline(_drawn(name, json.dumps(data)), key, title, text)
+
+
+@lru_cache(maxsize=32)
+def _drawn(name: str, data: str) -> str:
+    """matplotlib's file of a figure. It takes most of a report's time; a page and a notebook show the same ones."""
     import warnings
 
     import matplotlib
@@ -53,12 +61,12 @@ def draw(name: str, data: Mapping[str, Json], key: str, title: str, text: str) -
         warnings.simplefilter("ignore")
         figure = Figure(layout="constrained")
         FigureCanvasSVG(figure)
-        DRAWINGS[name](figure, data)
+        DRAWINGS[name](figure, json.loads(data))
         out = io.StringIO()
         figure.savefig(
             out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
         )
-    return inline(out.getvalue(), key, title, text)
+    return out.getvalue()
 
 
 def _axes(figure: Any, width: float, height: float) -> Any:

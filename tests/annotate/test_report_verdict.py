@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from annotate.report import FORMATS, ReportOptions, build
-from annotate.report.model import Document
+from annotate.report.loading import load
+from annotate.report.model import Document, Ruling
+from annotate.report.rulings import rule
 from judge.store import Store
 from judge.types import Status
 from tests.annotate.report_helpers import U, study
@@ -44,6 +46,12 @@ def units(
     ]
 
 
+def ruled(folder: Path, made: list[U], name: str = "study", **asked: Any) -> list[Ruling]:
+    """The rulings alone, without the rest of a report."""
+    with Store.open(study(folder / f"{name}.db", made), create=False) as store:
+        return rule(load(store, ReportOptions(**asked)))[0]
+
+
 def report(folder: Path, made: list[U], name: str = "study", **asked: Any) -> Document:
     with Store.open(study(folder / f"{name}.db", made), create=False) as store:
         return build(store, ReportOptions(**asked))
@@ -58,7 +66,7 @@ def never(_: int) -> bool:
 
 def test_gold_only_trust(tmp_path: Path) -> None:
     # Wrong on 10 of 200, five of each label: po = .95, kappa .9, error .031, so about .84 to .96: above .667.
-    (ruling,) = report(tmp_path, units(200, lambda i: i < 10, gold=True)).rulings
+    (ruling,) = ruled(tmp_path, units(200, lambda i: i < 10, gold=True))
     assert ruling.decision == "trust" and not ruling.ceiling_known
     assert (
         ruling.sentence
@@ -73,14 +81,14 @@ def test_gold_only_trust(tmp_path: Path) -> None:
 
 def test_gold_only_do_not_trust(tmp_path: Path) -> None:
     # Wrong on 80 of 200: po = .6, kappa .2, error .069, so about .06 to .34: below .667.
-    (ruling,) = report(tmp_path, units(200, lambda i: i < 80, gold=True)).rulings
+    (ruling,) = ruled(tmp_path, units(200, lambda i: i < 80, gold=True))
     assert ruling.decision == "do not trust"
     assert ruling.because.startswith("The judge's agreement with 'gold', chance-corrected, is 0.200 (0.0")
 
 
 def test_gold_only_undecided_names_the_units_still_needed(tmp_path: Path) -> None:
     # Wrong on 10 of 100: kappa .8, error .06, so about .68 to .92 around the threshold .7: more units decide it.
-    (ruling,) = report(tmp_path, units(100, lambda i: i < 10, gold=True), threshold=0.7).rulings
+    (ruling,) = ruled(tmp_path, units(100, lambda i: i < 10, gold=True), threshold=0.7)
     assert ruling.decision == "undecided"
     assert ruling.more_units is not None and 20 < ruling.more_units < 1000
     assert (
@@ -90,18 +98,18 @@ def test_gold_only_undecided_names_the_units_still_needed(tmp_path: Path) -> Non
     assert ruling.sentence.endswith("This judge was asked about no others.")
     assert ruling.chances[0].decided < 0.8 <= ruling.chances[-1].decided
     # At the threshold itself no number would do.
-    near = report(tmp_path, units(50, lambda i: i < 8, gold=True), name="b", threshold=0.68).rulings[0]
+    near = ruled(tmp_path, units(50, lambda i: i < 8, gold=True), name="b", threshold=0.68)[0]
     assert near.more_units is None and "no number of further labels would do" in near.sentence
 
 
 def test_the_threshold_is_an_option(tmp_path: Path) -> None:
-    (ruling,) = report(tmp_path, units(200, lambda i: i < 80, gold=True), threshold=0.0).rulings
+    (ruling,) = ruled(tmp_path, units(200, lambda i: i < 80, gold=True), threshold=0.0)
     assert ruling.decision == "trust", "kappa .06 to .34 lies above 0"
 
 
 def test_a_judge_with_one_label_is_not_trusted_and_warned_of(tmp_path: Path) -> None:
     made = [U(gold=truth(i), judges={"m/judge": S}) for i in range(60)]
-    (ruling,) = report(tmp_path, made).rulings
+    (ruling,) = ruled(tmp_path, made)
     assert ruling.decision == "do not trust" and ruling.more_units is None
     assert ruling.because == "The judge gives one label only (n = 60 units of 60 questions)"
     assert ruling.warnings == (
@@ -113,19 +121,19 @@ def test_units_without_a_label_are_warned_of_and_lower_the_coverage(tmp_path: Pa
     made = units(200, lambda i: i < 10, gold=True)
     for u in made[:20]:
         u.judges = {"m/judge": Status.UNPARSED}
-    (ruling,) = report(tmp_path, made).rulings
+    (ruling,) = ruled(tmp_path, made)
     assert ruling.warnings == ("m/judge has no label on 20 of 200 units it was asked about.",)
     assert ruling.measures[0].coverage == 0.9
 
 
 def test_few_questions_decide_nothing(tmp_path: Path) -> None:
     # Eight units, all right: kappa 1, but fewer than 10 clusters; 30 are asked for, so 22 more.
-    (ruling,) = report(tmp_path, units(8, never, gold=True)).rulings
+    (ruling,) = ruled(tmp_path, units(8, never, gold=True))
     assert (ruling.decision, ruling.more_units) == ("undecided", 22)
 
 
 def test_one_person_is_compared_like_gold(tmp_path: Path) -> None:
-    (ruling,) = report(tmp_path, units(200, lambda i: i < 10, ann=never)).rulings
+    (ruling,) = ruled(tmp_path, units(200, lambda i: i < 10, ann=never))
     assert ruling.decision == "trust" and "('ann')" in ruling.rule and not ruling.ceiling_known
 
 
@@ -135,7 +143,7 @@ def test_one_person_is_compared_like_gold(tmp_path: Path) -> None:
 def test_two_people_trust(tmp_path: Path) -> None:
     # Judge always right, each person wrong on another tenth: .8 and .8 with the judge, .6 with each other: +.2.
     made = units(300, never, ann=lambda i: i % 20 < 2, bob=lambda i: i % 20 in (10, 11))
-    (ruling,) = report(tmp_path, made).rulings
+    (ruling,) = ruled(tmp_path, made)
     assert ruling.decision == "trust in part" and ruling.ceiling_known  # nobody says 'neutral'
     assert ruling.measures[0].value == pytest.approx(0.2)
     assert "against the margin -0.1" in ruling.because and ruling.rule.startswith("2 people.")
@@ -144,7 +152,7 @@ def test_two_people_trust(tmp_path: Path) -> None:
 def test_two_people_do_not_trust(tmp_path: Path) -> None:
     # ann right, bob wrong on a tenth: .8. Judge wrong on three other tenths: .4 with ann, .2 with bob: .3 - .8 = -.5.
     made = units(300, lambda i: i % 20 < 6, ann=never, bob=lambda i: i % 20 in (10, 11))
-    (ruling,) = report(tmp_path, made).rulings
+    (ruling,) = ruled(tmp_path, made)
     assert ruling.decision == "do not trust"
     assert ruling.measures[0].value == pytest.approx(-0.5)
     assert "is -0.500 (" in ruling.because
@@ -154,11 +162,11 @@ def test_two_people_undecided(tmp_path: Path) -> None:
     # Of 40 units bob is wrong on 4, the judge on 2 others: .9 with ann, .7 with bob, .8 between them: 0. The
     # judge's errors move it by .1 each time two units change, so -.1 is inside the interval.
     made = units(40, lambda i: i in (0, 1), ann=never, bob=lambda i: 10 <= i < 14)
-    (ruling,) = report(tmp_path, made).rulings
+    (ruling,) = ruled(tmp_path, made)
     assert ruling.measures[0].value == pytest.approx(0, abs=1e-9)
     assert ruling.decision == "undecided" and ruling.more_units and ruling.more_units > 0
     assert "labelled by ann, bob, would decide" in ruling.sentence
-    (ruling,) = report(tmp_path / "b", made, margin=-0.5).rulings if (tmp_path / "b").mkdir() is None else ()
+    (ruling,) = ruled(tmp_path / "b", made, margin=-0.5) if (tmp_path / "b").mkdir() is None else ()
     assert ruling.decision == "trust in part"
 
 
@@ -175,7 +183,7 @@ def test_three_people_trust(tmp_path: Path) -> None:
     # close: the judge is at least as close on all units, a person on .9: difference -.1 against epsilon .2. People
     # differ on a fifth: kappa .6 with each other, and .8 with the judge.
     made = units(100, never, ann=wrong_in(0), bob=wrong_in(2), cy=wrong_in(4))
-    (ruling,) = report(tmp_path, made).rulings
+    (ruling,) = ruled(tmp_path, made)
     assert ruling.decision == "trust in part" and ruling.ceiling_known  # nobody says 'neutral'
     assert (
         "for 'support' (50 units), 'refute' (50 units); 'neutral' is not shown (0 units: no person gave it)"
@@ -193,7 +201,7 @@ def test_three_people_do_not_trust(tmp_path: Path) -> None:
     made = units(
         200, lambda i: i % 4 < 2, ann=lambda i: i < 4, bob=lambda i: 4 <= i < 8, cy=lambda i: 8 <= i < 12
     )
-    (ruling,) = report(tmp_path, made).rulings
+    (ruling,) = ruled(tmp_path, made)
     assert ruling.decision == "do not trust" and "wins against 0 of 3 people and loses to 3" in ruling.because
 
 
@@ -201,7 +209,7 @@ def test_three_people_undecided(tmp_path: Path) -> None:
     # The judge errs on 6 of 40 units, nobody else does: kappa .7 against 1, and -.3 lies below the margin -.1 by
     # 1.8 standard errors of .114; a person is closer by .15, which is less than epsilon .2, but not significantly.
     made = units(40, lambda i: i < 6, ann=never, bob=never, cy=never)
-    (ruling,) = report(tmp_path, made).rulings
+    (ruling,) = ruled(tmp_path, made)
     assert ruling.decision == "undecided" and ruling.more_units and ruling.more_units > 5
     assert {c.name: c.state for c in ruling.conditions} == {
         "evidence": "holds",
@@ -214,7 +222,7 @@ def test_three_people_undecided(tmp_path: Path) -> None:
 
 def test_three_people_with_too_few_common_units(tmp_path: Path) -> None:
     made = units(8, never, ann=never, bob=never, cy=never)
-    (ruling,) = report(tmp_path, made).rulings
+    (ruling,) = ruled(tmp_path, made)
     assert ruling.decision == "undecided" and "8 questions" in ruling.because
     assert ruling.more_units == 22  # thirty questions, of which they share eight
 
@@ -256,7 +264,7 @@ def test_labels_that_are_missing_for_one_class_are_told(tmp_path: Path) -> None:
     refused = [u for u in made if u.gold == R] + [u for u in made if u.gold == S][:6]
     for u in refused:
         u.judges = {"m/judge": Status.REFUSED}
-    found = report(tmp_path, made).rulings[0]
+    found = ruled(tmp_path, made)[0]
     told = " ".join(found.warnings)
     assert "no label on 66 of 120 units" in told
     assert (
@@ -267,22 +275,20 @@ def test_labels_that_are_missing_for_one_class_are_told(tmp_path: Path) -> None:
 def test_people_who_agree_by_chance_are_told(tmp_path: Path) -> None:
     # ann and bob agree on half of 200 units, as two coins do.
     made = units(200, never, ann=lambda i: i % 4 > 1, bob=lambda i: i % 8 > 3)
-    (ruling,) = report(tmp_path, made).rulings
+    (ruling,) = ruled(tmp_path, made)
     assert any(
         text.startswith("People agree with each other no better than chance") for text in ruling.warnings
     )
     assert ruling.decision == "undecided"
-    clear = report(
-        tmp_path, units(200, never, ann=lambda i: i == 50, bob=lambda i: i < 10), name="b"
-    ).rulings[0]
+    clear = ruled(tmp_path, units(200, never, ann=lambda i: i == 50, bob=lambda i: i < 10), name="b")[0]
     assert clear.warnings == ()
 
 
 def test_a_reference_asked_for_by_name_decides_where_there_is_one_person(tmp_path: Path) -> None:
     made = units(200, lambda i: i < 10, gold=True, ann=lambda i: i < 60)
-    by_person = report(tmp_path, made).rulings[0]
+    by_person = ruled(tmp_path, made)[0]
     assert "('ann')" in by_person.rule and by_person.measures[0].annotators == ("m/judge", "ann")
-    by_gold = report(tmp_path, made, name="b", reference="gold").rulings[0]
+    by_gold = ruled(tmp_path, made, name="b", reference="gold")[0]
     assert "('gold')" in by_gold.rule and by_gold.measures[0].annotators == ("m/judge", "gold")
 
 
@@ -313,8 +319,7 @@ def test_the_curve_agrees_with_the_verdicts_at_its_points(tmp_path: Path) -> Non
 
     def at(**asked: Any) -> Any:
         with Store.open(db, create=False) as store:
-            (ruling,) = build(store, ReportOptions(**asked)).rulings
-        return ruling
+            return rule(load(store, ReportOptions(**asked)))[0][0]
 
     curve = at(curve=True, margin=-0.12).curve
     told = {(p.margin, p.epsilon): p.decision for p in curve}

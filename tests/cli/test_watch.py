@@ -92,7 +92,7 @@ def _forget(path: Path) -> None:
 def test_a_run_in_another_process_until_it_is_killed(judge: Judge, tmp_path: Path) -> None:
     rows = [{"id": f"r{n}", "claim": f"Claim {n}.", "passages": [{"text": f"Text {n}."}]} for n in range(400)]
     judge("items", "import", "jsonl", write_rows(tmp_path / "more.jsonl", rows))
-    # 404 units at 2 s, no more than four at once: 200 s, and it is killed after the first.
+    # 404 units at half a second, no more than four at once: 50 s, and it is killed after the first.
     command = [
         sys.executable,
         "-m",
@@ -102,7 +102,7 @@ def test_a_run_in_another_process_until_it_is_killed(judge: Judge, tmp_path: Pat
         "-m",
         "scripted/first",
         "--option",
-        "delay=2",
+        "delay=0.5",
     ]
     running = subprocess.Popen(
         [*command, "--concurrency", "4"], cwd=tmp_path, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
@@ -115,6 +115,7 @@ def test_a_run_in_another_process_until_it_is_killed(judge: Judge, tmp_path: Pat
             if done.code == 0 and (look := looks(done.out)[0])["ok"]:
                 break
             assert running.poll() is None
+            time.sleep(0.05)
         assert look["state"] == "running" and look["units"] == 404 and 0 < look["ok"] < 404
         watching = subprocess.Popen(
             [sys.executable, "-m", "judge", "runs", "watch", "--every", "0.1s", "--json"], cwd=tmp_path,

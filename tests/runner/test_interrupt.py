@@ -36,9 +36,9 @@ def db(tmp_path: Path) -> Path:
 
 
 def command(db: Path, *words: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
-    """`judge run stance ...` in a process of its own."""
+    """`judge ...` in a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "judge", "run", "stance", "-d", db.name, *words],
+        [sys.executable, "-m", "judge", *words],
         cwd=db.parent,
         stdout=subprocess.PIPE,
         stderr=stderr,
@@ -52,38 +52,40 @@ def until_judged(db: Path, count: int) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_signal_lets_calls_in_flight_end(db: Path, sent: signal.Signals) -> None:
-    with ServerProcess("openai", "--delay", "0.3", "--logprobs", "none") as server:
-        words = ("-m", "openai/m", "--base-url", server.url, "--concurrency", "4", "--json")
-        running = command(db, *words)
-        until_judged(db, 4)  # of 60, which take five seconds
-        running.send_signal(sent)
-        out, err = running.communicate(timeout=TIMEOUT)
+def test_the_first_signal_lets_calls_in_flight_end(db: Path, judge: Judge) -> None:
+    """SIGINT, then SIGTERM to the run that goes on; the command that is shown does what it says, and ends the rest."""
+    words: tuple[str, ...] = ("-m", "openai/m", "--concurrency", "4", "--json")
+    words = ("run", "stance", "-d", db.name, "--base-url", "http://there", *words)
+    kept = 0
+    for sent in (signal.SIGINT, signal.SIGTERM):
+        with ServerProcess("openai", "--delay", "0.3", "--logprobs", "none") as server:
+            running = command(db, *_at(server, words))
+            until_judged(db, kept + 4)  # of 60, which take five seconds
+            running.send_signal(sent)
+            out, err = running.communicate(timeout=TIMEOUT)
+            asked = server.stats()["requests"]
+        assert running.returncode == 130, err
+        report = json.loads(out)
+        assert report["stopped"] == "interrupted"
         probes = 2  # for label codes, for JSON
-        asked = server.stats()["requests"] - probes
-    assert running.returncode == 130, err
-    report = json.loads(out)
-    assert report["stopped"] == "interrupted"
-    kept = len(attempts(db))
-    assert report["ok"] == kept == asked, "every call that was sent has ended and is in the study"
-    assert 4 <= kept < UNITS, "and then nothing more was sent"
-    assert report["pending"] == UNITS - kept
-    line = re.search(r"stopped with (\d+) units to go; to resume: (judge run .+)", err)
-    assert line, err
-    assert int(line[1]) == UNITS - kept
-    # The line does what it says.
-    with ServerProcess("openai", "--logprobs", "none") as server:
-        words = tuple(server.url if "http" in w else w for w in shlex.split(line[2])[1:])
-        done = subprocess.run(
-            [sys.executable, "-m", "judge", *words],
-            cwd=db.parent,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
+        now = len(attempts(db))
+        assert report["ok"] == now - kept == asked - probes, (
+            "every call that was sent has ended and is in the study"
         )
-    assert done.returncode == 0, done.stderr
+        assert kept + 4 <= now < UNITS, "and then nothing more was sent"
+        kept = now
+        assert report["pending"] == UNITS - kept
+        line = re.search(r"stopped with (\d+) units to go; to resume: judge (run .+)", err)
+        assert line, err
+        assert int(line[1]) == UNITS - kept
+        words = tuple(shlex.split(line[2]))
+    with ServerProcess("openai", "--logprobs", "none") as server:
+        judge(*_at(server, words))
     assert select(db, "SELECT count(DISTINCT unit_id) FROM judgements") == [(UNITS,)]
+
+
+def _at(server: ServerProcess, words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(server.url if word.startswith("http") else word for word in words)
 
 
 def test_calls_that_take_too_long_are_left_behind(db: Path) -> None:
@@ -160,8 +162,9 @@ def test_a_server_that_dies_for_good(db: Path, judge: Judge, monkeypatch: pytest
 
 def test_a_terminal_gets_a_progress_line_and_a_pipe_none(db: Path) -> None:
     own, others = pty.openpty()
-    words = ("-m", "scripted/hash", "--option", "delay=0.05", "--concurrency", "4", "--json")
-    running = command(db, *words, stderr=others)
+    run = ("run", "stance", "-d", db.name, "--json")
+    words = ("-m", "scripted/hash", "--option", "delay=0.05", "--concurrency", "4")
+    running = command(db, *run, *words, stderr=others)
     os.close(others)
     shown = b""
     while True:
@@ -182,7 +185,7 @@ def test_a_terminal_gets_a_progress_line_and_a_pipe_none(db: Path) -> None:
     assert counts == sorted(counts)
     assert counts[-1] <= UNITS
 
-    piped = command(db, "-m", "scripted/first", "--json")
+    piped = command(db, *run, "-m", "scripted/first")
     out, err = piped.communicate(timeout=TIMEOUT)
     assert json.loads(out)["ok"] == UNITS
     assert err == ""

@@ -129,7 +129,7 @@ def simulate(
 def test_a_bucket_without_burst_is_used(rate: float, late: Callable[[random.Random], float]) -> None:
     """The issue's goal: 0.9 of it with 1.3 requests a label. In such a bucket a call that is late is time lost for
     good; beside busy processes that is 5 to 9 % of a slot of 10 ms, twice a call."""
-    for seed in range(6):
+    for seed in range(4):
         found = simulate(TokenBucket(rate), 3000, seed, late)
         # With a slot of 10 ms tried again after an eighth of it, as it was, 0.938 and 0.866.
         assert found.rate >= (0.945 if late is quiet or rate < 100 else 0.868) * rate, seed
@@ -161,12 +161,12 @@ def test_refusals_at_random_are_lived_with(share: float) -> None:
     Chance alone may look like a limit for a while, and less so the more is refused; it is on its way back then.
     """
     rates = []
-    for seed in range(20):
+    for seed in range(10):
         draws = random.Random(seed + 1000), random.Random(seed + 1000)
         best = simulate(lambda _, d=draws[0]: d.random() >= share, 4000, seed, quiet, 0.005, 0.05, Never())
         found = simulate(lambda _, d=draws[1]: d.random() >= share, 4000, seed, quiet, 0.005, 0.05)
         rates.append(found.settled / best.settled)
-    assert sum(rate >= 0.85 for rate in rates) >= 18, rates
+    assert sum(rate >= 0.85 for rate in rates) >= 9, rates
     assert min(rates) > 0.15, rates
 
 
@@ -179,7 +179,7 @@ def test_refusals_at_random_and_a_limit_together() -> None:
 
 
 def test_a_limit_that_rises_is_followed_and_one_that_falls_too() -> None:
-    for seed in range(6):
+    for seed in range(4):
         bucket = TokenBucket(100)
 
         def takes(now: float, bucket: TokenBucket = bucket) -> bool:
@@ -193,7 +193,7 @@ def test_a_limit_that_rises_is_followed_and_one_that_falls_too() -> None:
 
 
 def test_a_limit_that_goes_away_is_forgotten() -> None:
-    for seed in range(6):
+    for seed in range(4):
         bucket = TokenBucket(100)
         found = simulate(lambda t, b=bucket: t > 5 or b(t), 8000, seed, quiet)
         assert found.settled > 1000, seed

@@ -174,12 +174,12 @@ def test_the_mirrored_test_loses_where_the_judge_guesses() -> None:
     assert not any(row.lost or row.won for row in ties.compared)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_small_samples_are_exact(seed: int) -> None:
     # Differences as they come with three labels and epsilon 0.2: many ties, here and there a zero.
     draw = np.random.default_rng(seed)
-    d = draw.choice([-1.0, 0.0, 0.2, 0.5, 1.0], size=10 + seed % 4) - 0.2
-    expected = stats.wilcoxon(d, alternative="less", method=stats.PermutationMethod(n_resamples=2**14)).pvalue
+    d = draw.choice([-1.0, 0.0, 0.2, 0.5, 1.0], size=8 + seed % 4) - 0.2
+    expected = stats.wilcoxon(d, alternative="less", method=stats.PermutationMethod(n_resamples=2**12)).pvalue
     assert _exact_signed_rank(d) == pytest.approx(expected, abs=1e-12)
     # By hand: of 1, 2 and -3 the positive ranks sum to 3; 0, 1, 2, 3, 3 of the eight sums are no larger.
     assert _exact_signed_rank(np.array([1.0, 2.0, -3.0])) == 5 / 8

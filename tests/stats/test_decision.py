@@ -119,12 +119,12 @@ def test_no_judge_that_guesses_is_trusted(people: int) -> None:
     # The alt-test alone trusts it in 78 to 98 % of these studies; kappa .67 between people, 0 for the judge.
     names = list(PEOPLE)[:people]
     skills = {name: PEOPLE[name] for name in names} | {"judge": 0.0}
-    found = [verdict(copied(300, skills, RARE, s), "judge", names, power=None) for s in range(40)]
+    found = [verdict(copied(300, skills, RARE, s), "judge", names, power=None) for s in range(20)]
     decisions = [v.decision for v in found]
     assert "trust" not in decisions and "trust in part" not in decisions
-    assert decisions.count("do not trust") >= 35
+    assert decisions.count("do not trust") >= 17
     if people == 3:
-        assert sum(v.alt_test.passed for v in found) >= 20  # what the rule was before
+        assert sum(v.alt_test.passed for v in found) >= 10  # what the rule was before
 
 
 def test_a_judge_of_one_label_is_not_trusted() -> None:
@@ -143,10 +143,10 @@ def test_a_judge_as_good_as_a_person_is_trusted() -> None:
     names = list(PEOPLE)
     decisions = [
         verdict(copied(300, {**PEOPLE, "judge": 0.8185}, [0.5, 0.5], s), "judge", names, power=None).decision
-        for s in range(40)
+        for s in range(20)
     ]
-    # 80 % in the table of rates; 20 of 40 is four standard errors below.
-    assert decisions.count("trust") > 20
+    # 80 % in the table of rates; 10 of 20 is three standard errors below.
+    assert decisions.count("trust") > 10
     assert "do not trust" not in decisions
 
 
@@ -278,7 +278,7 @@ def test_whoever_copies_most_of_a_judge_that_guesses_lets_it_not_pass(
     """One label of a hundred turned round, or own labels on some of the units: no copy throughout, and the judge that
     guesses agreed with people better than they did with each other."""
     found = []
-    for seed in range(6):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
         truth, judge = (rng.random((2, 1000)) < minority).astype(int)
 
@@ -298,9 +298,7 @@ def test_whoever_copies_most_of_a_judge_that_guesses_lets_it_not_pass(
 def test_a_judge_as_good_as_people_of_unequal_skill_rests_on_all_of_them() -> None:
     skills = {"a": 0.95, "b": 0.85, "c": 0.6, "d": 0.75, "e": 0.8, "judge": 0.9}
     names = list(skills)[:5]
-    found = [
-        verdict(copied(1000, skills, [0.9, 0.1], seed), "judge", names, power=None) for seed in range(20)
-    ]
+    found = [verdict(copied(1000, skills, [0.9, 0.1], seed), "judge", names, power=None) for seed in range(8)]
     assert not any(one.copies for one in found)
     assert {one.decision for one in found} == {"trust"}
 

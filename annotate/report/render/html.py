@@ -6,10 +6,11 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from annotate.report import plots
@@ -23,12 +24,16 @@ def render(document: Document) -> str:
     folder = Path(__file__).parent
     style = (folder / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    template = environment(_drawing).get_template("page.html.j2")
-    return template.render(
+    return _page().render(
         document=document,
         style=Markup(style),
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
     )
+
+
+@cache
+def _page() -> Template:
+    return environment(_drawing).get_template("page.html.j2")
 
 
 def environment(drawing: Callable[[Figure], Markup], prefix: str = "") -> Environment:
