@@ -46,7 +46,7 @@ class RowReader:
         self._flat = _Level(inner, inner_names, shadow=taken, cells=cells, prefix="passages.")
         self._element = _Level(inner, inner_names, shadow=taken & set(inner.values()))
         self._levels = (self._nested, self._row, self._flat, self._element)
-        self._path = path
+        self._path, self._cells = path, cells
         self._maps = options.maps
         self._dataset = options.dataset
         self._labels = fields.Labels(options)
@@ -62,6 +62,9 @@ class RowReader:
     def item(self, raw: Any) -> Item:
         """The item of one row. Raises BadInput naming the field."""
         row = fields.record(raw)
+        if self._cells:
+            # An empty cell is no value.
+            row = {name: None if cell == "" else cell for name, cell in row.items()}
         if self._first is None:
             self._first = list(row)
             self._offered = guess(row, self._maps)

@@ -61,8 +61,7 @@ def _items(
             except BadInput as problem:
                 bad(placed(problem, path, number))
                 continue
-            # An empty text in a table is no value, as in CSV.
-            yield number, {k: None if columns is not None and v == "" else v for k, v in row.items()}
+            yield number, dict(row)
 
     yield from each(Records(path, "line", numbered()), reader.items, bad)
     reader.finish()

@@ -27,7 +27,7 @@ from judge.stats.ratings import FloatArray, IntArray
 from judge.store.derived import Fitted
 from judge.store.runs import TRIED
 from judge.store.study import Store
-from judge.types import Json
+from judge.types import Json, picked
 
 FOLDS = 5
 FEWEST = 20
@@ -145,9 +145,8 @@ class Bench:
         if fitting is None:
             return []
         table, _, after, fit, fitted = fitting
-        codes = np.where(np.isnan(after[:, 0]), MISSING, np.nan_to_num(after).argmax(axis=1))
         plain = table.labels(self.field).codes[:, 0]
-        codes = np.where(codes == MISSING, plain, codes)
+        codes = np.where(np.isnan(after[:, 0]), plain, np.nan_to_num(after).argmax(axis=1))
         own = np.array(
             [codes[table.places[u]] if u in table.places else MISSING for u in units], dtype=np.int64
         )
@@ -183,12 +182,7 @@ class Bench:
             "method": "bias",
             "temperature": round(fit.temperature, 6),
             "bias": {label: round(b, 6) for label, b in zip(domain, fit.bias, strict=True)},
-            "fitted": {
-                "reference": fitted.reference,
-                "units": fitted.units,
-                "sha256": fitted.sha256,
-                "questions": sorted(fitted.folds),
-            },
+            "fitted": {**picked(fitted, "reference units sha256"), "questions": sorted(fitted.folds)},
         }
 
     def kept(self, run: str, recipe: Recipe) -> str:
@@ -199,13 +193,8 @@ class Bench:
         plain = table.labels(self.field).codes[:, 0]
         codes = np.where(np.isnan(after[:, 0]), plain, np.nan_to_num(after).argmax(axis=1))
         parameters = {name: recipe.calibration[name] for name in ("temperature", "bias")}
-        run_id, _ = derive.keep(
-            self.store,
-            table,
-            "calibrated",
-            "bias",
-            {self.field: Made(codes, after)},
-            parameters={**parameters, "folds": FOLDS},
-            fitted=fitted,
-        )
-        return run_id
+        made = {self.field: Made(codes, after)}
+        parameters["folds"] = FOLDS
+        return derive.keep(
+            self.store, table, "calibrated", "bias", made, parameters=parameters, fitted=fitted
+        )[0]

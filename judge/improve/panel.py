@@ -29,7 +29,7 @@ from judge.errors import BadInput, UsageError
 from judge.improve.recipe import VERSION, Recipe, RecipePart, as_yaml, document_of, read, recipe_of, validated
 from judge.prompts.load import Task
 from judge.store import derived
-from judge.types import Json
+from judge.types import Json, picked
 
 MOST_MEMBERS = 100
 TELLING = {
@@ -72,14 +72,14 @@ class PanelRecipe:
     """Several judges of one task that decide a field together, by majority, mean or dawid-skene."""
 
     task: str
-    sha256: str
+    task_sha256: str
     field: str
     method: str
     members: tuple[Member, ...]
 
     def check(self, task: Task) -> None:
         """Raises UsageError for another task, another text of it, and a field that it does not have."""
-        if task.name != self.task or task.sha256 != self.sha256:
+        if task.name != self.task or task.sha256 != self.task_sha256:
             raise UsageError(f"the recipe is for {self.task} with another text than {task.name} has here")
         if self.field not in task.fields:
             raise UsageError(
@@ -89,7 +89,7 @@ class PanelRecipe:
     def text(self) -> str:
         """The file."""
         panel = {"method": self.method, "members": [member.document() for member in self.members]}
-        told = {"recipe": VERSION, "task": self.task, "task_sha256": self.sha256, "field": self.field}
+        told = {"recipe": VERSION, **picked(self, "task task_sha256 field")}
         return as_yaml({**told, "panel": panel})
 
 

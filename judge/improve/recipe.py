@@ -18,7 +18,7 @@ from judge.prompts.spec import Example
 from judge.runner.plan import Plan
 from judge.runner.requests import Sampling
 from judge.store.study import canonical
-from judge.types import Json
+from judge.types import Json, picked
 
 VERSION = 1
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -37,7 +37,7 @@ class Recipe:
     """
 
     task: str
-    sha256: str
+    task_sha256: str
     field: str
     answers: str = "auto"
     label_order: str = "declared"
@@ -75,7 +75,7 @@ class Recipe:
     def applied(self, plan: Plan) -> Plan:
         """The plan asked by this recipe. Raises UsageError for another task, another text of it, and what does not fit it."""
         task = plan.task
-        if task.name != self.task or task.sha256 != self.sha256:
+        if task.name != self.task or task.sha256 != self.task_sha256:
             raise UsageError(f"the recipe is for {self.task} with another text than {task.name} has here")
         self._check(task)
         extra = dict(plan.extra)
@@ -119,16 +119,9 @@ class Recipe:
         """What stands in the file."""
         return {
             "recipe": VERSION,
-            "task": self.task,
-            "task_sha256": self.sha256,
-            "field": self.field,
-            "answers": self.answers,
-            "label_order": self.label_order,
-            "orders": self.orders,
-            "guidelines": self.guidelines,
+            **picked(self, "task task_sha256 field answers label_order orders guidelines"),
             **({} if self.instructions is None else {"instructions": self.instructions}),
-            "temperature": self.temperature,
-            "seed": self.seed,
+            **picked(self, "temperature seed"),
             "examples": None
             if not self.examples
             else {
@@ -197,24 +190,10 @@ def validated(kind: type[Shape], found: Mapping[str, Any], path: Path) -> Shape:
 def recipe_of(found: Mapping[str, Any], path: Path) -> Recipe:
     """A document as a recipe. Raises BadInput."""
     given = validated(_File, found, path)
-    shown, calibration = given.examples, given.calibration
-    return Recipe(
-        given.task,
-        given.task_sha256,
-        given.field,
-        given.answers,
-        given.label_order,
-        given.orders,
-        given.guidelines,
-        shown.rule if shown else "",
-        tuple(shown.shown) if shown else (),
-        shown.nearest if shown else None,
-        given.instructions,
-        calibration.model_dump() if calibration else None,
-        given.made,
-        given.temperature,
-        given.seed,
-    )
+    recipe = Recipe(**given.model_dump(exclude={"recipe", "examples"}))
+    if (shown := given.examples) is None:
+        return recipe
+    return replace(recipe, rule=shown.rule, examples=tuple(shown.shown), nearest=shown.nearest)
 
 
 def _told(kind: str, message: str) -> str:

@@ -73,11 +73,21 @@ def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
             continue
         if purpose == "queue":
             return {}
-        drawn = dict(store.conn.execute(DRAWN, [batch]).fetchall())
-        total = sum(drawn.values())
-        found |= {unit: weight * len(drawn) / total for unit, weight in drawn.items()}
-    even = not found or max(found.values()) - min(found.values()) <= 1e-9
-    return {} if even else found
+        found |= _drawn(store, batch)
+    return _uneven(found)
+
+
+def _drawn(store: Store, batch: str) -> dict[str, float]:
+    """The units of a batch's sample, each with its weight; these have a mean of 1."""
+    own = dict(store.conn.execute(DRAWN, [batch]).fetchall())
+    total = sum(own.values())
+    return {str(unit): weight * len(own) / total for unit, weight in own.items()}
+
+
+def _uneven(weights: dict[str, float]) -> dict[str, float]:
+    """The weights, or none where all are the same."""
+    even = not weights or max(weights.values()) - min(weights.values()) <= 1e-9
+    return {} if even else weights
 
 
 @dataclass(frozen=True)
@@ -108,18 +118,8 @@ def design(store: Store, field: str, units: frozenset[str], *, people: bool) -> 
         query = "SELECT 1 FROM batches WHERE batch = ? AND json_extract(options, '$.where') IS NOT NULL"
         if store.conn.execute(query, [batch]).fetchone():
             continue  # drawn from some of the units only
-        own = dict(store.conn.execute(DRAWN, [batch]).fetchall())
-        total = sum(own.values())
-        drawn |= {str(unit): weight * len(own) / total for unit, weight in own.items()}
+        drawn |= _drawn(store, batch)
     kept = frozenset(units & drawn.keys())
     out = len(units) - len(kept)
-    notes = (
-        (
-            f"{out:,} labelled units are left out: no chance draw from all units brought them (a queue, training, or elsewhere)",
-        )
-        if out
-        else ()
-    )
-    used = [drawn[unit] for unit in kept]
-    even = not used or max(used) - min(used) <= 1e-9
-    return SampleDesign(kept, {} if even else {unit: drawn[unit] for unit in kept}, notes)
+    told = f"{out:,} labelled units are left out: no chance draw from all units brought them (a queue, training, or elsewhere)"
+    return SampleDesign(kept, _uneven({unit: drawn[unit] for unit in kept}), (told,) if out else ())

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 
 from judge.errors import BadInput
 from judge.scores.score import Score, scored
@@ -67,16 +68,11 @@ def several(judges: Mapping[str, Pair]) -> list[Score]:
 
 def _everyone(judges: Mapping[str, Pair]) -> Units:
     """All answers that some judge was asked about."""
-    scores = [score for pair in judges.values() for score in pair]
-    who = scores[0].units
-    for score in scores[1:]:
-        new = ~score.units.ids.isin(who.ids)
-        if new.any():
-            more = score.units.take(new)
-            ids = who.ids.append(more.ids)
-            questions = np.concatenate([who.questions[who.clusters], more.questions[more.clusters]])
-            who = Units.of(ids.to_numpy(), questions)
-    return who
+    every = [score.units for pair in judges.values() for score in pair]
+    ids = pd.Index(np.concatenate([units.ids.to_numpy() for units in every]))
+    questions = np.concatenate([units.questions[units.clusters] for units in every])
+    first = ~ids.duplicated()
+    return Units.of(ids[first].to_numpy(), questions[first])
 
 
 def _on(score: Score, who: Units) -> FloatArray:

@@ -13,7 +13,7 @@ from judge.notes import code_of
 from judge.prompts.load import Task
 from judge.stats import MISSING
 from judge.store.study import Store
-from judge.types import GOLD, Json, Measure
+from judge.types import GOLD, Json, Measure, picked
 
 JUDGE = "judge"
 NAMES = ("percent", "cohen_kappa", "krippendorff_alpha")
@@ -38,10 +38,7 @@ class FieldResult:
     def as_json(self) -> dict[str, Json]:
         """The documented shape."""
         return {
-            "field": self.field,
-            "level": self.level,
-            "labels": self.labels,
-            "n_gold": self.n_gold,
+            **picked(self, "field level labels n_gold"),
             "measures": [m.as_json() for m in self.measures],
             "reason": self.why_none,
             "gold_outside_domain": self.outside,

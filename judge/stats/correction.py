@@ -18,7 +18,7 @@ from judge.stats.continuous import cluster_numbers, numbers
 from judge.stats.estimate import about, unseen_share
 from judge.stats.patterns import n_present
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
-from judge.types import Measure
+from judge.types import Json, Measure
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,11 @@ class Corrected:
     human_only: Measure
     ppi: Measure
     lam: float | None
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape; lambda is the weight of the judge."""
+        three = {name: getattr(self, name).as_json() for name in ("judge_only", "human_only", "ppi")}
+        return {**three, "lambda": self.lam}
 
 
 def corrected_mean(

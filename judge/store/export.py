@@ -42,21 +42,14 @@ def run_counts(store: Store, run_id: str) -> dict[str, Json]:
     """Judgements of a run by status (latest attempts), with tokens and mean latency in seconds."""
     latest = "SELECT status, sum(units) FROM run_counts WHERE run_id = ? GROUP BY status"
     statuses = dict(store.conn.execute(latest, [run_id]))
-    sums = store.conn.execute(
-        "SELECT coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0), coalesce(sum(cached_tokens), 0), "
-        "avg(latency), sum(cost) FROM judgements WHERE run_id = ?",
-        [run_id],
-    ).fetchone()
+    sums = (
+        "SELECT coalesce(sum(input_tokens), 0) AS input_tokens, coalesce(sum(output_tokens), 0) AS output_tokens, "
+        "coalesce(sum(cached_tokens), 0) AS cached_tokens, avg(latency) AS mean_latency, sum(cost) AS cost_usd "
+        "FROM judgements WHERE run_id = ?"
+    )
     names = ("ok", "unparsed", "refused", "truncated", "failed")
-    return {
-        "units": sum(statuses.values()),
-        **{name: statuses.get(name, 0) for name in names},
-        "input_tokens": sums[0],
-        "output_tokens": sums[1],
-        "cached_tokens": sums[2],
-        "mean_latency": sums[3],
-        "cost_usd": sums[4],
-    }
+    told = {"units": sum(statuses.values()), **{name: statuses.get(name, 0) for name in names}}
+    return {**told, **next(dicts(store.conn, sums, [run_id]))}
 
 
 def find_run(store: Store, name: str) -> dict[str, Json]:

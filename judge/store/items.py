@@ -12,6 +12,9 @@ from judge.store.study import Store, canonical, dumps
 from judge.types import Item, Json, Passage, Row, Where
 
 _KINDS = {"items": "item", "passages": "passage"}
+_READ = (
+    "question_id", "question", "question_date", "claim", "reference_answers", "options", "correct", "pair_id", "polarity",
+)  # fmt: skip
 _CHUNK = 500  # ids looked up by one statement
 # An original claim and a counter claim of the same pair are a unit, once both are there.
 _PAIR_UNITS = """
@@ -118,18 +121,17 @@ class _ItemAdder(Adder[Row]):
         self.conn.execute(
             "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                item.item_id,
-                item.dataset,
-                question_id(item),
-                item.question,
-                item.question_date,
-                item.claim,
+                *(
+                    item.item_id,
+                    item.dataset,
+                    question_id(item),
+                    item.question,
+                    item.question_date,
+                    item.claim,
+                ),
                 None if item.reference_answers is None else dumps(item.reference_answers),
                 None if item.options is None else dumps(item.options),
-                item.correct,
-                item.pair_id,
-                item.polarity,
-                dumps(item.meta),
+                *(item.correct, item.pair_id, item.polarity, dumps(item.meta)),
                 item_sha(item),
                 self.import_id,
             ],
@@ -179,19 +181,7 @@ def passage_id(item: Item, passage: Passage) -> str:
 
 def item_sha(item: Item) -> str:
     """Hash of what a prompt or a score can read of the item (not meta, which neither can)."""
-    return _sha(
-        [
-            item.question_id,
-            item.question,
-            item.question_date,
-            item.claim,
-            item.reference_answers,
-            item.options,
-            item.correct,
-            item.pair_id,
-            item.polarity,
-        ]
-    )
+    return _sha([getattr(item, name) for name in _READ])
 
 
 def passage_sha(passage: Passage) -> str:

@@ -47,18 +47,9 @@ def show_item(store: Store, item_id: str) -> dict[str, Json] | None:
         return None
     for name in ("reference_answers", "options", "meta"):
         found[name] = None if found[name] is None else json.loads(found[name])
-    passages = list(
-        dicts(store.conn, "SELECT * FROM passages WHERE item_id = ? ORDER BY position", [item_id])
-    )
-    for passage in passages:
-        passage["meta"] = json.loads(passage["meta"])
-    labels = dicts(
-        store.conn,
-        f"SELECT l.unit_id, l.field, l.annotator_id, l.value FROM {label_rows.ALL} JOIN units u USING (unit_id) "
-        "WHERE u.item_id = ? ORDER BY u.rowid, l.field, l.annotator_id",
-        [item_id],
-    )
-    return {**found, "passages": passages, "labels": list(labels)}
+    query = "SELECT * FROM passages WHERE item_id = ? ORDER BY position"
+    passages = [{**p, "meta": json.loads(p["meta"])} for p in dicts(store.conn, query, [item_id])]
+    return {**found, "passages": passages, "labels": _labels(store, "item_id", item_id)}
 
 
 def list_systems(store: Store) -> list[dict[str, Json]]:
@@ -105,13 +96,17 @@ def show_answer(store: Store, answer_id: str) -> dict[str, Json] | None:
         else:
             text = found["text"][span["start"] : span["end"]]
             sentences.append({"unit_id": row["unit_id"], "text": text, **span})
-    labels = dicts(
-        store.conn,
+    labels = _labels(store, "answer_id", answer_id)
+    return {**found, "sentences": sentences, "claims": claims, "labels": labels}
+
+
+def _labels(store: Store, column: str, whole: str) -> list[dict[str, Json]]:
+    """Every label on the units of an item or an answer."""
+    query = (
         f"SELECT l.unit_id, l.field, l.annotator_id, l.value FROM {label_rows.ALL} JOIN units u USING (unit_id) "
-        "WHERE u.answer_id = ? ORDER BY u.rowid, l.field, l.annotator_id",
-        [answer_id],
+        f"WHERE u.{column} = ? ORDER BY u.rowid, l.field, l.annotator_id"
     )
-    return {**found, "sentences": sentences, "claims": claims, "labels": list(labels)}
+    return list(dicts(store.conn, query, [whole]))
 
 
 def dicts(conn: sqlite3.Connection, query: str, values: list[Json]) -> Iterator[dict[str, Json]]:

@@ -49,16 +49,7 @@ class Correction:
         """The documented shape; lambda is the weight of the judge."""
         return {
             "reference": self.reference,
-            "measures": [
-                {
-                    "measure": name,
-                    "judge_only": c.judge_only.as_json(),
-                    "human_only": c.human_only.as_json(),
-                    "ppi": c.ppi.as_json(),
-                    "lambda": c.lam,
-                }
-                for name, c in self.found.items()
-            ],
+            "measures": [{"measure": name, **c.as_json()} for name, c in self.found.items()],
             "left_out": list(self.left_out),
             "notes": list(self.notes),
         }

@@ -60,20 +60,18 @@ class Step:
             ["judge", "run", self.task] if self.kind == "run" else ["judge", "answers", "generate", self.task]
         )
         words += ["-m", self.model or FALLBACK_MODEL]
-        if self.condition is not None:
-            words += ["--context", self.condition]
-        if self.ranking is not None:
-            words += ["--ranking", self.ranking[0], "--stage", self.ranking[1]]
-        if self.system is not None and self.system != self.model:
-            words += ["--system", self.system]
-        if self.relevant is not None:
-            words += ["--relevant", self.relevant]
-        if self.examples is not None:
-            words += ["--examples", self.examples]
-        if self.shown is not None:
-            words += ["--shown", self.shown]
-        if self.where:
-            words += ["--where", self.where]
+        name, stage = self.ranking or (None, None)
+        for flag, value in (
+            ("--context", self.condition),
+            ("--ranking", name),
+            ("--stage", stage),
+            ("--system", None if self.system == self.model else self.system),
+            ("--relevant", self.relevant),
+            ("--examples", self.examples),
+            ("--shown", self.shown),
+            ("--where", self.where or None),
+        ):
+            words += [] if value is None else [flag, value]
         return [*words, *_flags(self.options), "-d", db]
 
     def command(self, db: str) -> str:

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from judge.errors import BadInput
 from judge.importers.base import Bad, Options, Row
 from judge.importers.mapped import RowReader
 from judge.importers.paths import ITEM_FIELDS
 from judge.importers.records import csv_records, each, placed
-from judge.types import Item
 
 NAME = "csv"
 HELP = "a table with a header: one item, or one item with one passage, a row"
@@ -33,9 +31,5 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
             reader.check_columns(dict.fromkeys(header), all_rows=True)
         except BadInput as problem:
             raise placed(problem, path, 1) from None
-
-        def build(cells: dict[str, Any], reader: RowReader = reader) -> list[Item]:
-            return reader.items({name: cell if cell != "" else None for name, cell in cells.items()})
-
-        yield from each(records, build, bad)
+        yield from each(records, reader.items, bad)
         reader.finish()
