@@ -148,29 +148,31 @@ def note(text: str) -> None:
     print(visible(text), file=sys.stderr)
 
 
-def db_option(function: F) -> F:
-    """`-d/--db`, also from JUDGE_DB."""
-    return click.option(
-        "-d",
-        "--db",
-        envvar="JUDGE_DB",
-        default="study.db",
-        show_default=True,
-        is_eager=True,  # known to what names a batch of the study
-        type=TO_WRITE,
-        help="The study (also JUDGE_DB).",
-    )(function)
+def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Several options as one decorator; the help shows them in this order."""
+
+    def give(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return give
 
 
-def output_options(function: F) -> F:
-    """`--json` and `--csv` for a listing."""
-    function = click.option("--csv", "as_csv", is_flag=True, help="CSV instead of a table.")(function)
-    return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(function)
-
-
-def json_option(function: F) -> F:
-    """`--json` for a command that prints a summary."""
-    return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(function)
+db_option = click.option(
+    "-d",
+    "--db",
+    envvar="JUDGE_DB",
+    default="study.db",
+    show_default=True,
+    is_eager=True,  # known to what names a batch of the study
+    type=TO_WRITE,
+    help="The study (also JUDGE_DB).",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+output_options = together(
+    json_option, click.option("--csv", "as_csv", is_flag=True, help="CSV instead of a table.")
+)
 
 
 def attributes(thing: Any, *names: str) -> dict[str, Any]:

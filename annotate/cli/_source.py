@@ -178,14 +178,12 @@ def source_options(function: F) -> F:
     return command  # type: ignore[return-value]
 
 
-def least_others_option(function: F) -> F:
-    """--least-others, of the alt-test."""
-    return click.option(
-        "--least-others",
-        type=click.IntRange(1, 2),
-        default=1,
-        help="Alt-test: units count that so many others labelled: 1 as its authors' code, 2 as the paper's text suggests.",
-    )(function)
+least_others_option = click.option(
+    "--least-others",
+    type=click.IntRange(1, 2),
+    default=1,
+    help="Alt-test: units count that so many others labelled: 1 as its authors' code, 2 as the paper's text suggests.",
+)
 
 
 def names(value: str | None) -> list[str] | None:

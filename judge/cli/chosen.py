@@ -34,20 +34,12 @@ def whole_runs(function: F) -> F:
     return cast("F", quiet)
 
 
-def field_option(function: F) -> F:
-    """`--field`, for tasks that ask several questions."""
-    return click.option("--field", metavar="FIELD", help="The field, when the task asks for several.")(
-        function
-    )
-
-
-def reference_option(function: F) -> F:
-    """`--reference`."""
-    return click.option(
-        "--reference",
-        metavar="WHO",
-        help=f"What judges are held against: {HELP}. Default: decided, else gold, else majority.",
-    )(function)
+field_option = click.option("--field", metavar="FIELD", help="The field, when the task asks for several.")
+reference_option = click.option(
+    "--reference",
+    metavar="WHO",
+    help=f"What judges are held against: {HELP}. Default: decided, else gold, else majority.",
+)
 
 
 def check_files(page: Path | None, *others: Path | None) -> None:

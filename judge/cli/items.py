@@ -18,6 +18,7 @@ from judge.console import (
     output_options,
     pairs,
     short,
+    together,
     visible,
 )
 from judge.errors import BadInput, UsageError
@@ -31,14 +32,10 @@ skip_option = click.option(
 
 def map_options(what: str, maps: str, labels: str) -> Callable[[F], F]:
     """`--map` (`what` is its metavar) and `--map-label`, with these words of help."""
-
-    def add(function: F) -> F:
-        function = click.option(
-            "--map-label", "label_maps", multiple=True, metavar="FIELD:OLD=NEW", help=labels
-        )(function)
-        return click.option("--map", "maps", multiple=True, metavar=what, help=maps)(function)
-
-    return add
+    return together(
+        click.option("--map", "maps", multiple=True, metavar=what, help=maps),
+        click.option("--map-label", "label_maps", multiple=True, metavar="FIELD:OLD=NEW", help=labels),
+    )
 
 
 @click.group()

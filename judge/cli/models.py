@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge import plugins
-from judge.console import emit_json, emit_rows, json_option, output_options, pairs, visible
+from judge.console import emit_json, emit_rows, json_option, output_options, pairs, together, visible
 from judge.errors import UsageError
 from judge.providers.base import Provider, Settings
 
@@ -31,22 +31,19 @@ class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
         return "judge models list shows the vendors; -m scripted/hash tries things out without a model."
 
 
-def provider_options(function: Any) -> Any:
-    """The options that say how to reach a model."""
-    for option in (
-        click.option("--timeout", default=120.0, help="Seconds for one call."),
-        click.option(
-            "--option",
-            "settings",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="Provider option (n_ctx=8192); for servers also body.a.b=JSON, header.X=env:NAME, query.k=VALUE and "
-            "key=env:NAME.",
-        ),
-        click.option("--base-url", help="A server that speaks the vendor's protocol."),
-    ):
-        function = option(function)
-    return function
+provider_options = together(
+    click.option("--base-url", help="A server that speaks the vendor's protocol."),
+    click.option(
+        "--option",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Provider option (n_ctx=8192); for servers also body.a.b=JSON, header.X=env:NAME, query.k=VALUE and "
+        "key=env:NAME.",
+    ),
+    click.option("--timeout", default=120.0, help="Seconds for one call."),
+)
+"""The options that say how to reach a model."""
 
 
 @click.group()

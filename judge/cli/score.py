@@ -14,7 +14,7 @@ from judge.cli.compare import compare
 from judge.cli.papers import Papers
 from judge.cli.scored import emit
 from judge.cli.scoring import F, by_option, how, interval_options, paper_options, rows_options
-from judge.console import db_option, note, output_options, visible
+from judge.console import db_option, note, output_options, together, visible
 from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
 from judge.suites.paper import Paper
@@ -39,24 +39,18 @@ def score() -> None:
 
 def _reference_options(paper: Paper) -> Callable[[F], F]:
     """Whose labels correct the judge's; none for a paper that has another use for them."""
-
-    def add(function: F) -> F:
-        if _has_own(paper):
-            return function
-        for option in (
-            click.option("--batch", help="With --reference: only the labels of this annotation batch."),
-            click.option(
-                "--reference",
-                "--correct-by",
-                "reference",
-                metavar="WHO",
-                help=f"Correct the judge's means by labels of people (PPI++): {HELP}.",
-            ),
-        ):
-            function = option(function)
-        return function
-
-    return add
+    if _has_own(paper):
+        return together()
+    return together(
+        click.option(
+            "--reference",
+            "--correct-by",
+            "reference",
+            metavar="WHO",
+            help=f"Correct the judge's means by labels of people (PPI++): {HELP}.",
+        ),
+        click.option("--batch", help="With --reference: only the labels of this annotation batch."),
+    )
 
 
 def _has_own(paper: Paper) -> bool:

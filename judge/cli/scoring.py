@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from judge.console import together
 from judge.suites.paper import Paper
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,77 +30,62 @@ def once(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) ->
     return values[0] if values else None
 
 
-def rows_options(function: F) -> F:
-    """Which rows, whose answers, which parts."""
-    for option in (
-        click.option("--part", "parts", multiple=True, help="Only this part (several times for several)."),
-        click.option("--sample", type=int, metavar="SEED", help="With -n: a random sample of the questions."),
-        click.option(
-            "-n",
-            "limit",
-            metavar="N|P%",
-            callback=amount,
-            help="The first N questions only, or a share of them (10%); pairs and parts of the data set stay together.",
-        ),
-        click.option("--dataset", help="The data set, when the study has several."),
-        click.option(
-            "--condition",
-            multiple=True,
-            callback=once,
-            help="Answers under this condition, when the system has several.",
-        ),
-    ):
-        function = option(function)
-    return function
-
-
-def system_option(function: F) -> F:
-    """Whose answers: one system."""
-    told = "Whose answers, when several systems have some."
-    return click.option("--system", multiple=True, callback=once, help=told)(function)
-
-
-def interval_options(function: F) -> F:
-    """How intervals are made."""
-    for option in (
-        click.option("--seed", default=0, help="Of the bootstrap."),
-        click.option("--replicates", default=1000, type=click.IntRange(100), help="Resamples of questions."),
-        click.option(
-            "--confidence",
-            default=0.95,
-            type=click.FloatRange(0, 1, min_open=True, max_open=True),
-            help="Of the intervals.",
-        ),
-        click.option(
-            "--interval",
-            default="bca",
-            type=click.Choice(["bca", "percentile", "none"]),
-            help="Kind of bootstrap interval.",
-        ),
-    ):
-        function = option(function)
-    return function
-
-
-def by_option(function: F) -> F:
-    """Strata."""
-    help_text = "Also by stratum: a tag or gold label of the items, dataset, or the paper's own."
-    return click.option("--by", help=help_text)(function)
+rows_options = together(
+    click.option(
+        "--condition",
+        multiple=True,
+        callback=once,
+        help="Answers under this condition, when the system has several.",
+    ),
+    click.option("--dataset", help="The data set, when the study has several."),
+    click.option(
+        "-n",
+        "limit",
+        metavar="N|P%",
+        callback=amount,
+        help="The first N questions only, or a share of them (10%); pairs and parts of the data set stay together.",
+    ),
+    click.option("--sample", type=int, metavar="SEED", help="With -n: a random sample of the questions."),
+    click.option("--part", "parts", multiple=True, help="Only this part (several times for several)."),
+)
+system_option = click.option(
+    "--system", multiple=True, callback=once, help="Whose answers, when several systems have some."
+)
+interval_options = together(
+    click.option(
+        "--interval",
+        default="bca",
+        type=click.Choice(["bca", "percentile", "none"]),
+        help="Kind of bootstrap interval.",
+    ),
+    click.option(
+        "--confidence",
+        default=0.95,
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        help="Of the intervals.",
+    ),
+    click.option("--replicates", default=1000, type=click.IntRange(100), help="Resamples of questions."),
+    click.option("--seed", default=0, help="Of the bootstrap."),
+)
+by_option = click.option(
+    "--by", help="Also by stratum: a tag or gold label of the items, dataset, or the paper's own."
+)
 
 
 def paper_options(paper: Paper) -> Callable[[F], F]:
     """The readings between which a paper leaves a choice."""
-
-    def add(function: F) -> F:
-        for o in reversed(paper.options):
-            kind = click.Choice(o.choices) if o.choices else None
-            names = [f"--{name}" for name in (o.name, *o.other_names)]
-            function = click.option(
-                *names, o.name.replace("-", "_"), default=o.default, type=kind, help=o.help
-            )(function)
-        return function
-
-    return add
+    return together(
+        *(
+            click.option(
+                *(f"--{name}" for name in (o.name, *o.other_names)),
+                o.name.replace("-", "_"),
+                default=o.default,
+                type=click.Choice(o.choices) if o.choices else None,
+                help=o.help,
+            )
+            for o in paper.options
+        )
+    )
 
 
 def how(options: Mapping[str, Any]) -> dict[str, Any]:
