@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from judge.providers.base import Provider
     from judge.runner import Plan, RunReport
     from judge.store import Store
-
-
-def provider_of(model: str, options: Mapping[str, Any]) -> Provider:
-    """The provider that a command's options describe, not opened yet. Raises UsageError."""
-    from judge.asking import run as asking
-
-    return asking.provider_of(model, asking.RunOptions.of(options))
 
 
 @contextmanager
@@ -57,16 +50,6 @@ def traced(provider: Provider, plan: Plan, wanted: bool) -> Iterator[None]:
         yield
     if faults.lost:
         note(visible(f"note: --otel: spans or metrics were lost ({faults.lost:,} times: {faults.first})"))
-
-
-def make_plan(task_name: str, model: str, options: Mapping[str, Any]) -> Plan:
-    """The plan that a command's options describe; those of `judge run` that it has not are at their defaults.
-
-    Raises UsageError or TaskError.
-    """
-    from judge.asking import run as asking
-
-    return asking.make_plan(task_name, model, asking.RunOptions.of(options))
 
 
 def dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:

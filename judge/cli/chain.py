@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from judge.cli.asked import exit_code, make_plan, provider_of
+from judge.asking.run import RunOptions, provider_of
+from judge.cli.asked import exit_code
 from judge.cli.run import of_run
 
 if TYPE_CHECKING:
@@ -23,17 +24,11 @@ chained = of_run(
 """Gives a command the options of `judge run` that make sense for all the runs that it chains."""
 
 
-def chain_plan(task_name: str, model: str, options: dict[str, Any]) -> Plan:
-    """The plan of a chain's run: its task, model and what the options say."""
-    own = {name: value for name, value in options.items() if name not in ("answers", "label_order")}
-    return make_plan(task_name, model, own)
-
-
 async def in_chain(
     store: Store,
     write: Plan,
     check: Plan,
-    options: dict[str, Any],
+    options: RunOptions,
     work: Callable[[Flow, Flow], Awaitable[T]],
 ) -> T | int:
     """What `work` returns with a flow that writes and one that checks (the same one when the model is the

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.chain import chain_plan, chained, in_chain
+from judge.asking.run import RunOptions, make_plan
+from judge.cli.chain import chained, in_chain
 from judge.cli.runs import measure_table
 from judge.console import TO_WRITE, db_option, emit_json, json_option, note, table
 from judge.errors import Exit, UsageError
@@ -88,8 +89,9 @@ def generate(model: str, **options: Any) -> int:
 
     task, reading = READINGS[options["way"]]
     options["reading"] = options["reading"] or reading
-    plan = chain_plan(task, model, options)
-    checker = chain_plan("distractor_check", options["check_model"] or model, options)
+    given = RunOptions.of(options)
+    plan = make_plan(task, model, given)
+    checker = make_plan("distractor_check", options["check_model"] or model, given)
     making = Making(
         load_task(task, options["prompts"]),
         checker.task,
@@ -105,7 +107,7 @@ def generate(model: str, **options: Any) -> int:
     ):
         made = asyncio.run(
             in_chain(
-                store, plan, checker, options, lambda write, check: make(write, check, making, plan.selection)
+                store, plan, checker, given, lambda write, check: make(write, check, making, plan.selection)
             )
         )
         if isinstance(made, int):

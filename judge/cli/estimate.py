@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from judge.asking.run import with_relevant
-from judge.cli.asked import make_plan, provider_of
+from judge.asking.run import RunOptions, make_plan, provider_of, with_relevant
 from judge.cli.run import of_run
 from judge.console import emit_json, note
 from judge.errors import UsageError
@@ -41,9 +40,10 @@ def estimate(task_name: str, model: str, **options: Any) -> None:
     from judge.runner.estimate import estimate as made
     from judge.store import Store
 
-    plan = make_plan(task_name, model, options)
+    given = RunOptions.of(options)
+    plan = make_plan(task_name, model, given)
     # Tokens are counted from this process, whoever asks later.
-    provider = provider_of(model, {**options, "engine": "local"})
+    provider = provider_of(model, dataclasses.replace(given, engine="local"))
     count = getattr(provider, "count_tokens", None) if options["counted"] else None
     if options["counted"] and count is None:
         raise UsageError(f"--count: {model} has no endpoint that counts tokens")

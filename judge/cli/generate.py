@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.asked import dry_run, exit_code, make_plan, provider_of
+from judge.asking.run import RunOptions, make_plan, provider_of
+from judge.cli.asked import dry_run, exit_code
 from judge.cli.run import of_run
 from judge.console import emit_json, note
 from judge.errors import Exit
@@ -53,8 +54,8 @@ def generate(task_name: str, model: str, **options: Any) -> int:
     from judge.runner.generate import Generation, check
     from judge.store import Store
 
-    plan = make_plan(task_name, model, {**options, "repeats": 1})
-    provider = provider_of(model, options)
+    given = RunOptions.of(options)
+    plan, provider = make_plan(task_name, model, given), provider_of(model, given)
     with Store.open(options["db"], create=False) as store:
         context = contexts.parse(
             store,

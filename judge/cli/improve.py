@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.asked import exit_code, make_plan
+from judge.cli.asked import exit_code
 from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
 from judge.cli.run import of_run
@@ -61,7 +61,7 @@ def improve(task_name: str, model: str, **options: Any) -> int:
     other, nothing is tried (--anyway): then the guidelines come first. The same command goes on where it was stopped.
     """
     from judge.asking import judges
-    from judge.asking.run import Asking, RunOptions, provider_of
+    from judge.asking.run import RunOptions, prepare
     from judge.cli.progress import Progress
     from judge.improve.page import written
     from judge.runner.flow import Halted
@@ -70,8 +70,8 @@ def improve(task_name: str, model: str, **options: Any) -> int:
     for path in (options["recipe"], options["output"]):
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"{path}: no such folder to write to")
-    given = RunOptions.of(options)
-    asked = Asking(make_plan(task_name, model, options), provider_of(model, given))
+    given = RunOptions.of({**options, "recipe": None})  # here it is what is written
+    asked = prepare(task_name, model, given)
     rewriter = judges.rewriter_of(options["rewriter"], asked, given) if options["rewriter"] else None
     with Store.open(options["db"], create=False) as store:
         try:

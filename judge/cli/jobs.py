@@ -70,7 +70,7 @@ def write(
     from judge.store import Store
 
     given = asking.RunOptions.of(options)
-    asked = asking.asking_of(asking.make_plan(task_name, model, given), model, given)
+    asked = asking.prepare(task_name, model, given)
     with Store.open(options["db"], create=False) as store:
         asked = asking.in_study(store, asked, given)
         done = write_job(store, asked, given, output, offline=offline, shards=shards or 0)

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from judge.cli.chain import chain_plan, chained, in_chain
+from judge.asking.run import RunOptions, make_plan
+from judge.cli.chain import chained, in_chain
 from judge.console import db_option, emit_json, emit_rows, note, output_options, short
 from judge.errors import Exit, UsageError
 
@@ -42,15 +43,16 @@ def build(model: str, **options: Any) -> int:
 
     if options["into"] is not None and not options["into"].replace("-", "").replace("_", "").isalnum():
         raise UsageError(f"--into '{options['into']}': a name of letters, digits, - and _")
-    write = chain_plan("counter_claim", model, options)
-    check = chain_plan("claim_validity", options["check_model"] or model, options)
+    given = RunOptions.of(options)
+    write = make_plan("counter_claim", model, given)
+    check = make_plan("claim_validity", options["check_model"] or model, given)
     with Store.open(options["db"], create=False) as store, store.run_lock(f"pairs {model}"):
         built = asyncio.run(
             in_chain(
                 store,
                 write,
                 check,
-                options,
+                given,
                 lambda writer, checker: make(
                     writer, checker, (check.task, write.task), write.selection, options["into"]
                 ),

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking.judges import field_of
-from judge.cli.asked import exit_code, make_plan, provider_of
+from judge.asking.run import RunOptions, make_plan, provider_of
+from judge.cli.asked import exit_code
 from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
 from judge.cli.run import of_run
@@ -90,7 +91,8 @@ def probe(task_name: str, model: str, **options: Any) -> int:
     from judge.store import Store
 
     limits = _limits(options["fail_over"])
-    plan = make_plan(task_name, model, options)
+    given = RunOptions.of(options)
+    plan = make_plan(task_name, model, given)
     wanted = Wanted(
         field_of(plan.task, options["field"]),
         options["probes"] or PROBES,
@@ -99,7 +101,7 @@ def probe(task_name: str, model: str, **options: Any) -> int:
     )
     if missing := [name for name in limits if name and name not in wanted.probes]:
         raise UsageError(f"--fail-over {missing[0]}: that probe is not asked for")
-    provider = provider_of(model, options)
+    provider = provider_of(model, given)
     with Store.open(options["db"], create=False) as store, _scratch(options["keep"]) as scratch:
         found = asyncio.run(_ask(store, scratch, plan, provider, wanted))
     if found.ended is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from judge.cli.asked import dry_run, finish, make_plan, traced, watching
+from judge.cli.asked import dry_run, finish, traced, watching
 from judge.cli.duration import Duration
 from judge.cli.models import ModelName, provider_options
 from judge.cli.tasks import prompts_option
@@ -188,7 +188,7 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
         raise click.MissingParameter(
             ctx=context, param=next(own for own in context.command.params if own.name == "model")
         )
-    asked = asking.asking_of(make_plan(task_name, model, options), model, given)
+    asked = asking.prepare(task_name, model, given)
     for said in asked.notes:
         note(visible(f"note: {said}"))
     with Store.open(options["db"], create=False) as store:

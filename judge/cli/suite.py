@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.asking.run import RunOptions, make_plan, provider_of
 from judge.asking.scores import asked
-from judge.cli.asked import exit_code, make_plan, provider_of
+from judge.cli.asked import exit_code
 from judge.cli.papers import Papers
 from judge.cli.retrieve import retrieve
 from judge.cli.run import of_run
@@ -79,7 +80,7 @@ def _command(paper: Paper) -> click.Command:
         from judge.suites.result import score as scored
 
         # How the model is asked; tasks and units are those of each step.
-        own = {name: options[name] for name in ASKING if name != "rationale"}
+        own = RunOptions.of({name: options[name] for name in ASKING if name != "rationale"})
         provider, plan = provider_of(model, own), make_plan("qa_answer", model, own)
         wanted = asked(paper, {**options, "models": (model,)})
         with Store.open(options["db"], create=False) as store:

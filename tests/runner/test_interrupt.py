@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import pty
@@ -20,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from judge.asking import run as asking
 from judge.runner import Plan
 from tests.cli.helpers import Done
 from tests.loopback.process import ServerProcess
@@ -130,13 +130,12 @@ def test_interrupted_while_it_waits_for_a_retry(db: Path) -> None:
 
 
 def test_a_server_that_dies_for_good(db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_command = importlib.import_module("judge.cli.run")  # `judge.cli.run` itself is the command
-    real = run_command.make_plan
+    real = asking.make_plan
 
     def hasty(*args: Any) -> Plan:
         return replace(real(*args), patience=HASTY)
 
-    monkeypatch.setattr(run_command, "make_plan", hasty)
+    monkeypatch.setattr(asking, "make_plan", hasty)
     with ServerProcess("openai", "--delay", "0.2", "--logprobs", "none") as server:
         words = ("run", "stance", "-m", "openai/m", "--base-url", server.url, "--concurrency", "4", "--json")
 
