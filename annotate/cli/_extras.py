@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from annotate.cli._show import MOST_SHOWN, brief, table
+from annotate.cli._show import MOST_SHOWN, table
 from judge.console import visible
 from judge.errors import UsageError
 from judge.labels.panel import Panel
@@ -91,7 +91,7 @@ class Extras:
             rows = sorted(rows, key=lambda row: -int(row[1]))[:MOST_SHOWN]
         lines.append(table([title, "labels", "accuracy", *(f"right on {label}" for label in labels)], rows))
         if self.against:
-            told = ", ".join(f"{m.measure} {brief(m)}" for m in self.against)
+            told = ", ".join(f"{m.measure} {m.with_interval}" for m in self.against)
             lines.append(visible(f"latent labels with {self.panel.known[0]}: {told}"))
         return "\n\n".join(lines)
 

@@ -45,19 +45,6 @@ def text(result: Agreement) -> str:
     return "\n\n".join(parts)
 
 
-def name_of(measure: Measure) -> str:
-    """The measure with its weights: cohen_kappa (quadratic)."""
-    return measure.measure + (f" ({measure.weights})" if measure.weights else "")
-
-
-def brief(measure: Measure) -> str:
-    """Value and interval in one cell."""
-    if measure.value is None:
-        return "undefined"
-    span = "" if measure.low is None else f" ({measure.low:.3f} … {measure.high:.3f})"
-    return f"{measure.value:.3f}{span}"
-
-
 def _head(result: Agreement) -> str:
     panel = result.panel
     ratings = panel.ratings
@@ -81,10 +68,8 @@ def _group(block: Block) -> str:
     clustered = any(m.n_clusters not in (None, m.n_units) for m in block.measures)
     rows = []
     for m in block.measures:
-        interval = "" if m.low is None else f"{m.low:.3f} … {m.high:.3f}"
-        value = "undefined" if m.value is None else f"{m.value:.3f}"
         counts = [m.n_units, m.n_clusters] if clustered else [m.n_units]
-        rows.append([name_of(m), value, interval, *counts, m.coverage])
+        rows.append([m.title, m.shown, m.interval, *counts, m.coverage])
     confidence = f"{100 * block.measures[0].confidence:g} % interval" if block.measures else "interval"
     counted = ["units", "questions"] if clustered else ["units"]
     return table(["measure", "value", confidence, *counted, "coverage"], rows)
@@ -99,16 +84,16 @@ def _pairs(block: Block) -> str:
     rows: list[list[Any]] = []
     for pair, found in every:
         names = list(pair[1:]) if len(firsts) == 1 else list(pair)
-        rows.append([*names, found[0].n_units, found[0].coverage, *(brief(m) for m in found)])
-    return table([*head, *(name_of(m) for m in every[0][1])], rows)
+        rows.append([*names, found[0].n_units, found[0].coverage, *(m.with_interval for m in found)])
+    return table([*head, *(m.title for m in every[0][1])], rows)
 
 
 def _compared(result: Agreement) -> str:
     assert result.reference is not None
     m = result.compared[0].difference
-    head = f"judges compared by {name_of(m).replace('_difference', '')} with {result.reference.text}: B - A on the {m.n_units:,} units that all labelled"
+    head = f"judges compared by {m.title.replace('_difference', '')} with {result.reference.text}: B - A on the {m.n_units:,} units that all labelled"
     rows = [
-        [c.first, c.second, brief(c.difference), _p(c.p_value), _p(c.adjusted)]
+        [c.first, c.second, c.difference.with_interval, _p(c.p_value), _p(c.adjusted)]
         for c in result.compared[:MOST_PAIRS]
     ]
     left = len(result.compared) - len(rows)
@@ -137,7 +122,9 @@ def _many(many: Many) -> str:
 def _classes(blocks: Sequence[Block]) -> str:
     tables = []
     for block in blocks:
-        rows = [[m.measure.replace("class_agreement:", ""), brief(m), m.n_units] for m in block.measures]
+        rows = [
+            [m.measure.replace("class_agreement:", ""), m.with_interval, m.n_units] for m in block.measures
+        ]
         kind = "agreement" if block.measures[0].measure.startswith("class_agreement") else "score"
         tables.append(f"{visible(block.title)}\n" + table(["label", kind, "units"], rows))
     return "\n\n".join(tables)
@@ -183,7 +170,7 @@ def confusion_text(found: Confusion) -> str:
 
 def _remarks(result: Agreement) -> Iterator[str]:
     every = [*result.measures, *(c.difference for c in result.compared)]
-    reasons = dict.fromkeys(f"{name_of(m)}{_of(m)} is undefined: {m.reason}" for m in every if m.reason)
+    reasons = dict.fromkeys(f"{m.title}{_of(m)} is undefined: {m.reason}" for m in every if m.reason)
     yield from list(reasons)[:MOST_REASONS]
     if len(reasons) > MOST_REASONS:
         yield f"and {len(reasons) - MOST_REASONS} more are undefined (--json has every reason)"

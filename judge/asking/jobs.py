@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.asking.run import Asking, Ran, RunOptions
+from judge.asking.run import Asking, Ran, RunOptions, ended
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,12 +34,7 @@ def run_in_batches(
     plan = asking.plan
     with store.run_lock(f"{plan.task.name} {plan.model}"):
         report = run_batches(store, asyncio.run(_opened(asking)), asking.provider, Waiting(poll, said))
-        calibrated = None
-        if asking.recipe is not None and asking.recipe.calibration and report.labelled:
-            from judge.improve.apply import calibrated as put_right
-
-            calibrated = put_right(store, report.run_id, asking.recipe)
-    return Ran(plan, report, calibrated)
+        return ended(store, asking, report)
 
 
 def write_job(

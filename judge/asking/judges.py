@@ -259,42 +259,32 @@ def improve(
 
     Raises UsageError where the task is not split or labels are too few, Halted when a run ended before its last unit.
     """
-    name = field_of(asking.plan.task, field)
-    with store.run_lock(f"{asking.plan.task.name} {asking.plan.model}"):
-        return asyncio.run(_improve(store, asking, name, reference, anyway, progress, stop, rewriter))
-
-
-async def _improve(
-    store: Store,
-    asking: Asking,
-    field: str,
-    reference: str | None,
-    anyway: bool,
-    progress: Watching | None,
-    stop: Stop | None,
-    rewriter: Rewriter | None,
-) -> Improved:
     from judge.improve.improve import Improve
     from judge.runner import open_patiently
     from judge.runner.flow import Flow
 
-    plan = asking.plan
-    if stop is not None:
-        stop.bind()
-    try:
-        plan = await open_patiently(asking.provider, plan)
-        if rewriter is not None:
-            left = plan.less(*filter(None, [plan.opened]))
-            opened = (await open_patiently(rewriter.provider, left, rewriter.price)).opened
-            rewriter = dataclasses.replace(rewriter, opened=opened)
-        flow = Flow(store, asking.provider, plan, progress)
-        return await Improve(store, flow, plan.task, field, reference, rewriter).go(anyway)
-    finally:
-        if rewriter is not None:
-            await rewriter.provider.close()
-        if progress is not None:
-            progress.end()
-        await asking.provider.close()
+    name = field_of(asking.plan.task, field)
+
+    async def work(rewriter: Rewriter | None) -> Improved:
+        if stop is not None:
+            stop.bind()
+        try:
+            plan = await open_patiently(asking.provider, asking.plan)
+            if rewriter is not None:
+                left = plan.less(*filter(None, [plan.opened]))
+                opened = (await open_patiently(rewriter.provider, left, rewriter.price)).opened
+                rewriter = dataclasses.replace(rewriter, opened=opened)
+            flow = Flow(store, asking.provider, plan, progress)
+            return await Improve(store, flow, plan.task, name, reference, rewriter).go(anyway)
+        finally:
+            if rewriter is not None:
+                await rewriter.provider.close()
+            if progress is not None:
+                progress.end()
+            await asking.provider.close()
+
+    with store.run_lock(f"{asking.plan.task.name} {asking.plan.model}"):
+        return asyncio.run(work(rewriter))
 
 
 def rewriter_of(model: str, asking: Asking, options: RunOptions) -> Rewriter:

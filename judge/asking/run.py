@@ -265,13 +265,17 @@ def run(store: Store, asking: Asking, progress: Watching | None = None, stop: St
     """
     plan = asking.plan
     with store.run_lock(f"{plan.task.name} {plan.model}"):
-        report = asyncio.run(_execute(store, asking, progress, stop))
-        calibrated = None
-        if asking.recipe is not None and asking.recipe.calibration and report.labelled:
-            from judge.improve.apply import calibrated as put_right
+        return ended(store, asking, asyncio.run(_execute(store, asking, progress, stop)))
 
-            calibrated = put_right(store, report.run_id, asking.recipe)
-    return Ran(plan, report, calibrated)
+
+def ended(store: Store, asking: Asking, report: RunReport) -> Ran:
+    """How the run went, calibrated where its recipe says so. The caller holds the run's lock."""
+    calibrated = None
+    if asking.recipe is not None and asking.recipe.calibration and report.labelled:
+        from judge.improve.apply import calibrated as put_right
+
+        calibrated = put_right(store, report.run_id, asking.recipe)
+    return Ran(asking.plan, report, calibrated)
 
 
 async def _execute(store: Store, asking: Asking, progress: Watching | None, stop: Stop | None) -> RunReport:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.items import map_options, read_label_maps, skip_option
+from judge.cli.items import map_options, print_labels, read_label_maps, skip_option
 from judge.console import (
     db_option,
     emit_json,
@@ -149,21 +149,15 @@ def show(answer_id: str, db: Path, as_json: bool) -> None:
     if as_json:
         emit_json("answer", found)
         return
-    labels: dict[str, list[str]] = {}
-    for label in found["labels"]:
-        told = f"{label['annotator_id']}: {label['field']}={label['value']}"
-        labels.setdefault(label["unit_id"], []).append(told)
     for name in ("answer_id", "system", "condition", "cited", "context", "meta", "origin"):
         if found[name] not in (None, {}, []):
             print(visible(f"{name}: {found[name]}"))
-    for line in labels.get(answer_id, []):
-        print(visible(f"  {line}"))
+    print_labels(found["labels"], answer_id)
     for part in (*found["sentences"], *found["claims"]):
         cites = f" -> {', '.join(part['cited'])}" if part.get("cited") else ""
         unknown = f" (stands for no passage: {', '.join(part['unknown'])})" if part.get("unknown") else ""
         print(visible(f"\n{part['unit_id']}{cites}{unknown}\n{part['text']}"))
-        for line in labels.get(part["unit_id"], []):
-            print(visible(f"  {line}"))
+        print_labels(found["labels"], part["unit_id"])
 
 
 @answers.command("claims")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -182,15 +182,15 @@ def show(item_id: str, db: Path, as_json: bool) -> None:
     for name, value in found.items():
         if name not in ("passages", "labels", "content_sha", "import_id") and value not in (None, {}, []):
             print(visible(f"{name}: {value}"))
-    labels: dict[str, list[str]] = {}
-    for label in found["labels"]:
-        labels.setdefault(label["unit_id"], []).append(
-            f"{label['annotator_id']}: {label['field']}={label['value']}"
-        )
-    for line in labels.get(item_id, []):
-        print(visible(f"  {line}"))
+    print_labels(found["labels"], item_id)
     for passage in found["passages"]:
         title = f" · {passage['title']}" if passage["title"] else ""
         print(visible(f"\n{passage['passage_id']}{title}\n{passage['text']}"))
-        for line in labels.get(passage["passage_id"], []):
-            print(visible(f"  {line}"))
+        print_labels(found["labels"], passage["passage_id"])
+
+
+def print_labels(labels: Iterable[Mapping[str, Any]], unit: str) -> None:
+    """Those of one unit, each on a line of its own."""
+    for label in labels:
+        if label["unit_id"] == unit:
+            print(visible(f"  {label['annotator_id']}: {label['field']}={label['value']}"))
