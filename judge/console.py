@@ -185,6 +185,21 @@ def emit_json(schema: str, document: Mapping[str, Any]) -> None:
     print(json_text({"schema": f"adjudge/{schema}/1", **document}, indent=2))
 
 
+def tell(schema: str, document: Mapping[str, Any], text: str, as_json: bool) -> None:
+    """What a command found: the document, or what it says in words."""
+    if as_json:
+        emit_json(schema, document)
+    else:
+        print(visible(text))
+
+
+def write_page(path: Path | None, html: Callable[[], str]) -> None:
+    """The page that -o names, where it names one."""
+    if path is not None:
+        path.write_text(html(), encoding="utf-8")
+        note(f"wrote {path}")
+
+
 def emit_rows(
     schema: str,
     rows: Sequence[Mapping[str, Any]],

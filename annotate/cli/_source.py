@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from judge.console import db_option, note
+from judge.console import db_option, note, together
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def source_options(function: F) -> F:
         source = LabelSource(**{name: given.pop(name) for name in own if name in given})
         return function(source=source, **given)
 
-    options = [
+    return together(
         click.argument("table", required=False, type=click.Path(path_type=Path)),
         db_option,
         click.option(
@@ -172,10 +172,7 @@ def source_options(function: F) -> F:
         click.option(
             "--order", metavar="LOW,...,HIGH", help="The labels, in order; declares also unused ones."
         ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command  # type: ignore[return-value]
+    )(command)
 
 
 least_others_option = click.option(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from judge.console import db_option, emit_json, emit_rows, json_option, output_options, visible
+from judge.console import db_option, emit_json, emit_rows, json_option, output_options, tell
 from judge.errors import Exit, UsageError
 
 
@@ -41,11 +41,8 @@ def set_(name: str, db: Path, as_json: bool, **values: str | None) -> int:
         raise UsageError(f"say something about '{name}': --{', --'.join(KEYS)}")
     with Store.open(db, create=False) as store:
         profile = set_profile(store, name, given)
-    if as_json:
-        emit_json("annotator", {"annotator": name, "profile": profile})
-    else:
-        told = "; ".join(f"{key}: {value}" for key, value in profile.items()) or "nothing is said"
-        print(visible(f"{name}: {told}"))
+    told = "; ".join(f"{key}: {value}" for key, value in profile.items()) or "nothing is said"
+    tell("annotator", {"annotator": name, "profile": profile}, f"{name}: {told}", as_json)
     return Exit.DONE
 
 

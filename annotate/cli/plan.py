@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotate.cli._source import LabelSource, as_one, least_others_option, source_options
-from judge.console import attributes, emit_json, json_option, table, visible
+from judge.console import attributes, emit_json, json_option, table, tell, visible
 from judge.errors import BadInput, Exit, UsageError
 
 if TYPE_CHECKING:
@@ -165,19 +165,12 @@ def _verdict(asked: PlanAsked) -> int:
         check_measures([asked.name])
     panel = _one(asked)
     plans = verdict.verdict_plans(panel, resolve(panel, asked.reference), asked)
-    if asked.as_json:
-        emit_json(
-            "plan_verdict",
-            {
-                "source": str(asked.source),
-                "confidence": asked.confidence,
-                "power": asked.power,
-                "epsilon": asked.epsilon,
-                "judges": [verdict.as_json(one) for one in plans],
-            },
-        )
-    else:
-        print("\n\n".join(verdict.text(one) for one in plans))
+    document = {
+        "source": str(asked.source),
+        **attributes(asked, "confidence", "power", "epsilon"),
+        "judges": [verdict.as_json(one) for one in plans],
+    }
+    tell("plan_verdict", document, "\n\n".join(verdict.text(one) for one in plans), asked.as_json)
     return Exit.DONE
 
 

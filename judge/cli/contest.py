@@ -18,6 +18,7 @@ from judge.console import (
     output_options,
     table,
     visible,
+    write_page,
 )
 
 if TYPE_CHECKING:
@@ -77,9 +78,7 @@ def compare(task_name: str, **options: Any) -> None:
             field=options["field"],
             reference=options["reference"],
         )
-    if options["output"] is not None:
-        options["output"].write_text(as_html(found), encoding="utf-8")
-        note(f"wrote {options['output']}")
+    write_page(options["output"], lambda: as_html(found))
     if options["units"] is not None:
         _write_units(options["units"], found)
     if options["as_json"]:

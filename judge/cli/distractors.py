@@ -12,7 +12,7 @@ import click
 from judge.asking.run import RunOptions, make_plan
 from judge.cli.chain import chained, in_chain
 from judge.cli.runs import measure_table
-from judge.console import TO_WRITE, db_option, emit_json, json_option, note, table
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, table, tell
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -270,11 +270,10 @@ def export(
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     output.write_text(text, encoding="utf-8")
     row = {"file": str(output), "questions": len(rows), "left_out": len(found) - len(rows), "check": check}
-    if as_json:
-        emit_json("distractors_export", {"study": str(db), "system": system, "challenging": reading, **row})
-    else:
-        print(f"{len(rows)} questions written to {output}, with {slots} distractors each")
-        print(f"next: judge items import {format_name} {output} -d {db}")
+    told = f"{len(rows)} questions written to {output}, with {slots} distractors each\n"
+    told += f"next: judge items import {format_name} {output} -d {db}"
+    document = {"study": str(db), "system": system, "challenging": reading, **row}
+    tell("distractors_export", document, told, as_json)
     if row["left_out"]:
         note(f"note: {row['left_out']} questions are not challenging, or not known to be: {_WORDS[reading]}")
 

@@ -13,7 +13,7 @@ from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
 from judge.cli.run import of_run
 from judge.cli.tasks import prompts_option
-from judge.console import TO_WRITE, db_option, emit_json, json_option, note, table, visible
+from judge.console import TO_WRITE, db_option, json_option, note, table, tell, write_page
 from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
 
@@ -63,7 +63,7 @@ def improve(task_name: str, model: str, **options: Any) -> int:
     from judge.asking import judges
     from judge.asking.run import RunOptions, prepare
     from judge.cli.progress import Progress
-    from judge.improve.page import written
+    from judge.improve.page import as_html, as_json, written
     from judge.runner.flow import Halted
     from judge.store import Store
 
@@ -87,17 +87,8 @@ def improve(task_name: str, model: str, **options: Any) -> int:
         except Halted as halted:
             return exit_code(halted.report)
     path = written(found, options["recipe"]) if found.proved else None
-    if options["output"] is not None:
-        from judge.improve.page import as_html
-
-        options["output"].write_text(as_html(found), encoding="utf-8")
-        note(f"wrote {options['output']}")
-    if options["as_json"]:
-        from judge.improve.page import as_json
-
-        emit_json("improve", as_json(found, path))
-    else:
-        print(visible(_text(found, path)))
+    write_page(options["output"], lambda: as_html(found))
+    tell("improve", as_json(found, path), _text(found, path), options["as_json"])
     for text in found.notes:
         note(f"note: {text}")
     if found.refused:

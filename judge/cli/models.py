@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge import plugins
-from judge.console import emit_json, emit_rows, json_option, output_options, pairs, together, visible
+from judge.console import emit_rows, json_option, output_options, pairs, tell, together
 from judge.errors import UsageError
 from judge.providers.base import Provider, Settings
 
@@ -91,11 +91,7 @@ def check(model: str, base_url: str | None, settings: tuple[str, ...], timeout: 
 
     provider = base.get(model, Settings(base_url, timeout, pairs(settings, "--option")))
     found = asyncio.run(_probe(model, provider))
-    if as_json:
-        emit_json("model_check", found)
-    else:
-        for name, value in found.items():
-            print(visible(f"{name}: {value}"))
+    tell("model_check", found, "\n".join(f"{name}: {value}" for name, value in found.items()), as_json)
 
 
 def _asker(model: str, provider: Provider) -> Asker:

@@ -20,7 +20,7 @@ from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
 from judge.cli.run import of_run
 from judge.cli.tasks import prompts_option
-from judge.console import TO_READ, TO_WRITE, db_option, emit_json, json_option, table, visible
+from judge.console import TO_READ, TO_WRITE, db_option, json_option, table, tell
 from judge.errors import BadInput, BelowThreshold, Exit, UsageError
 
 if TYPE_CHECKING:
@@ -107,11 +107,9 @@ def probe(task_name: str, model: str, **options: Any) -> int:
     if found.ended is not None:
         return exit_code(found.ended)
     failed = _failed(found.rows, limits, options["on"])
-    if options["as_json"]:
-        document = {"task": plan.task.name, "model": plan.model, "field": wanted.field, **as_json(found)}
-        emit_json("probe", {**document, "failed": [row.probe for row in failed]})
-    else:
-        print(visible(_text(found, plan.task.name, plan.model)))
+    document = {"task": plan.task.name, "model": plan.model, "field": wanted.field, **as_json(found)}
+    document["failed"] = [row.probe for row in failed]
+    tell("probe", document, _text(found, plan.task.name, plan.model), options["as_json"])
     if failed:
         told = ", ".join(f"{row.probe} {_looked_at(row, options['on']):.3f}" for row in failed)
         raise BelowThreshold(f"above --fail-over ({options['on']}): {told}")

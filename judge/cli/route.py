@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.chosen import check_files, field_option, reference_option, whole_runs
-from judge.console import TO_WRITE, db_option, emit_json, json_option, note, table, visible
+from judge.console import TO_WRITE, db_option, json_option, note, table, tell, write_page
 from judge.errors import Exit
 
 if TYPE_CHECKING:
@@ -69,13 +69,8 @@ def route(task_name: str, **options: Any) -> int:
             reference=options["reference"],
             keep=not options["dry_run"],
         )
-    if options["output"] is not None:
-        options["output"].write_text(as_html(found), encoding="utf-8")
-        note(f"wrote {options['output']}")
-    if options["as_json"]:
-        emit_json("route", routing.as_json(found, kept))
-    else:
-        print(visible(_text(found)))
+    write_page(options["output"], lambda: as_html(found))
+    tell("route", routing.as_json(found, kept), _text(found), options["as_json"])
     if found.at is None:
         return Exit.BELOW
     if kept is not None:

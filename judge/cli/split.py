@@ -9,7 +9,7 @@ import click
 
 from judge.asking.judges import field_of, panel_of
 from judge.cli.chosen import field_option, reference_option, whole_runs
-from judge.console import db_option, emit_json, json_option, note, table, visible
+from judge.console import attributes, db_option, json_option, note, table, tell
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -78,10 +78,8 @@ def split(task_name: str, **options: Any) -> None:
             if options["dry_run"]:
                 note("dry run: nothing is frozen")
         content, power = parts.content(found, panel), parts.power(found, panel)
-        if options["as_json"]:
-            emit_json("split", _document(found, content, power, options["db"]))
-        else:
-            print(visible(_text(found, content, power, panel.domain)))
+        document = _document(found, content, power, options["db"])
+        tell("split", document, _text(found, content, power, panel.domain), options["as_json"])
 
 
 def _same(found: Split, options: dict[str, Any]) -> None:
@@ -143,10 +141,7 @@ def _document(found: Split, content: list[Content], power: Power, db: Path) -> d
     return {
         "task": found.task_id,
         "study": str(db),
-        "field": drawn.field,
-        "reference": drawn.reference,
-        "shares": list(drawn.shares),
-        "seed": drawn.seed,
+        **attributes(drawn, "field", "reference", "shares", "seed"),
         "made": drawn.made or None,
         "parts": [
             {
@@ -168,14 +163,6 @@ def _document(found: Split, content: list[Content], power: Power, db: Path) -> d
             "units_for_a_tenth": power.units_for_tenth,
         },
         "looks": [
-            {
-                "look": look.look,
-                "at": look.at,
-                "purpose": look.purpose,
-                "runs": list(look.runs),
-                "reference": look.reference,
-                "level": look.level,
-            }
-            for look in found.looks
+            attributes(look, "look", "at", "purpose", "runs", "reference", "level") for look in found.looks
         ],
     }
