@@ -55,6 +55,18 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         raise BadInput(f"cannot be read: {why}", path=str(path)) from error
 
 
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Where to write a file that gets its name when it is whole."""
+    partial = path.with_name(path.name + ".part")
+    try:
+        yield partial
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
 def unmarked(handle: IO[bytes]) -> None:
     """Put the handle behind the byte order mark, if there is one."""
     if handle.read(3) != codecs.BOM_UTF8:

@@ -13,12 +13,12 @@ from judge.console import db_option
 from judge.errors import UsageError
 
 
-def in_study(command: Callable[..., int]) -> Callable[..., int]:
+def in_study(command: Callable[..., int | None]) -> Callable[..., int | None]:
     """-d FILE; the command gets `store`, the study opened for people's work, which closes when it returns."""
 
     @db_option
     @wraps(command)
-    def opened(db: Path, **given: Any) -> int:
+    def opened(db: Path, **given: Any) -> int | None:
         from annotate.store import open_study
 
         with open_study(db) as store:

@@ -116,13 +116,13 @@ class LabelSource:
         return read_table(self.table, layout, level=level, order=order, judges=self.judges)
 
 
-def as_one(kind: Callable[..., T]) -> Callable[[Callable[[T], int]], Callable[..., int]]:
+def as_one(kind: Callable[..., T]) -> Callable[[Callable[[T], None]], Callable[..., None]]:
     """The options of a command as one object of a dataclass, instead of a keyword each."""
 
-    def wrap(command: Callable[[T], int]) -> Callable[..., int]:
+    def wrap(command: Callable[[T], None]) -> Callable[..., None]:
         @wraps(command)
-        def called(**given: Any) -> int:
-            return command(kind(**given))
+        def called(**given: Any) -> None:
+            command(kind(**given))
 
         return called
 

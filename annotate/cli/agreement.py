@@ -10,7 +10,7 @@ import click
 
 from annotate.cli._source import LabelSource, as_one, least_others_option, source_options
 from judge.console import emit_json, emit_rows, note, output_options
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 from judge.labels.words import HELP
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class AgreementAsked:
 )
 @output_options
 @as_one(AgreementAsked)
-def agreement(asked: AgreementAsked) -> int:
+def agreement(asked: AgreementAsked) -> None:
     """How far annotators agree: people, judges, gold; on the study, or on any TABLE (CSV, TSV, JSON, JSONL, Parquet; .gz too).
 
     \b
@@ -160,7 +160,6 @@ def agreement(asked: AgreementAsked) -> int:
         if one.passed:
             note(f"passed: {one.why}")
     thresholds.fail(checked)
-    return Exit.DONE
 
 
 def _field(result: Agreement) -> dict[str, Json]:

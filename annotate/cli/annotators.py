@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from judge.console import db_option, emit_json, emit_rows, json_option, output_options, tell
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 
 
 @click.group()
@@ -24,7 +24,7 @@ def annotators() -> None:
 @click.option("--note", help="Anything else.")
 @db_option
 @json_option
-def set_(name: str, db: Path, as_json: bool, **values: str | None) -> int:
+def set_(name: str, db: Path, as_json: bool, **values: str | None) -> None:
     """Say who NAME is; the report prints it. A new NAME becomes a person of the study.
 
     \b
@@ -43,13 +43,12 @@ def set_(name: str, db: Path, as_json: bool, **values: str | None) -> int:
         profile = set_profile(store, name, given)
     told = "; ".join(f"{key}: {value}" for key, value in profile.items()) or "nothing is said"
     tell("annotator", {"annotator": name, "profile": profile}, f"{name}: {told}", as_json)
-    return Exit.DONE
 
 
 @annotators.command("list")
 @db_option
 @output_options
-def list_(db: Path, as_json: bool, as_csv: bool) -> int:
+def list_(db: Path, as_json: bool, as_csv: bool) -> None:
     """List everybody who labels in the study: people, judge runs, adjudicated labels, gold.
 
     \b
@@ -63,7 +62,7 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> int:
         rows = list_annotators(store)
     if as_json:
         emit_json("annotators", {"rows": rows})
-        return Exit.DONE
+        return
     flat = [
         {
             **row,
@@ -75,4 +74,3 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> int:
     ]
     used = [key for key in KEYS if as_csv or any(row[key] for row in flat)]
     emit_rows("annotators", flat, ["annotator", "kind", "labels", "fields", *used], False, as_csv)
-    return Exit.DONE

@@ -10,7 +10,7 @@ import click
 
 from annotate.cli._named import BatchName, in_study
 from judge.console import emit_json, emit_rows, json_option, note, output_options, table, visible
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.store import Store
@@ -129,7 +129,7 @@ def new(
     store: Store,
     as_json: bool,
     **options: Any,
-) -> int:
+) -> None:
     """Draw the batch NAME of units for TASK and hand it out.
 
     \b
@@ -148,7 +148,7 @@ def new(
     made = new_batch(store, task, BatchPlan(name, people, training=_training(training), **options))
     if as_json:
         emit_json("batch-new", {s: getattr(made, s) for s in made.__slots__ if s != "notes"})
-        return Exit.DONE
+        return
     note(
         f"batch '{name}' on {made.task}: {made.units} of {made.frame} units ({made.questions} questions), "
         f"{made.training} for training, {made.attention} attention"
@@ -159,7 +159,6 @@ def new(
         note(line)
     for person, count in made.positions.items():
         note(f"{person}: {count} to do: annotate open {name} --as {person}")
-    return Exit.DONE
 
 
 def _training(text: str | None) -> int:
@@ -180,7 +179,7 @@ def _weight(stratum: Mapping[str, Any]) -> Any:
 @batches.command("list")
 @in_study
 @output_options
-def list_(store: Store, as_json: bool, as_csv: bool) -> int:
+def list_(store: Store, as_json: bool, as_csv: bool) -> None:
     """List the batches."""
     from annotate.leading.progress import list_batches
 
@@ -191,14 +190,13 @@ def list_(store: Store, as_json: bool, as_csv: bool) -> int:
         ]
     columns = ["batch", "task", "purpose", "units", "annotators", "positions", "done", "closed"]
     emit_rows("batches", rows, columns, as_json, as_csv)
-    return Exit.DONE
 
 
 @batches.command("show")
 @click.argument("name", cls=BatchName)
 @in_study
 @json_option
-def show(name: str, store: Store, as_json: bool) -> int:
+def show(name: str, store: Store, as_json: bool) -> None:
     """Progress, pace and checks of each annotator, and agreement so far. No label is shown."""
     from annotate.leading.progress import show_batch
     from annotate.leading.watch import part
@@ -206,7 +204,7 @@ def show(name: str, store: Store, as_json: bool) -> int:
     document = show_batch(store, name)
     if as_json:
         emit_json("batch", document)
-        return Exit.DONE
+        return
     state = f"closed {document['closed'][:10]}" if document["closed"] else "open"
     print(visible(f"{name}: {document['task']}, {state}"))
     if assisted := document["options"].get("assisted"):
@@ -249,7 +247,6 @@ def show(name: str, store: Store, as_json: bool) -> int:
             for who in [", ".join(m["annotators"] or []) or "all"]
         ]
         print(table(["field", "measure", "who", "value", "units", "why not"], cells))
-    return Exit.DONE
 
 
 def _for_the_lead(document: dict[str, Any]) -> None:
@@ -269,7 +266,7 @@ def _for_the_lead(document: dict[str, Any]) -> None:
 @click.argument("name", cls=BatchName)
 @in_study
 @output_options
-def labels(name: str, store: Store, as_json: bool, as_csv: bool) -> int:
+def labels(name: str, store: Store, as_json: bool, as_csv: bool) -> None:
     """Every label of a batch: who, what, blind or not, seconds, weight."""
     from annotate.leading.progress import label_table
 
@@ -278,28 +275,25 @@ def labels(name: str, store: Store, as_json: bool, as_csv: bool) -> int:
         COLUMNS if as_csv else ["unit", "annotator", "field", "label", "layer", "role", "blind", "seconds"]
     )
     emit_rows("batch-labels", rows, columns, as_json, as_csv)
-    return Exit.DONE
 
 
 @batches.command("guidelines")
 @click.argument("name", cls=BatchName)
 @in_study
-def guidelines(name: str, store: Store) -> int:
+def guidelines(name: str, store: Store) -> None:
     """The batch's questions, labels and guidelines, as Markdown."""
     from annotate.guidelines import markdown
     from annotate.sitting.desk import batch_info
 
     print(visible(markdown(batch_info(store, name).task)))
-    return Exit.DONE
 
 
 @batches.command("close")
 @click.argument("name", cls=BatchName)
 @in_study
-def close(name: str, store: Store) -> int:
+def close(name: str, store: Store) -> None:
     """Close a batch: nobody can label in it any more."""
     from annotate.leading.lead import close_batch
 
     close_batch(store, name)
     note(f"batch '{name}' is closed; annotate batches labels {name} --csv prints its labels")
-    return Exit.DONE

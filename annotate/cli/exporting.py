@@ -9,7 +9,6 @@ import click
 
 from annotate.cli._named import BatchName, in_study
 from judge.console import emit_json, json_option, note, pairs, visible
-from judge.errors import Exit
 
 if TYPE_CHECKING:
     from judge.store import Store
@@ -37,7 +36,7 @@ def export(
     options: tuple[str, ...],
     store: Store,
     as_json: bool,
-) -> int:
+) -> None:
     """Write the units of BATCH for another tool, or with --labels what people answered.
 
     \b
@@ -61,12 +60,11 @@ def export(
             note(
                 f"{done.repeats} hidden repeats are left out: they stay hidden only in annotate open and in packed files"
             )
-    return Exit.DONE
 
 
 @click.command("formats")
 @json_option
-def formats(as_json: bool) -> int:
+def formats(as_json: bool) -> None:
     """What `annotate export --to` and `annotate import --from` know."""
     from annotate.exchange import base
     from judge.console import table
@@ -76,7 +74,6 @@ def formats(as_json: bool) -> int:
         keys = ("format", "export", "import", "help", "options")
         cells = ((f.name, f.writes, f.reads, f.help, dict(f.options)) for f in found)
         emit_json("formats", {"rows": [dict(zip(keys, row, strict=True)) for row in cells]})
-        return Exit.DONE
+        return
     body = [[f.name, f.writes or "", "yes" if f.reads else "", f.help, ", ".join(f.options)] for f in found]
     print(table(["format", "export", "import", "what it is", "-O"], body))
-    return Exit.DONE

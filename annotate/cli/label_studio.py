@@ -52,7 +52,7 @@ def push(
     separate: bool,
     store: Store,
     as_json: bool,
-) -> int:
+) -> None:
     """Send the batch NAME to a Label Studio server as a project. Doing it again adds only what is missing.
 
     \b
@@ -79,7 +79,7 @@ def push(
         note(f"would send {seen.new:,} units to {_where(seen)}; {seen.there:,} were sent before")
         if seen.repeats:
             note(f"{seen.repeats:,} hidden repeats would stay with annotate open (--separate sends them)")
-        return Exit.DONE
+        return
     with Server(url) as server:
         done = send(
             store, name, server, predictions=with_predictions, run=run, new=new, restore=restore,
@@ -88,7 +88,6 @@ def push(
     if as_json:
         emit_json("push", attributes(done))
     _tell_push(done)
-    return Exit.DONE
 
 
 def _where(seen: Pushed) -> str:

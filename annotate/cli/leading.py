@@ -9,7 +9,7 @@ import click
 from annotate.cli._named import BatchName, in_study
 from annotate.cli.packing import batches
 from judge.console import attributes, emit_json, json_option, note, table
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from annotate.drawing.seats import Changed
@@ -29,10 +29,10 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _tell(done: Changed, told: str, as_json: bool) -> int:
+def _tell(done: Changed, told: str, as_json: bool) -> None:
     if as_json:
         emit_json("batch-change", attributes(done))
-        return Exit.DONE
+        return
     note(told)
     if done.strata:
         rows = [[stratum, *numbers.values()] for stratum, numbers in done.strata.items()]
@@ -41,7 +41,6 @@ def _tell(done: Changed, told: str, as_json: bool) -> int:
         note(line)
     for person, count in done.positions.items():
         note(f"{person}: {count} more to do: annotate open {done.batch} --as {person}")
-    return Exit.DONE
 
 
 @batches.command("add")
@@ -51,12 +50,12 @@ def _tell(done: Changed, told: str, as_json: bool) -> int:
 @allow_option
 @in_study
 @json_option
-def add(name: str, annotators: str, n: int | None, allow_exposed: bool, store: Store, as_json: bool) -> int:
+def add(name: str, annotators: str, n: int | None, allow_exposed: bool, store: Store, as_json: bool) -> None:
     """Add people to the batch NAME: units with the fewest people first, after the batch's training units."""
     from annotate.leading.lead import add_people
 
     done = add_people(store, name, _names(annotators), n=n, allow_exposed=allow_exposed)
-    return _tell(done, f"batch '{name}': {done.units} units have more people", as_json)
+    _tell(done, f"batch '{name}': {done.units} units have more people", as_json)
 
 
 @batches.command("hand-over")
@@ -69,7 +68,7 @@ def add(name: str, annotators: str, n: int | None, allow_exposed: bool, store: S
 @json_option
 def hand_over(
     name: str, person: str, to: str, why: str | None, allow_exposed: bool, store: Store, as_json: bool
-) -> int:
+) -> None:
     """Hand over what somebody has not begun. Their labels stay, and so does what they did half.
 
     \b
@@ -78,7 +77,7 @@ def hand_over(
     from annotate.leading.lead import hand_over as move
 
     done = move(store, name, person, _names(to), note=why, allow_exposed=allow_exposed)
-    return _tell(done, f"batch '{name}': {done.units} units of {person} were handed over", as_json)
+    _tell(done, f"batch '{name}': {done.units} units of {person} were handed over", as_json)
 
 
 @batches.command("extend")
@@ -97,7 +96,7 @@ def extend(
     allow_exposed: bool,
     store: Store,
     as_json: bool,
-) -> int:
+) -> None:
     """Draw more units for the batch NAME, as if they had been drawn with it: same frame, strata and seed.
 
     The weights of all its units are written again.
@@ -106,20 +105,19 @@ def extend(
 
     people = None if annotators is None else _names(annotators)
     done = extend_batch(store, name, n=n, questions=questions, people=people, allow_exposed=allow_exposed)
-    return _tell(done, f"batch '{name}': {done.units} units more", as_json)
+    _tell(done, f"batch '{name}': {done.units} units more", as_json)
 
 
 @batches.command("reopen")
 @click.argument("name", cls=BatchName)
 @why_option
 @in_study
-def reopen(name: str, why: str | None, store: Store) -> int:
+def reopen(name: str, why: str | None, store: Store) -> None:
     """Open a closed batch again."""
     from annotate.leading.lead import reopen_batch
 
     reopen_batch(store, name, why)
     note(f"batch '{name}' is open again")
-    return Exit.DONE
 
 
 @batches.command("stop")
@@ -128,7 +126,7 @@ def reopen(name: str, why: str | None, store: Store) -> int:
 @click.option("--why", help="Why, as in 'failed training'; progress and report tell it.")
 @click.option("--undo", is_flag=True, help="Take a stop back: the labels count again.")
 @in_study
-def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> int:
+def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> None:
     """Stop somebody in the batch NAME: nothing more is taken, and no number uses their labels of it.
 
     The log keeps every label. annotate batches hand-over gives what is open to others.
@@ -140,11 +138,10 @@ def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> i
     if undo:
         units = resume_person(store, name, person, why)
         note(f"batch '{name}': {person} may go on; the labels of {units} units are what they were")
-        return Exit.DONE
+        return
     units = stop_person(store, name, person, why or "")
     note(f"batch '{name}': {person} is stopped; {units} units were begun, and no number uses their labels")
     note(f"give the rest to others: annotate batches hand-over {name} --from {person} --to NAME")
-    return Exit.DONE
 
 
 @batches.command("policy")
@@ -163,7 +160,7 @@ def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> i
 @in_study
 def policy(
     name: str, majority: bool, tolerance: tuple[str, ...], nothing: bool, why: str | None, store: Store
-) -> int:
+) -> None:
     """Say what is decided without the lead where people disagree; without options, print what holds.
 
     A unit is decided so once nobody has it open any more. The lead can still change it; the report tells the policy.
@@ -183,7 +180,6 @@ def policy(
         note(
             f"{decided} units are decided by it so far; annotate adjudicate {name} --as NAME shows the others"
         )
-    return Exit.DONE
 
 
 def _tolerances(given: tuple[str, ...]) -> dict[str, float]:

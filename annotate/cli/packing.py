@@ -23,7 +23,7 @@ __all__ = ["batches", "merge", "pack"]
 @click.option("--for", "person", required=True, metavar="NAME", help="Whose units.")
 @click.option("-o", "--out", type=TO_WRITE, help="Default: BATCH-NAME.db")
 @in_study
-def pack(name: str, person: str, out: Path | None, store: Store) -> int:
+def pack(name: str, person: str, out: Path | None, store: Store) -> None:
     """Write a small study with only one annotator's blind units, for another machine.
 
     There: annotate open BATCH --as NAME -d FILE. Back here: annotate batches merge FILE.
@@ -33,7 +33,6 @@ def pack(name: str, person: str, out: Path | None, store: Store) -> int:
     path = out or Path(f"{name}-{person}.db")
     count = write(store, name, person, path)
     note(f"{path}: {count} units; send it to {person}: annotate open {name} --as {person} -d {path.name}")
-    return Exit.DONE
 
 
 @batches.command("merge")

@@ -9,7 +9,7 @@ import click
 
 from annotate.cli._source import LabelSource, as_one, least_others_option, source_options
 from judge.console import attributes, emit_json, json_option, table, tell, visible
-from judge.errors import BadInput, Exit, UsageError
+from judge.errors import BadInput, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,7 @@ class PlanAsked:
 )
 @json_option
 @as_one(PlanAsked)
-def plan(asked: PlanAsked) -> int:
+def plan(asked: PlanAsked) -> None:
     """How many questions and units to label, for an interval of a given width or for a decided verdict.
 
     \b
@@ -108,7 +108,8 @@ def plan(asked: PlanAsked) -> int:
     if not 0 < asked.confidence < 1 or not 0 < asked.power < 1:
         raise UsageError("--confidence and --power lie between 0 and 1")
     if asked.verdict:
-        return _verdict(asked)
+        _verdict(asked)
+        return
     if asked.margin is not None:
         raise UsageError("--margin goes with --verdict")
     design, names, assumed = _pilot(asked) if asked.expect is None else _expected(asked, asked.expect)
@@ -139,14 +140,13 @@ def plan(asked: PlanAsked) -> int:
                 "rows": [_row(one, goal) for goal in goals for one in goal.plans],
             },
         )
-        return Exit.DONE
+        return
     for goal in goals:
         print(f"{goal.title}\n{_table([_row(one, goal) for one in goal.plans], design)}\n")
     print("\n".join(f"- {visible(line)}" for line in [*assumed, *notes]))
-    return Exit.DONE
 
 
-def _verdict(asked: PlanAsked) -> int:
+def _verdict(asked: PlanAsked) -> None:
     from annotate.cli import _plan_verdict as verdict
     from judge.labels.reference import resolve
 
@@ -171,7 +171,6 @@ def _verdict(asked: PlanAsked) -> int:
         "judges": [verdict.as_json(one) for one in plans],
     }
     tell("plan_verdict", document, "\n\n".join(verdict.text(one) for one in plans), asked.as_json)
-    return Exit.DONE
 
 
 def _one(asked: PlanAsked) -> Panel:

@@ -8,7 +8,7 @@ import click
 
 from annotate.cli._named import in_study
 from judge.console import emit_rows, note, output_options, short
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.store import Store
@@ -31,7 +31,7 @@ def quarantine() -> None:
 @click.option("--all", "every", is_flag=True, help="Also records that are decided.")
 @in_study
 @output_options
-def list_(batch: str | None, every: bool, store: Store, as_json: bool, as_csv: bool) -> int:
+def list_(batch: str | None, every: bool, store: Store, as_json: bool, as_csv: bool) -> None:
     """List what waits for a decision, with the reason."""
     from annotate.exchange.quarantine import listing
 
@@ -41,7 +41,6 @@ def list_(batch: str | None, every: bool, store: Store, as_json: bool, as_csv: b
         shown = ["id", "batch", "place", "annotator", "unit", "reason", *(["status"] if every else [])]
         rows = [{**row, "reason": short(str(row["reason"]), WIDTH)} for row in rows]
     emit_rows("quarantine", rows, shown, as_json, as_csv)
-    return Exit.DONE
 
 
 @quarantine.command("accept")
@@ -59,7 +58,7 @@ def accept(
     blind: str | None,
     why: str | None,
     store: Store,
-) -> int:
+) -> None:
     """Take records in: as they are, or with what was missing said here.
 
     \b
@@ -74,21 +73,19 @@ def accept(
         raise UsageError("--unit is for one record")
     done = take_in(store, numbers, person=person, unit=unit, blind=blind, note=why, merged=settle_conflict)
     note(f"{len(numbers)} records accepted; new labels: {short_list(done.new)}")
-    return Exit.DONE
 
 
 @quarantine.command("drop")
 @click.argument("numbers", nargs=-1, type=int, metavar="ID...")
 @click.option("--note", "why", help="Why; kept with the decision.")
 @in_study
-def drop(numbers: tuple[int, ...], why: str | None, store: Store) -> int:
+def drop(numbers: tuple[int, ...], why: str | None, store: Store) -> None:
     """Leave records out for good; list --all still shows them."""
     from annotate.exchange.quarantine import drop as leave
 
     _some(numbers)
     leave(store, numbers, why)
     note(f"{len(numbers)} records dropped")
-    return Exit.DONE
 
 
 def _some(numbers: tuple[int, ...]) -> None:

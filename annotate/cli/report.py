@@ -14,7 +14,7 @@ from annotate.cli._source import LabelSource, as_one, least_others_option, names
 from annotate.cli._targets import FORMATS as NAMES
 from annotate.cli._targets import targets, write
 from judge.console import TO_WRITE, note, visible
-from judge.errors import BelowThreshold, Exit, UsageError
+from judge.errors import BelowThreshold, UsageError
 from judge.labels.words import HELP
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class ReportAsked:
     help="Format; default: by the suffix of -o. Not for a suffix that says another.",
 )
 @as_one(ReportAsked)
-def report(asked: ReportAsked) -> int:
+def report(asked: ReportAsked) -> None:
     """Report how far the judge of one field can be trusted, with every number behind it.
 
     \b
@@ -191,7 +191,6 @@ def report(asked: ReportAsked) -> int:
     if outputs:
         note(f"written: {', '.join(visible(str(path)) for path in outputs)}")
     _check(document, limits, asked.require_trust, asked.allow_part)
-    return Exit.DONE
 
 
 def _limits(typed: tuple[str, ...]) -> list[tuple[str, float]]:

@@ -11,7 +11,7 @@ import click
 
 from annotate.cli._named import BatchName, Person
 from judge.console import db_option, note
-from judge.errors import Exit, StudyError
+from judge.errors import StudyError
 
 
 @click.command("serve")
@@ -19,7 +19,7 @@ from judge.errors import Exit, StudyError
 @click.option("--as", "person", cls=Person, required=True, metavar="NAME", help="Who labels.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8642)
 @db_option
-def serve(name: str, person: str, port: int, db: Path) -> int:
+def serve(name: str, person: str, port: int, db: Path) -> None:
     """Label the batch NAME in a browser on this machine.
 
     Listens on 127.0.0.1 only; the printed address holds a token that works once. From elsewhere, use
@@ -41,4 +41,3 @@ def serve(name: str, person: str, port: int, db: Path) -> int:
     server, address = make_server(shlex.join(program), port)
     note(f"open {address}")
     server.serve()
-    return Exit.DONE

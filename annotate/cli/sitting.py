@@ -10,7 +10,7 @@ import click
 
 from annotate.cli._named import BatchName, Person
 from judge.console import db_option, note
-from judge.errors import Exit, UsageError
+from judge.errors import UsageError
 
 keymap_option = click.option(
     "--keymap",
@@ -34,12 +34,12 @@ BUSY_MS = 8
 @keymap_option
 @theme_option
 @db_option
-def open_(name: str, person: str, keymap: Path | None, theme: str | None, db: Path) -> int:
+def open_(name: str, person: str, keymap: Path | None, theme: str | None, db: Path) -> None:
     """Label the batch NAME in this terminal: one key per label, nothing to save.
 
     Go on where you stopped with the same command. ? shows guidelines and keys, Ctrl+Q quits.
     """
-    return _sit(name, person, keymap, theme, db, adjudicate=False, allow_own=False)
+    _sit(name, person, keymap, theme, db, adjudicate=False, allow_own=False)
 
 
 @click.command("adjudicate")
@@ -51,12 +51,12 @@ def open_(name: str, person: str, keymap: Path | None, theme: str | None, db: Pa
 @db_option
 def adjudicate(
     name: str, person: str, allow_own: bool, keymap: Path | None, theme: str | None, db: Path
-) -> int:
+) -> None:
     """Decide the units of the batch NAME on which people disagree.
 
     Their labels and notes are shown as A, B, C in another order on every unit. + writes the reason.
     """
-    return _sit(name, person, keymap, theme, db, adjudicate=True, allow_own=allow_own)
+    _sit(name, person, keymap, theme, db, adjudicate=True, allow_own=allow_own)
 
 
 def _sit(
@@ -68,7 +68,7 @@ def _sit(
     *,
     adjudicate: bool,
     allow_own: bool,
-) -> int:
+) -> None:
     from annotate.leading.adjudication import fill_queue
     from annotate.sitting.desk import Desk, batch_info, end_session
     from annotate.store import open_study
@@ -84,7 +84,7 @@ def _sit(
         keys = load_keymap(keymap or own_keymap(), task)
         if adjudicate and not fill_queue(store, name, person, allow_own=allow_own):
             note(f"batch '{name}': there is nothing to adjudicate so far")
-            return Exit.DONE
+            return
         with Desk.open(
             store, name, person, adjudicate=adjudicate, allow_own=allow_own, busy_ms=BUSY_MS
         ) as desk:
@@ -100,4 +100,3 @@ def _sit(
     note(f"{counts['done']} of {desk.total} done, {counts['skipped']} skipped; {told} is stored")
     if counts["open"]:
         note(f"go on with: annotate {command} {name} --as {person} -d {db}")
-    return Exit.DONE

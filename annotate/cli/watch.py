@@ -9,7 +9,6 @@ import click
 
 from annotate.cli._named import BatchName
 from judge.console import db_option, visible
-from judge.errors import Exit
 
 
 @click.command("watch")
@@ -23,7 +22,7 @@ from judge.errors import Exit
     help="How often the file is looked at.",
 )
 @db_option
-def watch(name: str, once: bool, every: float, db: Path) -> int:
+def watch(name: str, once: bool, every: float, db: Path) -> None:
     """Watch the batch NAME: progress, pace, checks, agreement so far, fast clickers, flags with their texts.
 
     No label is shown and nothing is written: it may run beside people at work and a judge. q quits.
@@ -43,8 +42,7 @@ def watch(name: str, once: bool, every: float, db: Path) -> int:
                 print(f"\n{part.title}")
                 for line in part.lines:
                     print(visible(f"  {line}").replace("\n", " "))
-            return Exit.DONE
+            return
     from annotate.tui.watch import run_watch
 
     run_watch(db, name, every)
-    return Exit.DONE

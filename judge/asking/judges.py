@@ -143,14 +143,7 @@ class CalibrationOutcome:
                 "questions": len(result.fitted.folds),
                 "sha256": result.fitted.sha256,
             },
-            "measures": [
-                {
-                    "before": before.as_json(),
-                    "after": after.as_json(),
-                    "difference": difference.as_json() if difference else None,
-                }
-                for before, after, difference in result.measures
-            ],
+            "measures": compared_json(result),
             "signal": result.signal.as_json() if result.signal else None,
             "has_signal": result.has_signal,
             "improved": result.repaired,
@@ -158,6 +151,18 @@ class CalibrationOutcome:
             "units_without_probabilities": result.n_plain,
             "notes": list(result.notes),
         }
+
+
+def compared_json(result: Calibrated) -> list[dict[str, Json]]:
+    """Each measure before and after, as documents have them."""
+    return [
+        {
+            "before": before.as_json(),
+            "after": after.as_json(),
+            "difference": difference.as_json() if difference else None,
+        }
+        for before, after, difference in result.measures
+    ]
 
 
 def calibrate(

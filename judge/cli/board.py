@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.console import emit_json, note, table, visible
 from judge.errors import BadInput
+from judge.files import whole_file
 
 if TYPE_CHECKING:
     from judge.suites.board import Board, BoardRow, Cell
@@ -44,15 +44,11 @@ def write(found: Board, path: Path) -> None:
     from judge.suites.board_files import writer_of
 
     text = writer_of(path)(found)
-    target = path.resolve()
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        partial.write_text(text, "utf-8")
-        partial.replace(target)
+        with whole_file(path.resolve()) as partial:
+            partial.write_text(text, "utf-8")
     except OSError as error:
         raise BadInput(f"-o {path}: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)
     note(f"written: {path}")
 
 

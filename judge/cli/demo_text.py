@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judge.asking.judges import compared_json
 from judge.cli.runs import measure_table
 from judge.console import visible
 
@@ -176,14 +177,5 @@ def _calibrated(beside: Beside) -> dict[str, Any]:
     return {
         "run": beside.run_id,
         "reason": beside.why_none,
-        "measures": []
-        if done is None
-        else [
-            {
-                "before": before.as_json(),
-                "after": after.as_json(),
-                "difference": difference.as_json() if difference else None,
-            }
-            for before, after, difference in done.measures
-        ],
+        "measures": [] if done is None else compared_json(done),
     }

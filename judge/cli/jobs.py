@@ -11,7 +11,17 @@ import click
 
 from judge.cli import jobs_told
 from judge.cli.run import of_run
-from judge.console import TO_READ, db_option, emit_json, emit_rows, json_option, note, output_options, visible
+from judge.console import (
+    TO_READ,
+    attributes,
+    db_option,
+    emit_json,
+    emit_rows,
+    json_option,
+    note,
+    output_options,
+    visible,
+)
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -178,9 +188,7 @@ def status(name: str, db: Path, as_json: bool, as_csv: bool) -> None:
                 found = look(store, job, service)
     rows = [
         {
-            "file": s.file.file,
-            "lines": s.file.lines,
-            "state": s.file.state,
+            **attributes(s.file, "file", "lines", "state"),
             "status": s.state.status if s.state else s.file.status,
             "done": s.state.done if s.state else None,
             "batch": s.file.batch_id,
@@ -306,9 +314,7 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> None:
                 "state": job.state,
                 "files": len(stored.files(store, job.job_id)),
                 **stored.counts(store, job.job_id),
-                "most_tokens": job.most_tokens,
-                "most_cost": job.most_cost,
-                "made": job.made,
+                **attributes(job, "most_tokens", "most_cost", "made"),
                 "folder": str(job.folder),
             }
             for job in stored.listed(store)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.console import emit_json, note, visible
+from judge.console import attributes, emit_json, note, visible
 from judge.errors import Exit
 
 if TYPE_CHECKING:
@@ -22,13 +22,8 @@ def as_json(done: Written) -> dict[str, Any]:
         "run": done.run_id,
         "resumed": done.resumed,
         "folder": None if job is None else str(job.folder),
-        "files": [{"file": f.file, "lines": f.lines, "bytes": f.bytes} for f in done.files],
-        "lines": done.lines,
-        "asked": done.asked,
-        "reused": done.reused,
-        "waiting": done.waiting,
-        "units": done.units,
-        "left_out": done.left_out,
+        "files": [attributes(f, "file", "lines", "bytes") for f in done.files],
+        **attributes(done, "lines", "asked", "reused", "waiting", "units", "left_out"),
         "most_tokens": 0 if job is None else job.most_tokens,
         "most_cost": None if job is None or job.most_cost is None else round(job.most_cost, 6),
         "prices": None if done.price is None else done.price.source,
@@ -67,10 +62,7 @@ def tell_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool) 
             "run": job.run_id,
             "lines": tally.lines,
             **statuses,
-            "reused": tally.reused,
-            "known": tally.known,
-            "late": tally.late,
-            "released": tally.released,
+            **attributes(tally, "reused", "known", "late", "released"),
             "unknown": tally.named["unknown"],
             "odd": tally.named["odd"],
             "open": counts["open"],

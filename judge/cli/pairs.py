@@ -10,7 +10,7 @@ import click
 
 from judge.asking.run import RunOptions, make_plan
 from judge.cli.chain import chained, in_chain
-from judge.console import db_option, emit_json, emit_rows, note, output_options, short
+from judge.console import attributes, db_option, emit_json, emit_rows, note, output_options, short
 from judge.errors import Exit, UsageError
 
 COUNTS = ("claims", "valid", "invalid", "unknown", "pairs", "repeated", "unwritten")
@@ -60,7 +60,7 @@ def build(model: str, **options: Any) -> int:
         )
     if isinstance(built, int):
         return built
-    row: dict[str, Any] = {name: getattr(built, name) for name in COUNTS}
+    row = attributes(built, *COUNTS)
     row |= {"items": built.report.counts["items"], "datasets": built.report.datasets}
     if options["as_json"]:
         emit_json("pairs_build", {"study": str(options["db"]), "model": model, **row})
@@ -101,10 +101,7 @@ def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: 
         {
             "pair": pair.pair_id,
             "unit": pair.unit_id,
-            "claim": pair.claim,
-            "counter_claim": pair.counter_claim,
-            "yes": pair.yes,
-            "votes": pair.votes,
+            **attributes(pair, "claim", "counter_claim", "yes", "votes"),
             "kept": pair.kept(consensus),
         }
         for pair in found[:limit]

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import judge
-from judge.console import emit_rows, output_options
+from judge.console import attributes, emit_rows, output_options
 
 COLUMNS = ("kind", "name", "package", "target", "problem")
 
@@ -21,10 +21,7 @@ def plugins(as_json: bool, as_csv: bool) -> None:
     """
     from judge import plugins as found
 
-    rows = [
-        {"kind": p.kind, "name": p.name, "package": p.package, "target": p.target, "problem": p.problem}
-        for p in found.every(built_in())
-    ]
+    rows = [attributes(p, *COLUMNS) for p in found.every(built_in())]
     emit_rows("plugins", rows, COLUMNS, as_json, as_csv)
 
 

@@ -7,7 +7,6 @@ import io
 import itertools
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -31,6 +30,7 @@ from judge.console import (
     visible,
 )
 from judge.errors import UsageError
+from judge.files import whole_file
 
 if TYPE_CHECKING:
     from judge.prompts.load import Task
@@ -239,7 +239,7 @@ def _write_parquet(output: Path, store: Store, run: dict[str, Any], task: Task) 
     from judge.store.export import judged
 
     fitted = None in folds(store.conn, run["run_id"]).values()
-    with _appearing(output) as partial:
+    with whole_file(output.resolve()) as partial:
         return write(partial, judged(store, run, task), task, fitted)
 
 
@@ -274,21 +274,8 @@ def _write(output: Path | None, pieces: Iterator[str]) -> int:
     if output.exists() and not output.is_file():
         with output.open("w", encoding="utf-8", newline="") as file:
             return _put(file, pieces)
-    with _appearing(output) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+    with whole_file(output.resolve()) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         return _put(file, pieces)
-
-
-@contextmanager
-def _appearing(output: Path) -> Iterator[Path]:
-    """A file to write to, which takes its place when all of it is written."""
-    output = output.resolve()
-    partial = output.with_name(output.name + ".part")
-    try:
-        yield partial
-        partial.replace(output)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
 
 
 def _put(file: IO[str], pieces: Iterator[str]) -> int:

@@ -21,7 +21,6 @@ from judge.providers import http
 from judge.providers.anthropic import KEY, OWN_URL
 from judge.types import Json
 
-PAGE = 100
 _HEAD, _TAIL = b'{"requests": [', b"]}"
 
 
@@ -55,21 +54,10 @@ class AnthropicBatches:
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
         """All batches of the account that were begun since then, the newest first: they do not say whose they are."""
-        after: str | None = None
-        while True:
-            place: dict[str, Any] = {} if after is None else {"after_id": after}
-            page = self._account.object(partial(self._batches.with_raw_response.list, limit=PAGE, **place))
-            rows = page.get("data")
-            for row in rows if isinstance(rows, list) else []:
-                name = self._account.id_in(row)
-                if name is None:
-                    continue
-                if _time(row.get("created_at")) < since:
-                    return
-                yield FoundBatch(name, None, row.get("processing_status") == "ended")
-                after = name
-            if not rows or page.get("has_more") is not True or after == place.get("after_id"):
+        for name, row in self._account.listed(self._batches.with_raw_response.list, "after_id"):
+            if _time(row.get("created_at")) < since:
                 return
+            yield FoundBatch(name, None, row.get("processing_status") == "ended")
 
     def state(self, batch_id: str) -> BatchState:
         """How a batch stands; its counts stay 0 until the end."""

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from judge.errors import Rejected, ServerFault
 from judge.jobs import lines, results, service
@@ -20,7 +18,6 @@ from judge.providers.openai import KEY, OWN_URL
 from judge.types import Json
 
 MARK = "adjudge"
-PAGE = 100
 _ENDED = {"completed", "failed", "expired", "cancelled"}
 
 
@@ -56,25 +53,12 @@ class OpenAIBatches:
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
         """The batch with our mark, among those begun since then; the newest come first."""
-        after: str | None = None
-        while True:
-            place: dict[str, Any] = {} if after is None else {"after": after}
-            page = self._account.object(
-                partial(self._client.batches.with_raw_response.list, limit=PAGE, **place)
-            )
-            rows = page.get("data")
-            for row in rows if isinstance(rows, list) else []:
-                name = self._account.id_in(row)
-                if name is None:
-                    continue
-                if _seconds(row.get("created_at")) < since.timestamp():
-                    return
-                marks = row.get("metadata")
-                if isinstance(marks, dict) and marks.get(MARK) == mark:
-                    yield FoundBatch(name, True, str(row.get("status")) in _ENDED)
-                after = name
-            if not rows or page.get("has_more") is not True or after == place.get("after"):
+        for name, row in self._account.listed(self._client.batches.with_raw_response.list, "after"):
+            if _seconds(row.get("created_at")) < since.timestamp():
                 return
+            marks = row.get("metadata")
+            if isinstance(marks, dict) and marks.get(MARK) == mark:
+                yield FoundBatch(name, True, str(row.get("status")) in _ENDED)
 
     def state(self, batch_id: str) -> BatchState:
         """How a batch stands."""

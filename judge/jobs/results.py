@@ -10,10 +10,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 from judge.errors import ServerFault
+from judge.files import whole_file
 from judge.jobs.lines import raw_lines
 from judge.types import Json
 
@@ -66,18 +66,6 @@ def _written(character: str) -> bytes:
     plain, number = re.escape(character).encode(), ord(character)
     slashes = rb"\\{0,%d}" % _MOST_BACKSLASHES
     return rb"%s(?:%s|(?<=\\)u00(?i:%02x))" % (slashes, plain, number)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Where to write a file that gets its name when it is whole."""
-    partial = path.with_name(path.name + ".part")
-    try:
-        yield partial
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
 
 
 def answers_in(vendor: str, path: Path) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ from judge.providers import http
 from judge.types import Json
 
 NOT_FOUND = 404
+PAGE = 100
 SECONDS = 600.0
 """For one call: a file of 200 MB takes its time."""
 SUFFIXES = {"openai": ("output", "errors"), "anthropic": ("results",)}
@@ -117,6 +119,20 @@ class Account:
         with self.told():
             body = call().http_response.content
         return object_in(body, self.who)
+
+    def listed(self, call: Callable[..., Any], cursor: str) -> Iterator[tuple[str, dict[str, Json]]]:
+        """The objects of a list with their ids, page by page; `cursor` names the one after which a page begins."""
+        after: str | None = None
+        while True:
+            place: dict[str, Any] = {} if after is None else {cursor: after}
+            page = self.object(partial(call, limit=PAGE, **place))
+            rows = page.get("data")
+            for row in rows if isinstance(rows, list) else []:
+                if (name := self.id_in(row)) is not None:
+                    yield name, row
+                    after = name
+            if not rows or page.get("has_more") is not True or after == place.get(cursor):
+                return
 
     @contextmanager
     def told(self) -> Iterator[None]:
