@@ -24,6 +24,8 @@ from judge.errors import AdjudgeError, Exit, UsageError
 F = TypeVar("F", bound=Callable[..., Any])
 TO_READ = click.Path(path_type=Path, exists=True, dir_okay=False)
 TO_WRITE = click.Path(path_type=Path, dir_okay=False)
+INSIDE = click.FloatRange(0, 1, min_open=True, max_open=True)
+"""A share that is neither 0 nor 1, as a level of confidence."""
 # What a terminal obeys, hides or cannot encode: C0 (but tab and line feed), DEL and C1; direction,
 # joining and invisible characters; line separators; half surrogate pairs; tags.
 _CONTROL = [

@@ -12,6 +12,7 @@ import click
 
 from judge.console import db_option, note, together
 from judge.errors import UsageError
+from judge.labels.words import HELP
 
 if TYPE_CHECKING:
     from judge.labels.panel import Panel
@@ -175,6 +176,11 @@ def source_options(function: F) -> F:
     )(command)
 
 
+reference_option = click.option(
+    "--reference",
+    metavar="NAME",
+    help=f"What judges are held against: {HELP}. Default: decided, else gold, else majority.",
+)
 least_others_option = click.option(
     "--least-others",
     type=click.IntRange(1, 2),

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from annotate.cli._source import LabelSource, as_one, least_others_option, source_options
+from annotate.cli._source import LabelSource, as_one, least_others_option, reference_option, source_options
 from judge.console import emit_json, emit_rows, note, output_options
 from judge.errors import UsageError
-from judge.labels.words import HELP
 
 if TYPE_CHECKING:
     from annotate.agreement.one_field import Agreement
@@ -57,11 +56,7 @@ class AgreementAsked:
     "gwet_ac2[:linear], pabak; repeatable.",
 )
 @click.option("--no-pairwise", is_flag=True, help="Leave out the pairs of single annotators.")
-@click.option(
-    "--reference",
-    metavar="NAME",
-    help=f"What judges are held against: {HELP}. Default: decided, else gold, else majority.",
-)
+@reference_option
 @click.option("--per-class", is_flag=True, help="Precision, recall and F1 of each judge, label by label.")
 @click.option(
     "--dawid-skene", is_flag=True, help="Latent labels: prevalences, and each annotator's accuracy."

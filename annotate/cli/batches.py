@@ -19,6 +19,13 @@ COLUMNS = ["unit", "question", "field", "annotator", "label", "layer", "repeat",
            "flag", "note", "stratum", "weight"]  # fmt: skip
 
 
+allow_option = click.option(
+    "--allow-exposed",
+    is_flag=True,
+    help="Also people who saw the known answer, or the judge, of these units: such labels count as assisted.",
+)
+
+
 class Share(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """A share: 5% or 0.05."""
 
@@ -105,11 +112,7 @@ def batches() -> None:
 @click.option(
     "--reveal", is_flag=True, help="Show the judge after each commit: keep or revise, kept as a second layer."
 )
-@click.option(
-    "--allow-exposed",
-    is_flag=True,
-    help="Also people who saw the known answer, or the judge, of these units: such labels count as assisted.",
-)
+@allow_option
 @click.option(
     "--run", help="The judge run for --by, --queue, --for and --reveal; default: the newest of the task."
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotate.cli._named import BatchName, in_study
+from annotate.cli.batches import allow_option
 from annotate.cli.packing import batches
 from judge.console import attributes, emit_json, json_option, note, table
 from judge.errors import UsageError
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add", "batches", "extend", "hand_over", "policy", "reopen", "stop"]
 
-allow_option = click.option(
-    "--allow-exposed",
-    is_flag=True,
-    help="Also people who saw the known answer, or the judge, of these units: such labels count as assisted.",
-)
 why_option = click.option("--note", "why", help="Why; kept with the change.")
 
 

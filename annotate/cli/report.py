@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotate.cli._source import LabelSource, as_one, least_others_option, names, source_options
+from annotate.cli._source import (
+    LabelSource,
+    as_one,
+    least_others_option,
+    names,
+    reference_option,
+    source_options,
+)
 from annotate.cli._targets import FORMATS as NAMES
 from annotate.cli._targets import targets, write
 from judge.console import TO_WRITE, note, visible
 from judge.errors import BelowThreshold, UsageError
-from judge.labels.words import HELP
 
 if TYPE_CHECKING:
     from annotate.report.model import Document
@@ -50,11 +56,7 @@ class ReportAsked:
     metavar="COLUMN",
     help='Table: the column with the judge\'s probabilities for its labels, as in {"yes": 0.8, "no": 0.2}.',
 )
-@click.option(
-    "--reference",
-    metavar="NAME",
-    help=f"What judges are held against: {HELP}. Default: decided, else gold, else majority.",
-)
+@reference_option
 @click.option(
     "--epsilon",
     default="expert",

@@ -9,6 +9,7 @@ import click
 
 from judge.cli.chosen import check_files, field_option, reference_option, whole_runs
 from judge.console import (
+    INSIDE,
     TO_WRITE,
     csv_cell,
     db_option,
@@ -41,7 +42,7 @@ MOST_TOLD = 3
 @click.option(
     "--confidence",
     default=0.95,
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=INSIDE,
     help="Of the intervals; at a look at the test its level decides.",
 )
 @click.option("-o", "--output", type=TO_WRITE, help="A page: FILE.html.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.chosen import check_files, field_option, reference_option, whole_runs
-from judge.console import TO_WRITE, db_option, json_option, note, table, tell, write_page
+from judge.console import INSIDE, TO_WRITE, db_option, json_option, note, table, tell, write_page
 from judge.errors import Exit
 
 if TYPE_CHECKING:
@@ -21,15 +21,10 @@ if TYPE_CHECKING:
 @click.option(
     "--agree",
     default=0.9,
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=INSIDE,
     help="How often the accepted labels agree with the reference, at least.",
 )
-@click.option(
-    "--confidence",
-    default=0.95,
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Of the promise.",
-)
+@click.option("--confidence", default=0.95, type=INSIDE, help="Of the promise.")
 @click.option("-o", "--output", type=TO_WRITE, help="The curve as a page: FILE.html.")
 @click.option(
     "--dry-run", is_flag=True, help="Keep no derived judge. A look at a sealed test is logged all the same."

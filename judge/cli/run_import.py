@@ -86,12 +86,10 @@ def import_(
 
 
 def _task(store: Store, name: str | None, prompts: Path | None) -> Task:
-    from judge.prompts import load_task
-    from judge.store.export import stored_task
+    from judge.store.export import known_task
 
     known = [row[0] for row in store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")]
     if name is None and len(known) != 1:
         told = f"the study has {', '.join(known)}" if known else "judge tasks list shows them"
         raise UsageError(f"name the task that was asked with --task: {told}")
-    stored = [n for n in known if name is None or name in (n, n.rpartition(".v")[0])]
-    return stored_task(store, stored[0]) if stored else load_task(str(name), prompts)
+    return known_task(store, name or known[0], prompts)

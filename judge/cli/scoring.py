@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from judge.console import together
+from judge.console import INSIDE, together
 from judge.suites.paper import Paper
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,12 +58,7 @@ interval_options = together(
         type=click.Choice(["bca", "percentile", "none"]),
         help="Kind of bootstrap interval.",
     ),
-    click.option(
-        "--confidence",
-        default=0.95,
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
-        help="Of the intervals.",
-    ),
+    click.option("--confidence", default=0.95, type=INSIDE, help="Of the intervals."),
     click.option("--replicates", default=1000, type=click.IntRange(100), help="Resamples of questions."),
     click.option("--seed", default=0, help="Of the bootstrap."),
 )

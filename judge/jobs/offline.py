@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from judge.errors import UsageError
 from judge.jobs.lines import LIMITS, BatchReader
 from judge.providers.base import Masks, Provider
-from judge.providers.http import Complaint
 from judge.types import Json, Reply, Request
 
 ALTERNATIVES = 20
@@ -24,7 +23,10 @@ class Offline:
     max_concurrency: int | None = None
 
     def __init__(self, inner: Provider, label_codes: bool) -> None:
-        self._inner, self._reader, self.label_codes = inner, reader_of(inner), label_codes
+        reader = reader_of(inner)
+        self._inner, self.label_codes = inner, label_codes
+        # Written and read as the vendor's provider does it.
+        self.body, self.read, self.refusal = reader.body, reader.read, reader.refusal
         self.chosen_mask = inner.chosen_mask if isinstance(inner, Masks) else "none"
         self.mask = None if self.chosen_mask in ("auto", "none") else self.chosen_mask
         if self.mask == "logit_bias":
@@ -51,18 +53,6 @@ class Offline:
     def describe(self) -> Mapping[str, Json]:
         """What the vendor's provider says, without an address."""
         return {**self._inner.describe(), "base_url": None, "own_server": False, "reports": None}
-
-    def body(self, request: Request) -> bytes:
-        """As the vendor's provider writes it."""
-        return self._reader.body(request)
-
-    def read(self, body: Json, request: Request) -> Reply:
-        """As the vendor's provider reads it."""
-        return self._reader.read(body, request)
-
-    def refusal(self, said: Complaint) -> Reply | None:
-        """As the vendor's provider reads it."""
-        return self._reader.refusal(said)
 
 
 def reader_of(provider: Provider) -> BatchReader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 from judge.errors import UsageError
 from judge.prompts.load import Task, load_task, parse_task
@@ -83,15 +84,15 @@ def stored_task(store: Store, name: str) -> Task:
     return parse_task(row[0], f"{name}.md")
 
 
-def known_task(store: Store, name: str) -> Task:
-    """The task that a command names: as the study has it (without a version: its newest), else the file.
+def known_task(store: Store, name: str, folder: Path | None = None) -> Task:
+    """The task that a command names: as the study has it (without a version: its newest), else the file (of a folder).
 
     Raises TaskError or UsageError as `load_task` does.
     """
     row = store.conn.execute(
         "SELECT task FROM tasks WHERE task = ?1 OR task_id = ?1 ORDER BY version DESC LIMIT 1", [name]
     ).fetchone()
-    return load_task(name) if row is None else stored_task(store, row[0])
+    return load_task(name, folder) if row is None else stored_task(store, row[0])
 
 
 def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str, Json]]:
