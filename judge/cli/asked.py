@@ -27,11 +27,11 @@ def watching(plan: Plan, options: dict[str, Any]) -> Iterator[Watching]:
     if not options["log_json"]:
         yield progress
         return
-    from judge.cli.log_json import Both, Log
+    from judge.cli.log_json import Log
 
-    log = Log(options["log_json"], plan.task.name, plan.model)
+    log = Log(options["log_json"], plan.task.name, plan.model, progress)
     try:
-        yield Both([progress, log])
+        yield log
     except BaseException as e:
         log.ended(e)
         raise

@@ -8,7 +8,6 @@ may repeat any of them.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,12 +29,14 @@ class Log:
     One that cannot be written any more is said once, and the run goes on: its calls are worth more than its log.
     """
 
-    def __init__(self, path: Path, task: str, model: str, every: float = EVERY_SECONDS) -> None:
+    def __init__(
+        self, path: Path, task: str, model: str, beside: Watching, every: float = EVERY_SECONDS
+    ) -> None:
         try:
             self._file: TextIO = path.open("a", encoding="utf-8", newline="\n")
         except OSError as e:
             raise UsageError(f"--log-json {path}: {e.strerror}") from e
-        self._path, self._is_broken = path, False
+        self._path, self._is_broken, self._beside = path, False, beside
         self._about = {"task": task, "model": model}
         self._every = every
         self._live: Live | None = None
@@ -45,7 +46,8 @@ class Log:
         self._stalled: float | None = None
 
     def __call__(self, live: Live) -> None:
-        """Write what has changed since the last call."""
+        """Write what has changed since the last call, and show it beside."""
+        self._beside(live)
         now = time.monotonic()
         if self._live is None:
             self._live, self._last = live, now
@@ -101,7 +103,8 @@ class Log:
             self._file.close()
 
     def end(self) -> None:
-        """The progress ends here; the run's report is not made yet."""
+        """The progress beside it ends here; the run's report is not made yet."""
+        self._beside.end()
 
     def _write(self, event: str, **values: Any) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -140,20 +143,3 @@ def _kind(error: BaseException | None) -> str | None:
         return None
     status = getattr(error, "status", 0)
     return type(error).__name__ + (f" {status}" if isinstance(status, int) and status else "")
-
-
-class Both:
-    """Several that watch one run."""
-
-    def __init__(self, watchers: Sequence[Watching]) -> None:
-        self._watchers = watchers
-
-    def __call__(self, live: Live) -> None:
-        """Show all of them."""
-        for watcher in self._watchers:
-            watcher(live)
-
-    def end(self) -> None:
-        """End all of them."""
-        for watcher in self._watchers:
-            watcher.end()

@@ -121,7 +121,7 @@ async def _ask(store: Any, scratch: Any, plan: Any, provider: Any, wanted: Wante
     from judge.runner import open_patiently
     from judge.runner.probe import probe as asked
 
-    progress = Progress(sys.stderr, False)
+    progress = Progress(sys.stderr)
     try:
         plan = await open_patiently(provider, plan)
         return await asked(store, scratch, plan, provider, wanted, progress)

@@ -15,10 +15,9 @@ EVERY_SECONDS_IN_A_LOG = 30.0
 class Progress:
     """Rewrites one line on `stream`; writes one every 30 s when that is no terminal."""
 
-    def __init__(self, stream: TextIO, quiet: bool = False, every: float | None = None) -> None:
-        self._stream, self._quiet = stream, quiet
-        self._rewrites = stream.isatty()
-        self._every = every or (EVERY_SECONDS if self._rewrites else EVERY_SECONDS_IN_A_LOG)
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._rewrites = stream, stream.isatty()
+        self._every = EVERY_SECONDS if self._rewrites else EVERY_SECONDS_IN_A_LOG
         # A log gets its first line after a while: a short run has none.
         self._last = 0.0 if self._rewrites else time.monotonic()
         self._shown = False
@@ -26,7 +25,7 @@ class Progress:
     def __call__(self, live: Live) -> None:
         """Show how the run stands, when it is time."""
         now = time.monotonic()
-        if self._quiet or now - self._last < self._every:
+        if now - self._last < self._every:
             return
         self._last = now
         if self._rewrites:

@@ -193,10 +193,11 @@ def render(
     from judge.prompts import Renderer, load_task
     from judge.runner.requests import choose_mode, label_orders
     from judge.store import Store, selection
+    from judge.store.label_rows import quoted
 
     task = load_task(task_name, prompts)
     with Store.open(db, create=False) as store:
-        where = None if unit_id is None else "unit_id = " + _quoted(unit_id)
+        where = None if unit_id is None else "unit_id = " + quoted(unit_id)
         selection.select(store, task, selection.Selection(where, limit=1))
         unit = next(selection.pending(store, task, run_id=""), None)
     if unit is None:
@@ -211,7 +212,3 @@ def render(
     note(f"unit {unit.unit_id}")
     for message in prompt.messages:
         print(visible(f"--- {message.role}\n{message.content}\n"))
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sqlite3
 import subprocess
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from judge.cli.log_json import Log
+from judge.cli.progress import Progress
 from judge.cli.watch import ShownRun
 from judge.errors import StudyError, Unreachable
 from judge.runner.retry import Patience
@@ -227,7 +229,7 @@ async def test_outages_and_their_end_are_in_the_log(tmp_path: Path) -> None:
                 raise Unreachable("SECRET of a server", sent=False)
             return await super().complete(request)
 
-    log = Log(tmp_path / "log.jsonl", "t", "m", every=0.0)
+    log = Log(tmp_path / "log.jsonl", "t", "m", Progress(io.StringIO()), every=0.0)
     await run_plan(db, Flaky(), plan(concurrency=1, patience=Patience(outage=60)), watch=log)
     log.ended()
     found = events(tmp_path / "log.jsonl")
