@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from sqlite3 import DatabaseError, IntegrityError
 from typing import Any, TypeVar
@@ -148,6 +148,12 @@ def json_text(value: Any, indent: int | None = None) -> str:
 def note(text: str) -> None:
     """One line for people."""
     print(visible(text), file=sys.stderr)
+
+
+def notes(texts: Iterable[Any], head: str = "note") -> None:
+    """Several lines for people, each behind the same word."""
+    for text in texts:
+        note(f"{head}: {text}")
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from annotate.cli._source import LabelSource, as_one, least_others_option, reference_option, source_options
-from judge.console import emit_json, emit_rows, note, output_options
+from judge.console import emit_json, emit_rows, note, notes, output_options
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -149,8 +149,7 @@ def agreement(asked: AgreementAsked) -> None:
         parts = [part for r, e in zip(results, extras, strict=True) for part in (show.text(r), *e.texts())]
         print("\n\n".join(parts))
     sys.stdout.flush()
-    for line in passed_over:
-        note(f"note: {line}")
+    notes(passed_over)
     for one in checked:
         if one.passed:
             note(f"passed: {one.why}")

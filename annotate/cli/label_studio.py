@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotate.cli._named import BatchName, in_study
-from judge.console import attributes, emit_json, json_option, note, pairs
+from judge.console import attributes, emit_json, json_option, note, notes, pairs
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -185,8 +185,7 @@ def _tell_pull(done: Pulled) -> None:
             note(f"{count:,} {what}")
     if done.assisted:
         note("people there see predictions: these labels count as assisted, not as blind")
-    for problem in done.problems[:MOST_TOLD]:
-        note(f"not taken over: {problem}")
+    notes(done.problems[:MOST_TOLD], "not taken over")
     if len(done.problems) > MOST_TOLD:
         note(f"... and {len(done.problems) - MOST_TOLD:,} more (--json lists all)")
 

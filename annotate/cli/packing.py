@@ -9,7 +9,7 @@ import click
 
 from annotate.cli._named import BatchName, in_study
 from annotate.cli.batches import batches
-from judge.console import TO_WRITE, attributes, emit_json, json_option, note
+from judge.console import TO_WRITE, attributes, emit_json, json_option, note, notes
 from judge.errors import Exit
 
 if TYPE_CHECKING:
@@ -60,6 +60,5 @@ def merge(path: Path, store: Store, as_json: bool) -> int:
             f"{done.assisted} labels were given there after {done.annotator} had been shown the known answer, or the "
             "judge, of the unit here: they are assisted, not blind"
         )
-    for conflict in done.conflicts:
-        note(f"not merged, waits in the quarantine: {conflict}")
+    notes(done.conflicts, "not merged, waits in the quarantine")
     return Exit.ERROR if done.conflicts else Exit.DONE

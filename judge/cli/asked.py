@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from judge.console import emit_json, note, visible
+from judge.console import emit_json, note, notes, visible
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) ->
         if report.labelled and not report.stopped:
             print(f"next: judge runs show {report.run_id} -d {options['db']}")
             print(f"then: {then} -d {options['db']}")
-    for said in report.remarks(plan):
-        note(f"note: {said}")
+    notes(report.remarks(plan))
     return exit_code(report)
 
 

@@ -8,7 +8,7 @@ import click
 
 from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
-from judge.console import db_option, emit_json, json_option, note, table, visible
+from judge.console import db_option, emit_json, json_option, notes, table, visible
 
 if TYPE_CHECKING:
     from judge.derive.calibrate import Calibrated
@@ -67,8 +67,7 @@ def calibrate(task_name: str, **options: Any) -> None:
         emit_json("calibrate", done.as_json())
         return
     print(visible(_text(result, done.parent, done.reference)))
-    for told in result.notes:
-        note(f"note: {told}")
+    notes(result.notes)
     if done.why is not None:
         print(visible(f"nothing is kept: {done.why}"))
     else:

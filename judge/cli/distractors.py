@@ -12,7 +12,7 @@ import click
 from judge.asking.run import RunOptions, make_plan
 from judge.cli.chain import chained, in_chain
 from judge.cli.runs import measure_table
-from judge.console import TO_WRITE, db_option, emit_json, json_option, note, table, tell
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, table, tell
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -183,8 +183,7 @@ def _finish(made: MadeDistractors, making: Making, measures: list[Measure], opti
         print(measure_table(measures))
         how = "" if making.reading == "entailed" else f" --challenging {making.reading}"
         print(f"next: judge distractors export -o questions.json{how} -d {options['db']}")
-    for problem in made.kept.problems:
-        note(f"not kept: {problem}")
+    notes(made.kept.problems, "not kept")
     if made.left_out:
         note(f"note: {made.left_out} items were left out: no question or no reference answer")
     if made.without_document:

@@ -12,7 +12,7 @@ import click
 from judge.asking.run import RunOptions, make_plan, provider_of
 from judge.cli.asked import dry_run, exit_code
 from judge.cli.run import of_run
-from judge.console import emit_json, note
+from judge.console import emit_json, note, notes
 from judge.errors import Exit
 
 if TYPE_CHECKING:
@@ -113,8 +113,7 @@ def _finish(generation: Generation, report: RunReport, kept: Kept, options: dict
         )
         if kept.answers:
             print(f"next: judge answers list -d {options['db']}")
-    for problem in kept.problems:
-        note(f"not kept: {problem}")
+    notes(kept.problems, "not kept")
     if report.left_out:
         note(
             f"note: {report.left_out} items were left out: no passage for this context, or no input of the task"

@@ -13,7 +13,7 @@ from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
 from judge.cli.run import of_run
 from judge.cli.tasks import prompts_option
-from judge.console import TO_WRITE, db_option, json_option, note, table, tell, write_page
+from judge.console import TO_WRITE, db_option, json_option, notes, table, tell, write_page
 from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
 
@@ -89,8 +89,7 @@ def improve(task_name: str, model: str, **options: Any) -> int:
     path = written(found, options["recipe"]) if found.proved else None
     write_page(options["output"], lambda: as_html(found))
     tell("improve", as_json(found, path), _text(found, path), options["as_json"])
-    for text in found.notes:
-        note(f"note: {text}")
+    notes(found.notes)
     if found.refused:
         return Exit.ERROR
     return Exit.INCOMPLETE if found.stopped and found.proof is None else Exit.DONE

@@ -15,6 +15,7 @@ from judge.console import (
     emit_rows,
     json_option,
     note,
+    notes,
     output_options,
     pairs,
     short,
@@ -111,8 +112,7 @@ def import_(
             field=lacking.field,
         ) from None
     rows = done.rows()
-    for problem in done.skipped:
-        note(f"skipped: {problem}")
+    notes(done.skipped, "skipped")
     for told in done.notes:
         note(told)
     if as_json:

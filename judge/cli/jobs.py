@@ -19,6 +19,7 @@ from judge.console import (
     emit_rows,
     json_option,
     note,
+    notes,
     output_options,
     visible,
 )
@@ -88,8 +89,7 @@ def write(
         emit_json("jobs_write", jobs_told.as_json(done))
     else:
         jobs_told.tell_written(done, options["db"], offline)
-    for said in done.notes:
-        note(f"note: {said}")
+    notes(done.notes)
     if done.units == 0:
         raise UsageError("no unit fits: see --where, the task's inputs, and judge items list")
     if done.stopped:
@@ -156,8 +156,7 @@ def submit(
             print(f"{len(done.found):,} files had been posted before an interruption")
         if not done.unsure:
             print(f"next: judge jobs status {job.job_id} -d {db}")
-    for said in done.unsure:
-        note(f"note: {said}")
+    notes(done.unsure)
     for file in done.withdrawn:
         note(
             f"note: {file.file}: not posted: units of it were given back or have answers; judge jobs write asks the rest"
@@ -253,8 +252,7 @@ def cancel(name: str, release: bool, db: Path) -> None:
     print(f"job {job.job_id}: {units:,} units given back, {asked:,} batches asked to stop")
     if asked:
         print(f"next: judge jobs fetch {job.job_id} -d {db}")
-    for told in said:
-        note(visible(f"note: {told}"))
+    notes(said)
 
 
 @jobs.command("read")

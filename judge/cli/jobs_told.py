@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.console import attributes, emit_json, note, visible
+from judge.console import attributes, emit_json, notes, visible
 from judge.errors import Exit
 
 if TYPE_CHECKING:
@@ -82,6 +82,5 @@ def tell_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool) 
         print(
             f"{counts['answered']:,} units answered, {counts['open']:,} waited for, {counts['released']:,} given back"
         )
-    for said in tally.notes():
-        note(f"note: {said}")
+    notes(tally.notes())
     return Exit.INCOMPLETE if counts["open"] or counts["released"] else Exit.DONE

@@ -10,7 +10,7 @@ import click
 from judge.asking.judges import field_of
 from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
-from judge.console import TO_WRITE, db_option, emit_json, json_option, note, table, visible
+from judge.console import TO_WRITE, db_option, emit_json, json_option, notes, table, visible
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -89,8 +89,7 @@ def panel(task_name: str, **options: Any) -> None:
             for name, m in zip(names, rows, strict=True)
         ]
         print("\n" + table(head, own) + "\n")
-    for text in (*pooled.notes, *told):
-        note(f"note: {text}")
+    notes([*pooled.notes, *told])
     there = "the study has it already, as" if made.known else "kept as"
     print(f"{there} run {run_id}; next: judge runs show {run_id} -d {options['db']}")
 

@@ -11,7 +11,7 @@ from judge.cli.asked import dry_run, finish, traced, watching
 from judge.cli.duration import Duration
 from judge.cli.models import ModelName, provider_options
 from judge.cli.tasks import prompts_option
-from judge.console import TO_READ, TO_WRITE, db_option, json_option, note, visible
+from judge.console import TO_READ, TO_WRITE, db_option, json_option, note, notes
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -189,8 +189,7 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
             ctx=context, param=next(own for own in context.command.params if own.name == "model")
         )
     asked = asking.prepare(task_name, model, given)
-    for said in asked.notes:
-        note(visible(f"note: {said}"))
+    notes(asked.notes)
     with Store.open(options["db"], create=False) as store:
         asked = asking.in_study(store, asked, given)
         if options["dry_run"]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from judge.console import TO_WRITE, emit_json, json_option, note, table, visible
+from judge.console import TO_WRITE, emit_json, json_option, notes, table, visible
 from judge.errors import BadInput
 
 
@@ -40,11 +40,9 @@ def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) 
     from judge.store.merge import merge as perform
 
     done = perform(paths, into, same_model=same_model)
-    for told in done.notes:
-        note(f"note: {told}")
+    notes(done.notes)
     if done.conflicts:
-        for told in done.conflicts:
-            note(f"differs: {told}")
+        notes(done.conflicts, "differs")
         more = done.n_conflicts - len(done.conflicts)
         what = "1 conflict" if done.n_conflicts == 1 else f"{done.n_conflicts:,} conflicts"
         raise BadInput(

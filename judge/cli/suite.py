@@ -24,7 +24,7 @@ from judge.cli.scoring import (
     rows_options,
     system_option,
 )
-from judge.console import db_option, note, output_options
+from judge.console import db_option, note, notes, output_options
 from judge.errors import Exit
 from judge.suites.paper import Paper
 from judge.suites.papers import PAPERS
@@ -93,8 +93,7 @@ def _command(paper: Paper) -> click.Command:
                 return None
 
             done = asyncio.run(_perform(store, missing, provider, plan, _loader(options)))
-            for problem in done.problems:
-                note(f"not kept: {problem}")
+            notes(done.problems, "not kept")
             if done.stopped is not None:
                 code = exit_code(done.stopped)
                 return code if code != Exit.DONE else Exit.INCOMPLETE
