@@ -139,7 +139,7 @@ def source_options(function: F) -> F:
         source = LabelSource(**{name: given.pop(name) for name in own if name in given})
         return function(source=source, **given)
 
-    return together(
+    return together(  # type: ignore[return-value]
         click.argument("table", required=False, type=click.Path(path_type=Path)),
         db_option,
         click.option(

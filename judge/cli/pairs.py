@@ -114,7 +114,7 @@ def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: 
             **row,
             "claim": row["claim"] if as_csv else short(str(row["claim"]), 40),
             "counter_claim": row["counter_claim"] if as_csv else short(str(row["counter_claim"]), 40),
-            "kept": {True: "yes", False: "no", None: ""}[row["kept"]],  # type: ignore[index]
+            "kept": {True: "yes", False: "no", None: ""}[row["kept"]],
         }
         for row in rows
     ]
