@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from judge.errors import UsageError
@@ -22,21 +23,14 @@ def asked(paper: Paper, options: Mapping[str, Any]) -> Asked:
         raise UsageError(
             "several judges: say how to put them together with --judges mean or --judges majority"
         )
-    return Asked(
-        models=tuple(options["models"]),
-        runs=tuple(options.get("runs", ())),
-        system=options["system"],
-        condition=options["condition"],
-        dataset=options["dataset"],
-        limit=options["limit"],
-        sample=options["sample"],
-        parts=tuple(options["parts"]),
-        partial=options.get("partial", False),
-        majority=judges == "majority",
-        rationale=options.get("rationale"),
-        prompts=options.get("prompts"),
-        options={o.name: options[o.name.replace("-", "_")] for o in paper.options},
-    )
+    readings = {o.name: options[o.name.replace("-", "_")] for o in paper.options}
+    return asked_so(options, majority=judges == "majority", options=readings)
+
+
+def asked_so(given: Mapping[str, Any], **own: Any) -> Asked:
+    """What options of these names ask for, and `own`; the others keep their defaults."""
+    known = {one.name: given[one.name] for one in fields(Asked) if one.name in given}
+    return Asked(**{**known, **own})
 
 
 def score(

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.asking.scores import asked_so
 from judge.cli.scoring import amount, how, interval_options
 from judge.console import db_option, emit_json, emit_rows, output_options, pairs, visible
 from judge.errors import UsageError
 from judge.labels.words import HELP
-from judge.suites.paper import Asked
 from judge.suites.papers import PAPERS
 
 if TYPE_CHECKING:
@@ -69,16 +69,8 @@ def compare(first: str, second: str, **options: Any) -> None:
         raise UsageError("--axis system: A and B are the systems; --system and --reference go with judges")
     if options["models"] and not on_systems:
         raise UsageError("-m goes with --axis system: A and B are the judges here")
-    wanted = Asked(
-        models=options["models"],
-        runs=options["runs"],
-        system=options["system"],
-        condition=options["condition"],
-        dataset=options["dataset"],
-        limit=options["limit"],
-        sample=options["sample"] if options["limit"] else None,
-        options=pairs(options["readings"], "--set"),
-    )
+    sample = options["sample"] if options["limit"] else None
+    wanted = asked_so(options, sample=sample, options=pairs(options["readings"], "--set"))
     papers = {name: PAPERS[name] for name in options["papers"] or PAPERS}
     known = {o.name for paper in papers.values() for o in paper.options}
     for name in wanted.options:
