@@ -8,7 +8,7 @@ import socket
 import sqlite3
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from hypothesis import settings
 from judge import migrations
 from tests import real
 from tests.cli.helpers import Done
+from tests.opened import close_all
 
 # Machines differ and other work runs beside the tests: how long an example takes proves nothing.
 settings.register_profile("adjudge", deadline=None)
@@ -149,6 +150,13 @@ def no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
         connect_for_real(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", connect)
+
+
+@pytest.fixture(autouse=True)
+def no_study_stays_open() -> Iterator[None]:
+    """What helpers opened for a test (tests/opened.py)."""
+    yield
+    close_all()
 
 
 @pytest.fixture

@@ -207,14 +207,18 @@ def _locked(path: Path) -> int:
 
 def _connect(path: Path) -> sqlite3.Connection:
     conn = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    conn.execute("PRAGMA foreign_keys = ON")
-    # FULL: a commit that was acknowledged survives a power cut, not only a crash of the process.
-    conn.execute("PRAGMA synchronous = FULL")
-    # Hashes fall on pages anywhere: the longer the log, the more of their changes meet on one page
-    # before that is copied into the file. 32 MB at most.
-    conn.execute("PRAGMA wal_autocheckpoint = 8000")
-    # 32 MB of pages: an import of many rows goes back to pages that the 2 MB of the default have let go.
-    conn.execute("PRAGMA cache_size = -32000")
+    try:
+        conn.execute("PRAGMA foreign_keys = ON")
+        # FULL: a commit that was acknowledged survives a power cut, not only a crash of the process.
+        conn.execute("PRAGMA synchronous = FULL")
+        # Hashes fall on pages anywhere: the longer the log, the more of their changes meet on one page
+        # before that is copied into the file. 32 MB at most.
+        conn.execute("PRAGMA wal_autocheckpoint = 8000")
+        # 32 MB of pages: an import of many rows goes back to pages that the 2 MB of the default have let go.
+        conn.execute("PRAGMA cache_size = -32000")
+    except BaseException:
+        conn.close()
+        raise
     return conn
 
 

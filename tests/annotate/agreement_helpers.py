@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from referencing import Registry, Resource
 
 from annotate.drawing.frame import Candidate, Frame
+from tests.opened import opened
 from tests.real import ROOT
 
 VOTES = ROOT / "data" / "examples" / "votes.csv"
@@ -100,7 +101,7 @@ def write_csv(path: Path, rows: Iterable[Sequence[object]], delimiter: str = ","
 
 def framed(candidates: Iterable[Candidate]) -> Frame:
     """Candidates to draw from, in a data base of their own."""
-    frame = Frame(sqlite3.connect(":memory:"))
+    frame = Frame(opened(sqlite3.connect(":memory:")))
     frame.fill(candidates)
     return frame
 

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -306,7 +307,7 @@ def test_gold_that_the_task_does_not_know_is_said(tmp_path: Path) -> None:
     db = make_study(tmp_path)
     import sqlite3
 
-    with sqlite3.connect(db) as conn:
+    with closing(sqlite3.connect(db)) as conn, conn:
         conn.execute("UPDATE labels SET value = 'SUPPORTS' WHERE annotator_id = 'gold' AND value = 'support'")
     printed = annotate("agreement", "-d", db, *NONE).stdout
     assert "labels of 'gold' that are not among the labels of 'stance', left out: 'SUPPORTS' (1)" in printed

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def db(tmp_path: Path) -> Path:
 
 
 def profile(db: Path, name: str) -> object:
-    with sqlite3.connect(db) as conn:
+    with closing(sqlite3.connect(db)) as conn, conn:
         kind, text = conn.execute(
             "SELECT kind, profile FROM annotators WHERE annotator_id = ?", [name]
         ).fetchone()

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -444,7 +445,7 @@ def test_a_held_label_does_not_give_the_unit_back(tmp_path: Path) -> None:
         edited = desk.load(3).unit_id
         desk.label(2, "stance", "refute")
         desk.label(3, "stance", "refute")
-    with sqlite3.connect(out) as conn:
+    with closing(sqlite3.connect(out)) as conn, conn:
         conn.execute("UPDATE passages SET text = text || ' edited' WHERE passage_id = ?", [edited])
     with open_study(path) as store:
         merged = merge(store, out)

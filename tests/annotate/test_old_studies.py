@@ -7,6 +7,7 @@ annotate was that one; none is touched again.
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,8 @@ def test_there_are_dumps() -> None:
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda d: d.stem)
 def test_an_old_study_opens_and_keeps_its_rows(dump: Path, tmp_path: Path) -> None:
     path = build(dump, tmp_path / "old.db")
-    before = content(sqlite3.connect(path))
+    with closing(sqlite3.connect(path)) as old:
+        before = content(old)
     columns = {table: names for table, (names, _) in before.items() if table != "_sqlite_migrations"}
     Store.open(tmp_path / "new.db").close()
     with open_study(path) as store, open_study(tmp_path / "new.db") as new:

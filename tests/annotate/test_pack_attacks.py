@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -61,16 +62,15 @@ def test_a_pack_tampered_in_a_column_of_its_log(tmp_path: Path, column: str) -> 
         study, file = tmp_path / f"s{number}.db", tmp_path / f"p{number}.db"
         shutil.copy(path, study)
         shutil.copy(tmp_path / "alice.db", file)
-        conn = sqlite3.connect(file)
-        conn.execute("DROP TRIGGER events_keep")
-        try:
-            conn.execute(f"UPDATE events SET {column} = {odd} WHERE seq = 2")
-        except sqlite3.IntegrityError:
-            continue  # the file itself refuses this one
-        conn.commit()
-        query = "SELECT a.unit_id, e.value FROM events AS e JOIN assignments AS a USING (position) WHERE e.field = 'stance' ORDER BY e.seq"
-        told = dict(conn.execute(query).fetchall())
-        conn.close()
+        with closing(sqlite3.connect(file)) as conn:
+            conn.execute("DROP TRIGGER events_keep")
+            try:
+                conn.execute(f"UPDATE events SET {column} = {odd} WHERE seq = 2")
+            except sqlite3.IntegrityError:
+                continue  # the file itself refuses this one
+            conn.commit()
+            query = "SELECT a.unit_id, e.value FROM events AS e JOIN assignments AS a USING (position) WHERE e.field = 'stance' ORDER BY e.seq"
+            told = dict(conn.execute(query).fetchall())
         with open_study(study) as store:
             try:
                 merge(store, file)
@@ -108,7 +108,7 @@ def test_a_pack_whose_queue_or_sessions_were_changed_is_refused(tmp_path: Path) 
     for number, (change, told) in enumerate(CHANGES):
         file = tmp_path / f"p{number}.db"
         shutil.copy(tmp_path / "alice.db", file)
-        with sqlite3.connect(file) as conn:
+        with closing(sqlite3.connect(file)) as conn, conn:
             conn.execute(change)
         with open_study(path) as store, pytest.raises(BadInput, match=told):
             merge(store, file)

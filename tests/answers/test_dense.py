@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,7 @@ def test_what_cannot_be_asked_for(
 
 
 def test_a_study_from_before_embeddings_gets_the_table(judge: Judge, items: None) -> None:
-    with sqlite3.connect("study.db") as conn:
+    with closing(sqlite3.connect("study.db")) as conn, conn:
         conn.execute("DROP TABLE embeddings")
         conn.execute("DELETE FROM _sqlite_migrations WHERE name = 'm003_embeddings'")
     conn.close()

@@ -12,6 +12,7 @@ import sys
 import time
 import unicodedata
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -248,7 +249,7 @@ def test_ctrl_c_prints_the_line_to_resume(tmp_path: Path) -> None:
         text=True,
     )
     # From the moment that the run is in the study; at most the one call on its way is waited for.
-    with sqlite3.connect(study) as conn:
+    with closing(sqlite3.connect(study)) as conn, conn:
         while running.poll() is None and conn.execute("SELECT count(*) FROM runs").fetchone() == (0,):
             time.sleep(0.005)
     running.send_signal(signal.SIGINT)

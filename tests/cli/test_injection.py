@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def test_gold_meta_and_correct_reach_no_request(
     bodies = [json.dumps(body) for body in server.bodies()]
     assert sum("Tea is a drink." in body for body in bodies) >= 2 * len(FOUR), "every request was recorded"
     assert [body for body in bodies if "CANARY" in body] == []
-    with sqlite3.connect("study.db") as conn:
+    with closing(sqlite3.connect("study.db")) as conn, conn:
         assert "CANARY" in conn.execute("SELECT group_concat(meta) FROM items").fetchone()[0], (
             "it was planted"
         )

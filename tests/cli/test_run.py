@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def exported(judge: Judge, name: str = "last") -> list[dict[str, Any]]:
 
 
 def count(table: str, where: str = "1") -> int:
-    with sqlite3.connect("study.db") as conn:
+    with closing(sqlite3.connect("study.db")) as conn, conn:
         return int(conn.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0])
 
 
@@ -204,7 +205,7 @@ def test_a_sample_is_drawn_the_same_every_time(judge: Judge, tmp_path: Path) -> 
         judge(*HASH, "--where", "dataset = 'many'", "--sample", str(seed), "-n", "10", "-d", db)
         return [json.loads(line)["item_id"] for line in judge("runs", "export", "-d", db).out.splitlines()]
 
-    with sqlite3.connect("study.db") as conn:
+    with closing(sqlite3.connect("study.db")) as conn, conn:
         conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     one = drawn(1, "a.db")
     assert len(one) == 10

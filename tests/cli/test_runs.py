@@ -7,6 +7,7 @@ import io
 import json
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -150,7 +151,7 @@ def test_distributions_are_exported(judge: Judge) -> None:
 
 
 def test_an_export_of_nothing_has_a_header(judge: Judge, tmp_path: Path) -> None:
-    with sqlite3.connect("study.db") as conn:
+    with closing(sqlite3.connect("study.db")) as conn, conn:
         conn.execute("DELETE FROM judgements")
     done = judge("runs", "export", "--format", "csv")
     assert done.out.startswith("run,task,model,unit_id,")

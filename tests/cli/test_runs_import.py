@@ -7,6 +7,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def study(judge: Judge, tmp_path: Path) -> None:
 
 
 def column(query: str) -> list[Any]:
-    with sqlite3.connect(STUDY) as conn:
+    with closing(sqlite3.connect(STUDY)) as conn, conn:
         return [row[0] for row in conn.execute(query)]
 
 
@@ -91,7 +92,7 @@ def test_agreement_and_report_say_where_it_is_from(judge: Judge, tmp_path: Path)
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_what_a_run_exports_comes_back_the_same(judge: Judge, tmp_path: Path, kind: str) -> None:
     judge("run", "stance", "-m", "scripted/hash", "--option", "logprobs=1")
-    with sqlite3.connect("study.db") as conn:
+    with closing(sqlite3.connect("study.db")) as conn, conn:
         # A judge that was fitted on the labels of one question.
         conn.execute(
             "INSERT INTO fitted_on SELECT run_id, question_id, NULL FROM runs, (SELECT question_id FROM units LIMIT 1)"
@@ -186,7 +187,7 @@ def test_a_judge_that_shares_no_unit_with_anybody_is_undecided(judge: Judge, tmp
     judge("items", "import", "jsonl", write_rows(tmp_path / "i.jsonl", [ITEM]), "--dataset", "far")
     path = table(tmp_path / "l.csv", [["far:1/p", "support", "", "", ""]])
     judge("runs", "import", path, "--model", "m", "--task", "stance")
-    with sqlite3.connect(STUDY) as conn:
+    with closing(sqlite3.connect(STUDY)) as conn, conn:
         conn.execute("DELETE FROM labels WHERE unit_id LIKE 'pairs:%'")
     (ruling,) = json.loads(annotate("report", "--format", "json").stdout)["verdicts"]
     assert ruling["decision"] == "undecided"

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from shutil import copyfile
@@ -86,7 +87,7 @@ def test_a_study_that_is_not_the_same_any_more_ends_the_watch(
 
 
 def _forget(path: Path) -> None:
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         for table in ("judgements", "runs"):
             conn.execute(f"DELETE FROM {table}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -164,11 +165,10 @@ def test_a_kill_in_the_middle_leaves_nothing(store: Store, monkeypatch: pytest.M
         patch.setattr(label_rows, "judge_labelled", killed)
         with pytest.raises(KeyboardInterrupt):
             derive.keep(store, table, "pooled", "echo", echo(table))
-    other = sqlite3.connect(store.path)
-    assert other.execute("SELECT count(*) FROM judgements").fetchone() == before
-    assert other.execute("SELECT count(*) FROM sqlite_master WHERE name = 'count_judgement'").fetchone() == (
-        1,
-    )
+    with closing(sqlite3.connect(store.path)) as other:
+        assert other.execute("SELECT count(*) FROM judgements").fetchone() == before
+        counting = "SELECT count(*) FROM sqlite_master WHERE name = 'count_judgement'"
+        assert other.execute(counting).fetchone() == (1,)
     assert len(run_ids(store)) == 2
 
 

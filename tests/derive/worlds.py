@@ -18,6 +18,7 @@ from judge.store.imports import ImportInfo
 from judge.store.items import add_items
 from judge.store.runs import keep_run
 from judge.types import Answered, Item, Judgement, LabelDistribution, Passage, Row, Status, Usage, Vote, Where
+from tests.opened import opened
 
 LABELS = ("support", "refute", "neutral")
 TASK = "stance"
@@ -37,7 +38,7 @@ def study(
     text: Sequence[str] | None = None,
 ) -> Store:
     """Units `w:0/p0`, `w:0/p1`, ... with their truth as gold; a question has `per_question` units."""
-    store = Store.open(path)
+    store = opened(Store.open(path))
     rows = []
     for q in range(0, len(truth), per_question):
         passages = [

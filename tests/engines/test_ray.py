@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def study(folder: Path, items: int) -> Path:
 
 
 def counted(path: Path, query: str) -> int:
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         found: int = conn.execute(query).fetchone()[0]
     return found
 
@@ -137,7 +138,7 @@ def test_a_killed_worker_costs_its_block_and_nothing_else(tmp_path: Path, cluste
     plain = study(other, 30)
     process("run", "stance", *model, cwd=other)
     query = "SELECT unit_id, value FROM labels ORDER BY 1"
-    with sqlite3.connect(path) as one, sqlite3.connect(plain) as two:
+    with closing(sqlite3.connect(path)) as one, closing(sqlite3.connect(plain)) as two:
         assert one.execute(query).fetchall() == two.execute(query).fetchall()
 
 

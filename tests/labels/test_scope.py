@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,9 @@ def load_field(store: Store, field: str, *, distributions: bool = True, **scope:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.open(make_study(tmp_path))
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(make_study(tmp_path)) as opened:
+        yield opened
 
 
 def test_people_judges_and_gold_are_columns_of_one_table(store: Store) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -128,7 +129,8 @@ def test_the_report_tests_an_opened_test_at_the_level_of_its_look(db: Path, tmp_
 
 def test_the_report_says_that_a_parent_went_on(db: Path, tmp_path: Path) -> None:
     judge("run", "stance", "-m", "scripted/hash", "--seed", "3", "--as", "other", "-d", db)
-    runs = [r for (r,) in sqlite3.connect(db).execute("SELECT run_id FROM runs ORDER BY run_id")]
+    with closing(sqlite3.connect(db)) as conn:
+        runs = [r for (r,) in conn.execute("SELECT run_id FROM runs ORDER BY run_id")]
     judge("panel", "stance", "--run", runs[0], "--run", runs[1], "-d", db)
     annotate("report", "-d", db, "-o", tmp_path / "r.html")
     assert "went on after it was made" not in (tmp_path / "r.html").read_text()

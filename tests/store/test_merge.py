@@ -8,6 +8,7 @@ import re
 import resource
 import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -70,14 +71,14 @@ def ask(judge: Judge, path: Path, replies: Mapping[str, str], **kept: Any) -> st
 
 
 def counted(path: Path, table: str) -> int:
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         found: int = conn.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
     return found
 
 
 def labels(path: Path) -> dict[str, str]:
     """unit -> label of the only run."""
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         query = "SELECT unit_id, value FROM labels JOIN runs ON run_id = annotator_id"
         return dict(conn.execute(query).fetchall())
 
@@ -97,7 +98,7 @@ def test_two_halves_are_one_study_that_asks_nothing_again(judge: Judge, study: C
     fresh = study("d", rows(0, 1, 2, 3))
     judge("run", "stance", "-m", "scripted/hash", "-d", fresh)
     assert labels(Path("c.db")) == labels(fresh)
-    with sqlite3.connect("c.db") as one, sqlite3.connect(fresh) as other:
+    with closing(sqlite3.connect("c.db")) as one, closing(sqlite3.connect(fresh)) as other:
         schema = "SELECT type, name, sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*' ORDER BY 1, 2"
         assert one.execute(schema).fetchall() == other.execute(schema).fetchall()
         order = "SELECT unit_id FROM units ORDER BY rowid"
@@ -111,7 +112,7 @@ def test_a_new_passage_of_a_known_item_stands_after_the_others(
 ) -> None:
     a, b = study("a", rows(0, 1, passages="ab")), study("b", rows(0, 1, passages="cbd"))
     judge("studies", "merge", a, b, "--into", "c.db")
-    with sqlite3.connect("c.db") as conn:
+    with closing(sqlite3.connect("c.db")) as conn, conn:
         query = "SELECT passage_id, position FROM passages WHERE item_id = 'd:c1' ORDER BY position"
         assert conn.execute(query).fetchall() == [
             ("d:c1/a", 0), ("d:c1/b", 1), ("d:c1/c", 2), ("d:c1/d", 3),
@@ -155,13 +156,13 @@ def test_the_same_answer_given_twice_is_kept_once_and_said(judge: Judge, study: 
     assert set(labels(Path("c.db")).values()) == {"support"} and len(labels(Path("c.db"))) == 6
     # Both attempts were paid for, and both are kept; the first study's counts.
     assert counted(Path("c.db"), "judgements") == 8
-    with sqlite3.connect("c.db") as conn, sqlite3.connect(a) as first:
+    with closing(sqlite3.connect("c.db")) as conn, closing(sqlite3.connect(a)) as first:
         query = "SELECT judged_at FROM latest_judgements WHERE unit_id = 'd:c1/a'"
         assert conn.execute(query).fetchall() == first.execute(query).fetchall()
     query = "SELECT unit_id, attempt, judged_at FROM judgements ORDER BY 1, 2"
     for again in (["c.db", b, a], [a, "c.db", b]):
         judge("studies", "merge", *again, "--into", "e.db")
-        with sqlite3.connect("c.db") as conn, sqlite3.connect("e.db") as other:
+        with closing(sqlite3.connect("c.db")) as conn, closing(sqlite3.connect("e.db")) as other:
             assert other.execute(query).fetchall() == conn.execute(query).fetchall()
         Path("e.db").unlink()
 
@@ -174,11 +175,11 @@ def test_a_label_beats_what_is_none(
     # What no line of the script matches is refused by it: `failed`. No label is called maybe.
     replies = {"Text 0a": "support", **({"Text 0b": "maybe"} if status == "unparsed" else {})}
     paths = {"a": study("a", rows(0), replies), "b": study("b", rows(0), {"Text": "refute"})}
-    with sqlite3.connect(paths["b"]) as conn:
+    with closing(sqlite3.connect(paths["b"])) as conn, conn:
         conn.execute("DELETE FROM judgements WHERE unit_id = 'd:c0/a'")
     judge("studies", "merge", *(paths[name] for name in order), "--into", "c.db")
     assert labels(Path("c.db")) == {"d:c0/a": "support", "d:c0/b": "refute"}
-    with sqlite3.connect("c.db") as conn:
+    with closing(sqlite3.connect("c.db")) as conn, conn:
         query = "SELECT status FROM judgements WHERE unit_id = 'd:c0/b' ORDER BY attempt"
         # What cannot be read is asked once more at once.
         tries = 2 if status == "unparsed" else 1
@@ -207,7 +208,7 @@ def test_a_copy_that_went_on_is_the_same_run(
 
 def test_servers_that_name_the_model_differently(judge: Judge, study: Callable[..., Path]) -> None:
     a, b = study("a", rows(0), {"Text": "support"}), study("b", rows(1), {"Text": "support"})
-    with sqlite3.connect(b) as conn:
+    with closing(sqlite3.connect(b)) as conn, conn:
         conn.execute("UPDATE runs SET resolved_model = 'another'")
     done = judge("studies", "merge", a, b, "--into", "c.db", code=1)
     assert "called the model 'another' and 'scripted-file': --same-model joins them" in done.err
@@ -219,7 +220,7 @@ def test_pairs_whose_halves_come_from_two_studies(judge: Judge, study: Callable[
     a = study("a", rows(0, pair_id="p", polarity="original"))
     b = study("b", rows(1, pair_id="p", polarity="counter"))
     judge("studies", "merge", a, b, "--into", "c.db")
-    with sqlite3.connect("c.db") as conn:
+    with closing(sqlite3.connect("c.db")) as conn, conn:
         assert conn.execute("SELECT unit_id FROM units WHERE kind = 'pair'").fetchall() == [("d:c0~d:c1",)]
 
 
@@ -230,7 +231,7 @@ def test_a_derived_run_names_the_run_that_its_parent_became(judge: Judge, study:
     judge("run", "stance", "-m", "scripted/first", "-d", b)
     judge("panel", "stance", "--run", "scripted/hash", "--run", "scripted/first", "-d", b)
     judge("studies", "merge", a, b, "--into", "c.db")
-    with sqlite3.connect("c.db") as conn:
+    with closing(sqlite3.connect("c.db")) as conn, conn:
         known = {run for (run,) in conn.execute("SELECT run_id FROM runs")}
         made = conn.execute(
             "SELECT derived_from, options FROM runs WHERE derived_from IS NOT NULL"
@@ -276,14 +277,14 @@ def test_a_run_is_first_that_of_its_own_id(judge: Judge, study: Callable[..., Pa
     judge("run", "stance", "-m", "scripted/hash", "-d", a)
     b = Path("b.db")
     b.write_bytes(a.read_bytes())
-    with sqlite3.connect(b) as conn:
+    with closing(sqlite3.connect(b)) as conn, conn:
         [own] = conn.execute("SELECT run_id FROM runs").fetchone()
         for table, column in (("annotators", "annotator_id"), ("runs", "run_id"), ("judgements", "run_id")):
             names = [r[1] for r in conn.execute(f"PRAGMA table_info({table})")]
             listed = ", ".join({column: "'elder'", "started": "'2020'"}.get(name, name) for name in names)
             conn.execute(f"INSERT INTO {table} SELECT {listed} FROM {table} WHERE {column} = ?", [own])
     judge("studies", "merge", a, b, "--into", "c.db")
-    with sqlite3.connect("c.db") as conn:
+    with closing(sqlite3.connect("c.db")) as conn, conn:
         assert {r for (r,) in conn.execute("SELECT run_id FROM runs")} == {own, "elder"}
         assert conn.execute("SELECT count(*) FROM judgements GROUP BY run_id").fetchall() == [(4,), (4,)]
 
@@ -366,7 +367,7 @@ def test_a_split_of_both_is_one_with_the_looks_of_both(judge: Judge, study: Call
         # A question that came later, and a look.
         later = write_rows(Path(f"later{at}.jsonl"), rows(20 + at))
         judge("items", "import", "jsonl", later, "--dataset", "d", "-d", path)
-        with sqlite3.connect(path) as conn:
+        with closing(sqlite3.connect(path)) as conn, conn:
             conn.execute(
                 "INSERT INTO split_questions SELECT task_id, ?, 'learn' FROM splits", [f"d:c{20 + at}"]
             )
@@ -374,7 +375,7 @@ def test_a_split_of_both_is_one_with_the_looks_of_both(judge: Judge, study: Call
             conn.execute(looked)
     judge("studies", "merge", a, b, "--into", "c.db")
     assert (counted(Path("c.db"), "split_questions"), counted(Path("c.db"), "split_looks")) == (14, 2)
-    with sqlite3.connect(b) as conn:
+    with closing(sqlite3.connect(b)) as conn, conn:
         conn.execute("DROP TRIGGER keep_split_questions_update")
         conn.execute("UPDATE split_questions SET part = CASE part WHEN 'test' THEN 'learn' ELSE 'test' END")
     done = judge("studies", "merge", a, b, "--into", "d.db", code=1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -57,20 +58,22 @@ def test_there_is_a_dump_of_the_first_version() -> None:
 def test_a_migration_that_has_shipped_is_not_edited(
     dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shipped = sqlite3.connect(build(dump, tmp_path / "old.db"))
-    applied = migrations.applied(shipped)
-    assert applied[-1] == dump.stem
-    assert list(migrations.NAMES[: len(applied)]) == applied, "migrations are only added at the end"
-    monkeypatch.setattr(migrations, "NAMES", tuple(applied))
-    today = sqlite3.connect(":memory:", isolation_level=None)
-    migrations.migrate(today)
-    assert schema(today) == schema(shipped)
+    old = build(dump, tmp_path / "old.db")
+    with closing(sqlite3.connect(old)) as shipped, closing(sqlite3.connect(":memory:")) as today:
+        applied = migrations.applied(shipped)
+        assert applied[-1] == dump.stem
+        assert list(migrations.NAMES[: len(applied)]) == applied, "migrations are only added at the end"
+        monkeypatch.setattr(migrations, "NAMES", tuple(applied))
+        today.isolation_level = None
+        migrations.migrate(today)
+        assert schema(today) == schema(shipped)
 
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda d: d.stem)
 def test_an_old_study_opens_and_keeps_its_rows(dump: Path, tmp_path: Path) -> None:
     path = build(dump, tmp_path / "old.db")
-    before = content(sqlite3.connect(path))
+    with closing(sqlite3.connect(path)) as old:
+        before = content(old)
     columns = {table: names for table, (names, _) in before.items() if table != "_sqlite_migrations"}
     with Store.open(path) as store, Store.open(tmp_path / "new.db") as new:
         assert migrations.applied(store.conn) == list(migrations.NAMES)

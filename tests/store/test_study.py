@@ -12,7 +12,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from judge.errors import Exit, StudyError, WriteFailed
 from judge.store import Store, study
 from judge.types import Item, Passage
 from tests.cli.helpers import Done, process, write_rows
+from tests.opened import opened
 from tests.store.helpers import add, dump, import_jsonl, stored
 
 
@@ -75,7 +76,7 @@ def test_a_file_that_is_no_study_says_what_to_do_and_stays_as_it_is(tmp_path: Pa
 
 def test_a_database_of_something_else(tmp_path: Path) -> None:
     path = tmp_path / "photos.db"
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         conn.execute("CREATE TABLE photos (id INTEGER)")
     kept = path.read_bytes()
     with pytest.raises(StudyError, match=r"no study .it has a table 'photos'"):
@@ -101,7 +102,7 @@ def test_a_study_of_a_newer_version(tmp_path: Path) -> None:
         kept = dump(store)
     with pytest.raises(StudyError, match=r"newer adjudge \(m999_future\); upgrade"):
         Store.open(path)
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         assert list(conn.iterdump()) == kept
 
 
@@ -130,7 +131,7 @@ def test_an_opening_that_is_stopped_half_way_leaves_nothing(
         patched.setattr(migrations, "execute", broken)
         with pytest.raises(KeyboardInterrupt):
             Store.open(path)
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         assert conn.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
     with Store.open(path) as store:
         assert migrations.is_current(store.conn)
@@ -154,7 +155,7 @@ def test_two_that_turn_the_journal_of_a_restored_study_at_once_both_can(
     """SQLite tells one of them "locked" at once, in 1 of 30 meetings: here the first one that asks always meets another."""
     path = tmp_path / "study.db"
     Store.open(path).close()
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         conn.execute("PRAGMA journal_mode = DELETE")  # as in what a dump was read into
     conn.close()
     met: list[str] = []
@@ -287,7 +288,7 @@ def full(judge: Callable[..., Done], tmp_path: Path) -> Path:
 
 
 def test_json_columns_hold_json_and_times_are_utc(full: Path) -> None:
-    conn = sqlite3.connect(full)
+    conn = opened(sqlite3.connect(full))
     tables = [t for (t,) in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     checked = dict.fromkeys(("json", "time"), 0)
     for table in tables:
@@ -316,7 +317,7 @@ def test_json_columns_hold_json_and_times_are_utc(full: Path) -> None:
 
 
 def test_sqlite_utils_reads_it(full: Path) -> None:
-    db = sqlite_utils.Database(full)
+    db = opened(sqlite_utils.Database(full))
     assert {"items", "passages", "labels", "judgements", "runs"} <= set(db.table_names())
     assert db["items"].pks == ["item_id"]
     assert ("item_id", "items") in {(key.column, key.other_table) for key in db["passages"].foreign_keys}
@@ -327,7 +328,7 @@ def test_sqlite_utils_reads_it(full: Path) -> None:
 
 
 def test_prompts_are_stored_once_and_named_by_their_hash(full: Path) -> None:
-    conn = sqlite3.connect(full)
+    conn = opened(sqlite3.connect(full))
     prompts = dict(conn.execute("SELECT sha256, text FROM prompts"))
     assert prompts
     assert all(hashlib.sha256(text.encode()).hexdigest() == sha for sha, text in prompts.items())

@@ -13,6 +13,7 @@ from annotate.leading.adjudication import fill_queue
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.app import AnnotateApp
+from tests.opened import opened
 from tests.tui.answers import build_answers
 from tests.tui.studies import batch, build, judge_all, three
 
@@ -48,7 +49,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 
 def app_for(path: Path, person: str = "alice", adjudicate: bool = False) -> AnnotateApp:
-    store = open_study(path)
+    store = opened(open_study(path))
     if adjudicate:
         fill_queue(store, "pilot", person)
     return AnnotateApp(Desk.open(store, "pilot", person, adjudicate=adjudicate))
