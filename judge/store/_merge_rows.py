@@ -77,7 +77,7 @@ def add_tables(conn: Connection, path: Path) -> None:
         for (sql,) in new:
             conn.execute(sql)
         conn.execute(f"INSERT OR IGNORE INTO temp.triggers {_TRIGGERS.format('src')}")
-        columns = _columns(conn, "_sqlite_migrations")
+        columns = columns_of(conn, "_sqlite_migrations")
         listed = ", ".join(c for c in columns if c != "id")
         conn.execute(
             f"INSERT INTO main._sqlite_migrations ({listed}) SELECT {listed} FROM src._sqlite_migrations "
@@ -86,7 +86,8 @@ def add_tables(conn: Connection, path: Path) -> None:
         )
 
 
-def _columns(conn: Connection, table: str) -> list[str]:
+def columns_of(conn: Connection, table: str) -> list[str]:
+    """The columns of a table, in order."""
     return [row[1] for row in conn.execute(f"PRAGMA main.table_info('{table}')")]
 
 
@@ -109,7 +110,7 @@ def add_texts(conn: Connection) -> Iterator[str]:
 def _keyed(conn: Connection, table: str) -> Iterator[str]:
     key, same = TEXTS[table]
     yield from _differing(conn, table, key, same)
-    conn.execute(_insert_new(conn, table, key, _columns(conn, table)))
+    conn.execute(_insert_new(conn, table, key, columns_of(conn, table)))
 
 
 def _differing(conn: Connection, table: str, key: Sequence[str], same: Sequence[str]) -> Iterator[str]:
@@ -191,8 +192,8 @@ def add_labels(conn: Connection) -> Iterator[str]:
     )
     for unit, name, who, value, other in conn.execute(query):
         yield f"label '{name}' of '{unit}' by {who}: {_short(value)} and {_short(other)}"
-    columns = ", ".join(_columns(conn, LABELS))
-    listed = ", ".join(f"s.{c}" for c in _columns(conn, LABELS))
+    columns = ", ".join(columns_of(conn, LABELS))
+    listed = ", ".join(f"s.{c}" for c in columns_of(conn, LABELS))
     conn.execute(
         f"INSERT INTO main.{LABELS} ({columns}) SELECT {listed} {own} "
         f"WHERE NOT EXISTS (SELECT 1 FROM {match})"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from sqlite3 import Connection
 from typing import Any
 
-from judge.store._merge_rows import LABELS
+from judge.store._merge_rows import LABELS, columns_of
 from judge.store.runs import PROBES, SELECTED, TRIED, Begun, adopt
 from judge.store.study import canonical, dumps
 from judge.types import Status
@@ -25,7 +25,7 @@ def map_runs(conn: Connection, same_model: bool) -> tuple[int, list[str], list[s
     joined, notes, clashes = 0, [], []
     query = "SELECT run_id FROM src.runs INTERSECT SELECT run_id FROM main.runs"
     taken: set[str] = {run_id for (run_id,) in conn.execute(query)}
-    columns = [row[1] for row in conn.execute("PRAGMA main.table_info('runs')")]
+    columns = columns_of(conn, "runs")
     found = conn.execute(f"SELECT {', '.join(columns)} FROM src.runs ORDER BY started, run_id").fetchall()
     for values in found:
         run = dict(zip(columns, values, strict=True))
@@ -156,35 +156,24 @@ def add_judgements(conn: Connection, twice: Counter[str]) -> Iterator[str]:
         f"JOIN temp.run_map AS r ON r.old = s.run_id WHERE NOT EXISTS ({ours})"
     )
     yield from _both(conn, twice)
-    columns = [row[1] for row in conn.execute("PRAGMA main.table_info('judgements')")][1:]
-    listed = ", ".join(f"s.{c}" for c in columns)
+    theirs = "JOIN temp.theirs AS t ON t.run_id = r.new AND t.unit_id = s.unit_id AND t.repeat = s.repeat"
+    conn.execute(f"INSERT OR IGNORE {_of_mapped(conn, 'judgements', run_id='r.new')} {theirs}")
+    conn.execute(f"INSERT OR REPLACE {_of_mapped(conn, LABELS, annotator_id='r.new')} {theirs}")
     conn.execute(
-        f"INSERT OR IGNORE INTO main.judgements SELECT r.new, {listed} FROM src.judgements AS s "
-        "JOIN temp.run_map AS r ON r.old = s.run_id "
-        "JOIN temp.theirs AS t ON t.run_id = r.new AND t.unit_id = s.unit_id AND t.repeat = s.repeat"
-    )
-    _labels(conn)
-    _requests(conn)
-
-
-def _labels(conn: Connection) -> None:
-    names = [row[1] for row in conn.execute(f"PRAGMA main.table_info('{LABELS}')")]
-    listed = ", ".join("r.new" if c == "annotator_id" else f"s.{c}" for c in names)
-    conn.execute(
-        f"INSERT OR REPLACE INTO main.{LABELS} ({', '.join(names)}) SELECT {listed} FROM src.{LABELS} AS s "
-        "JOIN temp.run_map AS r ON r.old = s.annotator_id "
-        "JOIN temp.theirs AS t ON t.run_id = r.new AND t.unit_id = s.unit_id AND t.repeat = s.repeat"
-    )
-
-
-def _requests(conn: Connection) -> None:
-    names = [row[1] for row in conn.execute("PRAGMA main.table_info('requests')")]
-    listed = ", ".join("coalesce(r.new, s.run_id)" if c == "run_id" else f"s.{c}" for c in names)
-    conn.execute(
-        f"INSERT INTO main.requests ({', '.join(names)}) SELECT {listed} FROM src.requests AS s "
-        "LEFT JOIN temp.run_map AS r ON r.old = s.run_id WHERE true "
+        f"INSERT {_of_mapped(conn, 'requests', 'LEFT', run_id='coalesce(r.new, s.run_id)')} WHERE true "
         "ON CONFLICT (request_sha) DO UPDATE SET run_id = excluded.run_id, unit_id = excluded.unit_id "
         "WHERE requests.unit_id IS NULL AND excluded.unit_id IS NOT NULL"
+    )
+
+
+def _of_mapped(conn: Connection, table: str, join: str = "", **run: str) -> str:
+    """The rows of a table of `src` for `main`, with the new id in the column that names the run."""
+    [(of, new)] = run.items()
+    names = columns_of(conn, table)
+    listed = ", ".join(new if c == of else f"s.{c}" for c in names)
+    return (
+        f"INTO main.{table} ({', '.join(names)}) SELECT {listed} FROM src.{table} AS s "
+        f"{join} JOIN temp.run_map AS r ON r.old = s.{of}"
     )
 
 

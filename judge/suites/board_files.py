@@ -11,6 +11,7 @@ from typing import Any
 
 from judge.errors import UsageError
 from judge.resources import page
+from judge.scores.published import Published
 from judge.suites.board import ALPHA, Board, BoardRow, Cell
 from judge.suites.result import is_of
 from judge.types import Measure
@@ -104,25 +105,17 @@ def reasons(found: Board) -> list[str]:
 
 def printed(found: Board) -> list[tuple[str, list[float | None], str, str]]:
     """The papers' own rows: (system, value of each column, who labelled, where): another judge's, other rows."""
-    rows = dict.fromkeys((p.system, p.by, p.where) for p in found.published)
-    columns = columns_of(found)
+    rows: dict[tuple[str, str, str], list[Published]] = {}
+    for p in found.published:
+        rows.setdefault((p.system, p.by, p.where), []).append(p)
     told = []
-    for system, by, where in rows:
-        one = [
-            next(
-                (
-                    p.value
-                    for p in found.published
-                    if (p.system, p.by, p.where) == (system, by, where) and is_of(p, c.measure)
-                ),
-                None,
-            )
-            if not c.stratum
-            else None
-            for c in columns
-        ]
-        if any(v is not None for v in one):
-            told.append((system, one, by, where))
+    for (system, by, where), own in rows.items():
+        each = (
+            None if c.stratum else [p.value for p in own if is_of(p, c.measure)] for c in columns_of(found)
+        )
+        values = [some[0] if some else None for some in each]
+        if any(v is not None for v in values):
+            told.append((system, values, by, where))
     return told
 
 
@@ -153,33 +146,24 @@ def _guarded(value: Any) -> Any:
 def as_markdown(found: Board) -> str:
     """Contenders as lines, measures as columns."""
     columns = columns_of(found)
-    lines = [
-        f"# {_md(found.paper.title)}",
-        "",
-        f"Data set {_md(found.dataset)}; {_md(_readings(found))}",
-        "",
-        "| " + " | ".join([found.axis, *(_md(head(c)) for c in columns)]) + " |",
-        "|" + "---|" * (len(columns) + 1),
-    ]
+    rows = [[found.axis, *(_md(head(c)) for c in columns)]]
     for n, name in enumerate(found.contenders):
-        cells = [_md_cell(found, c, c.cells[n]) for c in columns]
-        lines.append("| " + " | ".join([_md(name), *cells]) + " |")
+        rows.append([_md(name), *(_md_cell(found, c, c.cells[n]) for c in columns)])
     for system, values, by, _ in printed(found):
-        lines.append(
-            "| "
-            + " | ".join(
-                [f"*{_md(system)} (paper: {_md(by)})*", *(number(v) if v is not None else "" for v in values)]
-            )
-            + " |"
+        rows.append(
+            [f"*{_md(system)} (paper: {_md(by)})*", *("" if v is None else number(v) for v in values)]
         )
-    return "\n".join([*lines, "", *(f"- {_md(text)}" for text in legend(found)), ""])
+    lines = [f"| {' | '.join(cells)} |" for cells in rows]
+    lines.insert(1, "|" + "---|" * (len(columns) + 1))
+    told = [f"# {_md(found.paper.title)}", "", f"Data set {_md(found.dataset)}; {_md(_readings(found))}", ""]
+    return "\n".join([*told, *lines, "", *(f"- {_md(text)}" for text in legend(found)), ""])
+
+
+_MARKDOWN = str.maketrans({"<": "&lt;", ">": "&gt;", **{sign: f"\\{sign}" for sign in "\\`*_[]|#"}})
 
 
 def _md(text: str) -> str:
-    plain = " ".join(text.split())
-    for sign in "\\`*_[]<>|#":
-        plain = plain.replace(sign, f"\\{sign}" if sign not in "<>" else {"<": "&lt;", ">": "&gt;"}[sign])
-    return plain
+    return " ".join(text.split()).translate(_MARKDOWN)
 
 
 def _md_cell(found: Board, row: BoardRow, cell: Cell) -> str:
@@ -227,16 +211,8 @@ def as_latex(found: Board) -> str:
         lines.append(" & ".join([rf"\emph{{{latex(system)}}} ({latex(by)})", *cells]) + r" \\")
     texts = [*legend(found)[:2], *(f"corrected by labels of {who} (PPI++), on own rows" for who in people)]
     told = ". ".join(latex(text[:1].upper() + text[1:]) for text in texts)
-    return "\n".join(
-        [
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}}",
-            rf"\caption{{{latex(found.paper.title)}. {told}.}}",
-            r"\end{table*}",
-            "",
-        ]
-    )
+    caption = rf"\caption{{{latex(found.paper.title)}. {told}.}}"
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", caption, r"\end{table*}", ""])
 
 
 def latex(text: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Unpack
 
@@ -118,15 +119,11 @@ def swap(
         if not parts:
             continue
         own = replace(asked, partial=True, parts=tuple(p.name for p in parts), options=_options(paper, asked))
-        try:
-            mine, theirs = (_scores(store, paper, _whose(s, own), notes) for s in both)
-        except AdjudgeError as error:
-            if len(papers) == 1:
-                raise
-            notes.append(f"{paper.name} is not compared: {error}")
-            continue
-        if mine and theirs:
-            found[paper.name] = compare_all(mine, theirs, **how)
+        each: list[list[Score]] = []
+        with _told(paper, papers, notes):
+            each = [_scores(store, paper, _whose(s, own), notes) for s in both]
+        if each and all(each):
+            found[paper.name] = compare_all(*each, **how)
     labels: list[Difference] = []
     dataset = ""
     for task in sorted(tasks):
@@ -153,20 +150,27 @@ def systems(
     dataset = ""
     for paper in papers.values():
         own = replace(asked, options=_options(paper, asked))
-        try:
+        sides: list[tuple[list[Score], PaperStudy]] = []
+        with _told(paper, papers, notes):
             sides = [scores_of(store, paper, replace(own, system=name), None) for name in (first, second)]
-        except AdjudgeError as error:
-            if len(papers) == 1:
-                raise
-            notes.append(f"{paper.name} is not compared: {error}")
-            continue
-        dataset = sides[0][1].dataset
         notes += [text for _, study in sides for text in study.notes if text not in notes]
-        if changes := differences(store, sides[0][0], sides[1][0], **how):
+        dataset = sides[0][1].dataset if sides else dataset
+        if sides and (changes := differences(store, sides[0][0], sides[1][0], **how)):
             found[paper.name] = changes
     if not found:
         raise UsageError(f"nothing compares '{first}' and '{second}': {'; '.join(notes)}")
     return Swap(Side(first, (), False), Side(second, (), False), dataset, found, notes)
+
+
+@contextmanager
+def _told(paper: Paper, papers: Mapping[str, Paper], notes: list[str]) -> Iterator[None]:
+    """Why a paper is not compared is a note, or raised where no other is."""
+    try:
+        yield
+    except AdjudgeError as error:
+        if len(papers) == 1:
+            raise
+        notes.append(f"{paper.name} is not compared: {error}")
 
 
 def _compared(part: Part, tasks: set[str], shared: set[str]) -> bool:
