@@ -39,65 +39,32 @@ class Ratings:
     clustered: bool
 
     @classmethod
-    def from_rows(
-        cls,
-        rows: Iterable[Sequence[Any]],
-        domain: Sequence[str],
-        *,
-        annotators: Sequence[str] | None = None,
-        path: str = "",
-        first_line: int = 1,
-    ) -> Ratings:
-        """Read long rows `(unit, annotator, label)` or `(unit, annotator, label, cluster)`.
+    def from_rows(cls, rows: Iterable[Sequence[Any]], domain: Sequence[str]) -> Ratings:
+        """Take long rows `(unit, annotator, label)` or `(unit, annotator, label, cluster)`; files: `judge.labels.tables`.
 
         A label of None says "asked, but no label" (an unparsed reply, a skipped unit): the unit counts
         in the coverage. A cluster of None makes the unit its own cluster. Units and annotators are
-        sorted (annotators as given in `annotators`, if given), so that no result depends on the
-        order of the rows.
+        sorted, so that no result depends on the order of the rows.
 
-        Raises BadInput with the row's line (`first_line` is the line of the first row) for: two rows for
-        one unit and annotator, a label outside the domain or not a string, a unit in two clusters, an
-        empty id, an annotator outside `annotators`; and for an empty table.
+        Raises BadInput with the row's number for two rows for one unit and annotator, a label outside the
+        domain and a unit in two clusters; and for an empty table.
         """
         labels = _domain(domain)
-        code_of = {label: code for code, label in enumerate(labels)}
-        known = set(_annotators(annotators)) if annotators is not None else None
+        code_of: dict[Any, int] = {None: MISSING, **{label: code for code, label in enumerate(labels)}}
         seen: dict[tuple[str, str], int] = {}
-        line_of: dict[tuple[str, str], int] = {}
         cluster_of: dict[str, str] = {}
-        line = first_line - 1
-        for line, row in enumerate(rows, first_line):
-            if len(row) not in (3, 4):
-                reason = f"a row is (unit, annotator, label[, cluster]); this one has {len(row)} values"
-                raise BadInput(reason, path=path, line=line)
-            unit = _identifier(row[0], "unit", path, line)
-            annotator = _identifier(row[1], "annotator", path, line)
-            if known is not None and annotator not in known:
-                raise BadInput(f"unknown annotator '{annotator}'", path=path, line=line, field="annotator")
-            key = (unit, annotator)
-            if key in seen:
-                raise BadInput(
-                    f"a second label by '{annotator}' on unit '{unit}' (the first is on line {line_of[key]})",
-                    path=path,
-                    line=line,
-                    field="label",
-                )
-            seen[key] = _code(row[2], code_of, path, line)
-            line_of[key] = line
-            cluster = unit
-            if len(row) == 4 and row[3] is not None:
-                cluster = _identifier(row[3], "cluster", path, line)
-            if cluster_of.setdefault(unit, cluster) != cluster:
-                raise BadInput(
-                    f"unit '{unit}' is in cluster '{cluster_of[unit]}' and in cluster '{cluster}'",
-                    path=path,
-                    line=line,
-                    field="cluster",
-                )
+        for number, (unit, annotator, label, *given) in enumerate(rows, 1):
+            cluster = unit if not given or given[0] is None else given[0]
+            if (unit, annotator) in seen:
+                raise BadInput(f"row {number}: a second label by '{annotator}' on unit '{unit}'")
+            if label not in code_of:
+                raise BadInput(f"row {number}: unknown label {label!r}; the labels are {', '.join(labels)}")
+            if (known := cluster_of.setdefault(unit, cluster)) != cluster:
+                raise BadInput(f"row {number}: unit '{unit}' is in cluster '{known}' and in '{cluster}'")
+            seen[unit, annotator] = code_of[label]
         if not seen:
-            raise BadInput("there are no rows", path=path)
-        units = sorted(cluster_of)
-        names = list(annotators) if annotators is not None else sorted({a for _, a in seen})
+            raise BadInput("there are no rows")
+        units, names = sorted(cluster_of), sorted({annotator for _, annotator in seen})
         row_of = {unit: i for i, unit in enumerate(units)}
         column_of = {name: i for i, name in enumerate(names)}
         codes = np.full((len(units), len(names)), MISSING, dtype=np.int64)
@@ -231,7 +198,7 @@ def _domain(domain: Sequence[str]) -> tuple[str, ...]:
         raise BadInput("the domain is a list of at least one label")
     for label in domain:
         if not isinstance(label, str):
-            raise BadInput(f"the label {label!r} in the domain is {_kind(label)}, not a string: quote it")
+            raise BadInput(f"the label {label!r} in the domain is no string: quote it")
     if len(set(domain)) < len(domain):
         twice = next(label for i, label in enumerate(domain) if label in domain[:i])
         raise BadInput(f"the label '{twice}' is in the domain twice")
@@ -243,29 +210,3 @@ def _annotators(annotators: Sequence[str]) -> tuple[str, ...]:
         twice = next(name for i, name in enumerate(annotators) if name in annotators[:i])
         raise BadInput(f"the annotator '{twice}' is named twice")
     return tuple(annotators)
-
-
-def _identifier(value: Any, field: str, path: str, line: int) -> str:
-    if not isinstance(value, str):
-        raise BadInput(f"{value!r} is {_kind(value)}, not a string", path=path, line=line, field=field)
-    if not value:
-        raise BadInput("is empty", path=path, line=line, field=field)
-    return value
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "missing"
-    return {bool: "a boolean", int: "a number", float: "a number"}.get(type(value), type(value).__name__)
-
-
-def _code(label: Any, code_of: dict[str, int], path: str, line: int) -> int:
-    if label is None:
-        return MISSING
-    if not isinstance(label, str):
-        reason = f"the label {label!r} is {_kind(label)}, not a string: quote it"
-        raise BadInput(reason, path=path, line=line, field="label")
-    if label not in code_of:
-        reason = f"unknown label '{label}'; the labels are {', '.join(code_of)}"
-        raise BadInput(reason, path=path, line=line, field="label")
-    return code_of[label]

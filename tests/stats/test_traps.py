@@ -71,7 +71,7 @@ def test_none_is_missing_and_no_category() -> None:
 
 
 def test_a_boolean_is_no_label() -> None:
-    with pytest.raises(BadInput, match="True is a boolean"):
+    with pytest.raises(BadInput, match="unknown label True"):
         Ratings.from_rows([("1", "x", True)], ["True", "False"])
 
 
