@@ -22,7 +22,7 @@ from annotate.report.model import (
 )
 from annotate.report.people import NAMES
 from annotate.report.subject import MANY, Subject
-from judge.stats import MISSING, majority, measures
+from judge.stats import MISSING, measures, vote
 from judge.stats.ratings import BoolArray, IntArray
 from judge.types import Measure
 
@@ -184,7 +184,7 @@ def with_the_others(
 def _others(subject: Subject, person: str) -> IntArray:
     if person not in subject.others_of:
         others = [p for p in subject.people if p != person]
-        subject.others_of[person] = majority(subject.panel.ratings, others).codes
+        subject.others_of[person] = vote(subject.panel.ratings.select(others).counts)[0]
     return subject.others_of[person]
 
 

@@ -26,9 +26,9 @@ from judge.stats import (
     Ratings,
     class_agreement,
     compare,
-    majority,
     measures,
     scores_alpha,
+    vote,
 )
 from judge.stats.bootstrap import How, IntervalSettings
 from judge.stats.metrics import metric_key
@@ -147,8 +147,8 @@ class Panel:
         """What most of two people or more say; a tie is left open."""
         if len(self.people) < 2 or self.numeric:
             return None
-        vote = majority(self.ratings, self.people)
-        return Derived(self._free(MAJORITY), vote.codes, self.by_people, n_tied=vote.n_tied)
+        codes, tied = vote(self.ratings.select(self.people).counts)
+        return Derived(self._free(MAJORITY), codes, self.by_people, n_tied=int(tied.sum()))
 
     @cached_property
     def decided(self) -> Derived | None:

@@ -17,7 +17,7 @@ when `reason` says why. All intervals take interval="bca" | "percentile" | None,
 replicates and seed, resample clusters where there are any, and are the same for the same seed.
 """
 
-from judge.stats.aggregate import DawidSkene, dawid_skene, dawid_skene_counts, majority
+from judge.stats.aggregate import DawidSkene, dawid_skene, dawid_skene_counts, vote
 from judge.stats.alternative import EPSILON, AltTest, alt_test
 from judge.stats.classes import Confusion, class_agreement, class_scores, confusion, label_shares
 from judge.stats.conformal import nonconformity, threshold

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -15,48 +14,13 @@ from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Rating
 
 # EM crawls where annotators are few or poor: it stops at what no printed digit shows, or after minutes.
 ITERATIONS, TOLERANCE, CYCLES = 20_000, 1e-9, 5
-Tie = Literal["missing", "first", "last", "random"]
-
-
-@dataclass(frozen=True, eq=False)
-class Majority:
-    """One code per unit, -1 where nobody voted or a tie is left open. `n_tied` counts all ties."""
-
-    codes: IntArray
-    n_tied: int
-    tie: Tie
-
-
-def majority(
-    ratings: Ratings, annotators: Sequence[str] | None = None, *, tie: Tie = "missing", seed: int = 0
-) -> Majority:
-    """The most frequent label of each unit, among `annotators` (default: all).
-
-    A tie between labels is left open (`missing`), or goes to the `first` or `last` of them in the
-    order of the domain, or to a `random` one (seeded by `seed`).
-    Raises BadInput for another tie rule or an unknown annotator.
-    """
-    counts = (ratings if annotators is None else ratings.select(annotators)).counts
-    codes, tied = vote(counts)
-    winners = (counts == counts.max(axis=1, keepdims=True)) & (counts > 0)
-    if tie == "missing":
-        return Majority(codes, int(tied.sum()), tie)
-    if tie == "first":
-        codes = winners.argmax(axis=1)
-    elif tie == "last":
-        codes = counts.shape[1] - 1 - winners[:, ::-1].argmax(axis=1)
-    elif tie == "random":
-        # Units are visited in the order of the table, which is sorted, so the seed decides alone.
-        lot = np.random.default_rng(seed).random(winners.shape)
-        codes = np.where(winners, lot, -1.0).argmax(axis=1)
-    else:
-        raise BadInput(f"unknown tie rule '{tie}'; there are missing, first, last and random")
-    codes = np.where(winners.any(axis=1), codes, MISSING)
-    return Majority(codes.astype(np.int64), int(tied.sum()), tie)
 
 
 def vote(counts: IntArray) -> tuple[IntArray, BoolArray]:
-    """Of votes [units, labels]: the label with most of them, -1 for none and for ties, and which units are tied."""
+    """Majority of votes [units, labels] (`Ratings.counts`, `tally_votes`): the label with most of them, and which units are tied.
+
+    -1 for no vote and for ties, which are left open.
+    """
     most = counts.max(axis=1)
     tied = ((counts == most[:, None]).sum(axis=1) > 1) & (most > 0)
     codes = np.where((most > 0) & ~tied, counts.argmax(axis=1), MISSING)

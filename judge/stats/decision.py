@@ -164,7 +164,7 @@ def verdict(
         warnings = (Note("copied_judge", judge=judge, who=copies, alone=not rest, without=without), *warnings)
         conditions = (*conditions, told.independence(copies, limits, int(found.questions[0])))
         why = f"{' and '.join(names[:3])} gave the judge's own labels throughout"
-        ahead = Outlook(power or 0.0, (), None, None, None, None, why)
+        ahead = Outlook(power or 0.0, why=why)
     elif lean is not None and decision != "do not trust":
         decision = "undecided"
         warnings = (
@@ -181,7 +181,7 @@ def verdict(
         n, g = round(float(found.units[0])), int(found.questions[0])
         conditions = (*conditions, told.carried(lean, n, g))
         why = f"the judge's agreement rests on {few(lean.people)} alone"
-        ahead = Outlook(power or 0.0, (), None, None, None, None, why)
+        ahead = Outlook(power or 0.0, why=why)
     elif decision == "undecided" and power is not None:
         ahead = outlook(about_it.sums, limits, power=power)
     more = (None, None) if copies or lean else _more(ahead, found)

@@ -44,11 +44,11 @@ class Outlook:
     number on the curve would do; `half` and `most` are units for 50 % and 90 %. `why` says why there is no number."""
 
     power: float
-    curve: tuple[Chance, ...]
-    more_clusters: int | None
-    more_units: int | None
-    half: int | None
-    most: int | None
+    curve: tuple[Chance, ...] = ()
+    more_clusters: int | None = None
+    more_units: int | None = None
+    half: int | None = None
+    most: int | None = None
     why: str = ""
 
 
@@ -59,11 +59,9 @@ def outlook(found: Sums, limits: Limits, *, power: float = 0.8, draws: int = DRA
     """
     questions, units = int((found.units[0] > 0).sum()), float(found.units.sum())
     if questions < FEWEST_QUESTIONS:
-        return Outlook(power, (), None, None, None, None, f"{questions} questions are no pilot to plan from")
+        return Outlook(power, why=f"{questions} questions are no pilot to plan from")
     if float(found.shares.sum(axis=(0, 1)).max()) > units - 1e-9:
-        return Outlook(
-            power, (), None, None, None, None, "people gave one label only, so no rate of others is known"
-        )
+        return Outlook(power, why="people gave one label only, so no rate of others is known")
     pilot, count = _patterns(found)
     rng = np.random.default_rng(seed)
     truths = rng.dirichlet(count, size=draws)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from judge.errors import BadInput
-from judge.stats import MISSING, Ratings, dawid_skene, dawid_skene_counts, majority
+from judge.stats import MISSING, Ratings, dawid_skene, dawid_skene_counts, vote
 from judge.stats.ratings import FloatArray, IntArray
 
 VOTES = Ratings.from_codes(
@@ -18,28 +16,12 @@ VOTES = Ratings.from_codes(
 )
 
 
-@pytest.mark.parametrize(
-    ("tie", "expected"),
-    [("missing", [0, -1, 2, -1, -1, 1]), ("first", [0, 1, 2, -1, 0, 1]), ("last", [0, 2, 2, -1, 2, 1])],
-)
-def test_majority_follows_the_declared_tie_rule(tie: Any, expected: list[int]) -> None:
-    found = majority(VOTES, tie=tie)
-    assert found.codes.tolist() == expected
-    assert (found.n_tied, found.tie) == (2, tie)
-
-
-def test_random_ties_are_seeded_and_fair() -> None:
-    tied = Ratings.from_codes(np.tile([0, 2], (3000, 1)), list("abc"), ["x", "y"])
-    codes = majority(tied, tie="random", seed=4).codes
-    assert codes.tolist() == majority(tied, tie="random", seed=4).codes.tolist()
-    assert set(codes.tolist()) == {0, 2}
-    assert (codes == 0).mean() == pytest.approx(0.5, abs=0.04)
-
-
-def test_majority_of_some() -> None:
-    assert majority(VOTES, ["x"]).codes.tolist() == [0, 1, 2, MISSING, 0, MISSING]
-    with pytest.raises(BadInput, match="unknown tie rule 'coin'"):
-        majority(VOTES, tie="coin")  # type: ignore[arg-type]
+def test_majority_leaves_ties_open() -> None:
+    codes, tied = vote(VOTES.counts)
+    assert codes.tolist() == [0, MISSING, 2, MISSING, MISSING, 1]
+    # The fourth unit has no vote at all.
+    assert tied.tolist() == [False, True, False, False, True, False]
+    assert vote(VOTES.select(["x"]).counts)[0].tolist() == [0, 1, 2, MISSING, 0, MISSING]
 
 
 def simulated(n: int = 4000) -> tuple[np.ndarray, np.ndarray, Ratings]:
@@ -65,9 +47,10 @@ def test_dawid_skene_finds_what_was_put_in() -> None:
     assert found.prevalence == pytest.approx([0.7, 0.3], abs=0.03)
     assert np.abs(found.confusion - skill).max() < 0.06
     labelled = found.codes >= 0
-    votes = majority(table, tie="first").codes
+    votes, tied = vote(table.counts)
     accuracy = (found.codes == truth)[labelled].mean()
-    assert accuracy > (votes == truth)[labelled].mean()
+    # A tie between two labels is right every other time.
+    assert accuracy > np.where(tied, 0.5, votes == truth)[labelled].mean()
     # A posterior that is right says how often it is.
     assert accuracy == pytest.approx(found.posterior[labelled].max(axis=1).mean(), abs=0.015)
 
