@@ -28,18 +28,13 @@ class Difference:
     difference: Measure
 
 
-def compare(first: Score, second: Score, **how: Unpack[How]) -> Difference:
-    """Paired difference of one measure between two runs, with an interval over questions.
-
-    For any Score: units are matched by id, and both runs get the same resamples. `coverage` is the share of the
-    units in both runs that have both values; units in one run only are counted in a note.
-    """
-    [found] = _differences([(first, second)], **how)
-    return found
-
-
 def compare_all(first: Sequence[Score], second: Sequence[Score], **how: Unpack[How]) -> list[Difference]:
-    """`compare` for each measure, by name, in the order of `first`; one that only one run has has a reason."""
+    """Paired difference of each measure between two runs, with an interval over questions.
+
+    By name, in the order of `first`; one that only one run has has a reason. For any Score: units are matched by id,
+    and both runs get the same resamples. `coverage` is the share of the units in both runs that have both values; units
+    in one run only are counted in a note.
+    """
     mine, theirs = _named(first), _named(second)
     shared = iter(_differences([(one, theirs[name]) for name, one in mine.items() if name in theirs], **how))
     found = [next(shared) if name in theirs else _alone(one, "first", **how) for name, one in mine.items()]

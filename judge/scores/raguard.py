@@ -7,7 +7,6 @@ Tables (see `judge.scores.columns`):
     answers   one row an answer: unit_id, item_id (the claim), question_id, condition (none, top:1, top:5, ...,
               oracle: one associated document at a time, misleading), label (what was answered), gold (true
               or false), role (of the document, with oracle), status
-    claims    item_id, verdict or original_verdict
     documents document_id, item_id (the claim it belongs to), role
 """
 
@@ -30,30 +29,12 @@ from judge.stats.ratings import BoolArray, FloatArray
 
 Outside = Literal["wrong", "unscored"]
 
-GRADES = {
-    "true": "true",
-    "mostly-true": "true",
-    "half-true": "true",
-    "mostly-false": "false",
-    "false": "false",
-    "pants-on-fire": "false",
-}
-"""PolitiFact's verdicts as the data set reads them: half true and above is true."""
-
 ROLES = ("supporting", "misleading", "irrelevant")
 _ROLE = {**{role: role for role in ROLES}, "unrelated": "irrelevant"}
 _NOTHING = ("irrelevant", "unrelated", "does not contribute")
 _TRUTH = {"true": 1.0, "false": 0.0}
 _OUTSIDE = -1.0
 _TOP = re.compile(r"top:(\d+)")
-
-
-def verdicts(original: pd.Series) -> pd.Series:
-    """PolitiFact's six grades as true / false. Raises BadInput for another word."""
-    unknown = set(original.dropna().unique()) - set(GRADES)
-    if unknown:
-        raise BadInput(f"unknown verdict '{min(unknown)}'; there are {', '.join(GRADES)}")
-    return original.map(GRADES)
 
 
 def roles(exam: pd.Series, gold: pd.Series) -> pd.Series:

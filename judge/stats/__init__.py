@@ -35,7 +35,6 @@ from judge.stats.planning import (
     expected_kappa,
     expected_rate,
     pilot,
-    pilot_mean,
     plan_decision,
     plan_width,
 )

@@ -13,13 +13,11 @@ from math import ceil, inf, isfinite, sqrt
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from judge.errors import BadInput
 from judge.notes import Note
 from judge.stats.bootstrap import FEW_CLUSTERS, FEWEST_CLUSTERS
 from judge.stats.coefficients import disagreement
-from judge.stats.continuous import cluster_numbers, numbers
 from judge.stats.metrics import METRICS, domain_numbers, metric_key
 from judge.stats.patterns import collapse
 from judge.stats.ratings import FloatArray, IntArray, Ratings
@@ -90,16 +88,6 @@ def pilot(ratings: Ratings, name: str = "cohen_kappa", *, level: str = "nominal"
     pseudo[used] = n * point - (n - 1) * left_out
     mine = used[patterns.of_unit]
     return _design(point, pseudo[patterns.of_unit][mine], ratings.clusters[mine], coefficient.least)
-
-
-def pilot_mean(values: ArrayLike, *, clusters: ArrayLike | None = None) -> Design:
-    """The design of a per-unit mean, from values at hand, nan for none. Raises BadInput for under two."""
-    row = numbers(values, "values", dimensions=1)
-    groups, _ = cluster_numbers(clusters, len(row))
-    known = ~np.isnan(row)
-    if int(known.sum()) < 2:
-        raise BadInput("planning a mean takes at least two values")
-    return _design(float(row[known].mean()), row[known], groups[known])
 
 
 def expected_rate(rate: float, *, icc: float = 0.0) -> Design:
@@ -256,7 +244,7 @@ def _few(design: Design, more: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _design(value: float, unit_values: FloatArray, clusters: IntArray, least: float = -inf) -> Design:
+def _design(value: float, unit_values: FloatArray, clusters: IntArray, least: float) -> Design:
     sizes = np.bincount(clusters)
     n, g = len(unit_values), int((sizes > 0).sum())
     sd = float(unit_values.std(ddof=1))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from judge.scores.compare import Difference, compare_all
 from judge.scores.score import Score
 from judge.types import Measure
 
@@ -27,3 +28,9 @@ def points(scores: Iterable[Score]) -> dict[str, Measure]:
 def numbers(scores: Iterable[Score]) -> dict[str, float | None]:
     """Each value by its name."""
     return {name: measure.value for name, measure in points(scores).items()}
+
+
+def compare(first: Score, second: Score, **how: Any) -> Difference:
+    """One measure in two runs."""
+    [found] = compare_all([first], [second.named(first.measure)], **how)
+    return found

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.errors import BadInput
-from judge.scores.compare import combined, compare, compare_all, over
+from judge.scores.compare import combined, compare_all, over
 from judge.scores.score import Score, quotient, scored
 from judge.scores.units import Units
+from tests.scores.helpers import compare
 
 NAN = float("nan")
 

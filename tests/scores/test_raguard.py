@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 import pytest
 
@@ -108,11 +106,6 @@ def test_roles_from_the_exam() -> None:
     ]  # fmt: skip
 
 
-def test_verdicts_and_words() -> None:
-    found = raguard.verdicts(pd.Series(["half-true", "mostly-false"]))
-    assert list(found) == ["true", "false"]
-    bad: Any = pd.Series(["barely-true"])
-    with pytest.raises(BadInput, match="unknown verdict 'barely-true'"):
-        raguard.verdicts(bad)
+def test_words() -> None:
     with pytest.raises(BadInput, match="unknown role 'noise'"):
         raguard.role_words(pd.Series(["noise"]))

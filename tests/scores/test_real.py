@@ -11,13 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judge.scores import faithfulness, garage, mirage, raguard, raguard_retrieval
-from judge.scores.answers_text import declines
-from judge.scores.compare import compare
+from judge.scores import faithfulness, garage, mirage, raguard_retrieval
 from judge.scores.score import by_stratum, scored
 from judge.scores.units import Units
 from tests.real import require
-from tests.scores.helpers import numbers, points
+from tests.scores.declining import declines
+from tests.scores.helpers import compare, numbers, points
 
 pytestmark = pytest.mark.real
 
@@ -39,8 +38,14 @@ def documents(claims: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+TRUE = ("true", "mostly-true", "half-true")
+FALSE = ("mostly-false", "false", "pants-on-fire")
+
+
 def test_raguards_verdicts(claims: pd.DataFrame) -> None:
-    found = raguard.verdicts(claims["Original Verdict"])
+    # PolitiFact's six grades: half true and above is true.
+    found = claims["Original Verdict"].map(dict.fromkeys(TRUE, "true") | dict.fromkeys(FALSE, "false"))
+    assert found.notna().all()
     assert found.value_counts().to_dict() == {"true": 1333, "false": 1315}
     # The file's own reading of the six grades is the same, claim by claim.
     assert (found == claims["Verdict"].astype(str).str.lower()).all()

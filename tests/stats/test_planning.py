@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from judge.errors import BadInput
 from judge.stats import (
+    MISSING,
     Design,
     Ratings,
     expected_kappa,
     expected_rate,
     measures,
     pilot,
-    pilot_mean,
     plan_decision,
     plan_width,
 )
 from judge.stats.bootstrap import FEWEST_CLUSTERS
 from judge.stats.planning import intraclass
 from tests.stats.published import COHEN, two_annotators
+
+
+def agreeing(values: Any, clusters: Any = None) -> Design:
+    """The design of the mean of 0 and 1: two annotators agree where it is 1; nan where one has no label."""
+    row = np.asarray(values)
+    second = np.where(np.isnan(row), MISSING, 1 - np.nan_to_num(row)).astype(int)
+    codes = np.column_stack([np.zeros(len(row), dtype=int), second])
+    return pilot(Ratings.from_codes(codes, ["a", "b"], ["x", "y"], clusters=clusters), "percent")
 
 
 def test_a_rate_by_hand() -> None:
@@ -103,8 +113,8 @@ def test_a_pilot_of_all_annotators_or_of_means() -> None:
     (plan,) = plan_width(design, found.high - found.low, per_cluster=[1])
     assert plan.n_units == pytest.approx(200, rel=0.1)
     values = np.array([0.0, 1.0, 1.0, np.nan, 0.0])
-    assert pilot_mean(values) == Design(
-        0.5, pytest.approx(np.std([0, 1, 1, 0], ddof=1)), 0.0, 4, 4, effect=pytest.approx(1.0)
+    assert agreeing(values) == Design(
+        0.5, pytest.approx(np.std([0, 1, 1, 0], ddof=1)), 0.0, 4, 4, effect=pytest.approx(1.0), least=0.0
     )
 
 
@@ -154,7 +164,7 @@ def test_a_pilot_of_uneven_questions_is_worth_what_its_interval_says(per_cluster
 def test_a_pilot_counts_with_the_variance_that_it_has() -> None:
     # Questions (0 0 0 0), (1), (1): mean 1/3, totals of deviations -4/3, 2/3, 2/3: their squares sum to 24/9, and
     # 3/2 of that over n sd^2 = 6 * (4/9 + 8/9) / 5 = 1.6 is an effect of 2.5: 6 units worth 2.4.
-    design = pilot_mean([0.0, 0, 0, 0, 1, 1], clusters=[0, 0, 0, 0, 1, 2])
+    design = agreeing([0.0, 0, 0, 0, 1, 1], clusters=[0, 0, 0, 0, 1, 2])
     assert design.effect == pytest.approx(2.5)
     # 100 units with effect 2 and new ones alone: (200 + x) / (100 + x)^2 = 1 / 80 at x^2 + 120 x - 6000 = 0,
     # x = 37.98, though 80 independent units are 30 more than the 50 that the pilot is worth: its variance stays.
@@ -162,7 +172,7 @@ def test_a_pilot_counts_with_the_variance_that_it_has() -> None:
     (plan,) = plan_width(Design(0.5, 0.5, 0.0, 100, 50, effect=2.0), width, per_cluster=[1])
     assert (plan.n_units, plan.more_units) == (80, 38)
     # One question, however large, says nothing of others: it is worth one unit.
-    assert pilot_mean([0.0, 1, 1, 0], clusters=[0, 0, 0, 0]).effect == 4.0
+    assert agreeing([0.0, 1, 1, 0], clusters=[0, 0, 0, 0]).effect == 4.0
 
 
 def test_few_questions_take_students_t() -> None:
@@ -235,5 +245,3 @@ def test_bad_calls_are_refused() -> None:
         pilot(Ratings.from_codes(np.zeros((3, 3), dtype=int), ["a", "b"], list("xyz")))
     with pytest.raises(BadInput, match="nothing to plan from"):
         pilot(two_annotators(((5, 0), (0, 0))))
-    with pytest.raises(BadInput, match="at least two values"):
-        pilot_mean([1.0])

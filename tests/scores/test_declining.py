@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from judge.errors import BadInput
-from judge.scores.answers_text import declines
+from tests.scores.declining import declines
 
 
 @pytest.mark.parametrize(
