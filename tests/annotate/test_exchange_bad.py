@@ -28,6 +28,7 @@ from tests.annotate.exchange_helpers import (
     take_in,
     write_lines,
 )
+from tests.real import ROOT
 from tests.tui.answers import build_answers
 from tests.tui.studies import CANARY, batch, build
 
@@ -574,18 +575,25 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     batch(path, n=12)
     out = tmp_path / "out"
     out.mkdir()
-    for form in ("jsonl", "argilla", "parquet"):
-        code = (
-            "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-            "resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000)); "
-            "from annotate.cli import main; main(sys.argv[1:])"
-        )
-        args = ["export", "pilot", "--to", form, "-o", str(out / form), "-d", str(path)]
-        done = subprocess.run(
-            [sys.executable, "-c", code, *args], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 1 and "nothing was written" in done.stderr, (form, done.stderr)
-        assert list(out.iterdir()) == []
+    code = """
+import json, resource, signal, sys
+from click.testing import CliRunner
+from annotate.cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+for form in ("jsonl", "argilla", "parquet"):
+    done = CliRunner().invoke(main, ["export", "pilot", "--to", form, "-o", f"out/{form}", "-d", "s.db"])
+    print(json.dumps([form, done.exit_code, done.stderr]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [form for form, _, _ in told] == ["jsonl", "argilla", "parquet"]
+    for form, exit_code, stderr in told:
+        assert exit_code == 1 and "nothing was written" in stderr, (form, stderr)
+    assert list(out.iterdir()) == []
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])

@@ -12,17 +12,20 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import Result
 
 import adjudge
 from adjudge import Study
 from judge.asking.run import RunOptions
 from judge.errors import BadInput, KeyProblem, StudyError, UsageError
+from tests.annotate import agreement_helpers
 from tests.cli.helpers import Done
 from tests.loopback.process import ServerProcess
 from tests.real import ROOT
@@ -347,7 +350,7 @@ def test_agreement_is_what_the_command_prints(study: Study, tmp_path: Path) -> N
     study.run("stance", model="scripted/first", progress=False)
     found = study.agreement(field="stance", interval=None)
     words = ("agreement", "--field", "stance", "--interval", "none", "-d", "x.db", "--json")
-    shown = json.loads(_judge(tmp_path, *words, program="annotate"))["measures"]
+    shown = json.loads(_judge(tmp_path, *words, program=agreement_helpers.annotate))["measures"]
     assert found["value"].isna().tolist() == [m["value"] is None for m in shown]
     told = [(m["measure"], m["n_units"], m["n_clusters"], m["coverage"]) for m in shown]
     assert (
@@ -459,11 +462,9 @@ def test_importing_it_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def _judge(folder: Path, *words: str, program: str = "judge", code: int = 0) -> str:
+def _judge(
+    folder: Path, *words: str, program: Callable[..., Result] = agreement_helpers.judge, code: int = 0
+) -> str:
     """What a command prints, in a folder."""
-    done = subprocess.run(
-        [sys.executable, "-m", program, *words], capture_output=True, text=True, cwd=folder, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert done.returncode == code, done.stderr
-    return done.stdout
+    with chdir(folder):
+        return program(*words, code=code).stdout
