@@ -46,7 +46,6 @@ def keep(
     method: str,
     made: Mapping[str, Made],
     *,
-    name: str | None = None,
     parameters: Mapping[str, Json] | None = None,
     fitted: Fitted | None = None,
     only: BoolArray | None = None,
@@ -55,7 +54,7 @@ def keep(
     """Keep labels as a derived run of the table's runs; its id, and whether the study had this very run before.
 
     `made`: asked field -> labels; fields that the task derives from them follow. `kind` is calibrated, pooled or routed,
-    `method` how; `name` stands for the model (default `method(parents' models)`). `only`: units that it speaks for.
+    `method` how; `name_of` is what stands for the model. `only`: units that it speaks for.
     `curve` as in `Derivation`.
     """
     rows = np.arange(len(table.units)) if only is None else np.flatnonzero(only)
@@ -81,7 +80,7 @@ def keep(
     parents = tuple(Parent(run, int(n)) for run, n in zip(table.run_ids, counts, strict=True))
     told = Derivation(kind, method, tuple(made), parents, parameters or {}, fitted, curve)
     options = _shared(table)
-    what = name or name_of(table, method)
+    what = name_of(table, method)
     return keep_rows(store, table.task, what, told, digest.hexdigest(), units, columns, missing, options)
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 ONE = "annotator_id = ? AND field = ? AND layer = ? AND repeat = ?"
 KINDS = (
@@ -106,11 +107,8 @@ def unit_counts(conn: sqlite3.Connection) -> dict[str, int]:
 
 def label_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
     """Annotator -> field -> how many labels."""
-    found: dict[str, dict[str, int]] = {}
     query = "SELECT annotator_id, field, count(*) FROM labels GROUP BY annotator_id, field ORDER BY 1, 2"
-    for annotator, field, n in conn.execute(query):
-        found.setdefault(annotator, {})[field] = n
-    return found
+    return _nested(conn.execute(query))
 
 
 def labellers(conn: sqlite3.Connection, field: str | None = None) -> dict[str, str]:
@@ -126,9 +124,14 @@ def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
         "SELECT annotator_id, layer, count(*) FROM labels WHERE field = ? AND layer NOT IN ('first', 'revised') "
         "GROUP BY 1, 2 ORDER BY 1, 2"
     )
-    found: dict[str, dict[str, int]] = {}
-    for annotator, layer, n in conn.execute(query, [field]):
-        found.setdefault(annotator, {})[layer] = n
+    return _nested(conn.execute(query, [field]))
+
+
+def _nested(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
+    """First column -> second -> third."""
+    found: dict[str, dict[str, Any]] = {}
+    for first, second, value in rows:
+        found.setdefault(first, {})[second] = value
     return found
 
 
@@ -141,14 +144,11 @@ def rationale(conn: sqlite3.Connection, annotator: str, field: str, unit: str) -
 
 def revised(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, str]]:
     """Annotator -> unit -> label as it was revised."""
-    found: dict[str, dict[str, str]] = {}
     query = (
         "SELECT annotator_id, unit_id, value FROM labels WHERE field = ? AND layer = 'revised' AND repeat = 0 "
         "ORDER BY annotator_id"
     )
-    for annotator, unit, value in conn.execute(query, [field]):
-        found.setdefault(annotator, {})[unit] = value
-    return found
+    return _nested(conn.execute(query, [field]))
 
 
 def repeats(

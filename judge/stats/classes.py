@@ -113,22 +113,11 @@ def _of_label(every: Measure, table: Ratings, mine: BoolArray) -> Measure:
 def _per_label(
     k: int, q: int, label: str, predicted: str, reference: str
 ) -> list[tuple[str, str, Callable[[FloatArray], FloatArray]]]:
+    neither = f"neither '{predicted}' nor '{reference}' gave '{label}'"
     return [
-        (
-            f"precision:{label}",
-            f"'{predicted}' never gave '{label}'",
-            lambda s: ratio(s[:, k], s[:, q + k]),
-        ),
-        (
-            f"recall:{label}",
-            f"'{reference}' never gave '{label}'",
-            lambda s: ratio(s[:, k], s[:, 2 * q + k]),
-        ),
-        (
-            f"f1:{label}",
-            f"neither '{predicted}' nor '{reference}' gave '{label}'",
-            lambda s: ratio(2 * s[:, k], s[:, q + k] + s[:, 2 * q + k]),
-        ),
+        (f"precision:{label}", f"'{predicted}' never gave '{label}'", _quotient(k, q + k)),
+        (f"recall:{label}", f"'{reference}' never gave '{label}'", _quotient(k, 2 * q + k)),
+        (f"f1:{label}", neither, lambda s: ratio(2 * s[:, k], s[:, q + k] + s[:, 2 * q + k])),
     ]
 
 
@@ -148,7 +137,7 @@ def _package_scores(matrix: Confusion) -> dict[str, float]:
 
     q = len(matrix.labels)
     reference, predicted = np.divmod(np.arange(q * q), q)
-    precision, recall, f1, _ = precision_recall_fscore_support(
+    scores = precision_recall_fscore_support(
         reference,
         predicted,
         labels=np.arange(q),
@@ -156,12 +145,12 @@ def _package_scores(matrix: Confusion) -> dict[str, float]:
         zero_division=np.nan,
         average=None,
     )
-    found = {}
-    for k, label in enumerate(matrix.labels):
-        found[f"precision:{label}"] = float(precision[k])
-        found[f"recall:{label}"] = float(recall[k])
-        found[f"f1:{label}"] = float(f1[k])
-    return {name: value for name, value in found.items() if np.isfinite(value)}
+    return {
+        f"{name}:{label}": float(value)
+        for name, values in zip(("precision", "recall", "f1"), scores[:3], strict=True)
+        for label, value in zip(matrix.labels, values, strict=True)
+        if np.isfinite(value)
+    }
 
 
 def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack[How]) -> list[Measure]:

@@ -165,17 +165,13 @@ def agreement_of(sums: FloatArray) -> FloatArray:
     return share
 
 
-def difference_spread(first: FloatArray, second: FloatArray, weights: str | None = None) -> float | None:
+def difference_spread(first: FloatArray, second: FloatArray) -> float | None:
     """The standard deviation, over questions, of what each adds to the difference of two kappas.
 
     `first` and `second` are `kappa_sums` of two judges with the same reference on the same units: the paired
     difference on G questions has this over sqrt G as its standard error. None where a kappa is undefined.
     """
-
-    def kappa(sums: FloatArray) -> FloatArray:
-        return kappa_of(sums, weights)
-
-    apart = pseudo_values(second, kappa)[1] - pseudo_values(first, kappa)[1]
+    apart = pseudo_values(second, kappa_of)[1] - pseudo_values(first, kappa_of)[1]
     if len(apart) < 2 or not np.isfinite(apart).all():
         return None
     return float(apart.std(ddof=1))
