@@ -76,7 +76,8 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
     bias: FloatArray = np.asarray(original["sr"].to_numpy() + counter["sr"].to_numpy() - 1, dtype=np.float64)
     status = np.maximum(original["status"].to_numpy(), counter["status"].to_numpy()).astype(np.int8)
     # A claim may be undefined although every stance is there: then it is not the judge that is missing.
-    status[(original["n_missing"].to_numpy() + counter["n_missing"].to_numpy()) == 0] = 0
+    lost = original["n_missing"].to_numpy() + counter["n_missing"].to_numpy()
+    status[lost == 0] = 0
     why = "no supporting or refuting passage on one side"
     # Whether a pair will be defined is open while a passage that would decide it waits for its judgement.
     waits = np.isnan(bias) & (status == STATUSES.index(NOT_JUDGED))
@@ -89,7 +90,6 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
     stance = [f"n_{name}" for name in STANCES]
     known = (original[stance].to_numpy() + counter[stance].to_numpy()).sum(axis=1)
     neutral = original["n_neutral"].to_numpy() + counter["n_neutral"].to_numpy()
-    lost = original["n_missing"].to_numpy() + counter["n_missing"].to_numpy()
     rows = np.column_stack([neutral, known, lost, known + lost]).astype(np.float64)
     no_passage = "no passage has a stance"
     found += [
@@ -98,15 +98,8 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
         Score("missing_stances", who, rows, quotient(2, 3), undefined="there are no passages"),
     ]
     if "document" in stances.columns:
-        found.append(
-            scored(
-                "overlap",
-                who,
-                _overlap(pairs, _stage(stances, stage)),
-                why="both lists are empty",
-                bounds=SHARE,
-            )
-        )
+        shared = _overlap(pairs, _stage(stances, stage))
+        found.append(scored("overlap", who, shared, why="both lists are empty", bounds=SHARE))
     return [score.named(f"{score.measure}[{stage}]") for score in found]
 
 

@@ -27,6 +27,7 @@ from judge.errors import BadInput
 from judge.scores.columns import Parts, coded, column, empty, flags, replied, statuses, units
 from judge.scores.score import NOT_JUDGED, STATUSES, Score, StatusArray, scored, share
 from judge.scores.units import Units
+from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.types import Status
 
@@ -138,16 +139,11 @@ def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score
         for i, name in enumerate(GROUNDING)
     ]
     grounded = GROUNDING.index("supported"), GROUNDING.index("no_rad")
-    scores.append(
-        Score(
-            "sentence_grounded",
-            lines.units,
-            rows,
-            lambda sums: sums[:, grounded].sum(axis=1) / np.where(sums[:, -1] > 0, sums[:, -1], np.nan),
-            status,
-            binary=True,
-        )
-    )
+
+    def either(sums: FloatArray) -> FloatArray:
+        return ratio(sums[:, grounded].sum(axis=1), sums[:, -1])
+
+    scores.append(Score("sentence_grounded", lines.units, rows, either, status, binary=True))
     return scores if asked.all() else [score.where(asked) for score in scores]
 
 

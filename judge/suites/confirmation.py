@@ -155,8 +155,7 @@ def _depths(study: PaperStudy) -> dict[str, int]:
 
 def _ranking(study: PaperStudy) -> str | None:
     """The name of the ranking whose stages are compared; None, and a step, when there is none."""
-    query = "SELECT DISTINCT r.name FROM rankings AS r JOIN items AS i USING (item_id) WHERE i.dataset = ? ORDER BY 1"
-    there = [str(row[0]) for row in study.store.conn.execute(query, [study.dataset])]
+    there = list(dict.fromkeys(name for name, _ in study.rows.rankings()))
     wanted = study.option("ranking")
     if wanted and wanted not in there:
         raise UsageError(
