@@ -17,11 +17,12 @@ from judge.errors import BadInput
 from judge.jobs import lines
 from judge.jobs.lines import ResultLine
 from judge.jobs.offline import reader_of
-from judge.parse import Parsed, derive
-from judge.prompts.load import Task
+from judge.parse import Parsed
 from judge.prompts.render import Mode
 from judge.providers import anthropic, base, http, openai
 from judge.runner.budget import Spent
+from judge.runner.calls import Attempt
+from judge.runner.entries import CallFacts, Entries
 from judge.runner.prices import Price, find
 from judge.runner.requests import Asker, Sampling
 from judge.store import inputs, jobs, runs
@@ -29,7 +30,7 @@ from judge.store.export import named_run, stored_task
 from judge.store.jobs import Job, JobRequest
 from judge.store.judgements import Entry, RequestRecord, add_judgements
 from judge.store.study import Store
-from judge.types import Answered, Json, Judgement, Reply, Request, Status, Usage
+from judge.types import Json, Reply, Request, Status, Usage
 
 AT_ONCE = 500
 """Lines of results in one commit."""
@@ -139,6 +140,7 @@ class _Reading:
             self.provider.hold(mask)
         self.is_masked = mask is not None
         self.price = price_of(job)
+        self.call = CallFacts(job.max_output_tokens, job.base_url, price=self.price)
         # A server may echo the key that it was called with.
         key = http.key_from(KEYS[job.vendor])
         self.secrets = [key] if key else []
@@ -205,7 +207,9 @@ class _Reading:
     ) -> Iterator[Entry]:
         """One for each unit that the line answers; all but the first one have its answer for nothing."""
         reply = line.reply
-        parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self._parsed(reply)
+        parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self.asker.parse(reply)
+        attempt = Attempt(record, parsed, reply)
+        entries = Entries(self.asker.task, self.job.run_id, tally.derived)
         self._count(line, asked, tally)
         tally.free += self.is_masked and reply is not None and not reply.held
         reused = False
@@ -213,26 +217,8 @@ class _Reading:
             if attempts.get((row.unit_id, row.repeat), 0) >= row.attempt:
                 tally.late += 1
                 continue
-            gold = golds.get(row.unit_id, {})
-            labels = with_derived(self.asker.task, parsed.labels, gold, tally.derived)
-            judgement = Judgement(
-                run_id=self.job.run_id,
-                unit_id=row.unit_id,
-                repeat=row.repeat,
-                attempt=row.attempt,
-                status=parsed.status,
-                reply=None if reply is None else reply.text,
-                reason=parsed.reason,
-                labels=labels,
-                usage=Usage() if reply is None or reused else reply.usage,
-                latency=None,
-                request_sha=record.request_sha,
-                resolved_model=None if reply is None else reply.resolved_model,
-                base_url=None if reused else self.job.base_url,
-                max_output_tokens=None if reused else self.job.max_output_tokens,
-                cost=None if reused or reply is None or self.price is None else self.price.cost(reply.usage),
-            )
-            yield Entry(judgement, record, reused)
+            place = row.unit_id, row.repeat, row.attempt
+            yield entries.of(attempt, place, golds.get(row.unit_id, {}), None if reused else self.call)
             tally.reused += reused
             tally.ended[str(parsed.status)] += not reused
             reused = True
@@ -249,27 +235,6 @@ class _Reading:
         tally.spent.tokens += used if said else max(used, sum(r.most_tokens for r in asked))
         cost = None if self.price is None else self.price.cost(usage)
         tally.spent.cost += sum(r.most_cost or 0.0 for r in asked) if cost is None else cost
-
-    def _parsed(self, reply: Reply) -> Parsed:
-        try:
-            return self.asker.parse(reply)
-        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as e:
-            return Parsed(Status.UNPARSED, reason=f"the reply cannot be read: {type(e).__name__}: {e}"[:300])
-
-
-def with_derived(
-    task: Task,
-    labels: tuple[Answered, ...],
-    gold: Mapping[str, str],
-    missing: Counter[str] | None = None,
-) -> tuple[Answered, ...]:
-    """The labels and those that the task's tables derive of them; `missing` counts the fields they have no row for."""
-    if not labels or not task.spec.derive:
-        return labels
-    found = derive(task, labels, gold)
-    if missing is not None:
-        missing.update(set(task.spec.derive) - {a.field for a in found})
-    return labels + found
 
 
 class _Facts:

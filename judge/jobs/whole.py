@@ -18,14 +18,13 @@ from judge.errors import AdjudgeError, ProviderError, StudyError
 from judge.jobs import follow, post, service, write
 from judge.jobs.read import JobTally
 from judge.providers.base import Provider
-from judge.runner.ends import close, statuses
+from judge.runner.ends import close, judged_before, labelled
 from judge.runner.identity import own_runs
 from judge.runner.plan import Plan, RunReport
 from judge.runner.retry import told_to_wait
 from judge.store import jobs, runs
 from judge.store.jobs import Job
 from judge.store.study import Store, explained
-from judge.types import Status
 
 POLL_SECONDS = 60.0
 
@@ -91,15 +90,9 @@ class _Batched:
                 self.tally.spent = replace(opened.spent)
             first = self._write()
             self.plan = replace(self.plan, opened=None)
-            again = {"pending", str(Status.FAILED), *self.plan.retry}
             report = RunReport(first.run_id, first.resumed, first.units, first.left_out, price=first.price)
             report.notes = first.notes
-            report.reused = sum(
-                n
-                for repeat in range(self.plan.repeats)
-                for status, n in statuses(self.store, self.plan, first.run_id, repeat).items()
-                if status not in again
-            )
+            report.reused = judged_before(self.store, self.plan, first.run_id)
             report.stopped = first.stopped
             try:
                 self._rounds(report)
@@ -261,12 +254,9 @@ class _Batched:
         report.reused += self.tally.reused
         report.usage.update(self.tally.usage)
         report.spent = self.tally.spent
-        for name, n in self.tally.derived.items():
-            report.derived[f"{name}:none"] += n
+        report.derived.update(self.tally.derived)
         report.seconds = time.monotonic() - self.begun
-        report.labelled = sum(
-            statuses(self.store, self.plan, report.run_id, r)[Status.OK] for r in range(self.plan.repeats)
-        )
+        report.labelled = labelled(self.store, self.plan, report.run_id)
         waits = [jobs.counts(self.store, j.job_id)["open"] for j in jobs.listed(self.store, report.run_id)]
         report.reserved = sum(waits)
         report.notes += tuple(n for n in self.tally.notes() if "gave no '" not in n)

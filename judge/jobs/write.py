@@ -19,10 +19,9 @@ from typing import BinaryIO, Self
 from judge.errors import UsageError
 from judge.jobs import lines
 from judge.jobs.offline import Offline, reader_of
-from judge.jobs.read import with_derived
 from judge.providers.base import Provider
 from judge.runner.budget import Budget, Spent
-from judge.runner.calls import Attempt
+from judge.runner.entries import Entries
 from judge.runner.identical import Identical, UnitRequest
 from judge.runner.identity import Settled, settle
 from judge.runner.plan import Plan
@@ -31,7 +30,7 @@ from judge.store import jobs, runs, selection
 from judge.store.jobs import Job, JobFile, JobRequest
 from judge.store.judgements import Entry, add_judgements, add_requests
 from judge.store.study import Store
-from judge.types import Json, Judgement, Usage
+from judge.types import Json
 
 AT_ONCE = 1000
 """Units rendered, looked up and committed together."""
@@ -170,6 +169,7 @@ class _Writing:
         self.files, self.done, self.reader, self.not_again = files, done, reader, not_again
         self.budget = Budget(plan.max_tokens, plan.max_cost, done.price, Counter(), Spent())
         self.identical = Identical(store.conn)
+        self.entries = Entries(plan.task, done.run_id, Counter())
         self.seen: set[str] = set()
         self.most_tokens, self.most_cost = 0, None if done.price is None else 0.0
 
@@ -194,7 +194,9 @@ class _Writing:
         for question in questions:
             known = self.identical.answer(question)
             if known is not None:
-                page.entries.append(self._reused(question, known))
+                unit, repeat = question.unit, question.request.repeat
+                place = unit.unit_id, repeat, unit.attempts + 1
+                page.entries.append(self.entries.of(known, place, unit.gold))
             elif question.sha in waited:
                 self.done.waiting += 1
             elif question.sha not in standing and not self._ask(question, own, page):
@@ -229,24 +231,6 @@ class _Writing:
         page.rows.append(JobRequest(name, unit, repeat, attempt, part, question.sha, tokens, cost))
         self.done.asked += 1
         return True
-
-    def _reused(self, question: UnitRequest, known: Attempt) -> Entry:
-        labels = with_derived(self.plan.task, known.parsed.labels, question.unit.gold)
-        judgement = Judgement(
-            run_id=self.done.run_id,
-            unit_id=question.unit.unit_id,
-            repeat=question.request.repeat,
-            attempt=question.unit.attempts + 1,
-            status=known.parsed.status,
-            reply=None if known.reply is None else known.reply.text,
-            reason=known.parsed.reason,
-            labels=labels,
-            usage=Usage(),
-            latency=None,
-            request_sha=known.record.request_sha,
-            resolved_model=None if known.reply is None else known.reply.resolved_model,
-        )
-        return Entry(judgement, known.record, reused=True)
 
 
 class _Files:

@@ -119,17 +119,21 @@ class Caller:
         return [first] if isinstance(second.error, Rejected) else [first, second]
 
     async def _next(self, request: Request) -> Attempt:
-        """One more call on a unit, when the budget and the gate have room for it."""
+        """One more call on a unit."""
+        claim, slot = await self.admitted(request)
+        return await self._attempt(request, self.asker.record(request), claim, slot)
+
+    async def admitted(self, request: Request) -> tuple[Reserve, Slot]:
+        """Wait until budget and gate have room for a call; what it holds of both."""
         claim = self.budget.claim(request)
         if not await self.budget.room(claim):
             self.stop(self.budget.reason)
         self.budget.hold(claim)
         try:
-            slot = await self.gate.enter(claim.estimate)
+            return claim, await self.gate.enter(claim.estimate)
         except BaseException:
             self.budget.release(claim)
             raise
-        return await self._attempt(request, self.asker.record(request), claim, slot)
 
     async def _attempt(self, request: Request, record: RequestRecord, claim: Reserve, slot: Slot) -> Attempt:
         try:
@@ -139,14 +143,7 @@ class Caller:
             return Attempt(record, Parsed(Status.FAILED, reason=str(error)), error=error)
         finally:
             self.budget.release(claim)
-        return Attempt(record, self._parsed(reply, request), reply, latency, base_url=url)
-
-    def _parsed(self, reply: Reply, request: Request) -> Parsed:
-        try:
-            return self.asker.parse(reply, request)
-        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as e:
-            # Whatever a model writes is about its unit.
-            return Parsed(Status.UNPARSED, reason=f"the reply cannot be read: {type(e).__name__}: {e}"[:300])
+        return Attempt(record, self.asker.parse(reply, request), reply, latency, base_url=url)
 
     async def _send(
         self, request: Request, unit: str, claim: Reserve, slot: Slot

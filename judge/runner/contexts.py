@@ -99,22 +99,29 @@ def contexts(store: Store, context: Context) -> dict[str, list[str]]:
 
 
 def _by_gold(store: Store, context: Context) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    if context.gold is ORACLE:
-        query = (
-            "SELECT item_id, passage_id FROM passages WHERE json_extract(meta, '$.oracle') = 1 "
-            "ORDER BY item_id, position"
-        )
-        found = _grouped(store.conn.execute(query))
+    found = marked(store, "oracle", 1) if context.gold is ORACLE else {}
     for field, values in context.gold:
-        query = (
-            f"SELECT p.item_id, p.passage_id FROM {label_rows.FIRST} JOIN passages AS p ON p.passage_id = l.unit_id "
-            "WHERE l.annotator_id = ? AND l.field = ? "
-            f"AND l.value IN ({','.join('?' * len(values))}) ORDER BY p.item_id, p.position"
-        )
-        for item, passages in _grouped(store.conn.execute(query, [GOLD, field, *values])).items():
+        for item, passages in called(store, GOLD, field, values).items():
             found.setdefault(item, passages)
     return found
+
+
+def marked(store: Store, name: str, value: str | int) -> dict[str, list[str]]:
+    """Item -> its passages in whose `meta` the data set says so."""
+    query = (
+        "SELECT item_id, passage_id FROM passages WHERE json_extract(meta, ?) = ? ORDER BY item_id, position"
+    )
+    return _grouped(store.conn.execute(query, [f"$.{name}", value]))
+
+
+def called(store: Store, annotator: str, field: str, values: Sequence[str]) -> dict[str, list[str]]:
+    """Item -> its passages that an annotator has given one of these labels."""
+    query = (
+        f"SELECT p.item_id, p.passage_id FROM {label_rows.FIRST} JOIN passages AS p ON p.passage_id = l.unit_id "
+        f"WHERE l.annotator_id = ? AND l.field = ? AND l.value IN ({','.join('?' * len(values))}) "
+        "ORDER BY p.item_id, p.position"
+    )
+    return _grouped(store.conn.execute(query, [annotator, field, *values]))
 
 
 def _grouped(rows: Iterator[Sequence[str]]) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from judge.runner import writer
 from judge.runner.plan import Plan, RunReport
 from judge.store import runs, selection
 from judge.store.study import BUSY_SECONDS, Store, explained
-from judge.types import Json
+from judge.types import Json, Status
 
 
 async def close(store: Store, plan: Plan, report: RunReport, facts: Mapping[str, Json]) -> None:
@@ -52,6 +52,18 @@ def statuses(store: Store, plan: Plan, run_id: str, repeat: int) -> Mapping[str,
     if plan.selection.is_all:
         return selection.run_statuses(store, run_id, repeat)
     return selection.selected_statuses(store, run_id, repeat)
+
+
+def judged_before(store: Store, plan: Plan, run_id: str) -> int:
+    """Selected units, over all repeats, that have a judgement which this plan does not ask for again."""
+    again = {"pending", str(Status.FAILED), *plan.retry}
+    found = (statuses(store, plan, run_id, repeat) for repeat in range(plan.repeats))
+    return sum(n for each in found for status, n in each.items() if status not in again)
+
+
+def labelled(store: Store, plan: Plan, run_id: str) -> int:
+    """Selected units, over all repeats, that have labels."""
+    return sum(statuses(store, plan, run_id, repeat)[Status.OK] for repeat in range(plan.repeats))
 
 
 @contextmanager

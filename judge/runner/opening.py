@@ -10,14 +10,14 @@ from dataclasses import replace
 from judge.errors import LimitReached, RateLimited, ServerFault
 from judge.providers.base import Probing, Provider
 from judge.runner.budget import Budget, Opened
-from judge.runner.ends import statuses
+from judge.runner.ends import judged_before, labelled
 from judge.runner.identity import own_runs
 from judge.runner.plan import Plan, RunReport
 from judge.runner.prices import Price
 from judge.runner.retry import Patience
 from judge.store import runs, selection
 from judge.store.study import Store
-from judge.types import Reply, Request, Status
+from judge.types import Reply, Request
 
 
 async def open_or_finished(store: Store, provider: Provider, plan: Plan) -> Plan | RunReport:
@@ -42,16 +42,11 @@ def _finished(store: Store, plan: Plan, provider: Provider) -> RunReport | None:
     if not (own := own_runs(store, plan, provider, facts.get("base_url"))):
         return None
     units, left_out = selection.choose(store, plan.task, plan.selection)
-    again = {"pending", str(Status.FAILED), *plan.retry}
-    for run_id in own:  # which of several modes goes on, only the server could say
-        found = [statuses(store, plan, run_id, repeat) for repeat in range(plan.repeats)]
-        if (
-            sum(n for each in found for status, n in each.items() if status not in again)
-            < units * plan.repeats
-        ):
-            return None
-    report = RunReport(own[0], True, units * plan.repeats, left_out, reused=units * plan.repeats)
-    report.labelled = sum(statuses(store, plan, own[0], r)[Status.OK] for r in range(plan.repeats))
+    asked = units * plan.repeats
+    # Which of several modes goes on, only the server could say.
+    if any(judged_before(store, plan, run_id) < asked for run_id in own):
+        return None
+    report = RunReport(own[0], True, asked, left_out, reused=asked, labelled=labelled(store, plan, own[0]))
     report.price = plan.price(facts)
     report.notes = (
         "nothing is left to ask, and the limit has no room for asking whether the server is as it was",

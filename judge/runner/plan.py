@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from judge.console import attributes
 from judge.errors import AdjudgeError, ProviderError
 from judge.prompts.load import Task
 from judge.runner.budget import Opened, Spent
@@ -113,6 +114,7 @@ class RunReport:
     price: Price | None = None
     cuts: int = 0
     derived: Counter[str] = field(default_factory=Counter)
+    """Derived fields -> answers that the task's tables had no row for."""
     stopped: str | None = None
     error: AdjudgeError | None = None
     last_failure: ProviderError | None = None
@@ -153,11 +155,7 @@ class RunReport:
             "model": plan.model,
             "units": self.units,
             **{status: self.ended[status] for status in STATUSES},
-            "reused": self.reused,
-            "pending": self.pending,
-            "labelled": self.labelled,
-            "left_out": self.left_out,
-            "resumed": self.resumed,
+            **attributes(self, "reused", "pending", "labelled", "left_out", "resumed"),
             "seconds": round(self.seconds, 3),
             "tokens": dict(self.usage),
             "cost": cost,
@@ -177,9 +175,7 @@ class RunReport:
                 f"{self.reserved} units wait for batches, and were not asked again: judge jobs list shows them"
             )
         for name, n in self.derived.items():
-            if name.endswith(":none"):
-                derived = name.removesuffix(":none")
-                said.append(f"{n} answers gave no '{derived}': no gold for it, or no row in the task's table")
+            said.append(f"{n} answers gave no '{name}': no gold for it, or no row in the task's table")
         return said
 
 

@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from judge.console import attributes
 from judge.errors import BadInput, UsageError
 from judge.files import not_json
 from judge.strict import whole_object
@@ -69,13 +70,7 @@ class Price:
 
     def as_json(self) -> dict[str, Json]:
         """As stored with a run."""
-        return {
-            "input": self.input,
-            "output": self.output,
-            "cached": self.cached,
-            "written": self.written,
-            "source": self.source,
-        }
+        return attributes(self, "input", "output", "cached", "written", "source")
 
 
 def find(

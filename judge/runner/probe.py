@@ -15,6 +15,7 @@ from dataclasses import field as default
 
 import numpy as np
 
+from judge.console import attributes
 from judge.errors import UsageError
 from judge.labels import relation
 from judge.providers.base import PairReader, Provider
@@ -174,7 +175,8 @@ async def probe(
     found.nothing = wanted.nothing or (max(domain, key=lambda label: given[label]) if given else None)
     for probe_name in NOTHING:
         if probe_name in changed:
-            found.rows.append(units.strangers(probe_name, changed[probe_name], found.nothing or ""))
+            after = changed[probe_name]
+            found.rows.append(units.flips(probe_name, after, towards=labels, nothing=found.nothing))
     if "paraphrase" in wanted.probes and not wanted.paraphrases:
         found.notes.append(
             "paraphrase: the claims in a frame, not in other words; give those with --paraphrases"
@@ -196,22 +198,15 @@ class _Units:
         after: Mapping[int, str],
         of: Mapping[int, object] | None = None,
         towards: Mapping[int, str] | None = None,
+        nothing: str | None = None,
     ) -> ProbeOutcome:
+        """What became of the labels; with `nothing` a label counts that is not this one, whatever it was before."""
         asked = [n for n in self.labels if of is None or n in of]
         both = [n for n in asked if n in after]
-        flipped = [n for n in both if after[n] != self.labels[n]]
+        flipped = [n for n in both if after[n] != (nothing or self.labels[n])]
         reached = None if towards is None else sum(after[n] == towards[n] for n in flipped)
         return ProbeOutcome(
             name, self._rate(name, both, flipped, len(asked)), len(flipped), reached, len(asked) - len(both)
-        )
-
-    def strangers(self, name: str, after: Mapping[int, str], nothing: str) -> ProbeOutcome:
-        asked = list(self.labels)
-        both = [n for n in asked if n in after]
-        other = [n for n in both if after[n] != nothing]
-        kept = sum(after[n] == self.labels[n] for n in other)
-        return ProbeOutcome(
-            name, self._rate(name, both, other, len(asked)), len(other), kept, len(asked) - len(both)
         )
 
     def none(self, name: str, why: str) -> ProbeOutcome:
@@ -300,13 +295,10 @@ def as_json(found: Probed) -> dict[str, Json]:
             {
                 "probe": row.probe,
                 "rate": row.rate.value,
-                "low": row.rate.low,
-                "high": row.rate.high,
+                **attributes(row.rate, "low", "high"),
                 "units": row.rate.n_units,
                 "questions": row.rate.n_clusters or 0,
-                "flips": row.flips,
-                "towards": row.towards,
-                "lost": row.lost,
+                **attributes(row, "flips", "towards", "lost"),
                 "reason": row.rate.reason,
             }
             for row in found.rows

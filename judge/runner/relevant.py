@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from judge.errors import UsageError
-from judge.store import label_rows
+from judge.runner.contexts import called, marked
 from judge.store.export import find_run
 from judge.store.study import Store
 from judge.types import GOLD
@@ -38,27 +38,15 @@ def relevant(store: Store, text: str) -> RelevantPassages:
         raise UsageError(
             f"--relevant '{text}' is answer, answer+related, marked, RUN:answer or RUN:answer+related"
         )
-    found: dict[str, list[str]] = {}
-    if kind == "marked":
-        name = kind
-        query = (
-            "SELECT item_id, passage_id FROM passages WHERE json_extract(meta, '$.evidence_relevant') = 'YES' "
-            "ORDER BY item_id, position"
-        )
-        rows = store.conn.execute(query)
-    else:
-        who, name = GOLD, kind
-        if of:
-            who = str(find_run(store, of)["run_id"])
-            name = f"{who}:{kind}"
-        query = (
-            f"SELECT p.item_id, p.passage_id FROM {label_rows.FIRST} JOIN passages AS p ON p.passage_id = l.unit_id "
-            "WHERE l.annotator_id = ? AND l.field = ? "
-            f"AND l.value IN ({','.join('?' * len(CLASSES[kind]))}) ORDER BY p.item_id, p.position"
-        )
-        rows = store.conn.execute(query, [who, FIELD, *CLASSES[kind]])
-    for item, passage in rows:
-        found.setdefault(item, []).append(passage)
+    who, name = GOLD, kind
+    if of:
+        who = str(find_run(store, of)["run_id"])
+        name = f"{who}:{kind}"
+    found = (
+        marked(store, "evidence_relevant", "YES")
+        if kind == "marked"
+        else called(store, who, FIELD, CLASSES[kind])
+    )
     if not found:
         raise UsageError(f"--relevant {text}: no passage of the study is relevant by that")
     return RelevantPassages(name, found)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import permutations
 from json.encoder import encode_basestring as json_string
 
+from judge.console import attributes
 from judge.errors import UsageError
 from judge.parse import Parsed, parse_choice, parse_json
 from judge.prompts.load import Task
@@ -43,11 +44,7 @@ class Sampling:
         """As stored with the run."""
         return {
             **({"orders": self.orders} if self.orders > 1 else {}),
-            "temperature": self.temperature,
-            "seed": self.seed,
-            "max_output_tokens": self.max_output_tokens,
-            "answers": self.answers,
-            "label_order": self.label_order,
+            **attributes(self, "temperature", "seed", "max_output_tokens", "answers", "label_order"),
         }
 
 
@@ -303,6 +300,13 @@ class Asker:
 
         `request` says which of two calls it answers, where the model reasons first.
         """
+        try:
+            return self._read(reply, request)
+        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as e:
+            # Whatever a model writes is about its unit.
+            return Parsed(Status.UNPARSED, reason=f"the reply cannot be read: {type(e).__name__}: {e}"[:300])
+
+    def _read(self, reply: Reply, request: Request | None) -> Parsed:
         if self.mode is Mode.JSON:
             return self._parsed(reply.text, reply.stop)
         view = self._views[0] if request is None else self._shown(request)

@@ -18,12 +18,12 @@ from itertools import islice
 from typing import Any
 
 from judge.errors import AdjudgeError, StudyError
-from judge.parse import derive
 from judge.providers.base import Provider
 from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Reserve
 from judge.runner.calls import Attempt, Caller
-from judge.runner.ends import Interrupts, close, count, hardly_waiting, interrupts, statuses
+from judge.runner.ends import Interrupts, close, count, hardly_waiting, interrupts, judged_before, labelled
+from judge.runner.entries import CallFacts, Entries
 from judge.runner.gate import Gate
 from judge.runner.identical import Identical, UnitRequest
 from judge.runner.identity import Settled, settle
@@ -33,9 +33,8 @@ from judge.runner.requests import Asker
 from judge.runner.writer import Attempts, Writer
 from judge.store import jobs, runs, selection
 from judge.store.aside import take_in
-from judge.store.judgements import Entry
 from judge.store.study import Store, explained
-from judge.types import Judgement, Status, Unit, Usage
+from judge.types import Status, Unit
 
 GRACE_SECONDS = 10.0
 TICK_SECONDS = 0.5
@@ -108,7 +107,7 @@ async def _begun(
     remarks: Callable[[], tuple[str, ...]] | None = getattr(provider, "remarks", None)
     if remarks is not None:
         report.notes += remarks()
-    report.labelled = sum(statuses(store, plan, run_id, r)[Status.OK] for r in range(plan.repeats))
+    report.labelled = labelled(store, plan, run_id)
     if not isinstance(report.error, StudyError):
         # What a server refuses of a request shows in the first calls.
         await close(store, plan, report, {**facts, **provider.describe()})
@@ -138,6 +137,7 @@ class _Run:
         self.feeder: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[None]] = set()
         self.identical = Identical(store.conn)
+        self.entries = Entries(plan.task, report.run_id, report.derived)
         self.room = asyncio.Event()
         self.begun = asyncio.Event()
         """The first units are found, or there are none."""
@@ -179,11 +179,8 @@ class _Run:
     # Units in
 
     async def _feed(self) -> None:
-        again = {"pending", str(Status.FAILED), *self.plan.retry}
         with explained(self.store.path):
-            for repeat in range(self.plan.repeats):
-                before = statuses(self.store, self.plan, self.report.run_id, repeat)
-                self.report.reused += sum(n for status, n in before.items() if status not in again)
+            self.report.reused += judged_before(self.store, self.plan, self.report.run_id)
             for repeat in range(self.plan.repeats):
                 await self._feed_repeat(repeat)
 
@@ -210,17 +207,9 @@ class _Run:
             self.room.clear()
             await self.room.wait()
         if (known := self.identical.answer(question)) is not None:
-            self._put(replace(question, record=known.record), [known], reused=True)
+            self._put(question, [known])
         elif not self.identical.wait(question):
-            claim = self.budget.claim(question.request)
-            if not self.budget.fits(claim) and not await self.budget.room(claim):
-                self._stop(self.budget.reason)
-            self.budget.hold(claim)
-            try:
-                slot = await self.gate.enter(claim.estimate)
-            except BaseException:
-                self.budget.release(claim)
-                raise
+            claim, slot = await self.caller.admitted(question.request)
             self.identical.sent(question)
             self._spawn(self._judge(question, claim, slot))
             return
@@ -239,42 +228,22 @@ class _Run:
         except BaseException:
             self.identical.given_up(question)
             raise
-        self._put(question, attempts)
+        self._put(question, attempts, self._call(question))
         for other in self.identical.answered(question, attempts[-1]):
-            self._put(other, attempts[-1:], reused=True)
+            self._put(other, [replace(attempts[-1], record=other.record)])
 
-    def _put(self, question: UnitRequest, attempts: list[Attempt], reused: bool = False) -> None:
-        done = question.unit.attempts
-        self.writer.put([self._entry(question, a, done + n, reused) for n, a in enumerate(attempts, 1)])
-
-    def _entry(self, question: UnitRequest, attempt: Attempt, number: int, reused: bool) -> Entry:
-        parsed, reply, price = attempt.parsed, attempt.reply, self.report.price
-        record = question.record if reused else attempt.record
-        labels = parsed.labels
-        if labels and self.plan.task.spec.derive:
-            derived = derive(self.plan.task, labels, question.unit.gold)
-            got = {a.field for a in derived}
-            self.report.derived.update(n if n in got else f"{n}:none" for n in self.plan.task.spec.derive)
-            labels += derived
-        judgement = Judgement(
-            run_id=self.report.run_id,
-            unit_id=question.unit.unit_id,
-            repeat=question.request.repeat,
-            attempt=number,
-            status=parsed.status,
-            reply=None if reply is None else reply.text,
-            reason=parsed.reason,
-            labels=labels,
-            usage=Usage() if reply is None or reused else reply.usage,
-            latency=None if reused else attempt.latency,
-            request_sha=record.request_sha,
-            resolved_model=None if reply is None else reply.resolved_model,
-            base_url=None if reused else attempt.base_url or self.asker.base_url,
-            max_output_tokens=None if reused else question.request.max_tokens,
-            timeout=None if reused else self.asker.timeout,
-            cost=None if reused or reply is None or price is None else price.cost(reply.usage),
+    def _put(self, question: UnitRequest, attempts: list[Attempt], call: CallFacts | None = None) -> None:
+        unit, repeat = question.unit, question.request.repeat
+        self.writer.put(
+            [
+                self.entries.of(a, (unit.unit_id, repeat, n), unit.gold, call)
+                for n, a in enumerate(attempts, unit.attempts + 1)
+            ]
         )
-        return Entry(judgement, record, reused)
+
+    def _call(self, question: UnitRequest) -> CallFacts:
+        asker = self.asker
+        return CallFacts(question.request.max_tokens, asker.base_url, asker.timeout, self.report.price)
 
     def _acknowledged(self, batch: list[Attempts]) -> None:
         for attempts in batch:

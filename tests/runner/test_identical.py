@@ -193,7 +193,7 @@ async def test_the_derived_label_is_that_of_the_own_gold(tmp_path: Path) -> None
     # The judge says "true" of all: right for the true claim, wrong for the false one; without gold
     # nothing follows.
     assert roles == [("t:0/p", "supporting", "verdict"), ("t:1/p", "misleading", "verdict")]
-    assert report.derived == {"raguard.role": 2, "raguard.role:none": 1}
+    assert report.derived == {"raguard.role": 1}  # the one without gold
     assert "gold" not in str(fake.requests[0].messages).lower()
 
 
