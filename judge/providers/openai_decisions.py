@@ -8,20 +8,19 @@ rationale, no temperature and no seed, and it is not in the Batch API.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from judge.errors import Rejected, ServerFault
 from judge.providers import chat, http, openai
 from judge.providers.base import Needs
+from judge.providers.tokens import with_masses
 from judge.types import Json, Reply, Request, TokenChoice
 
 NEEDS = Needs(
     examples="openai-decisions/gpt-6-luna (choices with probabilities, no words)", key="OPENAI_API_KEY"
 )
 PATH = "/decisions"
-_LEAST = 1e-30
 
 
 class Provider(openai.Provider):
@@ -111,7 +110,5 @@ def _choices(request: Request) -> dict[str, list[str]]:
 
 def _token(answer: Mapping[str, Any]) -> TokenChoice:
     """The probabilities of one choice as those of one token."""
-    listed = [
-        (str(p["value"]), math.log(max(float(p["probability"]), _LEAST))) for p in answer["probabilities"]
-    ]
-    return TokenChoice(str(answer["choice"]), listed)
+    listed = [(str(p["value"]), float(p["probability"])) for p in answer["probabilities"]]
+    return with_masses(str(answer["choice"]), listed)

@@ -40,9 +40,7 @@ class Provider:
         }
         if name not in scripts:
             raise UsageError(f"no script '{name}'; there are: {', '.join(scripts)}")
-        options = dict(settings.options or {})
-        if unknown := sorted(set(options) - {"delay", "logprobs", "script"}):
-            raise UsageError(f"scripted has no option '{unknown[0]}' (known: delay, logprobs, script)")
+        options = settings.own("scripted", "delay", "logprobs", "script")
         self._script = scripts[name]
         self._lines = _read(options.get("script")) if name == "file" else []
         content = json.dumps(self._lines).encode()

@@ -7,7 +7,7 @@ response models are left aside, and redirects are not followed: they would carry
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from judge.errors import KeyProblem, MissingExtra, Unreachable, UsageError
@@ -20,7 +20,10 @@ _MISSING = ("pip install", "No module named")
 
 
 class Client(http.Door):
-    """A vendor's client (an `openai` or `anthropic` one) as a way to its server; `who` names it in errors."""
+    """A vendor's client (an `openai` or `anthropic` one) as a way to its server; `who` names it in errors.
+
+    Every call raises KeyProblem without credentials, and MissingExtra without the package that looks for them.
+    """
 
     def __init__(
         self, vendor: Any, client: Any, who: str, timeout: float, secrets: Sequence[str | None], extra: str
@@ -29,19 +32,16 @@ class Client(http.Door):
         self._vendor, self._client, self._who, self._timeout = vendor, client, who, timeout
         self._extra = extra
 
-    async def post(self, path: str, body: bytes) -> http.HttpAnswer:
-        """POST JSON bytes. Raises Unreachable, KeyProblem without credentials, MissingExtra without their package."""
-        send = self._client.post
-        return await self._call(lambda: send(path, cast_to=object, body=json.loads(body), options=_options()))
-
-    async def get(self, path: str) -> http.HttpAnswer:
-        """GET. Raises as `post`."""
-        return await self._call(lambda: self._client.get(path, cast_to=object, options=_options()))
-
-    async def _call(self, send: Callable[[], Awaitable[Any]]) -> http.HttpAnswer:
+    async def _send(self, method: str, path: str, body: bytes | None) -> http.HttpAnswer:
+        # A dictionary of its own each time: the clients write into what they are given.
+        given: dict[str, Any] = {"cast_to": object, "options": {"headers": dict(_RAW)}}
         try:
             async with http.TimeLimit(self._timeout):
-                raw = (await send()).http_response
+                if body is None:
+                    answer = await self._client.get(path, **given)
+                else:
+                    answer = await self._client.post(path, body=json.loads(body), **given)
+                raw = answer.http_response
         except self._vendor.APIStatusError as e:
             raw = e.response
         except TimeoutError as e:
@@ -98,8 +98,3 @@ def credentials(
             f"{who} needs the extra adjudge[{extra}]: pip install 'adjudge[{extra}]' ({said})"
         )
     return KeyProblem(f"{who}: no credentials: {said}")
-
-
-def _options() -> dict[str, Any]:
-    # A dictionary of its own each time: the clients write into what they are given.
-    return {"headers": dict(_RAW)}

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.errors import MissingExtra, Rejected, UsageError
+from judge.errors import MissingExtra, Rejected
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -161,13 +160,3 @@ def file_sha(path: Path) -> str:
     """The sha256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def threads(options: Mapping[str, str]) -> int:
-    """`--option threads=N`, else the cores of this process. Raises UsageError for what is no whole number."""
-    if "threads" not in options:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    text = options["threads"]
-    if not text.isdecimal() or int(text) == 0:
-        raise UsageError(f"--option threads={text}: not a positive whole number")
-    return int(text)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from judge.types import LabelDistribution, TokenChoice
 
 MOST_UNASSIGNED = 0.05
+LEAST = 1e-30
+"""Instead of a probability of 0, which has no logarithm."""
 
 
 def token_choices(logprobs: Any) -> list[TokenChoice] | None:
@@ -26,6 +28,11 @@ def token_choices(logprobs: Any) -> list[TokenChoice] | None:
         known = [(token, float(p)) for token, p in listed if p is not None]
         out.append(TokenChoice(chosen, known))
     return out or None
+
+
+def with_masses(chosen: str, masses: Iterable[tuple[str, float]]) -> TokenChoice:
+    """The position of an answer of which the probabilities themselves are known."""
+    return TokenChoice(chosen, [(token, math.log(max(p, LEAST))) for token, p in masses])
 
 
 def _text(token: Any) -> str:

