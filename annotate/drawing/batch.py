@@ -20,7 +20,7 @@ from annotate.drawing.sample import (
     sequence,
     shuffled,
 )
-from annotate.drawing.seats import append, check_exposed
+from annotate.drawing.seats import add_places, check_exposed
 from annotate.store import ensure_human
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
@@ -82,7 +82,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
                 repeats=plan.repeats,
                 answer_of=answer_of,
             )
-            append(conn, plan.name, person, places)
+            add_places(conn, plan.name, person, places)
             made.positions[person] = len(places)
         units = {person: [u for block in shares[person] for u in block] + attention for person in people}
         made.notes += check_exposed(store, task, plan.name, units, allow=plan.allow_exposed)

@@ -99,17 +99,22 @@ def seat(
         repeats=info.plan.repeats,
         answer_of=answer_of,
     )
-    append(conn, name, person, places)
+    add_places(conn, name, person, places)
     return [p.unit_id for p in places if p.role in ("sample", "attention")]
 
 
-def append(conn: sqlite3.Connection, name: str, person: str, places: Sequence[Place]) -> None:
-    """Seats behind what a person has in a batch."""
+def last_position(conn: sqlite3.Connection, name: str, person: str) -> int:
+    """The last position that a person has or had in a batch, 0 for none."""
     # A position that was handed over is never another unit's: a pack may still come back with it.
-    last = max(
-        conn.execute(f"SELECT coalesce(max(position), 0) FROM {t} WHERE batch = ? AND annotator_id = ?", [name, person]).fetchone()[0]
+    return max(
+        int(conn.execute(f"SELECT coalesce(max(position), 0) FROM {t} WHERE batch = ? AND annotator_id = ?", [name, person]).fetchone()[0])
         for t in ("assignments", "handed_over", "events")
     )  # fmt: skip
+
+
+def add_places(conn: sqlite3.Connection, name: str, person: str, places: Sequence[Place]) -> None:
+    """Seats behind what a person has in a batch."""
+    last = last_position(conn, name, person)
     conn.executemany(
         "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) VALUES (?, ?, ?, ?, ?, ?)",
         [(name, person, last + i, p.unit_id, p.role, p.repeat) for i, p in enumerate(places, 1)],

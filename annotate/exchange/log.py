@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from annotate.drawing.seats import last_position
 from annotate.exchange.responses import Response
 from annotate.exchange.taken import COUNTED, Intake, Retracted, Taken, conflict, ensure_person, kind_of
 from annotate.sitting import exposure
@@ -221,7 +222,8 @@ class BatchLog:
                 f"{response.annotator} was not asked to label '{response.unit}' twice", field="repeat"
             )
         ensure_person(self._conn, response)
-        place = self._seat_of_before(response) or (self._next_position(response.annotator), role)
+        last = last_position(self._conn, self._info.batch, response.annotator)
+        place = self._seat_of_before(response) or (last + 1, role)
         self._conn.execute(
             "INSERT INTO assignments (batch, annotator_id, position, unit_id, role) VALUES (?, ?, ?, ?, ?)",
             [self._info.batch, response.annotator, place[0], response.unit, place[1]],
@@ -239,14 +241,6 @@ class BatchLog:
             query, [self._info.batch, response.annotator, response.unit]
         ).fetchone()
         return found
-
-    def _next_position(self, who: str) -> int:
-        # A position that was handed over is never another unit's: a pack may still come back with it.
-        query = (
-            "SELECT coalesce(max(position), 0) + 1 FROM (SELECT position FROM assignments WHERE batch = :b AND annotator_id = :a "
-            "UNION ALL SELECT position FROM handed_over WHERE batch = :b AND annotator_id = :a)"
-        )
-        return int(self._conn.execute(query, {"b": self._info.batch, "a": who}).fetchone()[0])
 
     def _session(self, who: str) -> str:
         if who not in self._sessions:

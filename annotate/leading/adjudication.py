@@ -17,8 +17,8 @@ from statistics import median
 from ulid import ULID
 
 from annotate.batch_plan import Policy
-from annotate.drawing.sample import shuffled
-from annotate.drawing.seats import log
+from annotate.drawing.sample import Place, shuffled
+from annotate.drawing.seats import add_places, log
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import Event, Kind, fold
 from annotate.sitting.standing import append, events_of, new_session, settle
@@ -106,19 +106,10 @@ def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) 
 def _queue(conn: sqlite3.Connection, info: BatchInfo, wanted: set[str]) -> set[str]:
     """Seat units for adjudication that are not yet; returns those that were."""
     conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, 'adjudicated', ?)", [ADJUDICATED, "{}"])
-    key = [info.batch, ADJUDICATED]
-    where = "FROM assignments WHERE batch = ? AND annotator_id = ?"
-    queued = {u for (u,) in conn.execute(f"SELECT unit_id {where}", key)}
-    last = conn.execute(f"SELECT coalesce(max(position), 0) {where}", key).fetchone()[0]
-    seed = info.plan.seed
-    rows = [
-        (info.batch, ADJUDICATED, last + i, unit)
-        for i, unit in enumerate(_in_order(conn, wanted - queued, seed), 1)
-    ]
-    conn.executemany(
-        "INSERT INTO assignments (batch, annotator_id, position, unit_id, role) VALUES (?, ?, ?, ?, 'adjudication')",
-        rows,
-    )
+    query = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ?"
+    queued = {u for (u,) in conn.execute(query, [info.batch, ADJUDICATED])}
+    new = _in_order(conn, wanted - queued, info.plan.seed)
+    add_places(conn, info.batch, ADJUDICATED, [Place(unit, "adjudication") for unit in new])
     return queued
 
 

@@ -20,8 +20,7 @@ from annotate.drawing.seats import (
     seat,
 )
 from annotate.sitting.desk import BatchInfo, batch_info
-from annotate.sitting.events import fold
-from annotate.sitting.standing import events_of, is_stopped, not_for, people_of, settle
+from annotate.sitting.standing import is_stopped, not_for, people_of, settle_log
 from annotate.store import ensure_human
 from judge.errors import StudyError, UsageError
 from judge.store import Store
@@ -196,7 +195,7 @@ def stop_person(store: Store, name: str, person: str, why: str) -> int:
             raise UsageError(f"batch '{name}': {person} is stopped already ({told})")
         conn.execute("INSERT INTO stopped VALUES (?, ?, ?, ?)", [name, person, why.strip(), now()])
         log(conn, name, "stop", person, {}, why.strip())
-        return _settle_all(conn, info, person)
+        return settle_log(conn, info.task, name, person)
 
 
 def resume_person(store: Store, name: str, person: str, note: str | None = None) -> int:
@@ -207,16 +206,7 @@ def resume_person(store: Store, name: str, person: str, note: str | None = None)
             raise UsageError(f"batch '{name}': {person} is not stopped")
         conn.execute("DELETE FROM stopped WHERE batch = ? AND annotator_id = ?", [name, person])
         log(conn, name, "resume", person, {}, note)
-        return _settle_all(conn, info, person)
-
-
-def _settle_all(conn: sqlite3.Connection, info: BatchInfo, person: str) -> int:
-    of = events_of(conn, info.batch, person)
-    seats = "SELECT position, unit_id, repeat, role FROM assignments WHERE batch = ? AND annotator_id = ?"
-    for position, unit, repeat, role in conn.execute(seats, [info.batch, person]).fetchall():
-        if position in of:
-            settle(conn, info.task, (info.batch, person, position), role, (unit, repeat), fold(of[position]))
-    return len(of)
+        return settle_log(conn, info.task, name, person)
 
 
 def _newcomers(conn: sqlite3.Connection, name: str, people: Iterable[str]) -> None:

@@ -11,8 +11,7 @@ from ulid import ULID
 from annotate.sitting.desk import Desk, batch_info
 from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, State, fold
 from annotate.sitting.exposure import is_exposed
-from annotate.sitting.standing import append, events_of, new_session, settle
-from judge.prompts.load import Task
+from annotate.sitting.standing import INSERT, append, events_of, new_session, settle_log
 from judge.store import Store
 
 _ANSWER = "answer"
@@ -74,8 +73,6 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
             give_back(conn, batch, person, [position])
         mine = events_of(conn, batch, person).get(position, [])
         here = {e.event_id for e in mine}
-        columns = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, session_id, at"
-        insert = f"INSERT INTO events ({columns}) VALUES ({', '.join('?' * 14)})"
         # An event can be undone once: the same undo in both places is one.
         new = [e for e in payload["events"] if e[0] not in here and (not e[5] or e[5] not in _undone(mine))]
         if not new:
@@ -92,8 +89,8 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
             before = rest[-1] if payload.get("believed", True) else None
             if rest[0] == Kind.LABEL and is_exposed(conn, info.task, person, of, before):
                 rest[3] = ASSISTED
-            conn.execute(insert, [event_id, batch, person, position, *rest])
-        settle_position(conn, info.task, batch, person, position)
+            conn.execute(INSERT, [event_id, batch, person, position, *rest])
+        settle_log(conn, info.task, batch, person, [position])
 
 
 def _giving_way(mine: Sequence[Event], payload: Mapping[str, Any]) -> list[Event]:
@@ -111,16 +108,6 @@ def _giving_way(mine: Sequence[Event], payload: Mapping[str, Any]) -> list[Event
     lost = [e for e in mine if gives_way(e) and e.event_id in known & _undone(mine) - _undone(there)]
     again = [e._replace(event_id=str(ULID()), active_ms=0, idle_ms=0) for e in lost]
     return [*(Event(str(ULID()), Kind.UNDO, None, None, "merge", e.event_id) for e in reversed(done)), *again]
-
-
-def settle_position(conn: sqlite3.Connection, task: Task, batch: str, person: str, position: int) -> None:
-    """Write what follows from all events of a unit."""
-    query = (
-        "SELECT unit_id, repeat, role FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
-    )
-    unit, repeat, role = conn.execute(query, [batch, person, position]).fetchone()
-    events = events_of(conn, batch, person).get(position, [])
-    settle(conn, task, (batch, person, position), role, (unit, repeat), fold(events))
 
 
 def give_back(conn: sqlite3.Connection, batch: str, person: str, positions: Sequence[int]) -> int:

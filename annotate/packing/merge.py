@@ -14,11 +14,12 @@ from annotate.exchange import quarantine
 from annotate.exchange.proof import text_sha
 from annotate.exchange.units import ExchangeUnits
 from annotate.packing.checks import LogRow, check_rows, dated_wrong, rows_of
-from annotate.packing.conflicts import conflict, give_back, settle_position
+from annotate.packing.conflicts import conflict, give_back
 from annotate.packing.pack import copy_events
 from annotate.sitting.desk import BatchInfo, Desk, batch_info
 from annotate.sitting.events import ASSISTED
 from annotate.sitting.exposure import is_exposed
+from annotate.sitting.standing import settle_log
 from annotate.store import open_study
 from judge.errors import BadInput
 from judge.store import Store
@@ -71,35 +72,24 @@ def merge(store: Store, path: Path) -> MergedLabels:
                 refused = _refused(conn, packed.conn, (batch, person, path), there, here, edited, done)
                 # What is held stays with whom it was handed to, until a lead accepts it.
                 done.back -= _take_away(conn, batch, person, set(back) & set(refused))
-                packed.conn.execute("CREATE TEMP TABLE refused (position INTEGER PRIMARY KEY)")
-                packed.conn.executemany("INSERT INTO refused VALUES (?)", [(p,) for p in refused])
-                done.events, done.assisted = _copy_new(packed.conn, conn, ours, person)
-                for position in {row.position for row in there} - set(refused):
-                    settle_position(conn, ours.task, batch, person, position)
+                units = _units_of(conn, batch, person)
+
+                def blindness(position: int, at: str) -> str | None:
+                    return ASSISTED if is_exposed(conn, ours.task, person, units[position], at) else None
+
+                done.events, done.assisted = copy_events(
+                    packed.conn, conn, batch, person, blindness, without=refused
+                )
+                came = {row.position for row in there} - set(refused)
+                settle_log(conn, ours.task, batch, person, came)
     query = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done'"
     done.units = store.conn.execute(query, [batch, person]).fetchone()[0]
     return done
 
 
-def _copy_new(
-    packed: sqlite3.Connection, conn: sqlite3.Connection, info: BatchInfo, person: str
-) -> tuple[int, int]:
-    """How many events are new, and how many of their labels are not blind."""
+def _units_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, str]:
     query = "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ?"
-    units = dict(conn.execute(query, [info.batch, person]).fetchall())
-
-    seen = []
-
-    def blindness(position: int, at: str) -> str | None:
-        if not is_exposed(conn, info.task, person, units[position], at):
-            return None
-        seen.append(position)
-        return ASSISTED
-
-    packed.execute(
-        "CREATE TEMP VIEW events AS SELECT * FROM main.events WHERE position NOT IN (SELECT position FROM refused)"
-    )
-    return copy_events(packed, conn, info.batch, person, blindness), len(seen)
+    return dict(conn.execute(query, [batch, person]).fetchall())
 
 
 def _check_positions(
@@ -148,7 +138,7 @@ def _refused(
 ) -> list[int]:
     """Positions that stay as they are here, each with a record in the quarantine."""
     batch, person, path = of
-    units = dict(packed.execute("SELECT position, unit_id FROM assignments WHERE batch = ?", [batch]))
+    units = _units_of(packed, batch, person)
     packed_at = _packed_at(conn, batch, person)
     refused = []
     for position in sorted({row.position for row in there}):

@@ -8,14 +8,14 @@ answer. So training gives no feedback there; it is scored when the file is merge
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from annotate.packing.emptied import copy_units
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, Desk, batch_info
 from annotate.sitting.events import Kind
-from annotate.sitting.standing import is_stopped
+from annotate.sitting.standing import INSERT, WHOLE, is_stopped
 from annotate.store import open_study
 from judge.errors import UsageError
 from judge.store import Store
@@ -97,22 +97,27 @@ def copy_events(
     batch: str,
     person: str,
     blindness: Callable[[int, str], str | None] = lambda position, at: None,
-) -> int:
-    """Sessions and events of one person that the target does not have; returns how many events were new.
+    without: Collection[int] = (),
+) -> tuple[int, int]:
+    """Sessions and events of one person that the target does not have; how many events were new, and how many of their
+    labels are not blind.
 
-    `blindness` gives the layer of a new label from its position and time, None for a blind one.
+    `blindness` gives the layer of a new label from its position and time, None for a blind one; units at positions
+    `without` are left out.
     """
     for row in source.execute("SELECT * FROM sessions WHERE batch = ? AND annotator_id = ?", [batch, person]):
         target.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-    columns = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, session_id, at"
-    query = f"SELECT {columns} FROM events WHERE batch = ? AND annotator_id = ? ORDER BY seq"
+    query = f"SELECT {WHOLE} FROM events WHERE batch = ? AND annotator_id = ? ORDER BY seq"
     known = {r[0] for r in target.execute("SELECT event_id FROM events WHERE batch = ?", [batch])}
-    rows = [list(row) for row in source.execute(query, [batch, person]) if row[0] not in known]
+    there = source.execute(query, [batch, person])
+    rows = [list(row) for row in there if row[0] not in known and row[3] not in without]
+    seen = 0
     for row in rows:
         if row[4] == Kind.LABEL and row[7] is None:
             row[7] = blindness(row[3], row[13])
-    target.executemany(f"INSERT INTO events ({columns}) VALUES ({', '.join('?' * 14)})", rows)
-    return len(rows)
+            seen += row[7] is not None
+    target.executemany(INSERT, rows)
+    return len(rows), seen
 
 
 def _settle(store: Store, batch: str, person: str) -> None:

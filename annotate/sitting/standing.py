@@ -6,12 +6,12 @@ The same rules as `Desk`, which may not read gold; both fold with `annotate.sitt
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from importlib.metadata import version
 
 from ulid import ULID
 
-from annotate.sitting.events import STANDING, STOPPED, Event, NewLabel, State, label_rows, standing
+from annotate.sitting.events import STANDING, STOPPED, Event, NewLabel, State, fold, label_rows, standing
 from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.store.label_rows import FIRST, add, clear
@@ -19,6 +19,9 @@ from judge.store.study import now
 from judge.types import GOLD
 
 _EVENT = "event_id, kind, field, value, reason, undoes, active_ms, idle_ms"
+WHOLE = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, session_id, at"
+"""The columns of an event, but for its number."""
+INSERT = f"INSERT INTO events ({WHOLE}) VALUES ({', '.join('?' * 14)})"
 KEPT = ("sample", "repeat", "adjudication")
 """Roles whose answers are labels of the study; training and attention units are checks."""
 
@@ -62,6 +65,18 @@ def events_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, li
     for position, *event in conn.execute(query, [batch, person]):
         found.setdefault(position, []).append(Event(*event))
     return found
+
+
+def settle_log(
+    conn: sqlite3.Connection, task: Task, batch: str, person: str, only: Collection[int] | None = None
+) -> int:
+    """Write what follows from the log of one person's units, or `only` of those at these positions; returns how many."""
+    of = events_of(conn, batch, person)
+    seats = "SELECT position, unit_id, repeat, role FROM assignments WHERE batch = ? AND annotator_id = ?"
+    for position, unit, repeat, role in conn.execute(seats, [batch, person]).fetchall():
+        if position in of and (only is None or position in only):
+            settle(conn, task, (batch, person, position), role, (unit, repeat), fold(of[position]))
+    return len(of)
 
 
 def append(

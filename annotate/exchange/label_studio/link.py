@@ -168,12 +168,17 @@ def tasks_of(store: Store, batch: str, link: Link) -> dict[int, KnownTask]:
 def add_tasks(store: Store, batch: str, link: Link, tasks: Mapping[int, Key]) -> None:
     """Note which task is which unit; what was known of a task of this number before is forgotten."""
     with store.transaction() as conn:
-        conn.executemany(
-            "INSERT INTO label_studio_tasks (batch, url, person, task, unit_id, repeat) VALUES (?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (batch, url, person, task) DO UPDATE SET unit_id = excluded.unit_id, repeat = excluded.repeat, "
-            "pulled = NULL, created = NULL",
-            [(batch, link.url, link.person, task, *key) for task, key in tasks.items()],
-        )
+        note_tasks(conn, batch, link, {task: KnownTask(*key, None, None) for task, key in tasks.items()})
+
+
+def note_tasks(conn: sqlite3.Connection, batch: str, link: Link, tasks: Mapping[int, KnownTask]) -> None:
+    """The same with what was read of them, inside the caller's transaction."""
+    conn.executemany(
+        "INSERT INTO label_studio_tasks (batch, url, person, task, unit_id, repeat, pulled, created) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (batch, url, person, task) DO UPDATE SET "
+        "unit_id = excluded.unit_id, repeat = excluded.repeat, pulled = excluded.pulled, created = excluded.created",
+        [(batch, link.url, link.person, number, *task) for number, task in tasks.items()],
+    )
 
 
 def drop_tasks(store: Store, batch: str, link: Link, tasks: Iterable[int]) -> None:

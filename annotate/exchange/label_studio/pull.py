@@ -281,8 +281,10 @@ class _Page:
         return self.store.conn.execute(query, [*self._key, dumps(list(tasks))]).fetchall()
 
     def _remember(self, tasks: Sequence[Mapping[str, Any]], failed: set[int]) -> None:
-        units = {
-            task["id"]: key
+        ours = {
+            task["id"]: links.KnownTask(
+                *key, None if task["id"] in failed else task["updated_at"], task["created_at"]
+            )
             for task in tasks
             if (key := links.key_of(task, self.seats)) and self.reader.inputs(key[0]) is not None
         }
@@ -297,23 +299,13 @@ class _Page:
                 "(SELECT e.annotator_id FROM event_sources AS s JOIN events AS e USING (event_id) WHERE s.source = ? "
                 "ORDER BY e.seq DESC LIMIT 1))",
                 [
-                    (*self._key, a["id"], task["id"], *units[task["id"]], self._source(a["id"]))
+                    (*self._key, a["id"], task["id"], *ours[task["id"]].key, self._source(a["id"]))
                     for task in tasks
-                    if task["id"] in units
+                    if task["id"] in ours
                     for a in task["annotations"]
                 ],
             )
-            conn.executemany(
-                "INSERT INTO label_studio_tasks (batch, url, person, task, unit_id, repeat, pulled, created) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (batch, url, person, task) DO UPDATE SET "
-                "unit_id = excluded.unit_id, repeat = excluded.repeat, pulled = excluded.pulled, created = excluded.created",
-                [
-                    (*self._key, t["id"], *units[t["id"]], pulled, t["created_at"])
-                    for t in tasks
-                    if t["id"] in units
-                    for pulled in [None if t["id"] in failed else t["updated_at"]]
-                ],
-            )
+            links.note_tasks(conn, self.info.batch, self.link, ours)
 
 
 def _name(task: Mapping[str, Any], annotation: Mapping[str, Any]) -> str:
