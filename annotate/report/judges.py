@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from annotate.agreement.every_pair import all_pairs
 from annotate.report.cells import counted
 from annotate.report.model import COUNTS, Block, Cell, Figure, Paragraph, Section, Table, heads, interval_head
-from annotate.report.people import NAMES, spread_table, tie_note
+from annotate.report.people import spread_table, tie_note
 from annotate.report.subject import MANY, Subject
 from annotate.report.summary import OTHERS, most_labelled, with_the_others
 from judge.stats import MISSING
+from judge.stats.metrics import shown
 from judge.types import Json, Measure
 
 # With more people than MANY, those who share most units with the judge are listed with intervals.
@@ -86,7 +87,7 @@ def _table(
             kappa = found[names.index(subject.coefficient)]
             label = f"{judge} and {other}" if len(subject.judges) > 1 else f"judge and {other}"
             drawn.append(_bar(label, kappa, "judge"))
-    columns = heads("text", "with") + heads("brief", *(NAMES[n] for n in names)) + COUNTS
+    columns = heads("text", "with") + heads("brief", *map(shown, names)) + COUNTS
     notes = (
         [
             f"The {LISTED} people who share most units with the judge; {counted(left, 'other is', 'others are')} in the summary."

@@ -10,10 +10,9 @@ from judge.errors import UsageError
 from judge.labels.panel import Panel
 from judge.labels.reference import resolve
 from judge.labels.scope import Scope, fields_of, read
-from judge.prompts import load_task
 from judge.prompts.load import Task
 from judge.store import Store
-from judge.store.export import stored_task
+from judge.store.export import known_task, stored_task
 from judge.types import AnnotatorKind
 
 
@@ -54,7 +53,11 @@ def _choose(store: Store, asked: ReportOptions) -> tuple[str | None, str, list[s
         raise UsageError(f"{store.path}: there are no labels yet (judge items import, judge run)")
     if asked.field is not None and asked.task is None:
         return None, asked.field, []
-    task = _task(store, asked.task, [row.task for row in labelled if row.task])
+    task = (
+        known_task(store, asked.task)
+        if asked.task is not None
+        else _only_task(store, [row.task for row in labelled if row.task])
+    )
     if task is None:
         fields = sorted({row.field for row in labelled})
         if len(fields) > 1:
@@ -68,7 +71,9 @@ def _choose(store: Store, asked: ReportOptions) -> tuple[str | None, str, list[s
     if not mine:
         raise UsageError(f"nobody labelled a field of {task.name} ({', '.join(task.fields)})")
     usable = [f for f in task.fields if f in mine and task.level(f) != "text"] or list(mine)
-    compared = [f for f in usable if _comparable(store, mine[f])]
+    kinds = dict(store.conn.execute("SELECT annotator_id, kind FROM annotators").fetchall())
+    # A judge and somebody else labelled them.
+    compared = [f for f in usable if len(of := {kinds[a] for a in mine[f]}) > 1 and AnnotatorKind.JUDGE in of]
     field = (compared or usable)[0]
     return name, field, [f for f in usable if f != field]
 
@@ -77,24 +82,9 @@ def _is_stored(store: Store, task: str) -> bool:
     return store.conn.execute("SELECT 1 FROM tasks WHERE task = ?", [task]).fetchone() is not None
 
 
-def _comparable(store: Store, annotators: Sequence[str]) -> bool:
-    """Whether a judge and somebody else labelled the field."""
-    kinds = {
-        kind
-        for (kind,) in store.conn.execute(
-            f"SELECT DISTINCT kind FROM annotators WHERE annotator_id IN ({','.join('?' * len(annotators))})",
-            list(annotators),
-        )
-    }
-    return AnnotatorKind.JUDGE in kinds and len(kinds) > 1
-
-
-def _task(store: Store, name: str | None, labelled: Sequence[str]) -> Task | None:
-    """The task named, or the only one whose fields have labels."""
+def _only_task(store: Store, labelled: Sequence[str]) -> Task | None:
+    """The only task whose fields have labels."""
     names = [row[0] for row in store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")]
-    if name is not None:
-        stored = [n for n in names if name in (n, n.rpartition(".v")[0])]
-        return stored_task(store, stored[0]) if stored else load_task(name)
     candidates = list(dict.fromkeys(n for n in names if n in labelled))
     if len(candidates) > 1:
         raise UsageError(

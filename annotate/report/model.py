@@ -174,7 +174,7 @@ Block = Paragraph | Facts | Table | Figure | Cases
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """One heading with its blocks. `cites` are keys of `methods.WORKS`; `measures` are in no table.
+    """One heading with its blocks. `cites` are keys of `methods.WORKS`.
 
     A section that cannot say anything has no blocks, but `absent`, the reason in words.
     """
@@ -183,7 +183,6 @@ class Section:
     title: str
     blocks: Sequence[Block] = ()
     cites: Sequence[str] = ()
-    measures: Sequence[Measure] = ()
     absent: str = ""
 
     def telling(self) -> Section:
@@ -255,6 +254,6 @@ class Document:
             for m in ruling.measures:
                 found.setdefault(id(m), ("verdict", m))
         for section in self.sections:
-            for m in [*(m for t in section.tables() for m in t.measures()), *section.measures]:
+            for m in (m for t in section.tables() for m in t.measures()):
                 found.setdefault(id(m), (section.key, m))
         return list(found.values())

@@ -31,21 +31,6 @@ from judge.store import Store
 from judge.types import AnnotatorKind, Measure
 
 KNOWN = ("qualification", "training", "paid", "consent")
-_OWN = (
-    "percent",
-    "cohen_kappa",
-    "cohen_kappa:quadratic",
-    "krippendorff_alpha",
-    "fleiss_kappa",
-    "gwet_ac1",
-    "gwet_ac2",
-)
-NAMES = {
-    **{name: shown(name) for name in _OWN},
-    "pooled_kappa_difference": "difference of pooled kappas",
-    "pooled_kappa": "pooled kappa",
-}
-"""How tables call a measure: what its own file says, and what is made of several."""
 SHOWN = 12
 OF_A_TABLE = (
     "The labels come from a table: how these units were drawn, what people were asked, and whether they could see a judge's "
@@ -235,7 +220,7 @@ def _overall(subject: Subject) -> Table:
 
 
 def _name(measure: Measure) -> str:
-    name = NAMES.get(measure.measure) or shown(measure.measure)
+    name = shown(measure.measure)
     detail = measure.weights or (measure.level if measure.measure == "krippendorff_alpha" else None)
     return f"{name} ({detail})" if detail else name
 
@@ -246,7 +231,7 @@ def _pairs(subject: Subject) -> Table:
         [f"{first} and {second}", *([] if subject.numeric else [percent]), kappa, kappa]
         for first, second, percent, kappa in subject.pairs
     ]
-    columns = heads("text", "pair") + heads("brief", *(NAMES[n] for n in names)) + COUNTS
+    columns = heads("text", "pair") + heads("brief", *map(shown, names)) + COUNTS
     return Table("pairs", "Every two people", columns, rows)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from judge.labels.panel import Derived, Panel
 from judge.labels.reference import Reference
 from judge.stats import Ratings
+from judge.stats.metrics import shown
 from judge.stats.ratings import BoolArray, IntArray
 from judge.types import AnnotatorKind, Measure
 
@@ -130,11 +131,7 @@ class Subject:
     @property
     def coefficient_name(self) -> str:
         """The same in words."""
-        return {
-            "krippendorff_alpha": "Krippendorff's alpha",
-            "cohen_kappa": "Cohen's kappa",
-            "cohen_kappa:quadratic": "quadratic weighted kappa",
-        }[self.coefficient]
+        return shown(self.coefficient)
 
     @cached_property
     def run_ids(self) -> Mapping[str, str]:

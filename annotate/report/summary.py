@@ -20,13 +20,15 @@ from annotate.report.model import (
     heads,
     interval_head,
 )
-from annotate.report.people import NAMES
 from annotate.report.subject import MANY, Subject
 from judge.stats import MISSING, measures, vote
+from judge.stats.metrics import shown
 from judge.stats.ratings import BoolArray, IntArray
 from judge.types import Measure
 
 KEY = "summary"
+POOLED = "pooled kappa"
+"""How tables call what is made of the kappas of several pairs."""
 OTHERS = "the majority of the others"
 LISTED = 20
 WORDS = (
@@ -74,10 +76,10 @@ def _agreements(subject: Subject, ruling: Ruling) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     pooled = next((m for m in ruling.measures if m.measure == "pooled_kappa"), None)
     if pooled is not None:
-        rows.append([f"{ruling.judge} with people", NAMES[pooled.measure], pooled, pooled])
+        rows.append([f"{ruling.judge} with people", POOLED, pooled, pooled])
         among = [m for m in ruling.measures if m.measure == "pooled_kappa"][-1]
         if among.value is not None:
-            rows.append(["people with each other, on the same units", NAMES[pooled.measure], among, among])
+            rows.append(["people with each other, on the same units", POOLED, among, among])
     source = None
     if pooled is None and ruling.measures:
         # One source of labels: the verdict's own number, which is not the reference's where a person stands beside gold.
@@ -95,7 +97,7 @@ def _ceiling(subject: Subject) -> list[list[Cell]]:
     if len(subject.people) < 2:
         return []
     (m,) = subject.panel.measure(subject.people, subject.panel.keys(["krippendorff_alpha"]))
-    return [["people with each other: the human ceiling", NAMES["krippendorff_alpha"], m, m]]
+    return [["people with each other: the human ceiling", shown("krippendorff_alpha"), m, m]]
 
 
 def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:

@@ -93,23 +93,6 @@ def sources_panel(sources: Sequence[Source], fields: Sequence[str], texts: Mappi
     return Content("\n").join(rows)
 
 
-def try_panel(key: dict[str, str], sheet: Sheet, task: Task) -> Content:
-    """After a wrong answer to a training unit: what one said and what it means, before the right one shows."""
-    rows = []
-    for question in task.spec.questions:
-        right, given = key.get(question.field), sheet.state.answers.get(question.field)
-        if right is None:
-            continue
-        if right == given:
-            rows.append(_scored(RIGHT, question, given))
-        else:
-            meaning = _meaning(question, given)
-            more = f", which means: {meaning}" if meaning else ""
-            rows.append(_scored(WRONG, question, f"you said {given}", more))
-    told = "Look again: another label is a second try, Enter shows the answer. ? has the guidelines."
-    return Content("\n").join([*rows, Content.styled(told, QUIET)])
-
-
 def _scored(mark: tuple[str, str], question: Question, said: str, more: str = "") -> Content:
     return Content.assemble(mark, f"  {question.field}: {said}", (more, QUIET))
 
@@ -118,8 +101,13 @@ def _meaning(question: Question, value: str | None) -> str:
     return next((x.meaning for x in question.labels if x.value == value and x.meaning), "")
 
 
-def feedback_panel(key: dict[str, str], sheet: Sheet, task: Task, reasons: Mapping[str, str]) -> Content:
-    """After a training unit: right or wrong, what would have been right, and why."""
+def feedback_panel(
+    key: dict[str, str], sheet: Sheet, task: Task, reasons: Mapping[str, str] | None = None
+) -> Content:
+    """After a training unit: right or wrong, what would have been right, and why.
+
+    Without `reasons` the right answers are not shown yet: what was said wrong, and what it means, for a second try.
+    """
     rows = []
     for question in task.spec.questions:
         right, given = key.get(question.field), sheet.state.answers.get(question.field)
@@ -127,18 +115,24 @@ def feedback_panel(key: dict[str, str], sheet: Sheet, task: Task, reasons: Mappi
             continue
         if right == given:
             rows.append(_scored(RIGHT, question, right))
+        elif reasons is None:
+            meaning = _meaning(question, given)
+            more = f", which means: {meaning}" if meaning else ""
+            rows.append(_scored(WRONG, question, f"you said {given}", more))
         else:
             again, meaning = sheet.state.revised.get(question.field), _meaning(question, right)
             mark = SECOND if again is not None and again.value == right else WRONG
             second = f", then {again.value}" if again is not None else ""
             more = f" ({meaning})" if meaning else ""
             rows.append(_scored(mark, question, f"you said {given}{second}; it is {right}", more))
-        if question.field in reasons:
+        if reasons and question.field in reasons:
             rows.append(Content.styled(f"  because: {shown(reasons[question.field]).text}", QUIET))
-    if not rows:
-        told = "The answers to training units stay with the lead in a packed batch."
-        rows.append(Content.styled(told, QUIET))
-    return Content("\n").join([*rows, Content.styled("Enter goes on.", QUIET)])
+    told = "Enter goes on."
+    if reasons is None:
+        told = "Look again: another label is a second try, Enter shows the answer. ? has the guidelines."
+    elif not rows:
+        told = "The answers to training units stay with the lead in a packed batch.\nEnter goes on."
+    return Content("\n").join([*rows, Content.styled(told, QUIET)])
 
 
 def training_panel(total: int, right: int, mark: float, *, scored: bool) -> Content:

@@ -30,9 +30,10 @@ MARKS = {"open": "·", "done": "✓", "skipped": "-"}
 class ReviewRows(ScrollView, can_focus=True):
     """Rows of the queue; only the pages on the screen are read."""
 
-    def __init__(self, desk: Desk, only: str, search: str, near: int, clicked: Callable[[int], None]) -> None:
+    def __init__(self, desk: Desk, near: int, clicked: Callable[[int], None]) -> None:
         super().__init__()
-        self._desk, self.only, self.search, self._near, self._clicked = desk, only, search, near, clicked
+        self._desk, self._near, self._clicked = desk, near, clicked
+        self.only, self.search = "all", ""
         self._pages: dict[int, list[ReviewLine]] = {}
         self.count = 0
         self.cursor = 0
@@ -40,9 +41,8 @@ class ReviewRows(ScrollView, can_focus=True):
     def on_mount(self) -> None:
         """Read how many there are."""
         self.reload()
-        if self.only == "all" and not self.search:
-            self.cursor = min(max(self._near - 1, 0), max(self.count - 1, 0))
-            self.call_after_refresh(self._follow)
+        self.cursor = min(max(self._near - 1, 0), max(self.count - 1, 0))
+        self.call_after_refresh(self._follow)
 
     def reload(self) -> None:
         """Read again, from the first row."""
@@ -110,11 +110,10 @@ class Review(Screen[None]):
         typed: Intentions,
         chosen: Callable[[int, str], None],
         *,
-        only: str = "all",
         ask: bool = False,
     ) -> None:
         super().__init__()
-        self._desk, self._near, self._only, self._ask = desk, near, only, ask
+        self._desk, self._near, self._ask = desk, near, ask
         self._typed, self._chosen = typed, chosen
         self.keys: dict[str, Callable[[ReviewRows], None]] = {
             **dict.fromkeys(("down", "j"), lambda rows: rows.move(1)),
@@ -138,7 +137,7 @@ class Review(Screen[None]):
         yield Input(
             placeholder="search in the texts and your notes, then Enter", id="review-search", compact=True
         )
-        yield ReviewRows(self._desk, self._only, "", self._near, self._click)
+        yield ReviewRows(self._desk, self._near, self._click)
         yield Static(Content(KEYS), id="review-keys", markup=False)
 
     async def take(self, one: Intention) -> bool:

@@ -154,10 +154,8 @@ class UnitView:
         """What is shown of others: the key of a training unit, the judge, those who disagree."""
         hand, desk, unit = self._hand, self._hand.desk, self._hand.unit
         if hand.phase == "key":
-            key = desk.key(unit.position)
-            if hand.trying:
-                return label_panel.try_panel(key, unit, desk.task)
-            return label_panel.feedback_panel(key, unit, desk.task, desk.reasons(unit.position))
+            reasons = None if hand.trying else desk.reasons(unit.position)
+            return label_panel.feedback_panel(desk.key(unit.position), unit, desk.task, reasons)
         if hand.phase == "judge":
             return label_panel.judge_panel(desk.judge(unit.position), unit)
         if unit.role == "adjudication":

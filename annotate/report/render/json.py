@@ -49,27 +49,18 @@ def as_json(document: Document) -> dict[str, Json]:
 
 
 def _section(section: Section, place: dict[int, int]) -> dict[str, Json]:
-    return {
-        "key": section.key,
-        "title": section.title,
-        "absent": section.absent or None,
-        "blocks": [_block(b, place) for b in section.blocks],
-    }
+    blocks = [_block(b, place) for b in section.blocks]
+    return {**attributes(section, "key", "title"), "absent": section.absent or None, "blocks": blocks}
 
 
 def _block(block: Block, place: dict[int, int]) -> dict[str, Json]:
     if isinstance(block, Paragraph):
-        return {"kind": "paragraph", "style": block.style, "text": block.text}
+        return {"kind": "paragraph", **attributes(block, "style", "text")}
     if isinstance(block, Facts):
-        return {
-            "kind": "facts",
-            "key": block.key,
-            "caption": block.caption,
-            "rows": [list(r) for r in block.rows],
-        }
+        return {"kind": "facts", **attributes(block, "key", "caption"), "rows": [list(r) for r in block.rows]}
     if isinstance(block, Figure):
-        found = {"kind": "figure", "key": block.key, "caption": block.caption, "text": block.text}
-        return {**found, "table": _table(block.table, place)}
+        table = _table(block.table, place)
+        return {"kind": "figure", **attributes(block, "key", "caption", "text"), "table": table}
     if isinstance(block, Table):
         return _table(block, place)
     if isinstance(block, Cases):
@@ -77,7 +68,7 @@ def _block(block: Block, place: dict[int, int]) -> dict[str, Json]:
             {"unit": c.unit_id, "shown": dict(c.shown), "said": [asdict(s) for s in c.said]}
             for c in block.rows
         ]
-        return {"kind": "cases", "key": block.key, "caption": block.caption, "rows": rows}
+        return {"kind": "cases", **attributes(block, "key", "caption"), "rows": rows}
     assert_never(block)
 
 
@@ -85,8 +76,7 @@ def _table(table: Table, place: dict[int, int]) -> dict[str, Json]:
     kept = [i for i, column in enumerate(table.columns) if column.kind != "n"]
     return {
         "kind": "table",
-        "key": table.key,
-        "caption": table.caption,
+        **attributes(table, "key", "caption"),
         "columns": [table.columns[i].title for i in kept],
         "rows": [[_cell(row[i], place) for i in kept] for row in table.rows],
         "notes": list(table.notes),
