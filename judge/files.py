@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import hashlib
 import io
 import json
 import math
@@ -38,6 +39,12 @@ _HUGE = re.compile(r"[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
 def stop(error: BadInput) -> NoReturn:
     """The `bad` of who reads all or nothing."""
     raise error
+
+
+def file_sha(path: Path) -> str:
+    """The sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

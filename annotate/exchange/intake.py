@@ -6,7 +6,6 @@ they are rows of `labels` and nothing else (no times, notes, evidence or skips).
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +26,7 @@ from annotate.sitting.events import ASSISTED, UNDECLARED
 from annotate.sitting.standing import is_stopped, people_of
 from judge.console import attributes
 from judge.errors import BadInput, StudyError, UsageError
+from judge.files import file_sha
 from judge.prompts.load import Task
 from judge.store import Store, label_rows
 from judge.store.export import stored_task
@@ -155,10 +155,7 @@ class Admitted:
 def _remember(
     conn: sqlite3.Connection, how: Intake, batch: str | None, done: Taken, sessions: list[str]
 ) -> None:
-    files = []
-    for path in how.files:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
-        files.append({"path": str(path), "sha256": digest})
+    files = [{"path": str(p), "sha256": file_sha(p) if p.is_file() else None} for p in how.files]
     kinds = list(done.blind)
     blind = how.blind or (kinds[0] if len(kinds) == 1 else "mixed" if kinds else UNDECLARED)
     counts: dict[str, Json] = {"labels": sum(done.new.values())}

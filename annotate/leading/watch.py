@@ -163,13 +163,8 @@ def _cut(text: str, width: int) -> str:
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns side by side: the first to the left, the others to the right."""
-    from rich.cells import cell_len
+    from tabulate import tabulate
 
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell + " " * (w - cell_len(cell)) if i == 0 else " " * (w - cell_len(cell)) + cell
-            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    sides = ["left", *["right"] * (len(rows[0]) - 1)]
+    told = tabulate(rows, tablefmt="plain", disable_numparse=True, colalign=sides)
+    return [line.rstrip() for line in told.split("\n")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,15 +10,14 @@ from annotate.report.cells import counted, in_a_cell
 from annotate.report.methods import cited
 from annotate.report.model import Block, Cell, Facts, Paragraph, Section, Table, heads
 from annotate.report.subject import Subject
+from judge.files import file_sha
 from judge.labels.origin import told as origin_told
 from judge.prompts.load import Task
 from judge.stats import MISSING
 from judge.store import Store
 from judge.store.export import run_counts, stored_task
 from judge.store.listing import dicts, list_imports
-from judge.types import Json
-
-STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
+from judge.types import Json, Status
 
 
 def runs(store: Store, subject: Subject) -> Section:
@@ -37,11 +35,11 @@ def runs(store: Store, subject: Subject) -> Section:
         counts = run_counts(store, run["run_id"])
         n = counts["units"]
         cells: list[Cell] = [judge, n]
-        for status in STATUSES:
+        for status in Status:
             cells.append(f"{counts[status]:,} ({counts[status] / n:.1%})" if n else "0")
         rows.append([*cells, counts["input_tokens"], counts["output_tokens"], counts["mean_latency"]])
         blocks.append(Facts(f"run_{i}", judge, _facts(store, run)))
-    columns = heads("text", "judge") + heads("number", "replies") + heads("text", *STATUSES)
+    columns = heads("text", "judge") + heads("number", "replies") + heads("text", *map(str, Status))
     columns += heads("number", "tokens in", "tokens out", "seconds a call")
     note = "The latest attempt on each unit and repeat. Only replies that are ok have labels; the others lower the coverage."
     return Section("runs", title, [Table("statuses", "How replies ended", columns, rows, (note,)), *blocks])
@@ -115,7 +113,7 @@ def _table(subject: Subject, path: Path) -> Facts:
     rows = [("labels", f"{given:,} of {counted(panel.ratings.n_units, 'unit')}")]
     # A pipe is read once.
     if path.is_file():
-        rows.insert(0, ("file", f"{path} (sha256 {hashlib.sha256(path.read_bytes()).hexdigest()})"))
+        rows.insert(0, ("file", f"{path} (sha256 {file_sha(path)})"))
     return Facts("table", f"Table {path.name}", rows)
 
 

@@ -7,13 +7,13 @@ no list shows it proves nothing: only the user can say that it was not (`again`)
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
 from judge.errors import BadInput, KeyProblem, RateLimited, Rejected, Unreachable, UsageError
+from judge.files import file_sha
 from judge.jobs.service import NOT_FOUND, BatchService
 from judge.store import jobs
 from judge.store.jobs import Job, JobFile
@@ -192,8 +192,7 @@ def _is_mine(store: Store, job: Job, file: JobFile, service: BatchService, batch
 def _unchanged(path: Path, file: JobFile) -> None:
     """Raises BadInput for a file that is gone, or is not what the study has: what it asks would be unknown."""
     try:
-        with path.open("rb") as stream:
-            sha = hashlib.file_digest(stream, "sha256").hexdigest()
+        sha = file_sha(path)
     except OSError as e:
         raise BadInput(
             f"cannot be read: {e.strerror}; judge jobs cancel gives its units back", path=str(path)

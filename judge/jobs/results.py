@@ -6,14 +6,13 @@ and not taken for requests without an answer.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from judge.errors import ServerFault
-from judge.files import whole_file
+from judge.files import file_sha, whole_file
 from judge.jobs.lines import raw_lines
 from judge.types import Json
 
@@ -108,5 +107,4 @@ def _beside(paths: Sequence[Path]) -> Path:
 
 
 def _told(path: Path) -> Json:
-    with path.open("rb") as file:
-        return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+    return {"bytes": path.stat().st_size, "sha256": file_sha(path)}

@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.errors import MissingExtra, Rejected, UsageError
+from judge.files import file_sha
 from judge.prompts.pair import EVIDENCE, STATEMENT
 from judge.providers.base import Needs, Settings, cores, packaged
 from judge.providers.embeddings import Embedded
-from judge.providers.sessions import AT_ONCE, Session, SessionBatches, file_sha
+from judge.providers.sessions import AT_ONCE, Session, SessionBatches
 from judge.providers.tokens import with_masses
 from judge.resources import resource_dir
 from judge.types import Json, Reply, Request, Usage

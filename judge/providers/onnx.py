@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 
 from judge.errors import Rejected, UsageError
+from judge.files import file_sha
 from judge.prompts.pair import EVIDENCE, STATEMENT
 from judge.providers.base import Needs, Settings, cores
-from judge.providers.sessions import AT_ONCE, Floats, Session, SessionBatches, file_sha
+from judge.providers.sessions import AT_ONCE, Floats, Session, SessionBatches
 from judge.providers.tokens import with_masses
 from judge.types import Json, Reply, Request, Usage
 

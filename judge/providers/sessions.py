@@ -6,7 +6,6 @@ Calls that wait together are run together, those of alike lengths in one batch, 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -154,9 +153,3 @@ class SessionBatches(Generic[T, R]):
         for (_, future), one in zip(batch, found, strict=True):
             if not future.done():
                 future.set_result(one)
-
-
-def file_sha(path: Path) -> str:
-    """The sha256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

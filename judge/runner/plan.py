@@ -16,9 +16,9 @@ from judge.runner.prices import Price, find, wanted
 from judge.runner.requests import Sampling
 from judge.runner.retry import Patience
 from judge.store.selection import Selection
-from judge.types import Json
+from judge.types import Json, Status
 
-STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
+STATUSES = tuple(map(str, Status))
 
 
 class Used(Protocol):
