@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 
 from annotate.leading.adjudication import for_the_lead
@@ -193,9 +194,7 @@ def agreement(store: Store, info: BatchInfo) -> list[Measure]:
             "AND layer = 'first' AND role = 'sample'",
             [info.batch, question.field],
         ).fetchall()
-        seen: dict[str, int] = {}
-        for unit, *_ in rows:
-            seen[unit] = seen.get(unit, 0) + 1
+        seen = Counter(unit for unit, *_ in rows)
         kept = [tuple(r) for r in rows if seen[r[0]] > 1]
         if kept:
             table = Ratings.from_rows(kept, info.task.domain(question.field))

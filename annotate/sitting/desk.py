@@ -203,12 +203,8 @@ class Desk(Queue):
         value: str | None,
         reason: str | None,
     ) -> State:
+        # What the log does not allow it refuses itself (`views.events`).
         with self._transaction():
-            state = self.state(position)
-            if kind in FIRST_LAYER and state.locked:
-                raise StudyError("the answer has been shown: your first label of this unit stands")
-            if kind in (Kind.KEEP, Kind.REVISE) and not state.locked:
-                raise StudyError("nothing has been shown for this unit")
             if kind == Kind.LABEL:
                 self._check(field, value)
             self._append(position, kind, field, value, reason, None, spent)
