@@ -51,7 +51,7 @@ def _out(path: Path, form: str) -> Path:
 
 @pytest.mark.parametrize("form", FORMATS)
 @settings(
-    max_examples=8,
+    max_examples=5,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.reuse, Phase.generate],

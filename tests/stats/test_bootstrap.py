@@ -50,7 +50,7 @@ def test_kappa_resamples_follow_the_law_of_a_loop_over_units() -> None:
     drawn = one.value(resample([one.tally], IntervalSettings(replicates=4000))[0])
     both = ratings.codes[(ratings.codes >= 0).all(axis=1)]
     rng = np.random.default_rng(5)
-    loop = [cohen_kappa_score(*both[rng.integers(0, len(both), len(both))].T) for _ in range(600)]
+    loop = [cohen_kappa_score(*both[rng.integers(0, len(both), len(both))].T) for _ in range(300)]
     assert drawn.std() == pytest.approx(np.std(loop), rel=0.12)
     assert stats.ks_2samp(drawn, loop).pvalue > 1e-3
 
