@@ -205,7 +205,7 @@ class Pace:
             return
         self._quiet += 1
         target = self._target(self.rate)
-        grown = max(1.0, min(8.0, self._quiet * target / LONG_QUIET))
+        grown = max(1.0, min(MOST_GROWN, self._quiet * target / LONG_QUIET))
         self._move(self._step * target * grown)
 
     def _down(self, now: float) -> bool:
