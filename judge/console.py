@@ -145,6 +145,11 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False).translate(_IN_JSON)
 
 
+def say(text: str) -> None:
+    """Some lines on stdout, safe to show."""
+    print(visible(text))
+
+
 def note(text: str) -> None:
     """One line for people."""
     print(visible(text), file=sys.stderr)
@@ -198,7 +203,7 @@ def tell(schema: str, document: Mapping[str, Any], text: str, as_json: bool) -> 
     if as_json:
         emit_json(schema, document)
     else:
-        print(visible(text))
+        say(text)
 
 
 def write_page(path: Path | None, html: Callable[[], str]) -> None:

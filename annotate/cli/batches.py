@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from annotate.cli._named import BatchName, in_study
-from judge.console import emit_json, emit_rows, json_option, note, output_options, table, visible
+from judge.console import emit_json, emit_rows, json_option, note, output_options, say, table
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -209,9 +209,9 @@ def show(name: str, store: Store, as_json: bool) -> None:
         emit_json("batch", document)
         return
     state = f"closed {document['closed'][:10]}" if document["closed"] else "open"
-    print(visible(f"{name}: {document['task']}, {state}"))
+    say(f"{name}: {document['task']}, {state}")
     if assisted := document["options"].get("assisted"):
-        print(visible(f"assisted, not blind: people see predictions in {assisted}"))
+        say(f"assisted, not blind: people see predictions in {assisted}")
     print()
     people = document["annotators"]
     rows = [
@@ -228,11 +228,11 @@ def show(name: str, store: Store, as_json: bool) -> None:
     print(table(head, rows))
     for p in people:
         if n := p["second_layer_open"]:
-            print(visible(f"{p['annotator']}: keep or revise is missing for {n:,} units"))
+            say(f"{p['annotator']}: keep or revise is missing for {n:,} units")
         if p["stopped"]:
-            print(visible(f"{p['annotator']}: stopped ({p['stopped']}); no number uses these labels"))
+            say(f"{p['annotator']}: stopped ({p['stopped']}); no number uses these labels")
     for told in document["too_fast"]:
-        print(visible(told))
+        say(told)
     print()
     strata = [[s["stratum"], s["units"], _weight(s)] for s in document["strata"]]
     print(table(["stratum", "units", "weight"], strata))
@@ -240,7 +240,7 @@ def show(name: str, store: Store, as_json: bool) -> None:
     if adjudication["units"]:
         print(f"\nadjudicated: {adjudication['decided']} of {adjudication['units']}")
     if adjudication["policy"]:
-        print(visible(f"policy: {adjudication['policy']}"))
+        say(f"policy: {adjudication['policy']}")
     _for_the_lead(document)
     if document["measures"]:
         print("\nAgreement so far (blind labels)")
@@ -257,12 +257,10 @@ def _for_the_lead(document: dict[str, Any]) -> None:
     told = [f"people differ on {waiting['differ']} units"] if waiting["differ"] else []
     told += [f"all skipped or flagged {waiting['stuck']} units"] if waiting["stuck"] else []
     if told:
-        print(
-            visible(f"\nfor the lead: {', '.join(told)}: annotate adjudicate {document['batch']} --as NAME")
-        )
+        say(f"\nfor the lead: {', '.join(told)}: annotate adjudicate {document['batch']} --as NAME")
     for flag in document["flags"]:
         more = f" ({flag['note']})" if flag["note"] else ""
-        print(visible(f"flag of {flag['annotator']} on {flag['unit']}: {flag['flag']}{more}"))
+        say(f"flag of {flag['annotator']} on {flag['unit']}: {flag['flag']}{more}")
 
 
 @batches.command("labels")
@@ -288,7 +286,7 @@ def guidelines(name: str, store: Store) -> None:
     from annotate.guidelines import markdown
     from annotate.sitting.desk import batch_info
 
-    print(visible(markdown(batch_info(store, name).task)))
+    say(markdown(batch_info(store, name).task))
 
 
 @batches.command("close")

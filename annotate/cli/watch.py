@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from annotate.cli._named import BatchName
-from judge.console import db_option, visible
+from judge.console import db_option, say, visible
 
 
 @click.command("watch")
@@ -37,7 +37,7 @@ def watch(name: str, once: bool, every: float, db: Path) -> None:
         batch_info(store, name)
         if once or not (sys.stdin.isatty() and sys.stdout.isatty()):
             document, at = look(store, name), datetime.now(UTC)
-            print(visible(title(document, at)))
+            say(title(document, at))
             for part in sections(document, at):
                 print(f"\n{part.title}")
                 for line in part.lines:

@@ -18,8 +18,8 @@ from judge.console import (
     note,
     output_options,
     pairs,
+    say,
     short,
-    visible,
 )
 from judge.errors import BadInput, UsageError
 
@@ -151,12 +151,12 @@ def show(answer_id: str, db: Path, as_json: bool) -> None:
         return
     for name in ("answer_id", "system", "condition", "cited", "context", "meta", "origin"):
         if found[name] not in (None, {}, []):
-            print(visible(f"{name}: {found[name]}"))
+            say(f"{name}: {found[name]}")
     print_labels(found["labels"], answer_id)
     for part in (*found["sentences"], *found["claims"]):
         cites = f" -> {', '.join(part['cited'])}" if part.get("cited") else ""
         unknown = f" (stands for no passage: {', '.join(part['unknown'])})" if part.get("unknown") else ""
-        print(visible(f"\n{part['unit_id']}{cites}{unknown}\n{part['text']}"))
+        say(f"\n{part['unit_id']}{cites}{unknown}\n{part['text']}")
         print_labels(found["labels"], part["unit_id"])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from judge.console import emit_json, note, notes, visible
+from judge.console import emit_json, note, notes, say, visible
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:
             f"left out: {left_out} units that lack an input ({', '.join(plan.task.required_inputs)}) or are examples"
         )
     for message in first.messages if first else ():
-        print(visible(f"--- {message.role}\n{message.content}\n"))
+        say(f"--- {message.role}\n{message.content}\n")
     return Exit.DONE
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.console import emit_json, note, table, visible
+from judge.console import emit_json, note, say, table
 from judge.errors import BadInput
 from judge.files import whole_file
 
@@ -55,12 +55,8 @@ def write(found: Board, path: Path) -> None:
 def _print(found: Board) -> None:
     from judge.suites.board_files import columns_of, head, legend, number, printed
 
-    print(visible(found.paper.title))
-    print(
-        visible(
-            f"data set {found.dataset}; {len(found.contenders)} {found.axis}s on the rows that all share\n"
-        )
-    )
+    say(found.paper.title)
+    say(f"data set {found.dataset}; {len(found.contenders)} {found.axis}s on the rows that all share\n")
     people = bool(found.corrections)
     stratified = any(row.stratum for row in found.rows)
     columns = [
@@ -74,7 +70,7 @@ def _print(found: Board) -> None:
     ]
     print(table(columns, lines))
     for text in legend(found):
-        print(visible(f"- {text}"))
+        say(f"- {text}")
     others = printed(found)
     if others:
         print("\nwhat the paper prints: another judge, other answers, other rows")

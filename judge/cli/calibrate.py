@@ -8,7 +8,7 @@ import click
 
 from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
-from judge.console import db_option, emit_json, json_option, notes, table, visible
+from judge.console import db_option, emit_json, json_option, notes, say, table
 
 if TYPE_CHECKING:
     from judge.derive.calibrate import Calibrated
@@ -66,10 +66,10 @@ def calibrate(task_name: str, **options: Any) -> None:
     if options["as_json"]:
         emit_json("calibrate", done.as_json())
         return
-    print(visible(_text(result, done.parent, done.reference)))
+    say(_text(result, done.parent, done.reference))
     notes(result.notes)
     if done.why is not None:
-        print(visible(f"nothing is kept: {done.why}"))
+        say(f"nothing is kept: {done.why}")
     else:
         there = "the study has it already, as" if done.known else "kept as"
         print(f"{there} run {done.run_id}; next: judge runs show {done.run_id} -d {options['db']}")

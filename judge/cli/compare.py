@@ -8,7 +8,7 @@ import click
 
 from judge.asking.scores import asked_so
 from judge.cli.scoring import amount, how, interval_options
-from judge.console import db_option, emit_json, emit_rows, output_options, pairs, visible
+from judge.console import db_option, emit_json, emit_rows, output_options, pairs, say
 from judge.errors import UsageError
 from judge.labels.words import HELP
 from judge.suites.papers import PAPERS
@@ -86,7 +86,7 @@ def compare(first: str, second: str, **options: Any) -> None:
         return
     rows = [_difference(paper, d) for paper, some in found.differences.items() for d in some]
     if not options["as_csv"]:
-        print(visible(f"A: {found.first.name}\nB: {found.second.name}\n"))
+        say(f"A: {found.first.name}\nB: {found.second.name}\n")
     emit_rows("score_compare", rows, [*rows[0]] if rows else ["paper"], False, options["as_csv"])
     if not options["as_csv"]:
         told = [
@@ -96,7 +96,7 @@ def compare(first: str, second: str, **options: Any) -> None:
             if d.difference.reason
         ]
         for text in dict.fromkeys([*told, *found.notes]):
-            print(visible(f"- {text}"))
+            say(f"- {text}")
 
 
 def _difference(paper: str, found: Difference) -> dict[str, Any]:

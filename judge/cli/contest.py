@@ -17,8 +17,8 @@ from judge.console import (
     emit_rows,
     note,
     output_options,
+    say,
     table,
-    visible,
     write_page,
 )
 
@@ -89,7 +89,7 @@ def compare(task_name: str, **options: Any) -> None:
         columns = [name for name in rows[0] if name != "errors"]
         emit_rows("compare", rows, columns, False, True)
     else:
-        print(visible(_text(found)))
+        say(_text(found))
 
 
 def _write_units(path: Path, found: Contest) -> None:

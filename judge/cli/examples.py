@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from judge.console import note, visible
+from judge.console import note, say
 from judge.errors import UsageError
 
 FOLDERS = ("examples", "noveleval", "scifact")
@@ -38,11 +38,9 @@ def examples(folder: Path) -> None:
     for path, target in new.items():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(path.read_bytes())
-    print(
-        visible(
-            f"{len(new)} files into {folder}"
-            + (f", {len(wanted) - len(new)} were there" if len(new) < len(wanted) else "")
-        )
+    say(
+        f"{len(new)} files into {folder}"
+        + (f", {len(wanted) - len(new)} were there" if len(new) < len(wanted) else "")
     )
     note(f"next: judge items import jsonl {folder / 'noveleval' / 'questions.jsonl'}")
 

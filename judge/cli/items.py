@@ -18,9 +18,9 @@ from judge.console import (
     notes,
     output_options,
     pairs,
+    say,
     short,
     together,
-    visible,
 )
 from judge.errors import BadInput, UsageError
 
@@ -181,11 +181,11 @@ def show(item_id: str, db: Path, as_json: bool) -> None:
         return
     for name, value in found.items():
         if name not in ("passages", "labels", "content_sha", "import_id") and value not in (None, {}, []):
-            print(visible(f"{name}: {value}"))
+            say(f"{name}: {value}")
     print_labels(found["labels"], item_id)
     for passage in found["passages"]:
         title = f" · {passage['title']}" if passage["title"] else ""
-        print(visible(f"\n{passage['passage_id']}{title}\n{passage['text']}"))
+        say(f"\n{passage['passage_id']}{title}\n{passage['text']}")
         print_labels(found["labels"], passage["passage_id"])
 
 
@@ -193,4 +193,4 @@ def print_labels(labels: Iterable[Mapping[str, Any]], unit: str) -> None:
     """Those of one unit, each on a line of its own."""
     for label in labels:
         if label["unit_id"] == unit:
-            print(visible(f"  {label['annotator_id']}: {label['field']}={label['value']}"))
+            say(f"  {label['annotator_id']}: {label['field']}={label['value']}")

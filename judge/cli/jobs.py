@@ -21,6 +21,7 @@ from judge.console import (
     note,
     notes,
     output_options,
+    say,
     visible,
 )
 from judge.errors import Exit, UsageError
@@ -223,7 +224,7 @@ def fetch(name: str, db: Path, as_json: bool) -> int:
             "jobs_fetch", {"job": job.job_id, "files": [str(p) for p in paths], "waiting": len(waiting)}
         )
     else:
-        print(visible(f"job {job.job_id}: {len(paths):,} files of results in {job.folder}"))
+        say(f"job {job.job_id}: {len(paths):,} files of results in {job.folder}")
         if paths:
             print(f"next: judge jobs read {job.job_id} -d {db}")
     if waiting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.console import attributes, emit_json, notes, visible
+from judge.console import attributes, emit_json, notes, say
 from judge.errors import Exit
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def tell_written(done: Written, db: Path, offline: bool) -> None:
     cost = (
         "" if job.most_cost is None or done.price is None else f", ${job.most_cost:.4f} ({done.price.source})"
     )
-    print(visible(f"job {job.job_id} of run {done.run_id}: {done.lines:,} requests for {done.asked:,} units"))
-    print(visible(f"{len(done.files):,} files with {size:,.1f} MB in {job.folder}"))
+    say(f"job {job.job_id} of run {done.run_id}: {done.lines:,} requests for {done.asked:,} units")
+    say(f"{len(done.files):,} files with {size:,.1f} MB in {job.folder}")
     print(f"at most {job.most_tokens:,} tokens{cost}")
     if offline:
         print(f"next: run them, then: judge jobs read {job.job_id} RESULTS... -d {db}")

@@ -10,7 +10,7 @@ import click
 from judge.asking.judges import field_of
 from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
-from judge.console import TO_WRITE, db_option, emit_json, json_option, notes, table, visible
+from judge.console import TO_WRITE, db_option, emit_json, json_option, notes, say, table
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def panel(task_name: str, **options: Any) -> None:
         emit_json("panel", document(made, word, rows, told))
         return
     n = int(pooled.only.sum())
-    print(visible(f"{method} of {len(names) - 1} judges on {n:,} units of {found.task.name}, field {field}"))
+    say(f"{method} of {len(names) - 1} judges on {n:,} units of {found.task.name}, field {field}")
     print(
         f"all agree on {pooled.unanimous:,} of the {pooled.n_full:,} units that every member labelled"
         + (f"; {pooled.n_tied:,} units are tied and have no label" if method == "majority" else "")

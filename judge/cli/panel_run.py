@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.cli.asked import dry_run, exit_code, finish, traced, watching
 from judge.cli.panel import document
-from judge.console import emit_json, note, visible
+from judge.console import emit_json, note, say, visible
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -51,9 +51,7 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
         emit_json("panel", document(made, None, [], []))
     else:
         n, own = int(made.pooled.only.sum()), made.pooled
-        print(
-            visible(f"run {made.run_id}: {panel.method} of {len(done)} judges on {n:,} units of {panel.task}")
-        )
+        say(f"run {made.run_id}: {panel.method} of {len(done)} judges on {n:,} units of {panel.task}")
         print(f"all agree on {own.unanimous:,} of the {own.n_full:,} units that every member labelled")
         if any(ran.report.price is not None for ran in done):
             print(f"cost: ${sum(ran.report.spent.cost for ran in done):.4f}")

@@ -9,7 +9,7 @@ import click
 
 from judge.cli.items import map_options, read_label_maps
 from judge.cli.tasks import prompts_option
-from judge.console import TO_READ, db_option, emit_json, json_option, note, pairs, visible
+from judge.console import TO_READ, db_option, emit_json, json_option, note, pairs, say, visible
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def import_(
         note(visible(f"the study has this table already, as run {kept.run_id}: nothing added"))
         return
     told = ", ".join(f"{n:,} {status}" for status, n in counts.items() if n)
-    print(visible(f"run {kept.run_id}: {task.name}, {model}: {told}"))
+    say(f"run {kept.run_id}: {task.name}, {model}: {told}")
 
 
 def _task(store: Store, name: str | None, prompts: Path | None) -> Task:

@@ -26,8 +26,8 @@ from judge.console import (
     note,
     output_options,
     pairs,
+    say,
     table,
-    visible,
 )
 from judge.errors import UsageError
 from judge.files import whole_file
@@ -96,9 +96,9 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
         emit_json("run_show", {**run, "label_maps": maps, "fields": [r.as_json() for r in results]})
         return
     for name in ("run_id", "task", "model", "resolved_model", "options", "provider", "started", "finished"):
-        print(visible(f"{name}: {run[name]}"))
+        say(f"{name}: {run[name]}")
     if told:
-        print(visible(f"origin: {told}"))
+        say(f"origin: {told}")
     counts = " · ".join(f"{run[s]} {s}" for s in ("ok", "unparsed", "refused", "truncated", "failed"))
     print(
         f"units: {run['units']} ({counts}); {run['input_tokens']:,} tokens in, {run['output_tokens']:,} out"
@@ -108,7 +108,7 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
     if (probes := run["provider"].get(PROBES)) is not None:
         print(f"questions about the server: {probes_told(probes)}\n")
     for field, words in maps.items():
-        print(visible(f"labels of '{field}' were mapped on import: {words}"))
+        say(f"labels of '{field}' were mapped on import: {words}")
     print_results(results)
 
 
@@ -124,7 +124,7 @@ def print_results(results: list[Any]) -> None:
     """Label counts and agreement of each field, with the reasons for what is not there."""
     for result in results:
         shares = ", ".join(f"{value} {n}" for value, n in result.labels.items())
-        print(visible(f"{result.field} ({result.level}): {shares or 'no labels'}"))
+        say(f"{result.field} ({result.level}): {shares or 'no labels'}")
         if result.outside:
             note(
                 f"note: gold labels of '{result.field}' outside the task's labels, left out: {result.outside}"

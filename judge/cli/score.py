@@ -14,7 +14,7 @@ from judge.cli.compare import compare
 from judge.cli.papers import Papers
 from judge.cli.scored import emit
 from judge.cli.scoring import F, by_option, how, interval_options, paper_options, rows_options
-from judge.console import db_option, note, output_options, together, visible
+from judge.console import db_option, note, output_options, say, together
 from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
 from judge.suites.paper import Paper
@@ -189,7 +189,7 @@ def tell_missing(missing: Incomplete, paper: Paper, db: Path) -> int:
         note(f"  {step.why}")
     note("run these, then ask again (judge suite does both; --partial scores what there is):")
     for step in missing.steps:
-        print(visible(step.command(str(db))))
+        say(step.command(str(db)))
     return Exit.ERROR
 
 

@@ -7,7 +7,7 @@ import io
 import sys
 from typing import TYPE_CHECKING, Any
 
-from judge.console import emit_json, table, visible
+from judge.console import emit_json, say, table
 from judge.notes import SMALL, code_of
 
 if TYPE_CHECKING:
@@ -41,24 +41,18 @@ def _csv(found: Result) -> str:
 
 
 def _print(found: Result) -> None:
-    print(visible(found.paper.title))
-    print(
-        visible(
-            f"data set {found.dataset}"
-            + (f", system {found.system}, condition {found.condition}" if found.system else "")
-        )
+    say(found.paper.title)
+    say(
+        f"data set {found.dataset}"
+        + (f", system {found.system}, condition {found.condition}" if found.system else "")
     )
     for run in found.runs:
         counts = ", ".join(
             f"{n} {status}" for status, n in sorted(run["counts"].items(), key=lambda c: c[0] != "ok")
         )
-        print(visible(f"run {run['run']}: {run['task']} by {run['model']}: {counts}"))
+        say(f"run {run['run']}: {run['task']} by {run['model']}: {counts}")
     if found.readings:
-        print(
-            visible(
-                "readings: " + ", ".join(f"{name} {value}" for name, value in found.readings.items() if value)
-            )
-        )
+        say("readings: " + ", ".join(f"{name} {value}" for name, value in found.readings.items() if value))
     print()
     stratified = any(line.stratum for line in found.lines)
     print(
@@ -78,7 +72,7 @@ def _print(found: Result) -> None:
         )
     )
     for text in _notes(found):
-        print(visible(f"- {text}"))
+        say(f"- {text}")
     if found.correction is not None:
         _print_correction(found.correction)
     _print_published(found)
@@ -86,7 +80,7 @@ def _print(found: Result) -> None:
 
 def _print_correction(correction: Correction) -> None:
     """Judge only, people only and both, for every measure that is a mean over units."""
-    print(visible(f"\ncorrected by {correction.reference} (PPI++):"))
+    say(f"\ncorrected by {correction.reference} (PPI++):")
     rows = [
         [
             name,
@@ -114,7 +108,7 @@ def _print_correction(correction: Correction) -> None:
         told.append(f"no means over units, not corrected: {', '.join(correction.left_out)}")
     told.append("holds when the units that people labelled are a random sample of the units judged")
     for text in told:
-        print(visible(f"- {text}"))
+        say(f"- {text}")
 
 
 def _interval(found: Result) -> str:
@@ -182,7 +176,7 @@ def _print_published(found: Result) -> None:
         rows.setdefault((p.system, p.setting, f"{p.by}; {p.where} ({p.seen})"), {})[p.measure] = p.value
     settings = list(dict.fromkeys(key[1:] for key in rows))
     for number, (setting, by) in enumerate(settings, 1):
-        print(visible(f"  [{number}] {setting}; {by}"))
+        say(f"  [{number}] {setting}; {by}")
     print(
         table(
             ["system", *measures, "setting"],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from judge.console import TO_WRITE, emit_json, json_option, notes, table, visible
+from judge.console import TO_WRITE, emit_json, json_option, notes, say, table
 from judge.errors import BadInput
 
 
@@ -52,6 +52,6 @@ def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) 
     if as_json:
         emit_json("studies-merge", {"into": str(into), "rows": done.rows, "notes": done.notes})
         return
-    print(visible(f"{into}: what each study added"))
+    say(f"{into}: what each study added")
     head = ["study", *COUNTED, "runs_joined"]
     print(table(head, [[row[name] for name in head] for row in done.rows]))

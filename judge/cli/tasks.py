@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, visible
+from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, say, visible
 from judge.errors import Exit, TaskError, UsageError
 
 prompts_option = click.option(
@@ -95,7 +95,7 @@ def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
         emit_json("task_check", {"rows": rows})
     else:
         for row in rows:
-            print(visible(f"ok       {row['task']}" if row["ok"] else f"problem  {row['problem']}"))
+            say(f"ok       {row['task']}" if row["ok"] else f"problem  {row['problem']}")
     return Exit.DONE if all(r["ok"] for r in rows) else Exit.USAGE
 
 
@@ -151,7 +151,7 @@ def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, fo
         raise UsageError(
             f"{path}: there is such a file; take another name, or save changes as {name}.v2.md"
         ) from None
-    print(visible(f"wrote {path}: {task.spec.unit}, field {name}, labels {', '.join(words)}"))
+    say(f"wrote {path}: {task.spec.unit}, field {name}, labels {', '.join(words)}")
     note(
         f"say in it what each label means; next: judge tasks check {path}, then judge run {_typed(path)} -m MODEL"
     )
@@ -211,4 +211,4 @@ def render(
         return
     note(f"unit {unit.unit_id}")
     for message in prompt.messages:
-        print(visible(f"--- {message.role}\n{message.content}\n"))
+        say(f"--- {message.role}\n{message.content}\n")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.duration import Duration
-from judge.console import db_option, json_text, short, visible
+from judge.console import db_option, json_text, say, short, visible
 from judge.errors import Exit
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class ShownRun:
         if self._rewrites:
             sys.stdout.write("\r\x1b[K")
         for f in new:
-            print(visible(f"{f['status']}: {f['unit']}: {short(f['reason'], 100)}"))
+            say(f"{f['status']}: {f['unit']}: {short(f['reason'], 100)}")
         if self._rewrites:
             sys.stdout.write(text)
         elif text != self._last:
