@@ -9,11 +9,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 from click.testing import CliRunner, Result
-from referencing import Registry, Resource
 
 from annotate.drawing.frame import Candidate, Frame
+from tests.cli.helpers import schema
 from tests.opened import opened
 from tests.real import ROOT
 
@@ -72,11 +71,7 @@ def checked(text: str) -> Any:
 
 def validate(found: Any, name: str) -> None:
     """Raises jsonschema's error when the document is not as its schema says."""
-    schemas = ROOT / "tests" / "schemas"
-    schema = json.loads((schemas / f"{name}.json").read_text("utf-8"))
-    shared = Resource.from_contents(json.loads((schemas / "shared.json").read_text("utf-8")))
-    registry: Registry[Any] = Registry().with_resource("shared.json", shared)
-    jsonschema.Draft202012Validator(schema, registry=registry).validate(found)
+    schema(name).validate(found)
 
 
 def _no_constant(name: str) -> Any:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +87,17 @@ def process(
 def checked(text: str, name: str) -> Any:
     """The one JSON document in `text`, after its schema `tests/schemas/NAME.json` has passed it."""
     document = json.loads(text, parse_constant=_no_constant)
-    schema = json.loads((SCHEMAS / f"{name}.json").read_text("utf-8"))
-    shared = Resource.from_contents(json.loads((SCHEMAS / "shared.json").read_text("utf-8")))
-    registry: Registry[Any] = Registry().with_resource("shared.json", shared)
-    jsonschema.Draft202012Validator(schema, registry=registry).validate(document)
+    schema(name).validate(document)
     assert document["schema"] == f"adjudge/{name}/1"
     return document
+
+
+@cache
+def schema(name: str) -> jsonschema.Draft202012Validator:
+    """What `validate`s a document, by its name."""
+    own, shared = (json.loads((SCHEMAS / f"{file}.json").read_text("utf-8")) for file in (name, "shared"))
+    registry: Registry[Any] = Registry().with_resource("shared.json", Resource.from_contents(shared)).crawl()
+    return jsonschema.Draft202012Validator(own, registry=registry)
 
 
 def _no_constant(name: str) -> Any:
