@@ -34,11 +34,12 @@ def test_lazily_and_fixed_the_same_units_are_pending(tmp_path: Path, seed: int) 
         run, _ = start_run(store, task, "m", {}, {})
         units = [u for (u,) in store.conn.execute("SELECT unit_id FROM units WHERE kind = 'passage'")]
         # A few that the task cannot show, judged and not.
-        for unit in draw.sample(units, 20):
-            store.conn.execute("UPDATE passages SET text = '' WHERE passage_id = ?", [unit])
-        for unit in draw.sample(units, 500):
-            for attempt in draw.sample(range(1, 9), draw.randint(1, 3)):
-                judged(store, run, unit, attempt, draw.choice(STATUSES), attempt % 2)
+        with store.transaction() as conn:
+            for unit in draw.sample(units, 20):
+                conn.execute("UPDATE passages SET text = '' WHERE passage_id = ?", [unit])
+            for unit in draw.sample(units, 500):
+                for attempt in draw.sample(range(1, 9), draw.randint(1, 3)):
+                    judged(store, run, unit, attempt, draw.choice(STATUSES), attempt % 2)
         rows = store.conn.execute("SELECT unit_id, repeat, status FROM latest_judgements").fetchall()
         latest = {(unit, repeat): status for unit, repeat, status in rows}
         for repeat in (0, 1):
