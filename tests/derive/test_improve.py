@@ -30,6 +30,7 @@ from judge.types import Message
 from tests.annotate.agreement_helpers import checked, judge
 from tests.derive import worlds
 from tests.derive.planted import Planted, numbers, shown
+from tests.opened import opened
 from tests.runner.helpers import HASTY
 
 N = 300
@@ -40,7 +41,7 @@ GUIDE = "Guidelines:"
 def world(path: Path, seed: int = 0) -> tuple[Store, Any]:
     """300 units in 60 questions, split in about 12 / 12 / 36."""
     path.write_bytes(_world(seed))
-    return Store.open(path), worlds.draw(N, seed=seed)
+    return opened(Store.open(path)), worlds.draw(N, seed=seed)
 
 
 @cache
