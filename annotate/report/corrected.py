@@ -114,11 +114,17 @@ def _sample(store: Store, subject: Subject) -> str:
     if subject.reference_kind == "gold":
         return "How units came by their gold labels is not recorded here."
     labelled = np.flatnonzero(subject.labels_of(subject.reference or "") != MISSING)
+    used = {subject.ratings.units[i] for i in labelled}
     drawn = sampled(store, subject.asked.batch, subject.field)
-    outside = sum(subject.ratings.units[i] not in drawn for i in labelled)
-    if not outside:
-        return "They were drawn at random, by batches of this study (see how units were chosen)."
-    return f"Of {outside:,} of the {len(labelled):,} labelled units it is not recorded that they were drawn at random."
+    if outside := len(used - drawn):
+        return f"Of {outside:,} of the {len(used):,} labelled units it is not recorded that they were drawn at random."
+    told = "They were drawn at random, by batches of this study (see how units were chosen)."
+    if without := len(drawn - used):
+        told += (
+            f" {without:,} of the {counted(len(drawn), 'unit')} drawn have no such label (open, skipped or disputed): they are "
+            "taken to be like the others, and nothing here shows whether they are."
+        )
+    return told
 
 
 def _ties(subject: Subject) -> list[str]:

@@ -188,9 +188,12 @@ def _folder(path: Path) -> Path:
 
 
 def test_whether_the_sample_was_random_is_told(tmp_path: Path) -> None:
-    drawn = report(with_batch(tmp_path / "study.db"), batch="pilot", reference="majority")
+    study = with_batch(tmp_path / "study.db")
+    drawn = report(study, batch="pilot", reference="majority")
     assert "They were drawn at random, by batches of this study" in notes(drawn)
     assert "leaves out 5 units on which they are tied" in notes(drawn)
+    assert "5 of the 10 units drawn have no such label" in notes(drawn), "those left are no random sample"
+    assert "drawn have no such label" not in notes(report(study, batch="pilot", reference="ann"))
     gold = report(tmp_path / "study.db")
     assert "How units came by their gold labels is not recorded here." in notes(gold)
     queue = report(
