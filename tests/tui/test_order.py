@@ -147,7 +147,9 @@ def test_each_label_knows_how_long_its_unit_was_on_the_screen(study: Path) -> No
         assert line.quit() == 0
     with Store.open(study) as store:
         first, second = (ms for (ms,) in store.conn.execute("SELECT shown_ms FROM events ORDER BY seq"))
-    assert first >= 400 and second == 0, "the second key came before its unit could be painted"
+    assert first >= 400 and second < first, (
+        "the second key came with the first: its unit was hardly painted, if at all"
+    )
 
 
 def test_what_could_not_be_stored_voids_what_was_typed_behind_it(study: Path) -> None:
