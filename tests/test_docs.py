@@ -7,6 +7,8 @@ on the line before a block changes that:
     <!-- not run: REASON -->    the block is left out
     <!-- exit 4 -->             each of its commands ends with 4
 
+What a page names in its text, or in a block that is not run, is a command with those options as well.
+
 A vendor's address in a command stands for a server on the loopback that speaks the vendor's wire format (`STAND_INS`).
 
 Each section of a page is a test of its own. It starts where the section before it ended; run alone, it
@@ -21,14 +23,17 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from docs import reference
 from judge.prompts.manual import page
 from tests.cli.helpers import Done
 from tests.loopback.process import ServerProcess
@@ -50,6 +55,8 @@ _BLOCK = re.compile(
 _HEADING = re.compile(r"^##+ +(.+)$", re.MULTILINE)
 _SHELL = re.compile(r"[|&;<>$`*?~(){}#]")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"$`]*\"")
+_NAMED = re.compile(r"`((?:judge|annotate) [^`]+)`")
+_OPTION = re.compile(r"(?<!\S)--?[a-zA-Z][\w-]*")
 _MODEL = re.compile(r"^judge demo(?!.* -m )|llamacpp/smollm2|embedded/minilm")
 """A command that asks the embedded model."""
 
@@ -169,6 +176,43 @@ def test_what_needs_a_shell() -> None:
 def needs_shell(command: str) -> bool:
     """Not just `judge` or `annotate` and its words."""
     return command.split()[0] not in ("judge", "annotate") or bool(_SHELL.search(_QUOTED.sub("", command)))
+
+
+def wrong_words(command: str, known: Mapping[tuple[str, ...], click.Command]) -> list[str]:
+    """The words of a command that there are not: its name's, or an option of it (of a group: of any command in it)."""
+    words = re.split(r"[|&;<>]", _QUOTED.sub("TEXT", command))[0].split()
+    name = max((k for k in known if tuple(words[: len(k)]) == k), key=len)
+    rest = words[len(name) :]
+    if isinstance(known[name], click.Group) and rest and re.fullmatch(r"[a-z][a-z-]*", rest[0]):
+        return [rest[0]]
+    below = [c for k, c in known.items() if k[: len(name)] == name]
+    options = {o for c in below for p in c.params for o in (*p.opts, *p.secondary_opts)} | {"-h", "--help"}
+    return [o for o in _OPTION.findall(" ".join(rest)) if o not in options]
+
+
+def test_words_that_no_command_has_are_found() -> None:
+    known = all_commands()
+    named = {"judge run T --max-cost 2 > f": [], "judge score PAPER --json": [], "annotate disagreements": ["disagreements"],
+             "judge studies merge A --to B": ["--to"], "judge run T -x 'a --b'": ["-x"]}  # fmt: skip
+    assert {command: wrong_words(command, known) for command in named} == named
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_every_command_that_a_page_names_exists(path: Path) -> None:
+    text, known = path.read_text("utf-8"), all_commands()
+    typed = [c for b in blocks(text) for c in b.commands if c.startswith(("judge ", "annotate "))]
+    named = [*_NAMED.findall(_BLOCK.sub("", text)), *typed]
+    assert {c: wrong for c in named if (wrong := wrong_words(c, known))} == {}
+
+
+@cache
+def all_commands() -> dict[tuple[str, ...], click.Command]:
+    """Every command of both programs by its words."""
+    import annotate.cli
+    import judge.cli
+
+    programs = {"judge": judge.cli.main, "annotate": annotate.cli.main}
+    return {words: c for name, main in programs.items() for words, c in reference.commands(main, (name,))}
 
 
 class Reader:

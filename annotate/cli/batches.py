@@ -156,8 +156,7 @@ def new(
         f"batch '{name}' on {made.task}: {made.units} of {made.frame} units ({made.questions} questions), "
         f"{made.training} for training, {made.attention} attention"
     )
-    rows = [[name, n["frame"], n["drawn"], _weight(n)] for name, n in made.strata.items()]
-    print(table(["stratum", "frame", "drawn", "weight"], rows))
+    print_strata(made.strata)
     for line in made.notes:
         note(line)
     for person, count in made.positions.items():
@@ -171,6 +170,12 @@ def _training(text: str | None) -> int:
     if source != "gold" or not count.isdecimal():
         raise UsageError(f"--training {text}: write it as gold:20")
     return int(count)
+
+
+def print_strata(strata: Mapping[str, Mapping[str, Any]]) -> None:
+    """What was drawn of each stratum, as a table."""
+    rows = [[name, n["frame"], n["drawn"], _weight(n)] for name, n in strata.items()]
+    print(table(["stratum", "frame", "drawn", "weight"], rows))
 
 
 def _weight(stratum: Mapping[str, Any]) -> Any:

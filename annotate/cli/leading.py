@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from annotate.cli._named import BatchName, in_study
-from annotate.cli.batches import allow_option
+from annotate.cli.batches import allow_option, print_strata
 from annotate.cli.packing import batches
-from judge.console import attributes, emit_json, json_option, note, table
+from judge.console import attributes, emit_json, json_option, note
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ def _tell(done: Changed, told: str, as_json: bool) -> None:
         return
     note(told)
     if done.strata:
-        rows = [[stratum, *numbers.values()] for stratum, numbers in done.strata.items()]
-        print(table(["stratum", "frame", "drawn", "weight"], rows))
+        print_strata(done.strata)
     for line in done.notes:
         note(line)
     for person, count in done.positions.items():

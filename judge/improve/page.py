@@ -124,7 +124,7 @@ def _people(found: Improved) -> Iterator[str]:
         yield (
             "nothing was tried: the judge agrees with people as well as they agree with each other, so a better one could not be "
             "told from a worse one (--anyway searches all the same). First cure the guidelines where people differ "
-            "(annotate disagreements shows the units):"
+            "(annotate adjudicate BATCH shows the units):"
         )
     else:
         yield "the judge agrees with people as well as they agree with each other; people differ on:"

@@ -148,6 +148,17 @@ def test_an_extended_sample_is_the_one_that_would_have_been_drawn_at_once(
         assert extend_batch(store, "pilot", n=2).units == 2, "and again"
 
 
+def test_what_was_drawn_on_is_printed_as_what_was_drawn(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", items=20)
+    batch(path, n=6, annotators=["alice"])
+    table = annotate("batches", "extend", "pilot", "-n", "10", "-d", path).stdout.splitlines()
+    # 40 passages, 16 of them drawn: each stands for 2.5.
+    assert [line.split() for line in table if "--" not in line] == [
+        ["stratum", "frame", "drawn", "weight"],
+        ["all", "40", "16", "2.500"],
+    ]
+
+
 def test_the_printed_frame_is_that_of_the_weights(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=10)
     made = batch(path, n=4, training=3, attention=0.5, annotators=["alice"])

@@ -334,7 +334,9 @@ def test_people_who_agree_no_better_come_first(tmp_path: Path) -> None:
     # Only today's task was asked, on tune.
     assert len(good.seen) == len(part(store, "tune")) and looks(store) == 0
     said = "\n".join(sentences(refused))
-    assert "nothing was tried" in said and "annotate disagreements" in said and "support / refute: " in said
+    assert (
+        "nothing was tried" in said and "annotate adjudicate BATCH" in said and "support / refute: " in said
+    )
     assert not improve(store, Planted(truth, lambda r: 0.95), anyway=True).refused
     store, truth = of_people(tmp_path / "other.db")
     bad = improve(store, Planted(truth, lambda r: 0.34, seed=5))
