@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -29,13 +30,15 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUPS = {
-    "providers": "Provider",
-    "importers": "read",
-    "exchange": "NAME",
-    "measures": "measure",
-    "papers": "parts",
+    "providers": ("Provider",),
+    "importers": ("read",),
+    "exchange": ("NAME",),
+    "measures": ("measure", "level", "weights", "pair", "least", "used", "features", "value", "chance"),
+    "papers": ("name", "title", "read", "parts", "options", "strata", "better", "abbreviations"),
 }
 """Kind of plugin -> what each of them has, whatever else."""
+METHODS = ("open", "complete", "close", "describe")
+"""Of the class `Provider`."""
 
 
 class PluginFailed(AdjudgeError):
@@ -116,9 +119,56 @@ def _package(point: EntryPoint) -> str:
 def _load(kind: str, point: EntryPoint) -> Any:
     who = f"plugin '{point.name}' (adjudge.{kind}, {point.value}) of {_package(point)}"
     try:
-        found = point.load()
+        # What a plugin prints while it is imported is no part of a command's answer.
+        with redirect_stdout(sys.stderr):
+            found = point.load()
     except (Exception, SystemExit) as error:
-        raise PluginFailed(f"{who} does not load: {type(error).__name__}: {error}") from error
-    if not hasattr(found, GROUPS[kind]):
-        raise PluginFailed(f"{who} is no {kind.removesuffix('s')}: it has no '{GROUPS[kind]}'")
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise PluginFailed(f"{who} does not load: {reason}") from error
+    if lack := _lack(kind, point.name, found):
+        wanted = "exchange format" if kind == "exchange" else kind.removesuffix("s")
+        raise PluginFailed(f"{who} is no {wanted}: {lack} (docs/plugins.md)")
+    _loaded.setdefault(point.module.partition(".")[0], _package(point))
     return found
+
+
+_loaded: dict[str, str] = {}
+"""First name of a loaded plugin's modules -> its package."""
+OURS = frozenset({"judge", "annotate", "adjudge"})
+
+
+def to_blame(error: BaseException) -> str | None:
+    """The package of plugins in whose code an error was raised, or that was on the way to it; None where none was."""
+    step, found = error.__traceback__, None
+    while step is not None:
+        first = str(step.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
+        found = found if first in OURS else _loaded.get(first, found)
+        step = step.tb_next
+    return found
+
+
+def _lack(kind: str, name: str, found: Any) -> str | None:
+    """What keeps an object from being of a kind; None when nothing does."""
+    if isinstance(found, type):
+        return "it is a class, where an object or a module is wanted"
+    if missing := [part for part in GROUPS[kind] if not hasattr(found, part)]:
+        return f"it has no '{missing[0]}'"
+    if kind == "providers" and (missing := [m for m in METHODS if not hasattr(found.Provider, m)]):
+        return f"its Provider has no '{missing[0]}'"
+    if kind == "importers" and not _are_signs(getattr(found, "SIGNS", ())):
+        return "its SIGNS is no list of lists of keys"
+    if kind == "exchange":
+        does = [way for way in ("read", "write") if hasattr(found, way)]
+        writes = getattr(found, "WRITES", None)
+        if not does or ("write" in does) != (writes in ("file", "folder")):
+            return "it needs 'read', or 'write' with WRITES = \"file\" or \"folder\", or all"
+    own = {"exchange": "NAME", "papers": "name"}.get(kind)
+    if own and getattr(found, own) != name:
+        return f"its {own} is '{getattr(found, own)}'"
+    return None
+
+
+def _are_signs(signs: Any) -> bool:
+    """Whether these are lists of keys, none of them empty: that one would take every file."""
+    listed = (list, tuple, set, frozenset)
+    return isinstance(signs, listed) and all(isinstance(sign, listed) and sign for sign in signs)

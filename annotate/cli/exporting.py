@@ -55,7 +55,8 @@ def export(
         emit_json("labels-export" if labels else "units-export", done.as_json())
     else:
         rows = ", ".join(f"{file} {n:,}" for file, n in done.rows.items())
-        note(f"{visible(str(out))}: {done.units:,} units of batch '{batch}' as {name} ({rows})")
+        told = f" ({rows})" if rows else ""
+        note(f"{visible(str(out))}: {done.units:,} units of batch '{batch}' as {name}{told}")
         if done.repeats and not labels:
             note(
                 f"{done.repeats} hidden repeats are left out: they stay hidden only in annotate open and in packed files"

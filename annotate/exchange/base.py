@@ -13,7 +13,8 @@ and one or both of
     def read(path: Path, reading: ReadOptions) -> Iterator[Response]
 
 A writer gets the units as a blind annotator sees them and, for finished labels, the responses; it
-opens files through `out`, which puts them in place together or not at all. A reader only says what the
+opens files through `out`, which puts them in place together or not at all, and says in `out.rows` how many rows each has
+(`out.lines` counts them itself). A reader only says what the
 file says (`reading.each` tells a row that it cannot use with its place): `intake` checks it against the study and stores
 all of it or nothing.
 """

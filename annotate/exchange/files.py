@@ -32,7 +32,7 @@ class Out:
     def __init__(self, path: Path, kind: str) -> None:
         self.path, self.kind = path, kind
         self.rows: dict[str, int] = {}
-        """Name of a file -> how many rows were written to it with `lines`."""
+        """Name of a file -> how many rows were written to it: `lines` counts them, whoever uses `open` may."""
         self._part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
 
     def __enter__(self) -> Out:
@@ -70,6 +70,8 @@ class Out:
                     self._part.unlink(missing_ok=True)
 
     def _put(self) -> None:
+        if not self._part.exists():
+            raise WriteFailed(f"{self.path}: the format has written nothing")
         if self.kind == "folder" and self.path.is_dir():
             # A folder cannot be replaced in one step: the old one steps aside, and back if that fails.
             aside = self._part.with_suffix(".old")

@@ -56,7 +56,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
     METRICS._found.clear()  # type: ignore[attr-defined]
     for name in set(sys.modules) - before:
-        if name.startswith(("adjudge_example", "broken_", "other_")):
+        if name.startswith(("adjudge_example", "broken_", "lacks_", "other_")):
             del sys.modules[name]
 
 
@@ -170,7 +170,8 @@ def test_a_format_of_a_plugin(example: None, judge: Judge, tmp_path: Path) -> No
         writer.writeheader()
         writer.writerows({**row, "stance": "refute"} for row in rows)
     _annotate("import", tmp_path / "sheet.csv", "--from", "csv", "--batch", "b", "--as", "ann")
-    _annotate("export", "b", "--to", "tally", "--labels", "-o", tmp_path / "t.txt")
+    told = _annotate("export", "b", "--to", "tally", "--labels", "-o", tmp_path / "t.txt").err
+    assert "2 units of batch 'b' as tally (t.txt 1)" in told
     assert (tmp_path / "t.txt").read_text("utf-8") == "refute\t2\n"
     assert "can only be exported" in _annotate("import", tmp_path / "t.txt", "--from", "tally", code=2).err
 
@@ -206,6 +207,65 @@ def test_a_broken_plugin_is_named_and_stops_nothing_else(site: Path, judge: Judg
     judge("items", "import", DATA / "pairs.jsonl")
     judge("run", "stance", "-m", "scripted/first")
     assert "SystemExit: 3" in judge("items", "import", "exits", DATA / "pairs.jsonl", code=1).err
+
+
+LACKING = """
+[adjudge.providers]
+half = lacks_half
+loud = lacks_loud
+[adjudge.importers]
+greedy = lacks_greedy
+[adjudge.exchange]
+mute = lacks_mute
+other = lacks_loud
+bare = lacks_bare
+idle = lacks_idle
+slips = lacks_slips
+[adjudge.measures]
+kind = lacks_half:Kappa
+[adjudge.papers]
+paper = lacks_half:PAPER
+"""
+
+
+def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, judge: Judge) -> None:
+    write = "def write(export, out, options):"
+    install(
+        site, "lacks", "0.1", LACKING,
+        lacks_half="class Provider:\n    async def open(self): ...\nclass Kappa: measure = 'k'\nclass Paper: parts = ()\nPAPER = Paper()",
+        lacks_loud="print('hello')\nfrom judge.providers.scripted import Provider\nNAME, WRITES = 'loud', 'file'\ndef write(*a): ...",
+        lacks_greedy="NAME, SIGNS = 'greedy', [()]\ndef read(*a): ...",
+        lacks_mute="NAME, WRITES = 'mute', 'file'",
+        lacks_bare=f"NAME, WRITES = 'bare', 'file'\n{write}\n    with out.open() as file: file.write('x')",
+        lacks_idle=f"NAME, WRITES = 'idle', 'file'\n{write} ...",
+        lacks_slips=f"NAME, WRITES = 'slips', 'file'\n{write} {{}}['k']",
+    )  # fmt: skip
+    importlib.invalidate_caches()
+    done = judge("plugins", "--json")
+    assert "hello" in done.err, "what it prints is no part of the document"
+    rows = {r["name"]: r["problem"] for r in checked(done.out, "plugins")["rows"]}
+    assert {name: str(why).partition(" of lacks 0.1 is no ")[2] or why for name, why in rows.items()} == {
+        "half": "provider: its Provider has no 'complete' (docs/plugins.md)",
+        "loud": None,
+        "greedy": "importer: its SIGNS is no list of lists of keys (docs/plugins.md)",
+        "mute": "exchange format: it needs 'read', or 'write' with WRITES = \"file\" or \"folder\", or all (docs/plugins.md)",
+        "other": "exchange format: its NAME is 'loud' (docs/plugins.md)",
+        "bare": None,
+        "idle": None,
+        "slips": None,
+        "kind": "measure: it is a class, where an object or a module is wanted (docs/plugins.md)",
+        "paper": "paper: it has no 'name' (docs/plugins.md)",
+    }
+    assert "its Provider has no 'complete'" in judge("models", "check", "half/x", code=1).err
+    # A file without a format's name is not the greedy one's.
+    judge("items", "import", DATA / "pairs.jsonl")
+    _annotate("batches", "new", "b", "stance", "-n", "2", "--annotators", "ann")
+    out = site / "out"
+    export = ("export", "b", "-o", out, "--to")
+    assert checked(_annotate(*export, "bare", "--json").out, "units-export")["files"] == []
+    assert _annotate(*export, "bare").err.endswith(" as bare\n")
+    assert "out: the format has written nothing" in _annotate(*export, "idle", code=1).err
+    assert "unexpected KeyError in a plugin of lacks 0.1: 'k'" in _annotate(*export, "slips", code=1).err
 
 
 def test_two_packages_with_one_name(site: Path) -> None:

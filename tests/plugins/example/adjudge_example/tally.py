@@ -17,3 +17,4 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
     counts = Counter(value for response in export.responses() for value in response.answers.values())
     with out.open() as file:
         file.writelines(f"{label}\t{n}\n" for label, n in counts.most_common())
+    out.rows[out.path.name] = len(counts)
