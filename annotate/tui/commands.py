@@ -208,7 +208,9 @@ class Commands:
         keys = self._hand.keys
         rows = ["| key | what it does |", "|---|---|"]
         for command in COMMANDS:
-            told = " or ".join(f"`{symbol(k)}`" for k in keys[command.id] if k != "|")
+            # Two characters would end the code, or the cell: they are called by their names.
+            shown = [symbol(k) if symbol(k) not in ("|", "`") else k for k in keys[command.id]]
+            told = " or ".join(f"`{s}`" for s in shown)
             rows.append(f"| {told} | {command.help} |")
         rows.append("| `^P` | menu: every command, themes |")
         rows.append("| `^Q` | quit; everything is stored already |")

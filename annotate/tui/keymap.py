@@ -13,6 +13,7 @@ import tomllib
 import unicodedata
 from difflib import get_close_matches
 from pathlib import Path
+from string import punctuation
 from typing import NamedTuple
 
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys
@@ -76,7 +77,20 @@ def symbol(key: str) -> str:
     """A key as printed on the screen."""
     if key.startswith("ctrl+"):
         return "^" + key[5:].upper()
-    return _SYMBOLS.get(key, key.upper() if key[0] == "f" and key[1:].isdigit() else key)
+    if key in _SYMBOLS:
+        return _SYMBOLS[key]
+    return key.upper() if key[0] == "f" and key[1:].isdigit() else _character(key) or key
+
+
+def _character(key: str) -> str | None:
+    """The character that Textual names so, None for a key that is none; `key_name` the other way."""
+    if key in _PUNCTUATION:
+        return _PUNCTUATION[key]
+    try:
+        found = unicodedata.lookup(key.replace("_", " "))
+    except KeyError:
+        return None
+    return found if found.isprintable() and not found.isspace() else None
 
 
 def key_name(key: str) -> str:
@@ -96,6 +110,9 @@ def key_name(key: str) -> str:
         return key
     near = get_close_matches(key, [*_SYMBOLS, *_KNOWN], 1)
     raise ValueError(f"there is no such key{f'; did you mean {near[0]}?' if near else ''}")
+
+
+_PUNCTUATION = {key_name(character): character for character in punctuation}
 
 
 def keys_of(task: Task, keymap: dict[str, str]) -> dict[str, list[str]]:

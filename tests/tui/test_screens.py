@@ -22,12 +22,13 @@ from annotate.tui import settings
 from annotate.tui.app import AnnotateApp, run_app
 from annotate.tui.colours import contrast
 from annotate.tui.dialogs import Ask, Finished, Help, Told
-from annotate.tui.keymap import load_keymap
+from annotate.tui.keymap import key_name, load_keymap, symbol
 from annotate.tui.label import LabelScreen
 from annotate.tui.review import Review
 from judge.errors import AdjudgeError, BadInput, UsageError
 from judge.prompts import load_task
 from judge.prompts.load import parse_task
+from tests.real import ROOT
 from tests.tui.screens import press, screen, sitting, text_of, type_in
 from tests.tui.studies import THREE, batch, build, judge_all, labels, three
 
@@ -270,6 +271,19 @@ def test_keys_that_clash_are_refused(tmp_path: Path, text: str, told: str) -> No
     with pytest.raises(UsageError) as e:
         load_keymap(path, load_task("stance"))
     assert told in str(e.value) and "keymap.toml" in str(e.value)
+
+
+def test_any_character_is_a_key_and_shown_as_itself(tmp_path: Path) -> None:
+    # One of the keymap's own table, ASCII with a hyphen in its name and two renamed by Textual, and others.
+    for character in ("-", "<", "@", "_", ";", "§", "ä", "u"):
+        assert symbol(key_name(character)) == character
+    assert [symbol(key) for key in ("f11", "ctrl+z", "delete", "space", "home")] == ["F11", "^Z", "delete", "space", "home"]  # fmt: skip
+    text = (ROOT / "prompts" / "stance.v1.md").read_text("utf-8")
+    task = parse_task(text.replace("key: s", 'key: ";"', 1), "stance.v1.md")
+    path = tmp_path / "keymap.toml"
+    path.write_text('[keys]\nundo = ";"', "utf-8")
+    with pytest.raises(UsageError, match="key ';' of 'undo' is that of label 'support'"):
+        load_keymap(path, task)
 
 
 async def test_every_command_is_in_the_menu_and_works_from_there(tmp_path: Path) -> None:
