@@ -35,7 +35,7 @@ class Settings:
         """The options of a provider that knows only these, in the order of their names. Raises UsageError for another."""
         given = dict(self.options or {})
         if unknown := sorted(set(given) - set(known)):
-            raise UsageError(f"{vendor} has no option '{unknown[0]}' (known: {', '.join(known)})")
+            raise UsageError(f"{vendor} has no option '{unknown[0]}' (known: {', '.join(known) or 'none'})")
         return given
 
     def whole(self, name: str, default: int) -> int:
