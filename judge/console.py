@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import click
 
 from judge.errors import AdjudgeError, Exit, UsageError
-from judge.plugins import to_blame
+from judge.plugins import unexpected
 
 F = TypeVar("F", bound=Callable[..., Any])
 TO_READ = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -100,9 +100,7 @@ class Command(click.Group):
         """One line about an error, after its traceback when that is asked for."""
         if os.environ.get("JUDGE_DEBUG") == "1":
             traceback.print_exc()
-        whose = f" in a plugin of {by}" if (by := to_blame(error)) else ""
-        told = f"unexpected {type(error).__name__}{whose}: {error} (JUDGE_DEBUG=1 shows where)"
-        code = Exit.ERROR
+        code, told = Exit.ERROR, unexpected(error)
         if isinstance(error, DatabaseError) and not isinstance(error, IntegrityError):
             told = f"the study cannot be read: {error}; go back to a copy of it, or try SQLite's .recover"
         if isinstance(error, AdjudgeError):

@@ -137,7 +137,13 @@ _loaded: dict[str, str] = {}
 OURS = frozenset({"judge", "annotate", "adjudge"})
 
 
-def to_blame(error: BaseException) -> str | None:
+def unexpected(error: BaseException) -> str:
+    """An error that nobody foresaw, in words, with the package of plugins that it came from."""
+    whose = f" in a plugin of {by}" if (by := _to_blame(error)) else ""
+    return f"unexpected {type(error).__name__}{whose}: {error} (JUDGE_DEBUG=1 shows where)"
+
+
+def _to_blame(error: BaseException) -> str | None:
     """The package of plugins in whose code an error was raised, or that was on the way to it; None where none was."""
     step, found = error.__traceback__, None
     while step is not None:

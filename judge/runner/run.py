@@ -18,6 +18,7 @@ from itertools import islice
 from typing import Any
 
 from judge.errors import AdjudgeError, StudyError
+from judge.plugins import unexpected
 from judge.providers.base import Provider
 from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Reserve
@@ -334,6 +335,6 @@ class _Run:
 
 
 def _bug(error: BaseException) -> AdjudgeError:
-    wrapped = AdjudgeError(f"unexpected {type(error).__name__}: {error} (JUDGE_DEBUG=1 shows where)")
+    wrapped = AdjudgeError(unexpected(error))
     wrapped.__cause__ = error
     return wrapped

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.stats import Ratings
+from annotate.cli.agreement import agreement
+from judge.stats import METRICS, Ratings
 from tests.annotate.agreement_helpers import (
     LONG,
     VOTES,
@@ -458,6 +459,12 @@ def test_bad_data_ends_with_1(tmp_path: Path) -> None:
 def test_every_help_has_an_example(command: str) -> None:
     told = annotate(*command.split(), "--help").stdout
     assert f"  annotate {command} " in told or f"  annotate {command}\n" in told
+
+
+def test_the_help_names_every_measure() -> None:
+    told = next(option for option in agreement.params if "--measure" in option.opts).to_info_dict()["help"]
+    # Levels and weights stand in brackets there.
+    assert [name for name in METRICS if name.partition(":")[0] not in told] == []
 
 
 def test_help_is_there_at_once() -> None:

@@ -213,6 +213,7 @@ LACKING = """
 [adjudge.providers]
 half = lacks_half
 loud = lacks_loud
+slips = lacks_slips
 [adjudge.importers]
 greedy = lacks_greedy
 [adjudge.exchange]
@@ -228,6 +229,14 @@ paper = lacks_half:PAPER
 """
 
 
+SLIPS = """
+from judge.providers import scripted
+class Provider(scripted.Provider):
+    def __init__(self, name, settings): super().__init__("hash", settings)
+    async def complete(self, request): {}["v"]
+"""
+
+
 def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, judge: Judge) -> None:
     write = "def write(export, out, options):"
     install(
@@ -238,7 +247,7 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
         lacks_mute="NAME, WRITES = 'mute', 'file'",
         lacks_bare=f"NAME, WRITES = 'bare', 'file'\n{write}\n    with out.open() as file: file.write('x')",
         lacks_idle=f"NAME, WRITES = 'idle', 'file'\n{write} ...",
-        lacks_slips=f"NAME, WRITES = 'slips', 'file'\n{write} {{}}['k']",
+        lacks_slips=f"NAME, WRITES = 'slips', 'file'\n{write} {{}}['k']\n" + SLIPS,
     )  # fmt: skip
     importlib.invalidate_caches()
     done = judge("plugins", "--json")
@@ -265,6 +274,8 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
     assert checked(_annotate(*export, "bare", "--json").out, "units-export")["files"] == []
     assert _annotate(*export, "bare").err.endswith(" as bare\n")
     assert "out: the format has written nothing" in _annotate(*export, "idle", code=1).err
+    ran = judge("run", "stance", "-m", "slips/x", code=1)
+    assert ran.err.endswith("unexpected KeyError in a plugin of lacks 0.1: 'v' (JUDGE_DEBUG=1 shows where)\n")
     assert "unexpected KeyError in a plugin of lacks 0.1: 'k'" in _annotate(*export, "slips", code=1).err
 
 
