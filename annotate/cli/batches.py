@@ -82,7 +82,7 @@ def batches() -> None:
     "--for",
     "purpose",
     type=click.Choice(["ppi"]),
-    help="Draw by the judge's uncertainty, with stored probabilities: corrected numbers get narrower and stay unbiased.",
+    help="Draw by the judge's uncertainty, with stored probabilities: corrected numbers get narrower where it can be believed.",
 )
 @click.option("--where", metavar="SQL", help="Only units for which this holds (columns of unit_texts).")
 @click.option("--annotators", required=True, metavar="A,B,C", help="Who labels.")
