@@ -53,7 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and disk_usage(MEMORY).free > MEMORY_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
-    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    # (`-p no:cacheprovider` has no folder to keep them in.)
+    if hasattr(config, "cache") and os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("compiled"))
     if prefix := os.environ.get("PYTHONPYCACHEPREFIX"):
         sys.pycache_prefix, sys.dont_write_bytecode = prefix, False

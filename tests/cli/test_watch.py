@@ -60,6 +60,11 @@ def test_units_without_a_label_are_exit_4_with_their_reasons(judge: Judge, tmp_p
     assert done.out.count("no line of the script matches") == 2
     [look] = looks(judge("runs", "watch", "--json", code=4).out)
     assert {f["status"] for f in look["failures"]} == {"unparsed", "failed"}
+    # What was asked again and has its label is no failure any more.
+    script(replies, [("Mars", "no label here"), ("", '{"stance": "support"}')])
+    judge("run", "stance", "-m", "scripted/file", "--option", f"script={replies}", code=None)
+    [look] = looks(judge("runs", "watch", "--json", code=4).out)
+    assert look["ok"] == 3 and [f["status"] for f in look["failures"]] == ["unparsed"]
 
 
 def test_no_run_of_that_name(judge: Judge) -> None:

@@ -68,6 +68,9 @@ def test_graded_relevance() -> None:
     # (1 + 2/log2(3)) / (2 + 1/log2(3)).
     found = numbers(retrieval.at(2, queries, ranked, grades))
     assert found["ndcg@2"] == pytest.approx((1 + 2 / log2(3)) / (2 + 1 / log2(3)))
+    # A gain is a grade, whatever is relevant: without y nothing is, and x stands first.
+    none = numbers(retrieval.at(2, queries, ranked, grades[:1], relevant_from=2))
+    assert none["ndcg@2"] == 1.0 and none["recall@2"] is None
 
 
 def test_nothing_relevant_and_nothing_retrieved() -> None:
@@ -84,6 +87,8 @@ def test_unjudged_passages_are_counted() -> None:
     relevance = RELEVANCE.assign(grade=[0, 1, None, 1, 1])
     found = points(retrieval.at(3, QUERIES, RANKINGS, relevance))["precision@3"]
     assert found.notes[0] == "1 of 4 retrieved passages are unjudged: taken as not relevant"
+    # It stands third.
+    assert points(retrieval.at(2, QUERIES, RANKINGS, relevance))["precision@2"].notes == ()
 
 
 @pytest.mark.parametrize(

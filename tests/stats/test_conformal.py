@@ -53,6 +53,8 @@ def test_too_few_units_give_the_full_set(n: int) -> None:
     p = np.tile([0.7, 0.2, 0.1], (n, 1))
     found = label_sets(p, np.zeros(n, dtype=int), p, np.zeros(n, dtype=int))
     assert found.sets.all()
+    # Label by label: one that no unit calibrates is in every set, too.
+    assert np.isinf(thresholds(np.tile(p, (20, 1)), np.zeros(20 * n, dtype=int), by_class=True)[1:]).all()
 
 
 def test_the_repositorys_quantile_is_one_rank_further_up() -> None:
