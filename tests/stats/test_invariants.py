@@ -14,6 +14,8 @@ DOMAIN = ["1", "2", "4", "9"]
 # Coefficients that see only whether labels are equal.
 NOMINAL = [key for key, c in METRICS.items() if c.level in (None, "nominal") and c.weights is None]
 # Coefficients that count the sample itself, through n - 1 or a comparison without replacement.
+BY_CHANCE = {"percent": 1 / 4}
+"""What measures without a correction for chance say of random labels: two of four labels are the same in one of four draws."""
 SMALL_SAMPLE = [key for key in METRICS if key.startswith("krippendorff")]
 
 
@@ -125,8 +127,7 @@ def test_perfect_agreement_is_one(key: str) -> None:
 def test_random_labels_are_near_zero(key: str) -> None:
     codes = np.random.default_rng(0).integers(0, 4, (20_000, 3))
     for found in of(Ratings.from_codes(codes, DOMAIN, list("abc")), key):
-        # Without a correction for chance, one in four.
-        assert found.value == pytest.approx(0.25 if key == "percent" else 0.0, abs=0.02)
+        assert found.value == pytest.approx(BY_CHANCE.get(key, 0.0), abs=0.02)
 
 
 @pytest.mark.parametrize("key", METRICS)
