@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import cache
 from pathlib import Path
-from shutil import disk_usage
+from shutil import disk_usage, rmtree
 from typing import Any
 
 import pytest
@@ -58,6 +58,21 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("compiled"))
     if prefix := os.environ.get("PYTHONPYCACHEPREFIX"):
         sys.pycache_prefix, sys.dont_write_bytecode = prefix, False
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Iterator[None]:
+    """The folder of tests that passed is emptied, and stays: pytest would remove it, another session that starts then would
+    take its number, lose its lock to the end of this one, and its folders to the end of a third.
+    """
+    folders = session.config._tmp_path_factory
+    mine = folders._basetemp if folders._given_basetemp is None else None
+    folders._retention_policy = "all"
+    yield
+    if mine is not None and exitstatus == 0:
+        for found in mine.iterdir():
+            if found.is_dir() and not found.is_symlink():
+                rmtree(found, ignore_errors=True)
 
 
 def pytest_xdist_auto_num_workers() -> int:
