@@ -63,9 +63,9 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Where to write a file that gets its name when it is whole."""
-    partial = path.with_name(path.name + ".part")
+def whole_file(path: Path, of: str = "") -> Iterator[Path]:
+    """Where to write a file that gets its name when it is whole; `of` tells writers apart that may meet at one name."""
+    partial = path.with_name(f"{path.name}{of}.part")
     try:
         yield partial
         partial.replace(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,7 @@ def write(found: Board, path: Path) -> None:
 
     text = writer_of(path)(found)
     try:
-        with whole_file(path.resolve()) as partial:
+        with whole_file(path.resolve(), f".{os.getpid()}") as partial:
             partial.write_text(text, "utf-8")
     except OSError as error:
         raise BadInput(f"-o {path}: {error.strerror}") from error

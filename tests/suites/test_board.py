@@ -219,6 +219,11 @@ def test_what_does_not_go_together_is_refused_before_anything_is_read(judge: Jud
     assert "several judges" in judge(*part, "--judges", "each", "-m", "a", code=2).err
     assert "no answers of that system" in judge(*part, "--system", "good", "--system", "nobody", code=2).err
     assert not list(tmp_path.glob("*.part"))
+    # What another process is writing to the same name stays its own.
+    (tmp_path / "b.md.part").write_text("half of another's")
+    judge(*part, "--system", "all", "-o", "b.md")
+    assert (tmp_path / "b.md.part").read_text() == "half of another's"
+    assert (tmp_path / "b.md").read_text("utf-8").startswith("# ")
 
 
 @pytest.mark.usefixtures("study")
