@@ -121,8 +121,8 @@ def _sample(store: Store, subject: Subject) -> str:
     told = "They were drawn at random, by batches of this study (see how units were chosen)."
     if without := len(drawn - used):
         told += (
-            f" {without:,} of the {counted(len(drawn), 'unit')} drawn have no such label (open, skipped or disputed): they are "
-            "taken to be like the others, and nothing here shows whether they are."
+            f" {without:,} of the {counted(len(drawn), 'unit')} drawn have no such label (not asked, open, skipped or disputed): "
+            "they are taken to be like the others, and nothing here shows whether they are."
         )
     return told
 

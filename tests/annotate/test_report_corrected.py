@@ -194,6 +194,11 @@ def test_whether_the_sample_was_random_is_told(tmp_path: Path) -> None:
     assert "leaves out 5 units on which they are tied" in notes(drawn)
     assert "5 of the 10 units drawn have no such label" in notes(drawn), "those left are no random sample"
     assert "drawn have no such label" not in notes(report(study, batch="pilot", reference="ann"))
+    with Store.open(study) as store, store.transaction() as conn:
+        for table in ("labels", "assignments"):
+            conn.execute(f"DELETE FROM {table} WHERE annotator_id = 'ann' AND unit_id = 'study:3/p'")
+    # With less than full overlap most units without a person's label were never that person's.
+    assert "have no such label (not asked, open" in notes(report(study, batch="pilot", reference="ann"))
     gold = report(tmp_path / "study.db")
     assert "How units came by their gold labels is not recorded here." in notes(gold)
     queue = report(
