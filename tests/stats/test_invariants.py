@@ -13,9 +13,9 @@ from judge.types import Measure
 DOMAIN = ["1", "2", "4", "9"]
 # Coefficients that see only whether labels are equal.
 NOMINAL = [key for key, c in METRICS.items() if c.level in (None, "nominal") and c.weights is None]
-# Coefficients that count the sample itself, through n - 1 or a comparison without replacement.
+# What those without a correction for chance say of random labels: with four, two draws are alike one time in four.
 BY_CHANCE = {"percent": 1 / 4}
-"""What measures without a correction for chance say of random labels: two of four labels are the same in one of four draws."""
+# Coefficients that count the sample itself, through n - 1 or a comparison without replacement.
 SMALL_SAMPLE = [key for key in METRICS if key.startswith("krippendorff")]
 
 
