@@ -119,3 +119,9 @@ def test_numbers_must_be_numbers(domain: list[str], level: str, message: str) ->
     table = Ratings.from_codes(np.array([[0, 1]]), domain, ["a", "b"])
     with pytest.raises(BadInput, match=message):
         table.numbers(level)
+
+
+def test_a_unit_without_a_cluster_is_its_own() -> None:
+    rows = [("u1", "a", "yes", None), ("u2", "a", "no", None), ("u3", "a", "no", "q"), ("u4", "a", "no", "q")]
+    table = Ratings.from_rows(rows, ["yes", "no"])
+    assert table.n_clusters == 3 and table.clustered
