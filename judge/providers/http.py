@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+import ssl
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -415,6 +416,10 @@ def _reason(error: BaseException) -> str:
     """What a connection error says; some say nothing and only have a name."""
     if isinstance(error, aiohttp.ClientConnectorError):
         error = error.os_error
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {error.verify_message} (SSL_CERT_FILE names a file of those to trust)"
+    if isinstance(error, ssl.SSLError):
+        return f"no TLS: {(error.reason or str(error)).replace('_', ' ').lower()} (does it speak plain http?)"
     if isinstance(error, OSError) and error.errno and error.errno > 0:
         return os.strerror(error.errno)
     return str(error) or type(error).__name__

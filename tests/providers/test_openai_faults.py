@@ -262,6 +262,19 @@ async def test_nobody_listens(openai_server: OpenAIServer) -> None:
     await provider.close()
 
 
+async def test_a_server_that_speaks_no_tls() -> None:
+    async def plain(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        provider = Provider("m", Settings(base_url=f"https://127.0.0.1:{port}/v1"))
+        with pytest.raises(Unreachable, match=r"cannot connect: no TLS: .*does it speak plain http"):
+            await provider.open()
+        await provider.close()
+
+
 async def test_a_server_that_dies_and_comes_back(openai_server: OpenAIServer, provider: Provider) -> None:
     await openai_server.stop()
     assert isinstance(await failing(provider), Unreachable)
