@@ -181,3 +181,11 @@ def test_matplotlib_is_loaded_for_drawings_only() -> None:
         "from annotate.report import plots; assert 'matplotlib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).resolve().parents[2])
+
+
+def test_a_drawing_that_is_kept_is_that_of_its_data() -> None:
+    one, two = (
+        plots.draw("histogram", {"values": [0.1, 0.5], "label": label}, "k", "t", "x")
+        for label in ("first", "second")
+    )
+    assert "first" in one and "second" in two and "first" not in two

@@ -31,6 +31,15 @@ def test_a_difference_is_on_the_units_that_both_have() -> None:
     assert "2 units are in one of the two only" in found.difference.notes
 
 
+def test_scores_of_the_same_units_are_compared_row_by_row() -> None:
+    who = Units.of(["a", "b", "c"])
+    found = compare(
+        scored("m", who, np.array([1.0, 0, NAN])), scored("m", who, np.array([1.0, 1, 0])), interval=None
+    )
+    # Both values on a and b: 1/2 and 1.
+    assert (found.first.value, found.second.value) == (0.5, 1.0)
+
+
 def test_the_interval_is_paired() -> None:
     rng = np.random.default_rng(1)
     first = rng.integers(0, 2, 400).astype(float)

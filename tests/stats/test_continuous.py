@@ -74,6 +74,11 @@ def test_mean_of_a_rate() -> None:
     assert found.high == pytest.approx(0.858, abs=0.03)
 
 
+def test_questions_without_a_value_are_not_counted() -> None:
+    found = mean([1.0, 0, float("nan")], clusters=["q1", "q1", "q2"], interval=None)
+    assert (found.n_units, found.n_clusters, found.coverage) == (2, 1, pytest.approx(2 / 3))
+
+
 def test_mean_without_values_or_variation() -> None:
     assert mean(np.full(5, np.nan)).reason == "no unit has a value"
     assert mean(np.empty(0)).reason == "no unit has a value"
