@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.request import getproxies
 
 from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, Unreachable, UsageError
 from judge.providers import http
@@ -107,8 +108,8 @@ class Account:
         import httpx2
 
         self._sdk, self._error, self._transport = sdk, error, httpx2
-        # Reading all certificates takes longer than a call to a server of one's own, whose address needs none.
-        plain = self.at.url.startswith("http:")
+        # Reading all certificates takes longer than a call to a server of one's own, whose address needs none; a proxy may.
+        plain = self.at.url.startswith("http:") and not getproxies()
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True
         return {
             "api_key": self.key or http.NO_KEY,
