@@ -66,8 +66,10 @@ def garage(judge: Judge, tmp_path: Path) -> None:
 
 
 def test_eligibility_and_deflection_rates(judge: Judge, garage: None) -> None:
-    people("eligibility", {"ann": {unit(0): GOOD, unit(1): BAD, unit(6): BAD, unit(7): BAD}})
+    # Of g9 the judge was not asked: what ann says of it belongs to another population.
+    people("eligibility", {"ann": {unit(0): GOOD, unit(1): BAD, unit(6): BAD, unit(7): BAD, unit(9): GOOD}})
     found = rows(report(task="eligibility"))
+    assert values(found[f"share of '{BAD}'"])[:2] == (2 / 8, 3 / 4)
     # The judge: 6 of 8; ann: 1 of 4.
     assert values(found["eligibility"])[:2] == (6 / 8, 1 / 4)
     assert found["eligibility"][-2:] == [8, 4]

@@ -61,6 +61,13 @@ def never(_: int) -> bool:
     return False
 
 
+def test_what_is_asked_of_the_alt_test_reaches_it(tmp_path: Path) -> None:
+    made = units(40, never, gold=True, ann=never, bob=lambda i: i < 4, cem=lambda i: i >= 36)
+    with Store.open(study(tmp_path / "s.db", made), create=False) as store:
+        _, tests, _ = rule(load(store, ReportOptions(epsilon=0.05)))
+    assert [t.epsilon for t in tests.values()] == [0.05]
+
+
 # Gold only: kappa = (po - 1/2) / (1/2), its standard error about sqrt(po (1 - po) / n) / (1/2).
 
 

@@ -26,7 +26,7 @@ from judge.runner.flow import Flow, Halted
 from judge.stats import Ratings
 from judge.stats.paired import compare
 from judge.store import Store, label_rows, runs
-from judge.types import Message
+from judge.types import Message, Reply, Request, Usage
 from tests.annotate.agreement_helpers import checked, judge
 from tests.derive import worlds
 from tests.derive.planted import Planted, numbers, shown
@@ -125,6 +125,27 @@ def _only_tried_stands_in_no_report(store: Store, found: Improved) -> None:
     assert set(panel.shown) == plain and len(plain) == 2 + (found.winner.calibration is not None)
     other = next(iter(runs.tried(store.conn)))
     assert len(read(store, Scope("stance", runs=(other,))).judges) == 1
+
+
+class Mute(Planted):
+    """Answers nothing about every third unit where it is shown guidelines."""
+
+    async def complete(self, request: Request) -> Reply:
+        asked = numbers(request.messages[-1].content)
+        if not asked or (
+            GUIDE in shown(request) and asked[0] % 3 == 0
+        ):  # without a unit it is asked once more
+            return Reply("I would rather not.", usage=Usage(1, 1, 0))
+        return await super().complete(request)
+
+
+def test_units_without_a_label_count_against_a_way_of_asking(tmp_path: Path) -> None:
+    store, truth = world(tmp_path / "w.db")
+    found = improve(store, Mute(truth, lambda r: 1.0 if GUIDE in shown(r) else 0.8))
+    # With guidelines kappa is 1 on two thirds of the units: .67 of skill, against .7 without (.8 right of three labels).
+    silent = [t for t in found.tried if t.recipe.guidelines]
+    assert silent and all(t.kappa == 1.0 and t.score == t.coverage < 0.75 for t in silent)
+    assert all(t.score == pytest.approx((t.kappa or 0.0) * t.coverage) for t in found.tried)
 
 
 def test_a_bias_is_found_without_another_call(tmp_path: Path) -> None:
