@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
-    from judge.asking.run import RunOptions, Watching
-    from judge.runner.plan import Live
+    from judge.asking.run import RunOptions
+    from judge.runner.plan import Live, RunDisplay
 
 
 def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOptions:
@@ -70,11 +70,11 @@ def how(interval: str | None, confidence: float, replicates: int, seed: int) -> 
 class WatchedCall:
     """A caller's progress. What it raises ends the run in order, and is raised when what came back is kept."""
 
-    def __init__(self, progress: bool | Watching, stop: Callable[[], None]) -> None:
+    def __init__(self, progress: bool | RunDisplay, stop: Callable[[], None]) -> None:
         """Raises UsageError for what is neither True, False nor something to call."""
         self._stop = stop
         self._error: Exception | None = None
-        self._to: Watching | None = None
+        self._to: RunDisplay | None = None
         if isinstance(progress, bool):
             from judge.cli.progress import Progress
 

@@ -17,7 +17,7 @@ from judge.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judge.asking.run import Watching
+    from judge.runner.plan import RunDisplay
     from judge.store import Store
 
 
@@ -81,7 +81,7 @@ class Study:
         task: str,
         *,
         model: str | None = None,
-        progress: bool | Watching = True,
+        progress: bool | RunDisplay = True,
         **options: Any,
     ) -> Outcome:
         """Label every unit that the task fits and this run has not labelled (`judge run`); it goes on where it stopped.
@@ -206,7 +206,7 @@ class Study:
         anyway: bool = False,
         rewriter: str | None = None,
         recipe: str | Path | None = None,
-        progress: bool | Watching = True,
+        progress: bool | RunDisplay = True,
         **options: Any,
     ) -> Outcome:
         """Look for a better way to ask, and prove it on the sealed test (`judge improve`); the task must be split.

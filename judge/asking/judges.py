@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
-    from judge.asking.run import Asking, RunOptions, Stop, Watching
+    from judge.asking.run import Asking, RunOptions, Stop
     from judge.derive.calibrate import Calibrated, Prior
     from judge.improve.found import Improved
     from judge.improve.rewrite import Rewriter
     from judge.labels.panel import Panel
     from judge.labels.split import Split
     from judge.prompts.load import Task
+    from judge.runner.plan import RunDisplay
     from judge.stats.bootstrap import How
     from judge.store import Store
     from judge.suites.contest import Contest
@@ -256,7 +257,7 @@ def improve(
     field: str | None = None,
     reference: str | None = None,
     anyway: bool = False,
-    progress: Watching | None = None,
+    progress: RunDisplay | None = None,
     rewriter: Rewriter | None = None,
     stop: Stop | None = None,
 ) -> Improved:

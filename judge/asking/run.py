@@ -13,14 +13,14 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.improve.recipe import Recipe
     from judge.providers.base import Provider
-    from judge.runner import Live, Plan, RunReport
+    from judge.runner.plan import Plan, RunDisplay, RunReport
     from judge.store import Store
 
 
@@ -101,15 +101,6 @@ class Ran:
     plan: Plan
     report: RunReport
     calibrated: str | None = None
-
-
-class Watching(Protocol):
-    """What shows how a run stands."""
-
-    def __call__(self, live: Live) -> None: ...
-
-    def end(self) -> None:
-        """Nothing more is shown."""
 
 
 class Stop:
@@ -246,7 +237,7 @@ def in_study(store: Store, asking: Asking, options: RunOptions) -> Asking:
 
 def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
     """The plan with these relevant passages, as a run of its own. Raises UsageError for a task that shows none."""
-    from judge.runner.relevant import relevant
+    from judge.runner.contexts import relevant
 
     if "relevant_passages" not in plan.task.input_names:
         raise UsageError(
@@ -257,7 +248,7 @@ def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
     return dataclasses.replace(plan, selection=selection, extra={**plan.extra, "relevant": found.name})
 
 
-def run(store: Store, asking: Asking, progress: Watching | None = None, stop: Stop | None = None) -> Ran:
+def run(store: Store, asking: Asking, progress: RunDisplay | None = None, stop: Stop | None = None) -> Ran:
     """Ask what the study has not yet, under its lock, and calibrate where the recipe says so.
 
     The report carries the error that ended a run early. Raises StudyError when another process runs the same, and
@@ -278,7 +269,7 @@ def ended(store: Store, asking: Asking, report: RunReport) -> Ran:
     return Ran(asking.plan, report, calibrated)
 
 
-async def _execute(store: Store, asking: Asking, progress: Watching | None, stop: Stop | None) -> RunReport:
+async def _execute(store: Store, asking: Asking, progress: RunDisplay | None, stop: Stop | None) -> RunReport:
     """Open the provider, run the plan, close the provider."""
     from judge.runner import RunReport, run_task
     from judge.runner.opening import open_or_finished

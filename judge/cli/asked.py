@@ -12,14 +12,14 @@ from judge.console import emit_json, note, notes, say, visible
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
-    from judge.asking.run import Watching
     from judge.providers.base import Provider
     from judge.runner import Plan, RunReport
+    from judge.runner.plan import RunDisplay
     from judge.store import Store
 
 
 @contextmanager
-def watching(plan: Plan, options: dict[str, Any]) -> Iterator[Watching]:
+def watching(plan: Plan, options: dict[str, Any]) -> Iterator[RunDisplay]:
     """The progress line, and the log where one is asked for: it gets the end too, whatever that is."""
     from judge.cli.progress import Progress
 

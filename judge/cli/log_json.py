@@ -17,8 +17,8 @@ from judge.console import json_text, note, visible
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
-    from judge.asking.run import Watching
     from judge.runner import Live
+    from judge.runner.plan import RunDisplay
 
 EVERY_SECONDS = 10.0
 
@@ -30,7 +30,7 @@ class Log:
     """
 
     def __init__(
-        self, path: Path, task: str, model: str, beside: Watching, every: float = EVERY_SECONDS
+        self, path: Path, task: str, model: str, beside: RunDisplay, every: float = EVERY_SECONDS
     ) -> None:
         try:
             self._file: TextIO = path.open("a", encoding="utf-8", newline="\n")

@@ -1,4 +1,6 @@
-"""Which passages a system under test is given with each item: `--context` and what it stands for.
+"""Which passages a run shows with each item: `--context` for a system under test, `--relevant` for a judge.
+
+`--context` selects the passages that a system answers from:
 
 none                nothing
 oracle              the passages that gold calls evidence: MIRAGE's oracle chunk, else support = supported,
@@ -10,6 +12,13 @@ all                 all of the item's passages
 fixed5              the item's first five passages
 top:K               the first K of the item's list in a ranking
 ...+noise:N         and N passages of other questions of the data set, in a seeded order
+
+`--relevant` selects what the input `relevant_passages` of a task shows:
+
+answer              gold labels them ANSWER-THE-QUESTION
+answer+related      these, and the passages that gold labels RELATED-INFORMATION
+marked              the data set marks them as relevant (GaRAGe's evidence_relevant is YES)
+RUN:answer          a judge's run of garage_relevance labels them so; RUN:answer+related likewise
 """
 
 from __future__ import annotations
@@ -21,6 +30,7 @@ from dataclasses import dataclass
 
 from judge.errors import UsageError
 from judge.store import label_rows, rankings
+from judge.store.export import find_run
 from judge.store.study import Store
 from judge.types import GOLD
 
@@ -33,6 +43,11 @@ ORACLE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("raguard.role", ("supporting", "misleading", "irrelevant")),
 )
 MISLEADING = (("raguard.role", ("misleading",)),)
+RELEVANCE = "relevance"
+RELEVANT_LABELS = {
+    "answer": ("ANSWER-THE-QUESTION",),
+    "answer+related": ("ANSWER-THE-QUESTION", "RELATED-INFORMATION"),
+}
 _SPEC = re.compile(
     r"(?P<plain>none|all|fixed5)|top:(?P<k>[1-9]\d{0,3})|(?P<gold>oracle|misleading)(?::(?P<field>[a-z][a-z0-9_.]*)="
     r"(?P<values>[^+]+))?"
@@ -177,3 +192,32 @@ def _shuffled(draw: random.Random, size: int) -> Iterator[int]:
         place = draw.randrange(n, size)
         yield moved.get(place, place)
         moved[place] = moved.get(n, n)
+
+
+@dataclass(frozen=True, slots=True)
+class RelevantPassages:
+    """Item -> its relevant passages. `name` is part of the run's identity: other passages make another run."""
+
+    name: str
+    passages: dict[str, list[str]]
+
+
+def relevant(store: Store, text: str) -> RelevantPassages:
+    """Read a `--relevant`. Raises UsageError for anything else, and when nothing is relevant."""
+    of, colon, kind = text.rpartition(":")
+    if kind not in (*RELEVANT_LABELS, "marked") or (colon and (kind == "marked" or not of)):
+        raise UsageError(
+            f"--relevant '{text}' is answer, answer+related, marked, RUN:answer or RUN:answer+related"
+        )
+    who, name = GOLD, kind
+    if of:
+        who = str(find_run(store, of)["run_id"])
+        name = f"{who}:{kind}"
+    found = (
+        marked(store, "evidence_relevant", "YES")
+        if kind == "marked"
+        else called(store, who, RELEVANCE, RELEVANT_LABELS[kind])
+    )
+    if not found:
+        raise UsageError(f"--relevant {text}: no passage of the study is relevant by that")
+    return RelevantPassages(name, found)

@@ -188,3 +188,13 @@ class Live:
     started: float
     stalled: tuple[float, AdjudgeError] | None = None
     """Since when (as `time.monotonic`) and why no commit can be made; None = they can."""
+
+
+class RunDisplay(Protocol):
+    """Shows the progress of a run: a progress line, a log, or a caller's own object."""
+
+    def __call__(self, live: Live) -> None:
+        """Show the run. Called at the beginning, after every commit, and twice a second."""
+
+    def end(self) -> None:
+        """The run has ended: nothing more is shown."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from judge.prompts.load import Task
-from judge.runner.relevant import relevant
+from judge.runner.contexts import relevant
 from judge.scores.score import NOT_JUDGED, TIED
 from judge.stats.aggregate import tally_votes, vote
 from judge.store import label_rows, selection
@@ -88,7 +88,7 @@ def fitting(
 ) -> int:
     """How many of these units the task can take: they have its inputs, and a context where one is `given`.
 
-    `shown` says which passages are relevant, where the task shows them (see `judge.runner.relevant`); `probabilities` are
+    `shown` says which passages are relevant, where the task shows them (see `judge.runner.contexts`); `probabilities` are
     those of the options, in a second pass.
     """
     conn = store.conn

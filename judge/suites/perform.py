@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from judge.errors import AdjudgeError, UsageError
 from judge.prompts import Task, load_task
 from judge.providers.base import Provider
-from judge.runner import Live, Plan, RunReport, contexts, run_task, second
+from judge.runner import Plan, RunReport, contexts, run_task, second
+from judge.runner.contexts import relevant
 from judge.runner.examples import showing
 from judge.runner.generate import Generation, generate
-from judge.runner.relevant import relevant
+from judge.runner.plan import RunDisplay
 from judge.store.answers import add_claims
 from judge.store.attach import attach
 from judge.store.export import stored_task
 from judge.store.selection import Selection
 from judge.store.study import Store
 from judge.suites.steps import Incomplete, Step
-
-
-class Watch(Protocol):
-    """What shows how a run goes."""
-
-    def __call__(self, live: Live) -> None:
-        """After every commit, and twice a second."""
-
-    def end(self) -> None:
-        """The run is over."""
 
 
 @dataclass(slots=True)
@@ -45,7 +35,7 @@ async def perform(
     missing: Callable[[], Incomplete | None],
     provider: Provider,
     plan: Plan,
-    watch: Callable[[], Watch],
+    watch: Callable[[], RunDisplay],
     retrieve: Callable[[Step], None],
     told: Callable[[Step], None] = lambda step: None,
     load: Callable[[str], Task] = load_task,
@@ -76,7 +66,7 @@ async def _perform(
     step: Step,
     provider: Provider,
     plan: Plan,
-    watch: Callable[[], Watch],
+    watch: Callable[[], RunDisplay],
     retrieve: Callable[[Step], None],
     problems: list[str],
     load: Callable[[str], Task],

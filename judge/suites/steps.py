@@ -37,7 +37,7 @@ class Step:
     dataset: str | None = None
     k: int | None = None
     relevant: str | None = None
-    """Which passages count as relevant, for tasks that show them (see `judge.runner.relevant`)."""
+    """Which passages count as relevant, for tasks that show them (see `judge.runner.contexts`)."""
     examples: str | None = None
     """Items that are shown as few-shot examples, with a comma between them."""
     shown: str | None = None
