@@ -28,9 +28,8 @@ import numpy as np
 
 from judge.stats.conditions import ConditionArrays, rule
 from judge.stats.leaning import carried
-from judge.stats.limits import DISTRUST, IN_PART, TRUST, Limits
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
-from judge.stats.sums import sums
+from judge.stats.verdict_inputs import DISTRUST, IN_PART, TRUST, Limits, sums
 
 TABLE = Path(__file__).parent.parent / "judge" / "stats" / "verdict_rates.csv"
 JUDGES = ("good", "inside", "margin", "worse", "random", "uniform", "constant", "blind")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from judge.stats.bootstrap import IntervalSettings
-from judge.stats.curve import Point
+from judge.stats.decision import Point
 from judge.stats.outlook import Chance
 from judge.stats.told import Condition, Decision, LabelRow
 from judge.types import Json, Measure

@@ -23,8 +23,7 @@ from judge.stats.classes import Confusion, class_agreement, class_scores, confus
 from judge.stats.conformal import nonconformity, threshold
 from judge.stats.continuous import mean, scores_alpha
 from judge.stats.correction import Corrected, corrected_mean, rogan_gladen
-from judge.stats.curve import curve
-from judge.stats.decision import Verdict, verdict
+from judge.stats.decision import Verdict, curve, verdict
 from judge.stats.estimand import Estimand
 from judge.stats.metrics import METRICS, measures
 from judge.stats.multiple import benjamini_yekutieli, holm

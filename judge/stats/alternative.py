@@ -19,7 +19,9 @@ from judge.stats.patterns import n_present
 from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
 
 EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
-ENOUGH = 30
+# The t-test takes this many questions (units without clusters), as its authors say. Below, the alt-test uses the
+# signed-rank test, and condition (c) of the verdict is open.
+FEWEST_FOR_T_TEST = 30
 
 
 def epsilon_of(given: str | float) -> tuple[float, str]:
@@ -141,7 +143,7 @@ def alt_test(
         difference = person_wins.astype(np.float64) - judge_wins
         error = _robust_error(difference, clusters)
         p = _p_value(difference, clusters, error, epsilon, g)
-        kind_of_test: Literal["t", "wilcoxon"] = "t" if g >= ENOUGH else "wilcoxon"
+        kind_of_test: Literal["t", "wilcoxon"] = "t" if g >= FEWEST_FOR_T_TEST else "wilcoxon"
         shares = float(judge_wins.mean()), float(person_wins.mean())
         rows.append(Compared(name, n, g, *shares, error, kind_of_test, p, p, False))
         mirrored.append(_p_lost(difference, error, epsilon, g))
@@ -180,7 +182,14 @@ def _notes(
     if few:
         noun = "question" if clustered else "unit"
         notes.append(
-            Note("signed_rank", n=len(few), of=len(compared), fewest=min(few), least=ENOUGH, noun=noun)
+            Note(
+                "signed_rank",
+                n=len(few),
+                of=len(compared),
+                fewest=min(few),
+                least=FEWEST_FOR_T_TEST,
+                noun=noun,
+            )
         )
     if clustered:
         notes.append(Note("by_question"))
@@ -219,7 +228,7 @@ def _robust_error(difference: FloatArray, clusters: IntArray) -> float:
 
 def _p_value(difference: FloatArray, clusters: IntArray, error: float, epsilon: float, g: int) -> float:
     """One-sided p-value of H1: mean difference < epsilon."""
-    if g < ENOUGH:
+    if g < FEWEST_FOR_T_TEST:
         from scipy.stats import wilcoxon  # the import takes a second
 
         sizes = np.bincount(clusters)
@@ -240,7 +249,7 @@ def _p_value(difference: FloatArray, clusters: IntArray, error: float, epsilon: 
 def _p_lost(difference: FloatArray, error: float, epsilon: float, g: int) -> float:
     """One-sided p-value of H1: mean difference > epsilon, by the t-test; 1 on fewer questions than it takes."""
     mean = float(difference.mean())
-    if g < ENOUGH:
+    if g < FEWEST_FOR_T_TEST:
         return 1.0
     if error < 1e-12:
         return 0.0 if mean > epsilon else 1.0

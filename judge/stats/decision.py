@@ -1,27 +1,28 @@
 """May this judge be trusted? One rule, five conditions, each tested in both directions, said with its numbers.
 
-docs/verdict.md explains the rule; `conditions` computes it, `outlook` says what is still needed.
+docs/verdict.md explains the rule; `conditions` computes it, `outlook` says what is still needed. `curve` puts the same
+labels to the rule at other limits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Unpack
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Unpack
 
 from judge.errors import BadInput
 from judge.notes import Note, few
 from judge.stats import told
-from judge.stats.alternative import AltTest, alt_test
+from judge.stats.alternative import FEWEST_FOR_T_TEST, AltTest, alt_test
 from judge.stats.bootstrap import How
-from judge.stats.case import Case, Regime, case
 from judge.stats.conditions import ConditionArrays, rule
 from judge.stats.leaning import leaning
-from judge.stats.limits import ENOUGH, FEWEST_QUESTIONS, Limits
 from judge.stats.outlook import Outlook, outlook
 from judge.stats.pairwise import copied, identical
 from judge.stats.ratings import Ratings
 from judge.stats.told import Condition, Decision, LabelRow
+from judge.stats.verdict_inputs import FEWEST_QUESTIONS, Case, Limits, Regime, case
 from judge.types import Measure
 
 MARGIN = Limits.margin
@@ -214,6 +215,44 @@ def _more(ahead: Outlook | None, found: ConditionArrays) -> tuple[int | None, in
     if questions >= FEWEST_QUESTIONS:
         return ahead.more_clusters, ahead.more_units
     # No pilot: thirty questions are one.
-    missing = ENOUGH - questions
+    missing = FEWEST_FOR_T_TEST - questions
     per = float(found.units[0]) / questions if questions else 1.0
     return missing, max(missing, round(missing * per))
+
+
+MARGINS = (-0.3, -0.25, -0.2, -0.15, -0.1, -0.05, 0.0)
+EPSILONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+THRESHOLDS = (0.2, 0.4, 0.5, 0.6, 0.667, 0.7, 0.8, 0.9)
+
+
+@dataclass(frozen=True)
+class Point:
+    """The decision at these limits; None for a limit that does not act in this study."""
+
+    margin: float | None
+    epsilon: float | None
+    threshold: float | None
+    decision: Decision
+
+
+def curve(found: Verdict) -> tuple[Point, ...]:
+    """The same labels put to the same rule with other limits, those of the verdict itself among them.
+
+    Epsilon acts where the alt-test is asked (three people who share ten questions), the threshold where there is one
+    source of labels. A limit chosen after looking at this is no test any more: the caller says so.
+    """
+    limits, sums = found.limits, found.of.sums
+
+    def at(**given: Any) -> Decision:
+        decision = DECISIONS[int(rule(sums, replace(limits, **given)).decision[0])]
+        # No limit makes copied labels a check on the judge.
+        return "undecided" if found.copies and decision != "do not trust" else decision
+
+    if found.regime == "threshold":
+        steps = sorted({*THRESHOLDS, limits.threshold})
+        return tuple(Point(None, None, t, at(threshold=t)) for t in steps)
+    margins = sorted({*MARGINS, limits.margin})
+    if all(c.state == "not asked" for c in found.conditions if c.name == "alt_test"):
+        return tuple(Point(m, None, None, at(margin=m)) for m in margins)
+    grid = product(margins, sorted({*EPSILONS, limits.epsilon}))
+    return tuple(Point(m, e, None, at(margin=m, epsilon=e)) for m, e in grid)

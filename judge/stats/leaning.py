@@ -8,12 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from judge.stats.case import case
 from judge.stats.conditions import DIGITS, ConditionArrays, rule
-from judge.stats.limits import DISTRUST, FEWEST_QUESTIONS, Limits
 from judge.stats.pairwise import ALIKE
 from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
-from judge.stats.sums import sums
+from judge.stats.verdict_inputs import DISTRUST, FEWEST_QUESTIONS, Limits, case, sums
 
 FEW = 0.2
 """Fewer than this share of the people may fail to bear a judge out: one of six, not one of five."""

@@ -14,10 +14,9 @@ from math import ceil
 import numpy as np
 
 from judge.stats.conditions import rule
-from judge.stats.limits import DISTRUST, FEWEST_QUESTIONS, IN_PART, TRUST, UNDECIDED, Limits
 from judge.stats.patterns import canonical
 from judge.stats.ratings import FloatArray, IntArray
-from judge.stats.sums import Sums
+from judge.stats.verdict_inputs import DISTRUST, FEWEST_QUESTIONS, IN_PART, TRUST, UNDECIDED, Limits, Sums
 
 DRAWS = 200
 # The pilot, this many times: what is not decided by then depends on how near the truth lies to the limit.

@@ -1,7 +1,9 @@
-"""Annotators compared by their agreement with one reference: the one paired test that every command uses.
+"""Annotators compared with one reference: the one paired test that every command uses.
 
-Agreement is a function of sums over questions (or units, where there are none), so the test is that of `jackknife`:
-Student's t on pseudo-values by question, whose interval and p value say the same.
+Agreement is a function of sums over questions (or units, where there are none). Each question's pseudo-value is what it
+adds to the estimate (Tukey 1958; Efron and Tibshirani, An Introduction to the Bootstrap, chapter 11). The paired t-test
+of pseudo-values by question is then the test of the difference, whose interval and p value say the same. For plain means
+the pseudo-values are the questions' own values (times their share of units), and it is the ordinary paired t-test.
 """
 
 from __future__ import annotations
@@ -18,12 +20,69 @@ from judge.notes import Note
 from judge.stats.bootstrap import How, IntervalSettings, sample_notes
 from judge.stats.coefficients import disagreement
 from judge.stats.estimate import about
-from judge.stats.jackknife import paired_difference, pseudo_values
 from judge.stats.metrics import METRICS, domain_numbers, metric_key
 from judge.stats.multiple import holm
 from judge.stats.patterns import collapse, n_present
-from judge.stats.ratings import MISSING, FloatArray, IntArray, Ratings
+from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
 from judge.types import Measure
+
+FEWEST = 2
+"""Questions without which there is no test."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """`difference` = second - first, with the t interval and the two-sided p value of the same test; None: undefined,
+    and `reason` says why."""
+
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    n_clusters: int
+    reason: str | None = None
+
+
+def pseudo_values(sums: FloatArray, value: Callable[[FloatArray], FloatArray]) -> tuple[float, FloatArray]:
+    """The estimate on all G questions, and G pseudo-values G·all - (G - 1)·(all but g); nan where undefined.
+
+    `sums` [G, p + 1] are a question's sums, the last column its units; `value` maps such rows to numbers.
+    """
+    total = sums.sum(axis=0, keepdims=True)
+    whole = float(value(total)[0])
+    count = len(sums)
+    return whole, count * whole - (count - 1) * value(total - sums)
+
+
+def paired_difference(
+    first: tuple[float, FloatArray], second: tuple[float, FloatArray], confidence: float = 0.95
+) -> Paired:
+    """second - first of two estimates with their pseudo-values on the same questions in the same order.
+
+    A difference that is the same on every question has no spread: its p value is that of the sign test, 2^(1 - G), and
+    no interval is given. Raises BadInput for different numbers of questions.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    if first[1].shape != second[1].shape:
+        raise BadInput("a paired comparison needs the same questions on both sides")
+    apart = second[1] - first[1]
+    n = len(apart)
+    difference = second[0] - first[0]
+    if n < FEWEST:
+        return Paired(None, None, None, None, n, f"{n} shared questions: a test needs {FEWEST}")
+    if not (np.isfinite(apart).all() and np.isfinite(difference)):
+        return Paired(
+            None, None, None, None, n, "undefined on the shared questions, or on all but one of them"
+        )
+    error = float(apart.std(ddof=1) / np.sqrt(n))
+    if error < 1e-12 * max(1.0, abs(difference)):
+        same = abs(difference) < 1e-12
+        return Paired(difference, None, None, 1.0 if same else 2.0 ** (1 - n), n)
+    # The difference itself is the plain estimate: the mean of pseudo-values differs from it by the jackknife's bias.
+    t = difference / error
+    width = float(stdtrit(n - 1, (1 + confidence) / 2)) * error
+    return Paired(difference, difference - width, difference + width, float(2 * stdtr(n - 1, -abs(t))), n)
 
 
 @dataclass(frozen=True)
@@ -175,3 +234,49 @@ def difference_spread(first: FloatArray, second: FloatArray) -> float | None:
     if len(apart) < 2 or not np.isfinite(apart).all():
         return None
     return float(apart.std(ddof=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """Two judges, by their places: `kappa` and `agreement` are second - first.
+
+    `both`, `only_first`, `only_second` and `neither` count the units, label by label of the reference [q].
+    """
+
+    first: int
+    second: int
+    kappa: Comparison
+    agreement: Comparison
+    both: tuple[int, ...]
+    only_first: tuple[int, ...]
+    only_second: tuple[int, ...]
+    neither: tuple[int, ...]
+
+
+def contest(
+    table: Ratings,
+    reference: str,
+    name: str = "cohen_kappa",
+    *,
+    level: str = "nominal",
+    confidence: float = 0.95,
+) -> list[Duel]:
+    """Every two of the other annotators against `reference`, everything labelled; `name` as in `compare`."""
+    judges = [who for who in table.annotators if who != reference]
+    truth, q = table.column(reference), len(table.domain)
+    right = [table.column(who) == truth for who in judges]
+
+    def count(mask: BoolArray) -> tuple[int, ...]:
+        return tuple(np.bincount(truth[mask], minlength=q).tolist())
+
+    kappas, agreements = (
+        compare(table, judges, reference, measure, level=level, confidence=confidence)
+        for measure in (name, "percent")
+    )
+    found = []
+    for kappa, agreement in zip(kappas, agreements, strict=True):
+        i, j = judges.index(kappa.first), judges.index(kappa.second)
+        one, other = right[i], right[j]
+        counts = [count(mask) for mask in (one & other, one & ~other, ~one & other, ~one & ~other)]
+        found.append(Duel(i, j, kappa, agreement, *counts))
+    return found

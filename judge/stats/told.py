@@ -9,14 +9,13 @@ from typing import Literal
 import numpy as np
 
 from judge.notes import Note, few
-from judge.stats.alternative import AltTest
-from judge.stats.case import Case
+from judge.stats.alternative import FEWEST_FOR_T_TEST, AltTest
 from judge.stats.conditions import ConditionArrays, IntervalArrays
 from judge.stats.estimate import about
 from judge.stats.leaning import Leaning
-from judge.stats.limits import ENOUGH, FEWEST_OTHER, FEWEST_QUESTIONS, Limits
 from judge.stats.pairwise import lone
 from judge.stats.ratings import FloatArray, Ratings
+from judge.stats.verdict_inputs import FEWEST_OTHER, FEWEST_QUESTIONS, Case, Limits
 from judge.types import Measure
 
 Decision = Literal["trust", "trust in part", "do not trust", "undecided"]
@@ -150,17 +149,21 @@ def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None,
     if test is None or len(test.compared) < 3:
         why = "the alt-test takes three people who share ten questions with the judge and others: not asked"
         return Condition("alt_test", "not asked", None, None, None, limits.epsilon, None, n, g, why)
-    sure = [row for row in test.compared if row.n_clusters >= ENOUGH]
+    sure = [row for row in test.compared if row.n_clusters >= FEWEST_FOR_T_TEST]
     lost, won = sum(row.lost for row in sure), sum(row.won for row in sure)
     why = f"the alt-test at epsilon {limits.epsilon:g}"
     left = len(test.compared) - len(sure)
     if not sure:
-        why += f" tests none of the {left} people: each shares fewer than {ENOUGH} questions with the judge and others"
+        why += f" tests none of the {left} people: each shares fewer than {FEWEST_FOR_T_TEST} questions with the judge and others"
     else:
         why += (
             f": the judge wins against {won} of {len(sure)} people and loses to {lost} by more than epsilon"
         )
-        why += f" ({left} more share fewer than the {ENOUGH} questions that count here)" if left else ""
+        why += (
+            f" ({left} more share fewer than the {FEWEST_FOR_T_TEST} questions that count here)"
+            if left
+            else ""
+        )
     return Condition("alt_test", state, test.winning_rate, None, None, 0.5, None, n, g, why)
 
 

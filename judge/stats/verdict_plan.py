@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.errors import BadInput
-from judge.stats.alternative import ENOUGH
-from judge.stats.case import Regime
+from judge.stats.alternative import FEWEST_FOR_T_TEST
 from judge.stats.decision import Verdict, verdict
 from judge.stats.outlook import MOST_UNITS, Chance
 from judge.stats.ratings import Ratings
 from judge.stats.told import Condition, Decision
+from judge.stats.verdict_inputs import Regime
 
 MOST_NAMED = 5
 
@@ -73,7 +73,7 @@ def plan_verdict(
     )
     why = ahead.why
     if not ahead.curve and found.more_units is not None:
-        why = f"too few for a plan: label {ENOUGH} questions and plan again"
+        why = f"too few for a plan: label {FEWEST_FOR_T_TEST} questions and plan again"
     return VerdictPlan(
         judge,
         found.regime,

@@ -20,8 +20,8 @@ from judge.scores.compare import Difference
 from judge.scores.published import Published
 from judge.scores.score import NO_ANSWER, STATUSES, Score, by_stratum, measured_all
 from judge.stats.bootstrap import How
-from judge.stats.jackknife import Paired, paired_difference, pseudo_values
 from judge.stats.multiple import holm
+from judge.stats.paired import Paired, paired_difference, pseudo_values
 from judge.stats.ratings import FloatArray
 from judge.store.study import Store
 from judge.suites.correction import Correction, corrected

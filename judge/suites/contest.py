@@ -21,7 +21,7 @@ from judge.labels.split import Split
 from judge.notes import Note
 from judge.stats import MISSING, measures
 from judge.stats.bootstrap import FEW_CLUSTERS
-from judge.stats.contest import Duel, contest
+from judge.stats.paired import Duel, contest
 from judge.stats.ratings import BoolArray, Ratings
 from judge.store.derived import sources
 from judge.store.splits import Look

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from judge.errors import BadInput
-from judge.stats.jackknife import paired_difference, pseudo_values
-from judge.stats.paired import difference_spread, kappa_of, kappa_sums
+from judge.stats.paired import difference_spread, kappa_of, kappa_sums, paired_difference, pseudo_values
 from judge.stats.parts import assumed_spread, detectable, spread_parts
 
 SHARES = (0.2, 0.2, 0.6)

@@ -9,9 +9,8 @@ import pytest
 
 from judge.stats import Ratings, verdict
 from judge.stats.conditions import rule
-from judge.stats.limits import IN_PART, TRUST, Limits
 from judge.stats.ratings import IntArray
-from judge.stats.sums import sums
+from judge.stats.verdict_inputs import IN_PART, TRUST, Limits, sums
 
 from .test_decision import copied
 

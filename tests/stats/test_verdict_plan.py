@@ -8,10 +8,9 @@ import pytest
 from judge.errors import BadInput
 from judge.stats import Ratings, plan_verdict
 from judge.stats.conditions import rule
-from judge.stats.limits import UNDECIDED, Limits
 from judge.stats.outlook import Chance, _crossing, outlook
 from judge.stats.ratings import FloatArray, IntArray
-from judge.stats.sums import sums
+from judge.stats.verdict_inputs import UNDECIDED, Limits, sums
 
 from .test_decision import copied, noisy
 

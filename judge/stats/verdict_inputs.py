@@ -1,0 +1,245 @@
+"""What a verdict is computed from: who takes part, the sums of their labels by question, and the limits.
+
+`case` selects the people and computes the sums of one study. `sums` computes them for many studies at once, for
+simulations and plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from judge.errors import BadInput
+from judge.stats.coefficients import disagreement
+from judge.stats.patterns import n_present
+from judge.stats.ratings import MISSING, FloatArray, IntArray, Ratings
+
+HOLDS, OPEN, FAILS = 1, 0, -1
+UNDECIDED, TRUST, IN_PART, DISTRUST = 0, 1, 2, 3
+FEWEST_QUESTIONS = 10
+FEWEST_OTHER = 10
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where the conditions lie. `margin` (a), `epsilon`, `q` and `least_others` (c), `label_margin` (d), `ceiling` (e);
+    `threshold` stands in place of (a) where there is one source of labels. `clustered` False runs (c) as its authors'
+    code does, on units as if each were a question of its own."""
+
+    margin: float = -0.1
+    epsilon: float = 0.2
+    threshold: float = 0.667
+    label_margin: float = -0.2
+    ceiling: float = 0.2
+    q: float = 0.05
+    least_others: int = 1
+    clustered: bool = True
+    by_label: bool = True
+    confidence: float = 0.95
+    skill_confidence: float = 0.99
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over the units of each question, [studies, questions, ...].
+
+    `units` that the judge and enough people labelled; `judge_people` and `people` are their agreement; `shares` and
+    `judge_shares` the labels, [..., labels], in units; `judge_recall` and `people_recall`, too, count as units
+    of the label. `apart` and `apart_units`, [..., people], are what the alt-test compares: the sum of (person wins - judge
+    wins) and the units. `apart_squares` is the sum of its squares.
+    """
+
+    units: FloatArray
+    judge_people: FloatArray
+    people: FloatArray
+    shares: FloatArray
+    judge_shares: FloatArray
+    judge_recall: FloatArray
+    people_recall: FloatArray
+    apart: FloatArray
+    apart_units: FloatArray
+    apart_squares: FloatArray
+    agreement: FloatArray
+    alone: bool
+
+
+def sums(
+    judge: IntArray,
+    people: IntArray,
+    clusters: IntArray,
+    agreement: FloatArray,
+    distance: FloatArray,
+    *,
+    least_others: int = 1,
+    fewest: int = 2,
+) -> Sums:
+    """Codes of the judge [studies, units] and of people [studies, units, people], -1 for none; one row of clusters for all.
+
+    `agreement[i, j]` is what two labels count as agreeing, 0 to 1, and `distance` what lies between them in the
+    alt-test. Units count that `fewest` people labelled; with one person (or gold) those that both did, and `people` stays 0.
+    """
+    if not len(clusters):
+        # No unit is shared. One that nobody labelled says the same, and every sum has a place for it.
+        judge, people = np.full((len(judge), 1), MISSING), np.full((len(people), 1, people.shape[2]), MISSING)
+        clusters = np.zeros(1, dtype=np.int64)
+    order = np.argsort(clusters, kind="stable")
+    if (order[1:] < order[:-1]).any():
+        judge, people, clusters = judge[:, order], people[:, order], clusters[order]
+    starts = np.flatnonzero(np.r_[True, clusters[1:] != clusters[:-1]])
+    labels, k = len(agreement), people.shape[2]
+    votes = np.stack([(people == code).sum(axis=2) for code in range(labels)], axis=-1).astype(np.float64)
+    own = (judge[..., None] == np.arange(labels)).astype(np.float64)
+    m = votes.sum(axis=-1)
+    used = (m >= min(fewest, k)) & (judge != MISSING)
+    divisor = np.where(used, m, 1.0)[..., None]
+    pairs = np.where(used & (m > 1), m * (m - 1), np.inf)[..., None]
+    by_label = np.where(used[..., None], votes / divisor, 0.0)
+    own_used = np.where(used[..., None], own, 0.0)
+    near = by_label @ agreement
+    alike = (votes * (votes @ agreement)).sum(axis=-1, keepdims=True) - m[..., None]
+    features = np.concatenate(
+        [
+            used[..., None],
+            (near * own_used).sum(axis=-1, keepdims=True),
+            alike / pairs,
+            by_label,
+            own_used,
+            by_label * own_used,
+            votes * (votes - 1) / pairs,
+        ],
+        axis=-1,
+    )
+    t = np.add.reduceat(features, starts, axis=1)
+    n = labels
+    apart = _apart(judge, people, votes, m, distance, starts, least_others)
+    return Sums(
+        t[..., 0],
+        t[..., 1],
+        t[..., 2],
+        t[..., 3 : 3 + n],
+        t[..., 3 + n : 3 + 2 * n],
+        t[..., 3 + 2 * n : 3 + 3 * n],
+        t[..., 3 + 3 * n :],
+        *apart,
+        agreement,
+        k == 1,
+    )
+
+
+def _apart(
+    judge: IntArray,
+    people: IntArray,
+    votes: FloatArray,
+    m: FloatArray,
+    distance: FloatArray,
+    starts: IntArray,
+    least_others: int,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    k = people.shape[2]
+    shape = (len(judge), len(starts), k if k > 2 else 0)
+    total, units, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    far = votes @ distance if k > 2 else votes
+    mine_of_judge = np.maximum(judge, 0)
+    of_judge = np.take_along_axis(far, mine_of_judge[..., None], axis=2)[..., 0]
+    for h in range(shape[2]):
+        mine = np.maximum(people[..., h], 0)
+        there = (people[..., h] != MISSING) & (judge != MISSING) & (m - 1 >= least_others)
+        person = np.take_along_axis(far, mine[..., None], axis=2)[..., 0]
+        gap = of_judge - distance[mine, mine_of_judge] - person
+        # -1 where the judge is nearer to the others, 1 where the person is, 0 for a tie.
+        d = np.where(there, (gap > 1e-9).astype(np.float64) - (gap < -1e-9), 0.0)
+        total[..., h] = np.add.reduceat(d, starts, axis=1)
+        units[..., h] = np.add.reduceat(there.astype(np.float64), starts, axis=1)
+        squares[..., h] = np.add.reduceat(d * d, starts, axis=1)
+    return total, units, squares
+
+
+Regime = Literal["people", "threshold"]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The arrays of one study behind a verdict; `plan` and curves start from them."""
+
+    sums: Sums
+    regime: Regime
+    people: tuple[str, ...]
+    source: str | None
+    n_asked: int
+
+
+def case(
+    ratings: Ratings,
+    judge: str,
+    people: Sequence[str] = (),
+    *,
+    reference: str | None = None,
+    name: str = "cohen_kappa",
+    level: str = "nominal",
+    least_others: int = 1,
+) -> Case:
+    """Who takes part, and the sums by question.
+
+    Two or more people who share ten questions with the judge are compared with each other; else the one source is
+    the only person, or `reference` (gold, decided, the people's majority). Raises BadInput without anybody
+    to compare with, and for unknown names.
+    """
+    people = [person for person in people if person != judge]
+    if not people and reference is None:
+        raise BadInput(f"there is nobody to compare '{judge}' with")
+    mine = ratings.column(judge)
+    together = 0
+    if len(people) > 1:
+        several = (ratings.select(people).codes != MISSING).sum(axis=1) >= 2
+        together = n_present(ratings.clusters[several & (mine != MISSING)])
+    source: str | None = None
+    regime: Regime = "people"
+    if together < FEWEST_QUESTIONS:
+        candidate = _alone(ratings, judge, people, reference)
+        if len(people) < 2 or _shared(ratings, judge, candidate) >= FEWEST_QUESTIONS:
+            regime, source = "threshold", candidate
+    columns = [source] if source is not None else list(people)
+    agreement, distance = _weights(ratings, name, level)
+    found = sums(
+        mine[None, :],
+        ratings.select(columns).codes[None, :, :],
+        ratings.clusters,
+        agreement,
+        distance,
+        least_others=least_others,
+    )
+    return Case(found, regime, tuple(people if source is None else ()), source, ratings.n_units)
+
+
+def _shared(ratings: Ratings, *names: str) -> int:
+    """Questions with a unit that all of these labelled; 0 for a name that labelled nothing."""
+    if not all(name in ratings.annotators for name in names):
+        return 0
+    both = np.logical_and.reduce([ratings.column(name) != MISSING for name in names])
+    return n_present(ratings.clusters[both])
+
+
+def _alone(ratings: Ratings, judge: str, people: Sequence[str], reference: str | None) -> str:
+    """The one source of labels: the only person where they labelled enough, else the reference."""
+    if reference is None or (len(people) == 1 and _shared(ratings, judge, people[0]) >= FEWEST_QUESTIONS):
+        return max(people, key=lambda person: _shared(ratings, judge, person))
+    return reference
+
+
+def _weights(ratings: Ratings, name: str, level: str) -> tuple[FloatArray, FloatArray]:
+    """How much two labels agree (0 to 1), and the distance that the alt-test squares."""
+    q = len(ratings.domain)
+    if level in ("interval", "ratio"):
+        numbers = ratings.numbers(level)
+        squared = (numbers[:, None] - numbers[None, :]) ** 2
+        return 1 - squared / max(float(squared.max()), 1e-300), squared
+    places = np.arange(q, dtype=np.float64)
+    distance = (places[:, None] - places[None, :]) ** 2 if level == "ordinal" else 1 - np.eye(q)
+    weights = "linear" if name.endswith(":linear") else None
+    if name.endswith(":quadratic") or (level == "ordinal" and name.startswith("krippendorff")):
+        weights = "quadratic"
+    apart = disagreement(q, weights)
+    return 1 - apart / max(float(apart.max()), 1e-300), distance
