@@ -96,7 +96,7 @@ def extend(
 
     The weights of all its units are written again.
     """
-    from annotate.drawing.extend import extend_batch
+    from annotate.drawing.batch import extend_batch
 
     people = None if annotators is None else _names(annotators)
     done = extend_batch(store, name, n=n, questions=questions, people=people, allow_exposed=allow_exposed)

@@ -1,4 +1,7 @@
-"""Batches: drawn once, seeded, with the weights that lead from the sample back to the study."""
+"""Draw a batch with known probabilities, and draw more of it later with the same seed, strata and frame.
+
+The weights (1 / probability) lead from the sample back to the study, for a sample that grew as for the first one.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,25 @@ from annotate.drawing.sample import (
     sequence,
     shuffled,
 )
-from annotate.drawing.seats import add_places, check_exposed
+from annotate.drawing.seats import (
+    Changed,
+    add_places,
+    check_exposed,
+    finish,
+    log,
+    not_stopped,
+    open_batch,
+    sample_of,
+    seat,
+)
+from annotate.sitting.desk import BatchInfo
+from annotate.sitting.standing import is_stopped, people_of
 from annotate.store import ensure_human
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.runs import keep_task
-from judge.store.study import now
+from judge.store.study import dumps, now
 from judge.types import Json
 
 
@@ -155,3 +170,114 @@ def _stratum(frame: int, weights: Sequence[float | None]) -> dict[str, Json]:
     low, high = min(known, default=None), max(known, default=None)
     weight = low if low == high else None
     return {"frame": frame, "drawn": len(weights), "weight": weight, "weight_low": low, "weight_high": high}
+
+
+def extend_batch(
+    store: Store,
+    name: str,
+    *,
+    n: int | None = None,
+    questions: int | None = None,
+    people: Sequence[str] | None = None,
+    allow_exposed: bool = False,
+) -> Changed:
+    """Draw `n` more units (or whole questions), of the frame and with the seed of the first draw.
+
+    The larger sample is the one that would have been drawn at once, so its weights are right for old and new units;
+    all are written again. Raises UsageError when the frame has changed since, or another batch took those units.
+    """
+    info = open_batch(store, name)
+    plan = info.plan
+    if not plan.annotators:
+        raise UsageError(f"batch '{name}' does not say how it was drawn: draw a new batch")
+    if plan.purpose or plan.from_route:
+        raise UsageError(
+            f"batch '{name}' was drawn once for all (--for ppi, --from-route): draw another batch"
+        )
+    larger = _larger(plan, n, questions)
+    done = Changed(name)
+    with store.transaction() as conn:
+        if people is None:
+            people = [p for p in people_of(conn, name) if not is_stopped(conn, name, p)]
+        others = [p for p in people if p not in people_of(conn, name)]
+        if others:
+            raise UsageError(
+                f"{others[0]} is not in batch '{name}': annotate batches add {name} --annotators {others[0]}"
+            )
+        for person in people:
+            not_stopped(conn, name, person)
+        overlap = plan.overlap or len(people)
+        if not people or overlap > len(people):
+            raise UsageError(f"each unit of batch '{name}' needs {overlap} people: there are {len(people)}")
+        checks = "SELECT unit_id FROM batch_units WHERE batch = ? AND role <> 'sample'"
+        apart = [u for (u,) in conn.execute(checks, [name])]
+        frame = eligible(store, info.task, plan, plan.run, name)
+        frame.leave_out(apart)
+        before = set(sample_of(conn, name))
+        try:
+            again = {d.unit_id for d in redraw(frame, plan)}
+        except UsageError:
+            again = set()
+        if again != before:
+            raise UsageError(
+                f"batch '{name}': the units it was drawn from have changed since (imports, or labels of its run): "
+                "its weights would not hold; draw a new batch"
+            )
+        drawn = redraw(frame, larger)
+        if not before <= {d.unit_id for d in drawn}:
+            raise UsageError(
+                f"batch '{name}' cannot grow by so many in proportion to its strata: take another number"
+            )
+        new = [d for d in drawn if d.unit_id not in before]
+        _untaken(store, info, {d.unit_id for d in new})
+        _weigh(conn, name, drawn, before)
+        conn.execute(
+            "UPDATE batches SET options = json_set(options, '$.n', ?, '$.by_question', ?) WHERE batch = ?",
+            [larger.n, larger.by_question, name],
+        )
+        shares = assign(new, people, overlap, plan.seed, together=plan.by_question is not None)
+        given = {p: seat(conn, info, p, blocks, checks=False) for p, blocks in shares.items() if blocks}
+        log(conn, name, "extend", None, {"units": len(new), "sample": len(drawn)})
+        finish(store, info, given, done, allow_exposed)
+    done.units, done.strata = len(new), strata_of(drawn, frame)
+    return done
+
+
+def _larger(plan: BatchPlan, n: int | None, questions: int | None) -> BatchPlan:
+    if plan.by_question:
+        if questions is None or n is not None:
+            raise UsageError("this batch holds whole questions: say how many more with --by-question N")
+        more = plan.by_question + questions
+        return replace(
+            plan, by_question=more, n=None if plan.n is None else plan.n // plan.by_question * more
+        )
+    if n is None or questions is not None:
+        raise UsageError("say how many units more: -n N")
+    return replace(plan, n=(plan.n or 0) + n)
+
+
+def _untaken(store: Store, info: BatchInfo, units: set[str]) -> None:
+    """Raises UsageError when a later batch on the same questions holds any of the units."""
+    query = (
+        "SELECT b.batch, count(*) FROM batch_units AS b WHERE b.unit_id IN (SELECT value FROM json_each(?)) AND b.batch <> ? "
+        "AND EXISTS (SELECT 1 FROM batches AS o WHERE o.batch = b.batch AND o.task = ?) GROUP BY b.batch"
+    )
+    found = store.conn.execute(query, [dumps(sorted(units)), info.batch, info.task.name]).fetchone()
+    if found:
+        raise UsageError(
+            f"batch '{info.batch}': {found[1]} of the next units are in batch '{found[0]}', drawn since: draw a new batch"
+        )
+
+
+def _weigh(conn: sqlite3.Connection, name: str, drawn: Sequence[DrawnUnit], before: set[str]) -> None:
+    for d in drawn:
+        if d.unit_id in before:
+            conn.execute(
+                "UPDATE batch_units SET probability = ?, weight = ? WHERE batch = ? AND unit_id = ?",
+                [d.probability, d.weight, name, d.unit_id],
+            )
+        else:
+            conn.execute(
+                "INSERT INTO batch_units VALUES (?, ?, 'sample', ?, ?, ?)",
+                [name, d.unit_id, d.stratum, d.probability, d.weight],
+            )
