@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from annotate.batch_plan import BatchPlan
 from annotate.drawing.frame import Candidate, Frame
-from annotate.sitting.views import PARTS
+from annotate.sitting.unit import PARTS
 from judge.errors import UsageError
 from judge.labels import relation
 from judge.prompts.load import Task

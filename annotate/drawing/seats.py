@@ -11,7 +11,7 @@ from annotate.drawing.sample import Place, sequence
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped
-from annotate.sitting.views import PARTS
+from annotate.sitting.unit import PARTS
 from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.store import Store

@@ -14,10 +14,9 @@ from typing import Any
 
 from annotate.drawing.sample import shuffled
 from annotate.exchange.texts import OneOf
-from annotate.sitting.blind import Blind
+from annotate.sitting.blind import Blind, Seat
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.queue import LISTS, Queue
-from annotate.sitting.seat import Seat
 from annotate.sitting.standing import not_for
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task, find_tasks, load_task

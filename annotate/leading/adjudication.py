@@ -21,7 +21,7 @@ from annotate.drawing.sample import Place, shuffled
 from annotate.drawing.seats import add_places, log
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import Event, Kind, fold
-from annotate.sitting.standing import append, events_of, new_session, settle
+from annotate.sitting.standing import append, events_at, new_session, settle
 from annotate.store import ADJUDICATED, ensure_human
 from judge.errors import UsageError
 from judge.store import Store
@@ -209,7 +209,7 @@ def _say(
 ) -> None:
     """Append what the policy decides now, with what it decided before undone, and write what follows."""
     unit, position = seat
-    events = events_of(conn, info.batch, ADJUDICATED).get(position, [])
+    events = events_at(conn, info.batch, ADJUDICATED, position)
     undone = {e.undoes for e in events}
     new = [
         Event(str(ULID()), Kind.UNDO, None, None, None, e.event_id)

@@ -11,7 +11,7 @@ from ulid import ULID
 from annotate.sitting.desk import Desk, batch_info
 from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, State, fold
 from annotate.sitting.exposure import is_exposed
-from annotate.sitting.standing import INSERT, append, events_of, new_session, settle_log
+from annotate.sitting.standing import INSERT, append, events_at, new_session, settle_log
 from judge.store import Store
 
 _ANSWER = "answer"
@@ -71,7 +71,7 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
         seated = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
         if not conn.execute(seated, [batch, person, position]).fetchone()[0]:
             give_back(conn, batch, person, [position])
-        mine = events_of(conn, batch, person).get(position, [])
+        mine = events_at(conn, batch, person, position)
         here = {e.event_id for e in mine}
         # An event can be undone once: the same undo in both places is one.
         new = [e for e in payload["events"] if e[0] not in here and (not e[5] or e[5] not in _undone(mine))]

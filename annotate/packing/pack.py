@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from annotate.sitting import exposure
-from annotate.sitting.desk import BatchInfo, Desk, batch_info
+from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import Kind
-from annotate.sitting.standing import INSERT, WHOLE, is_stopped
+from annotate.sitting.standing import INSERT, WHOLE, is_stopped, settle_log
 from annotate.store import open_study
 from judge.errors import UsageError
 from judge.prompts.inputs import ITEM_INPUTS, LIST_INPUTS
@@ -90,7 +90,7 @@ def _write(
                 [(batch, person, *row) for row in rows],
             )
             copy_events(store.conn, conn, batch, person)
-        _settle(packed, batch, person)
+            settle_log(conn, info.task, batch, person)
         packed.conn.execute("PRAGMA journal_mode = DELETE")
         packed.conn.execute("VACUUM")
 
@@ -122,11 +122,6 @@ def copy_events(
             seen += row[7] is not None
     target.executemany(INSERT, rows)
     return len(rows), seen
-
-
-def _settle(store: Store, batch: str, person: str) -> None:
-    with Desk.open(store, batch, person) as desk:
-        desk.settle_all()
 
 
 _HIDDEN: dict[str, str | None] = {

@@ -11,29 +11,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
+from sqlite3 import Connection
 from types import TracebackType
 from typing import Any
 
 from ulid import ULID
 
-from annotate.sitting.blind import Blind
-from annotate.sitting.events import (
-    FIRST_LAYER,
-    STANDING,
-    UNDOABLE,
-    Kind,
-    State,
-    UnitStatus,
-    label_rows,
-    standing,
-)
+from annotate.sitting import exposure
+from annotate.sitting.blind import BUSY_MS, Blind, Seat, explained_to_a_person
+from annotate.sitting.events import ASSISTED, FIRST_LAYER, UNDOABLE, Event, Kind, State, fold, why_refused
 from annotate.sitting.queue import BatchInfo, Queue, batch_info
-from annotate.sitting.seat import Seat
-from annotate.sitting.standing import is_stopped, not_for, people_of
+from annotate.sitting.standing import append, events_at, is_stopped, not_for, people_of, settle
 from annotate.sitting.unit import Sheet, TimeSpent
 from annotate.store import ADJUDICATED, ensure_human
 from judge.errors import StudyError, UsageError
 from judge.store import Store
+from judge.store.label_rows import quoted
 from judge.store.study import dumps, now
 
 __all__ = ["BatchInfo", "Desk", "Sheet", "TimeSpent", "batch_info", "end_session"]
@@ -41,11 +34,17 @@ NO_TIME = TimeSpent()
 
 
 class Desk(Queue):
-    """One seat of a batch. Every method that changes something has committed it when it returns."""
+    """One seat of a batch. Every method that changes something has committed it when it returns.
 
-    def __init__(self, info: BatchInfo, seat: Seat, blind: Blind, release: Any = None) -> None:
+    What a screen shows comes through the blind connection, which writes nothing. What it commits goes through a
+    connection of the desk's own, and only as events that the log of the unit allows; all else follows from those.
+    """
+
+    def __init__(
+        self, info: BatchInfo, seat: Seat, blind: Blind, study: Store, busy_ms: int, lock: Any
+    ) -> None:
         super().__init__(info, blind)
-        self.seat, self._release = seat, release
+        self.seat, self._study, self._busy_ms, self._lock = seat, study, busy_ms, lock
         self._seen: set[int] = set()
         self._unnoted: list[int] = []
         """Of the positions that were shown, those that the ledger does not have yet."""
@@ -91,7 +90,8 @@ class Desk(Queue):
                     [session, batch, annotator, person, version("adjudge"), now()],
                 )
             seat = Seat(batch, annotator, person, session, show_own=not adjudicate or allow_own)
-            desk = cls(info, seat, Blind(store, seat, info.task, busy_ms), lock)
+            wait = BUSY_MS if busy_ms is None else busy_ms
+            desk = cls(info, seat, Blind(store, seat, info.task, wait), store.clone(), wait, lock)
         except BaseException:
             lock.__exit__(None, None, None)
             raise
@@ -109,13 +109,21 @@ class Desk(Queue):
         return sheet
 
     def _note_seen(self) -> None:
-        with self._blind.transaction(wait_ms=0):
-            self._write_seen()
-        self._unnoted.clear()
+        with self._transaction(wait_ms=0):
+            pass
 
-    def _write_seen(self) -> None:
+    def _write_seen(self, conn: Connection) -> None:
+        seat = self.seat
         for position in self._unnoted:
-            self._blind.write("INSERT INTO my_seen (position) VALUES (?)", [position])
+            rows = exposure.rows_shown(self.task, self._here(position))
+            exposure.note_rows(conn, seat.person, rows, seat.batch, "sitting")
+            if seat.is_deciding:
+                said = f"SELECT a.unit_id, 'labels' AS what, '' AS field FROM assignments AS a WHERE {self._here(position)}"
+                exposure.note_rows(conn, seat.person, said, seat.batch, "sitting")
+
+    def _here(self, position: int) -> str:
+        batch, who = quoted(self.seat.batch), quoted(self.seat.annotator)
+        return f"a.batch = {batch} AND a.annotator_id = {who} AND a.position = {int(position)}"
 
     def close(self) -> None:
         """Stand up."""
@@ -123,9 +131,10 @@ class Desk(Queue):
             with suppress(StudyError):
                 self._note_seen()
         self._blind.close()
-        if self._release is not None:
-            self._release.__exit__(None, None, None)
-            self._release = None
+        self._study.close()
+        if self._lock is not None:
+            self._lock.__exit__(None, None, None)
+            self._lock = None
 
     def __enter__(self) -> Desk:
         return self
@@ -160,11 +169,7 @@ class Desk(Queue):
     def lock(self, position: int, what: str) -> State:
         """From here on the first labels stand, and `judge` or `key` answers. Needs a finished unit."""
         state = self.state(position)
-        if state.locked:
-            return state
-        if state.status(self.fields) is not UnitStatus.DONE:
-            raise StudyError("answer every question first")
-        return self._commit(position, TimeSpent(), Kind.SHOWN, None, what, None)
+        return state if state.locked else self._commit(position, NO_TIME, Kind.SHOWN, None, what, None)
 
     def revise(
         self, position: int, field: str, value: str, reason: str | None, spent: TimeSpent = NO_TIME
@@ -189,9 +194,7 @@ class Desk(Queue):
         if not rows:
             return None
         event_id, position = rows[0]
-        with self._transaction():
-            self._append(position, Kind.UNDO, None, None, None, event_id, TimeSpent())
-            self._settle(position)
+        self._commit(position, NO_TIME, Kind.UNDO, None, None, None, event_id)
         return int(position)
 
     def _commit(
@@ -202,19 +205,39 @@ class Desk(Queue):
         field: str | None,
         value: str | None,
         reason: str | None,
+        undoes: str | None = None,
     ) -> State:
-        # What the log does not allow it refuses itself (`views.events`).
-        with self._transaction():
+        """Append one event, and write what follows from it. Raises StudyError when the log does not allow it."""
+        if kind == Kind.LABEL:
+            self._check(field, value)
+        seat, place = self.seat, (self.seat.batch, self.seat.annotator, position)
+        event = Event(str(ULID()), kind, field, value, reason, undoes, spent.active_ms, spent.idle_ms)
+        with self._transaction() as conn:
+            query = (
+                "SELECT unit_id, repeat, role, status, active_ms FROM assignments "
+                "WHERE batch = ? AND annotator_id = ? AND position = ?"
+            )
+            row = conn.execute(query, place).fetchone()
+            if row is None:
+                raise StudyError("there is no such unit")
+            unit, repeat, role, *before = row
+            events = events_at(conn, *place)
+            if why := why_refused(events, event, self.fields):
+                raise StudyError(why)
             if kind == Kind.LABEL:
-                self._check(field, value)
-            self._append(position, kind, field, value, reason, None, spent)
-            return self._settle(position)
-
-    def settle_all(self) -> None:
-        """Write again what follows from the events of every unit that has any."""
-        with self._transaction():
-            for (position,) in self._blind.rows("SELECT DISTINCT position FROM my_events ORDER BY position"):
-                self._settle(position)
+                # The ledger says whether an answer is blind. A ruling is a reference: who has seen the judge's label,
+                # or the key, cannot make one that either is measured against.
+                seen = exposure.is_exposed(conn, self.task, seat.person, unit, deciding=seat.is_deciding)
+                event = event._replace(reason=ASSISTED if seen else None)
+            on_screen = spent.shown_ms if kind in (Kind.LABEL, Kind.KEEP, Kind.REVISE) else None
+            append(conn, *place, event, seat.session, shown_ms=on_screen)
+            if kind == Kind.SHOWN:
+                after = exposure.rows_after(self.task, self._here(position))
+                exposure.note_rows(conn, seat.person, after, seat.batch, "sitting")
+            state = fold([*events, event])
+            settle(conn, self.task, place, role, (unit, repeat), state)
+            self._count((before[0], before[1]), state)
+        return state
 
     def _check(self, field: str | None, value: str | None) -> None:
         if field not in self.fields:
@@ -228,52 +251,25 @@ class Desk(Queue):
             raise UsageError(f"'{value}' is no label of '{field}': {', '.join(domain)}")
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        tally = self._tally.copy()
+    def _transaction(self, wait_ms: int | None = None) -> Iterator[Connection]:
+        """All or nothing, committed to the disk on leaving. Raises Busy, WriteFailed or StudyError.
+
+        It waits `wait_ms` for another program that is writing, without it as long as the desk does.
+        """
+        tally, conn = self._tally.copy(), self._study.conn
         try:
-            with self._blind.transaction():
-                yield
-                self._write_seen()
+            with explained_to_a_person(self._study.path):
+                conn.execute(f"PRAGMA busy_timeout = {self._busy_ms if wait_ms is None else wait_ms}")
+                conn.execute("BEGIN IMMEDIATE")
+                yield conn
+                self._write_seen(conn)
+                conn.execute("COMMIT")
             self._unnoted.clear()
         except BaseException:
+            if conn.in_transaction:
+                conn.execute("ROLLBACK")
             self._tally = tally
             raise
-
-    def _append(
-        self,
-        position: int,
-        kind: Kind,
-        field: str | None,
-        value: str | None,
-        reason: str | None,
-        undoes: str | None,
-        spent: TimeSpent,
-    ) -> None:
-        said = [str(kind), field, value, reason, undoes]
-        shown = spent.shown_ms if kind in (Kind.LABEL, Kind.KEEP, Kind.REVISE) else None
-        self._blind.write(
-            "INSERT INTO my_events (event_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [str(ULID()), position, *said, spent.active_ms, spent.idle_ms, shown, now()],
-        )
-
-    def _settle(self, position: int) -> State:
-        """Write what follows from a unit's events: its row in assignments and its labels."""
-        state = self.state(position)
-        before = self._blind.rows("SELECT status, active_ms FROM my_units WHERE position = ?", [position])[0]
-        self._blind.write(
-            f"INSERT INTO my_standing (position, {', '.join(STANDING)}) VALUES (?{', ?' * len(STANDING)})",
-            [position, *standing(state, self.fields), now()],
-        )
-        self._count(before, state)
-        self._blind.write("INSERT INTO my_clearing (position) VALUES (?)", [position])
-        reason = state.note if self.seat.annotator == ADJUDICATED else None
-        for row in label_rows(state, self.task):
-            self._blind.write(
-                "INSERT INTO my_labels (position, field, layer, value, rationale, derived_from) VALUES (?, ?, ?, ?, ?, ?)",
-                [position, row.field, row.layer, row.value, row.rationale or reason, row.derived_from],
-            )
-        return state
 
 
 def _check_assigned(store: Store, batch: str, person: str, returning: bool) -> None:

@@ -108,6 +108,25 @@ def fold(events: Iterable[Event]) -> State:
     return state
 
 
+def why_refused(events: Sequence[Event], new: Event, fields: Sequence[str]) -> str | None:
+    """Return why a unit's log does not allow one event more, None where it does. `fields` are the task's questions."""
+    state = fold(events)
+    stands = "the answer has been shown: your first label of this unit stands"
+    if new.kind in FIRST_LAYER and state.locked:
+        return stands
+    if new.kind == Kind.SHOWN and state.status(fields) is not UnitStatus.DONE:
+        return "answer every question first"
+    if new.kind in (Kind.KEEP, Kind.REVISE) and not state.locked:
+        return "nothing has been shown for this unit"
+    if new.kind == Kind.UNDO:
+        target = next((e for e in events if e.event_id == new.undoes), None)
+        if target is None or target.kind not in UNDOABLE:
+            return "there is nothing like that to undo"
+        if target.kind in FIRST_LAYER and state.locked:
+            return stands
+    return None
+
+
 def spans_of(text: str) -> list[tuple[str, int, int]]:
     """Evidence as it is stored: (input, start, end) in code points."""
     return [(str(name), int(start), int(end)) for name, start, end in json.loads(text)]

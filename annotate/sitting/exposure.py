@@ -52,13 +52,11 @@ def _lists_relevant(task: Task) -> bool:
     return "relevant_passages" in task.input_names
 
 
-def rows_shown(task: Task, where: str, more: str = "") -> str:
-    """SELECT of (unit_id, what, field) and `more` that the screen of the assignments `a` shows before any answer."""
-    parts = [
-        f"SELECT a.unit_id AS unit_id, 'text' AS what, '' AS field{more} FROM main.assignments AS a WHERE {where}"
-    ]
+def rows_shown(task: Task, where: str) -> str:
+    """SELECT of (unit_id, what, field) that the screen of the assignments `a` shows before any answer."""
+    parts = [f"SELECT a.unit_id AS unit_id, 'text' AS what, '' AS field FROM assignments AS a WHERE {where}"]
     gold = f"l.annotator_id = '{GOLD}' AND l.layer = 'first' AND l.repeat = 0"
-    start = f"SELECT l.unit_id, 'gold', l.field{more} FROM main.assignments AS a JOIN main.units AS u ON u.unit_id = a.unit_id"
+    start = "SELECT l.unit_id, 'gold', l.field FROM assignments AS a JOIN units AS u ON u.unit_id = a.unit_id"
     for name in dict.fromkeys(task.gold_inputs.values()):
         parts.append(
             f"{start} JOIN {label_rows.ALL} ON l.unit_id IN (u.unit_id, u.item_id) AND l.field = {quoted(name)} AND {gold} "
@@ -66,52 +64,56 @@ def rows_shown(task: Task, where: str, more: str = "") -> str:
         )
     if task.spec.relevant is not None and _lists_relevant(task):
         parts.append(
-            f"{start} JOIN main.passages AS p ON p.item_id = u.item_id JOIN {label_rows.ALL} ON l.unit_id = p.passage_id "
+            f"{start} JOIN passages AS p ON p.item_id = u.item_id JOIN {label_rows.ALL} ON l.unit_id = p.passage_id "
             f"AND l.field = {quoted(task.spec.relevant.field)} AND {gold} WHERE {where}"
         )
     return " UNION ".join(parts)
 
 
-def rows_after(task: Task, where: str, more: str = "") -> str:
+def rows_after(task: Task, where: str) -> str:
     """The same for what is shown once the answer is committed: training keys, the judge."""
     fields = ", ".join(quoted(q.field) for q in task.spec.questions)
     return (
-        f"SELECT a.unit_id AS unit_id, 'gold' AS what, l.field AS field{more} FROM main.assignments AS a "
+        f"SELECT a.unit_id AS unit_id, 'gold' AS what, l.field AS field FROM assignments AS a "
         f"JOIN {label_rows.ALL} ON l.unit_id = a.unit_id AND l.annotator_id = '{GOLD}' AND l.layer = 'first' "
         f"AND l.field IN ({fields}) WHERE a.role = 'training' AND {where} UNION "
-        f"SELECT a.unit_id, 'judge', l.field{more} FROM main.assignments AS a JOIN main.batches AS b ON b.batch = a.batch "
+        f"SELECT a.unit_id, 'judge', l.field FROM assignments AS a JOIN batches AS b ON b.batch = a.batch "
         f"JOIN {label_rows.ALL} ON l.unit_id = a.unit_id AND l.annotator_id = b.reveal_run AND l.layer = 'first' "
         f"AND l.repeat = 0 AND l.field IN ({fields}) WHERE a.role = 'sample' AND {where}"
     )
 
 
-def exposed(task: Task | None, person: str, unit: str, *, deciding: bool = False) -> str:
-    """SQL condition: the person was shown what ends blindness of the unit (an SQL expression), or of its item.
+def is_exposed(
+    conn: sqlite3.Connection,
+    task: Task | None,
+    person: str,
+    unit: str,
+    before: str | None = None,
+    *,
+    deciding: bool = False,
+) -> bool:
+    """Whether the person was shown what ends blindness of the unit, or of its item; `before` that time, None: so far.
 
     Gold that the task shows as its input is no exposure to itself; other people's labels are none to who is `deciding`
-    between them.
+    between them. Where the ledger is empty nothing is known against a label.
     """
     seen = "'judge'" if deciding else "'judge', 'labels'"
     own = ", ".join(quoted(f) for f in own_gold(task)) or "''"
-    return (
-        f"EXISTS (SELECT 1 FROM main.units AS xu JOIN main.exposures AS x ON x.unit_id IN (xu.unit_id, xu.item_id) "
-        f"WHERE xu.unit_id = {unit} AND x.person = {person} AND ((x.what IN ({seen}) "
-        f"AND x.unit_id = xu.unit_id) OR (x.what = 'gold' AND x.field NOT IN ({own}))))"
+    query = (
+        "SELECT EXISTS (SELECT 1 FROM units AS u JOIN exposures AS x ON x.unit_id IN (u.unit_id, u.item_id) "
+        f"WHERE u.unit_id = :unit AND x.person = :person AND ((x.what IN ({seen}) AND x.unit_id = u.unit_id) "
+        f"OR (x.what = 'gold' AND x.field NOT IN ({own}))) AND (:before IS NULL OR x.at < :before))"
     )
-
-
-def is_exposed(
-    conn: sqlite3.Connection, task: Task | None, person: str, unit: str, before: str | None
-) -> bool:
-    """Whether the ledger ends the blindness of a label; `before` is when it was given, None for now.
-
-    Raises nothing for a study whose ledger is empty: nothing is known against the label then.
-    """
-    condition = exposed(task, ":person", ":unit")
-    if before is not None:
-        condition = condition.removesuffix(")") + " AND x.at < :before)"
-    query = f"SELECT {condition}"
     return bool(conn.execute(query, {"person": person, "unit": unit, "before": before}).fetchone()[0])
+
+
+def note_rows(conn: sqlite3.Connection, person: str, rows: str, batch: str, how: str) -> None:
+    """Note that the person was shown what a query of (unit_id, what, field) returns."""
+    conn.execute(
+        "INSERT OR IGNORE INTO exposures (person, unit_id, what, field, batch, how, at) "
+        f"SELECT ?, unit_id, what, field, ?, ?, ? FROM ({rows})",
+        [person, batch, how, now()],
+    )
 
 
 def note_batch(
@@ -123,18 +125,12 @@ def note_batch(
     judge: Iterable[str] = (),
 ) -> None:
     """Note that a batch left the study as a whole: what each person's units show, and the judge on units `judge`."""
-    judged = dumps(sorted(judge))
+    judged = quoted(dumps(sorted(judge)))
     for person in people:
         where = f"a.batch = {quoted(batch)} AND a.annotator_id = {quoted(person)}"
-        insert = "INSERT OR IGNORE INTO exposures (person, unit_id, what, field, batch, how, at) "
-        rows = rows_shown(task, where)
-        conn.execute(
-            f"{insert} SELECT ?, unit_id, what, field, ?, ?, ? FROM ({rows})", [person, batch, how, now()]
-        )
-        conn.execute(
-            f"{insert} SELECT ?, value, 'judge', '', ?, ?, ? FROM json_each(?)",
-            [person, batch, how, now(), judged],
-        )
+        note_rows(conn, person, rows_shown(task, where), batch, how)
+        given = f"SELECT value AS unit_id, 'judge' AS what, '' AS field FROM json_each({judged})"
+        note_rows(conn, person, given, batch, how)
 
 
 def note_unit(

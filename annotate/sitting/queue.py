@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from annotate.batch_plan import BatchPlan
 from annotate.sitting.blind import Blind
 from annotate.sitting.events import Event, State, UnitStatus, fold, spans_of
-from annotate.sitting.unit import AnswerPart, ReviewLine, Sheet, ShownPassage, Source
-from annotate.sitting.views import PARTS
+from annotate.sitting.unit import PARTS, AnswerPart, ReviewLine, Sheet, ShownPassage, Source
 from judge.errors import UsageError
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task

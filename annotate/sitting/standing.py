@@ -1,6 +1,6 @@
-"""The log as imports, merges and leads write it, and what follows from a unit's events: its row in `assignments` and its labels.
+"""The log, and what follows from a unit's events: its row in `assignments` and its labels.
 
-The same rules as `Desk`, which may not read gold; both fold with `annotate.sitting.events`.
+Everything that appends events goes through here: a person's desk, imports, merges and leads.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from importlib.metadata import version
 from ulid import ULID
 
 from annotate.sitting.events import STANDING, STOPPED, Event, NewLabel, State, fold, label_rows, standing
+from annotate.store import ADJUDICATED
 from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.store.label_rows import FIRST, add, clear
@@ -34,7 +35,7 @@ def settle(
     unit: tuple[str, int],
     state: State,
 ) -> None:
-    """Write how `seat` (batch, annotator, position) stands on `unit` (id, repeat)."""
+    """Write how `seat` (batch, annotator, position) stands on `unit` (id, repeat): its assignment and its labels."""
     stopped = is_stopped(conn, seat[0], seat[1])
     if stopped:
         state.layers = dict.fromkeys(state.answers, STOPPED) | state.layers
@@ -50,7 +51,13 @@ def settle(
     if role not in KEPT:
         return
     clear(conn, seat[1], *unit, task.fields)
-    rows = [r for r in label_rows(state, task) if not (stopped and r.layer == "revised")]
+    # Why a lead decided as they did stands in the note of the unit; it is the reason of that label.
+    reason = state.note if seat[1] == ADJUDICATED else None
+    rows = [
+        r._replace(rationale=r.rationale or reason)
+        for r in label_rows(state, task)
+        if not (stopped and r.layer == "revised")
+    ]
     rows += _from_gold(conn, task, unit[0], rows)
     add(
         conn,
@@ -65,6 +72,12 @@ def events_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, li
     for position, *event in conn.execute(query, [batch, person]):
         found.setdefault(position, []).append(Event(*event))
     return found
+
+
+def events_at(conn: sqlite3.Connection, batch: str, person: str, position: int) -> list[Event]:
+    """The events of one position of a queue, in their order."""
+    query = f"SELECT {_EVENT} FROM events WHERE batch = ? AND annotator_id = ? AND position = ? ORDER BY seq"
+    return [Event(*row) for row in conn.execute(query, [batch, person, position])]
 
 
 def settle_log(
@@ -87,12 +100,11 @@ def append(
     e: Event,
     session: str,
     at: str | None = None,
+    shown_ms: int | None = None,
 ) -> None:
-    """Add one event to the log; it happened now, unless `at` says when."""
+    """Add one event to the log; it happened now, unless `at` says when. `shown_ms` is as in `TimeSpent`."""
     conn.execute(
-        f"INSERT INTO events (batch, annotator_id, position, {_EVENT}, session_id, at) "
-        f"VALUES ({', '.join('?' * 13)})",
-        [batch, person, position, e.event_id, str(e.kind), *e[2:], session, at or now()],
+        INSERT, [e.event_id, batch, person, position, str(e.kind), *e[2:], shown_ms, session, at or now()]
     )
 
 

@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 
 from annotate.sitting.events import State
 
+PARTS = ("sentence", "citation", "claim")
+"""Kinds of units that are parts of an answer, and stay together in a queue."""
+
 
 class TimeSpent(NamedTuple):
     """Milliseconds since the event before, at work and away; `shown_ms` since the unit was painted, 0 for a

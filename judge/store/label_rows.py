@@ -28,13 +28,6 @@ OF_UNIT = "l.unit_id = {unit} AND +l.annotator_id = {run}"
 """What one annotator said of one unit, in any field. The plus keeps SQLite from the primary key, which begins with the
 annotator: without the field it would read all labels of a run for each unit."""
 
-_GIVEN = "labels (unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from)"
-GIVEN = f"INSERT INTO {_GIVEN}"
-"""The head of a statement that adds what a person said."""
-
-GIVEN_ONCE = f"INSERT OR IGNORE INTO {_GIVEN}"
-"""The same, where what stands already stays."""
-
 
 def one(annotator: str, field: str, unit: str, column: str = "value") -> str:
     """The SQL expression of one label; the arguments are SQL themselves."""
@@ -98,7 +91,11 @@ def judge_labelled(conn: sqlite3.Connection, run: str, field: str, status: str, 
 
 def add(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]]) -> None:
     """Add (unit, field, annotator, layer, repeat, value, rationale, derived_from)."""
-    conn.executemany(f"{GIVEN} VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    conn.executemany(
+        "INSERT INTO labels (unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        rows,
+    )
 
 
 def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], *, ignore: bool = False) -> None:
@@ -110,15 +107,13 @@ def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], *, ignor
     )
 
 
-def clearing(annotator: str, fields: str, units: str) -> str:
-    """The statement that takes an annotator's labels of fields off units (id, repeat); the arguments are SQL."""
-    return f"DELETE FROM labels WHERE annotator_id = {annotator} AND field IN ({fields}) AND (unit_id, repeat) IN {units}"
-
-
 def clear(conn: sqlite3.Connection, annotator: str, unit: str, repeat: int, fields: Sequence[str]) -> None:
     """Take an annotator's labels of these fields off a unit."""
     marks = ", ".join("?" * len(fields))
-    conn.execute(clearing("?", marks, "(VALUES (?, ?))"), [annotator, *fields, unit, repeat])
+    conn.execute(
+        f"DELETE FROM labels WHERE annotator_id = ? AND field IN ({marks}) AND unit_id = ? AND repeat = ?",
+        [annotator, *fields, unit, repeat],
+    )
 
 
 def of_judgement(conn: sqlite3.Connection, run: str, unit: str, repeat: int) -> list[tuple[Json, ...]]:

@@ -12,9 +12,10 @@ import pytest
 
 from annotate.leading.lead import close_batch, stop_person
 from annotate.sitting.blind import Blind
-from annotate.sitting.desk import Desk
+from annotate.sitting.desk import NO_TIME, Desk
+from annotate.sitting.events import Kind
 from annotate.store import open_study
-from judge.errors import StudyError
+from judge.errors import StudyError, UsageError
 from tests.tui.studies import CANARY, batch, build, judge_all, labels
 
 STATEMENTS = 250
@@ -23,8 +24,7 @@ TABLES = ["labels", "judgements", "items", "passages", "units", "answers", "anno
           "label_imports", "batch_changes", "handed_over", "stopped", "label_studio_projects", "label_studio_tasks",
           "label_studio_annotations", "latest_judgements", "batch_labels", "unit_texts", "sqlite_master", "sqlite_temp_master",
           "temp.sqlite_temp_schema", "pragma_table_list", "sqlite_sequence", "dbstat"]  # fmt: skip
-VIEWS = ["my_units", "my_texts", "my_passages", "my_parts", "my_events", "my_labels", "my_clearing", "my_standing", "my_seen",
-         "my_key", "my_judge"]  # fmt: skip
+VIEWS = ["my_units", "my_texts", "my_passages", "my_parts", "my_events", "my_key", "my_judge"]
 BORROWED = [*VIEWS, "unit_texts", "batch_labels", "latest_judgements", "x"]
 COLUMNS = ["*", "count(*)", "value", "rationale", "reply", "meta", "unit_id", "note", "batch", "annotator_id", "text", "sql",
            "group_concat(value)", "max(rowid)", "answers", "claim"]  # fmt: skip
@@ -77,30 +77,28 @@ def select(rng: Random, depth: int = 0) -> str:
 
 
 def write(rng: Random) -> str:
-    """An INSERT into what a session may write, with values that the person may not decide."""
+    """A statement that would change what a person may not decide."""
     position = rng.choice(["3", "4", "5", "1", "99"])
-    kind = rng.choice(["shown", "skip", "undo", "keep", "revise", "note", "span"])
-    field, value = rng.choice(["stance", "relevance", "claim_verdict"]), rng.choice(["support", "x", "judge"])
-    undoes = rng.choice(["NULL", "'no-such'", "(SELECT event_id FROM my_events LIMIT 1)"])
-    event = f"hex(randomblob(8)), {position}, '{kind}', '{field}', '{value}', 'blind', {undoes}, 0, 0, '2026-01-01'"
-    standing = (
-        f"{position}, 'done', '{{\"stance\":\"support\"}}', '{{}}', '{{}}', '[]', NULL, NULL, 1, 0, 0, NULL"
-    )
     return rng.choice(
         [
-            f"INSERT INTO my_standing VALUES ({standing})",
-            f"INSERT OR REPLACE INTO my_standing SELECT {standing} FROM my_units",
-            "INSERT INTO my_events (event_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, at) "
-            f"VALUES ({event})",
-            f"INSERT INTO my_seen (position) VALUES ({position})",
-            f"INSERT INTO my_clearing (position) VALUES ({position})",
             f"UPDATE my_units SET locked = 1, status = 'done' WHERE position = {position}",
-            "UPDATE my_standing SET locked = 1",
+            f"UPDATE main.assignments SET locked = 1, layers = '{{}}' WHERE position = {position}",
             f"INSERT INTO my_units SELECT * FROM my_units WHERE position = {position}",
-            f"INSERT INTO my_labels (position, field, layer, value) {select(rng)}",
+            f"INSERT INTO my_judge {select(rng)}",
+            f"INSERT OR REPLACE INTO main.labels {select(rng)}",
             f"INSERT INTO main.events SELECT * FROM events WHERE position = {position}",
+            "INSERT INTO exposures (person, unit_id, what, how, at) SELECT 'eve', unit_id, 'gold', 'x', 'x' FROM my_units",
+            "DELETE FROM main.stopped",
+            "UPDATE main.batches SET closed = NULL",
         ]
     )
+
+
+def whole(path: Path) -> list[object]:
+    """Everything in the study that a session could change."""
+    tables = ("labels", "judgements", "events", "assignments", "batches", "stopped", "items", "exposures")
+    with open_study(path) as store:
+        return [store.conn.execute(f"SELECT * FROM {t} ").fetchall() for t in tables]
 
 
 @pytest.mark.parametrize("gate", [True, False], ids=["as it is", "the authorizer alone"])
@@ -111,26 +109,44 @@ def test_no_generated_statement_shows_what_is_hidden(
     if not gate:
         monkeypatch.setattr("annotate.sitting.blind._checked", lambda sql: sql)
     rng = Random(seed)
-    got = 0
+    got, before = 0, whole(study)
     with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
         blind = desk._blind
         assert isinstance(blind, Blind)
         for _ in range(STATEMENTS):
             sql = write(rng) if rng.random() < 0.4 else select(rng)
             rows: list[tuple[object, ...]] = []
-            with suppress(Exception), blind.transaction():
-                if sql.startswith(("INSERT", "UPDATE")):
-                    blind.write(sql)
-                else:
-                    rows = blind.rows(sql)
+            with suppress(Exception):
+                rows = blind.rows(sql)
             got += bool(rows)
             assert CANARY not in repr(rows), sql
             assert blind.rows("SELECT * FROM my_judge") == [] == blind.rows("SELECT * FROM my_key"), sql
     assert got > 2, "some of them are allowed, or nothing was tried"
-    assert not [k for k in labels(study) if k[2] != "first"] and len(labels(study, f"bob {CANARY}")) == 1
-    with open_study(study) as store:
-        kinds = {k for (k,) in store.conn.execute("SELECT kind FROM events WHERE annotator_id = 'alice'")}
-        assert "shown" not in kinds and "keep" not in kinds
+    assert whole(study) == before, "a session writes nothing"
+
+
+def act(rng: Random, desk: Desk) -> None:
+    """Something that a person, or a screen that lies for them, may try to commit."""
+    position, said = rng.choice([1, 3, 4, 5, 99]), rng.choice(["support", "refute", "perhaps"])
+    events = [e.event_id for e in desk._events(3)]
+    rng.choice(
+        [
+            lambda: desk.label(position, "stance", said),
+            lambda: desk.label(position, "claim_verdict", said),
+            lambda: desk.skip(position),
+            lambda: desk.note(position, "mine"),
+            lambda: desk.flag(position, None),
+            lambda: desk.spans(position, [("passage", 0, 1)]),
+            lambda: desk.lock(position, "judge"),
+            lambda: desk.revise(position, "stance", said, None),
+            desk.undo,
+            lambda: desk._commit(
+                position, NO_TIME, Kind.UNDO, None, None, None, rng.choice([*events, "none"])
+            ),
+            lambda: desk._commit(position, NO_TIME, Kind.SHOWN, None, "judge", None),
+            lambda: desk._commit(position, NO_TIME, Kind.KEEP, "stance", said, None),
+        ]
+    )()
 
 
 def held_of(path: Path) -> list[object]:
@@ -146,7 +162,6 @@ def held_of(path: Path) -> list[object]:
 
 @pytest.mark.parametrize("how", ["stopped", "closed"])
 def test_a_session_that_was_stopped_or_closed_meanwhile_changes_nothing(study: Path, how: str) -> None:
-    """Before: a stopped person's session could write its labels back as blind, and clear them."""
     rng = Random(7)
     with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
         desk.label(3, "stance", "refute")
@@ -157,16 +172,10 @@ def test_a_session_that_was_stopped_or_closed_meanwhile_changes_nothing(study: P
             else:
                 close_batch(other, "pilot")
         before = held_of(study)
-        again = [
-            "INSERT INTO my_labels (position, field, layer, value) VALUES (3, 'stance', 'first', 'support')",
-            "INSERT INTO my_labels (position, field, layer, value) VALUES (5, 'stance', 'first', 'support')",
-            "INSERT INTO my_clearing (position) VALUES (4)",
-            "INSERT INTO my_standing VALUES (3, 'done', '{\"stance\":\"support\"}', '{}', '{}', '[]', NULL, NULL, 0, 0, 0, NULL)",
-        ]
-        for sql in [*again, *(write(rng) for _ in range(STATEMENTS))]:
-            with suppress(StudyError, sqlite3.Error), desk._blind.transaction():
-                desk._blind.write(sql)
-            assert held_of(study) == before, sql
+        for _ in range(STATEMENTS):
+            with suppress(StudyError, UsageError):
+                act(rng, desk)
+        assert held_of(study) == before
         for _ in range(STATEMENTS):
             sql, rows = select(rng), []
             with suppress(StudyError, sqlite3.Error):
@@ -178,33 +187,57 @@ def test_a_session_that_was_stopped_or_closed_meanwhile_changes_nothing(study: P
     assert {key[2] for key in labels(study)} == {layer}
 
 
-def test_after_the_reveal_the_first_label_stands_whatever_is_inserted(study: Path) -> None:
+@pytest.mark.parametrize("seed", [1, 2])
+def test_after_the_reveal_the_first_label_stands_whatever_is_tried(study: Path, seed: int) -> None:
+    rng = Random(seed)
     with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
         desk.label(3, "stance", "refute")
         desk.lock(3, "judge")
         assert desk.judge(3)["stance"]["value"] == "support"
-        blind = desk._blind
-        said = "'2026-01-01'"
-        for sql in (
-            "INSERT INTO my_standing SELECT position, 'done', '{\"stance\":\"support\"}', '{}', '{}', '[]', NULL, NULL, 0, 0, 0, "
-            f"{said} FROM my_units WHERE position = 3",
-            "INSERT INTO my_clearing (position) VALUES (3)",
-            "INSERT INTO my_labels (position, field, layer, value) VALUES (3, 'stance', 'first', 'support')",
-            "INSERT INTO my_labels (position, field, layer, value) VALUES (4, 'stance', 'revised', 'support')",
-            "INSERT INTO my_labels (position, field, layer, value) VALUES (4, 'other', 'first', 'support')",
-            "INSERT INTO my_events (event_id, position, kind, field, value, active_ms, idle_ms, at) "
-            f"VALUES ('e1', 3, 'label', 'stance', 'support', 0, 0, {said})",
-            "INSERT INTO my_events (event_id, position, kind, undoes, active_ms, idle_ms, at) "
-            f"SELECT 'e2', 3, 'undo', event_id, 0, 0, {said} FROM my_events WHERE kind = 'label'",
-            "INSERT INTO my_events (event_id, position, kind, field, value, active_ms, idle_ms, at) "
-            f"VALUES ('e3', 4, 'label', 'stance', 'perhaps', 0, 0, {said})",
-        ):
-            with suppress(Exception), blind.transaction():
-                blind.write(sql)
-        state = desk.state(3)
-        assert state.answers == {"stance": "refute"} and state.locked
-    found = {(field, layer): value for (_, field, layer, _), value in labels(study).items()}
-    assert found == {("stance", "first"): "refute"}
+        for _ in range(STATEMENTS):
+            with suppress(StudyError, UsageError):
+                act(rng, desk)
+            state = desk.state(3)
+            assert state.answers == {"stance": "refute"} and state.locked
+        locked = {p for (p,) in store.conn.execute("SELECT position FROM events WHERE kind = 'shown'")}
+        assert len(locked) > 1, "other units were shown, too"
+        units = dict(
+            store.conn.execute("SELECT unit_id, position FROM assignments WHERE annotator_id = 'alice'")
+        )
+    found = {(units[unit], field, layer): value for (unit, field, layer, _), value in labels(study).items()}
+    assert found[3, "stance", "first"] == "refute" and {field for _, field, _ in found} == {"stance"}
+    assert {p for p, _, layer in found if layer == "revised"} <= locked
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "undoes", "told"),
+    [
+        (Kind.LABEL, "support", None, "your first label of this unit stands"),
+        (Kind.SKIP, None, None, "your first label of this unit stands"),
+        (Kind.UNDO, None, "label", "your first label of this unit stands"),
+        (Kind.UNDO, None, "shown", "nothing like that to undo"),
+        (Kind.UNDO, None, "none", "nothing like that to undo"),
+    ],
+)
+def test_the_log_refuses_what_would_change_a_first_label(
+    study: Path, kind: Kind, value: str | None, undoes: str | None, told: str
+) -> None:
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(3, "stance", "refute")
+        desk.lock(3, "judge")
+        before = held_of(study)
+        of = {e.kind: e.event_id for e in desk._events(3)}
+        with pytest.raises(StudyError, match=told):
+            desk._commit(
+                3, NO_TIME, kind, "stance" if value else None, value, None, of.get(undoes or "", undoes)
+            )
+        with pytest.raises(StudyError, match="nothing has been shown"):
+            desk._commit(4, NO_TIME, Kind.KEEP, "stance", "support", None)
+        with pytest.raises(StudyError, match="answer every question first"):
+            desk._commit(4, NO_TIME, Kind.SHOWN, None, "judge", None)
+        with pytest.raises(StudyError, match="there is no such unit"):
+            desk._commit(99, NO_TIME, Kind.NOTE, None, "x", None)
+        assert held_of(study) == before
 
 
 def test_a_label_cannot_call_itself_blind(study: Path) -> None:
@@ -217,12 +250,6 @@ def test_a_label_cannot_call_itself_blind(study: Path) -> None:
                 "INSERT INTO exposures (person, unit_id, what, how, at) VALUES ('alice', ?, 'judge', 'import', '2020-01-01')",
                 [unit],
             )
-        with Desk.open(store, "pilot", "alice") as desk, desk._blind.transaction():
-            desk._blind.write(
-                "INSERT INTO my_events (event_id, position, kind, field, value, reason, active_ms, idle_ms, at) "
-                "VALUES ('e', 4, 'label', 'stance', 'support', 'blind', 0, 0, '2026-01-01')"
-            )
-            desk._blind.write(
-                "INSERT INTO my_labels (position, field, layer, value) VALUES (4, 'stance', 'first', 'support')"
-            )
+        with Desk.open(store, "pilot", "alice") as desk:
+            desk._commit(4, NO_TIME, Kind.LABEL, "stance", "support", "blind")
     assert {layer for _, _, layer, _ in labels(study)} == {"assisted"}
