@@ -8,9 +8,11 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from ulid import ULID
 
-from annotate.sitting.desk import Desk, TimeSpent
+from annotate.sitting.desk import Desk
 from annotate.sitting.events import Event, Kind, State, UnitStatus, fold, label_rows
+from annotate.sitting.standing import append, settle_log
 from annotate.store import open_study
 from judge.errors import StudyError
 from tests.tui.studies import batch, build, three
@@ -103,9 +105,10 @@ def test_any_sequence_leaves_log_view_and_labels_consistent(steps: list[tuple[st
                 if what == "die":
                     # In the middle of a commit: the event is appended, then the process ends.
                     try:
-                        with desk._transaction():
-                            desk._append(at, Kind.LABEL, "stance", "refute", None, None, TimeSpent())
-                            desk._settle(at)
+                        with desk._transaction() as conn:
+                            event = Event(str(ULID()), Kind.LABEL, "stance", "refute", None, None)
+                            append(conn, "pilot", "alice", at, event, desk.seat.session)
+                            settle_log(conn, task, "pilot", "alice", [at])
                             raise StudyError("killed")
                     except StudyError:
                         pass
