@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adjudge.outcome import Outcome
-from judge.console import attributes
 from judge.errors import UsageError
+from judge.types import attributes
 
 if TYPE_CHECKING:
     from judge.asking.items import Imported

@@ -189,11 +189,6 @@ output_options = together(
 )
 
 
-def attributes(thing: Any, *names: str) -> dict[str, Any]:
-    """Attributes by name, for a document: these, or all that a dataclass with slots has."""
-    return {name: getattr(thing, name) for name in names or thing.__slots__}
-
-
 def emit_json(schema: str, document: Mapping[str, Any]) -> None:
     """One document."""
     print(json_text({"schema": f"adjudge/{schema}/1", **document}, indent=2))

@@ -277,9 +277,9 @@ class Judgement:
     cost: float | None = None
 
 
-def picked(of: object, names: str) -> dict[str, Json]:
-    """These attributes (words) under their own names, for a document."""
-    return {name: getattr(of, name) for name in names.split()}
+def attributes(thing: Any, *names: str) -> dict[str, Any]:
+    """Return attributes by name, for a JSON document: these, or without names every one of a dataclass with slots."""
+    return {name: getattr(thing, name) for name in names or thing.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,8 +330,19 @@ class Measure:
         return {
             "measure": self.measure,
             "annotators": list(self.annotators) if self.annotators else None,
-            **picked(
-                self, "field level weights value low high confidence n_units n_clusters coverage reason"
+            **attributes(
+                self,
+                "field",
+                "level",
+                "weights",
+                "value",
+                "low",
+                "high",
+                "confidence",
+                "n_units",
+                "n_clusters",
+                "coverage",
+                "reason",
             ),
             "notes": list(self.notes),
         }

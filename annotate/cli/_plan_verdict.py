@@ -6,11 +6,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from annotate.cli._show import table
-from judge.console import attributes, visible
+from judge.console import visible
 from judge.errors import BadInput, UsageError
 from judge.labels.panel import Panel
 from judge.labels.reference import Reference, voices
 from judge.stats.verdict_plan import VerdictPlan, plan_verdict
+from judge.types import attributes
 
 if TYPE_CHECKING:
     from annotate.cli.plan import PlanAsked

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from annotate.cli._named import BatchName, in_study
-from judge.console import attributes, emit_json, json_option, note, notes, pairs
+from judge.console import emit_json, json_option, note, notes, pairs
 from judge.errors import Exit, UsageError
+from judge.types import attributes
 
 if TYPE_CHECKING:
     from annotate.exchange.label_studio.pull import Pulled

@@ -9,8 +9,9 @@ import click
 from annotate.cli._named import BatchName, in_study
 from annotate.cli.batches import allow_option, print_strata
 from annotate.cli.packing import batches
-from judge.console import attributes, emit_json, json_option, note
+from judge.console import emit_json, json_option, note
 from judge.errors import UsageError
+from judge.types import attributes
 
 if TYPE_CHECKING:
     from annotate.drawing.seats import Changed

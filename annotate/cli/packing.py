@@ -9,8 +9,9 @@ import click
 
 from annotate.cli._named import BatchName, in_study
 from annotate.cli.batches import batches
-from judge.console import TO_WRITE, attributes, emit_json, json_option, note, notes
+from judge.console import TO_WRITE, emit_json, json_option, note, notes
 from judge.errors import Exit
+from judge.types import attributes
 
 if TYPE_CHECKING:
     from judge.store import Store

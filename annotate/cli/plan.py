@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from annotate.cli._source import LabelSource, as_one, least_others_option, source_options
-from judge.console import attributes, emit_json, json_option, table, tell, visible
+from judge.console import emit_json, json_option, table, tell, visible
 from judge.errors import BadInput, UsageError
+from judge.types import attributes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,14 +24,13 @@ from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import ASSISTED, UNDECLARED
 from annotate.sitting.standing import is_stopped, people_of
-from judge.console import attributes
 from judge.errors import BadInput, StudyError, UsageError
 from judge.files import file_sha
 from judge.prompts.load import Task
 from judge.store import Store, label_rows
 from judge.store.export import stored_task
 from judge.store.study import dumps, now
-from judge.types import Json
+from judge.types import Json, attributes
 
 __all__ = ["Intake", "Taken", "take"]
 

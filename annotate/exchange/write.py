@@ -12,10 +12,9 @@ from annotate.exchange.responses import Response, responses
 from annotate.exchange.units import ExchangeUnits, absent
 from annotate.sitting import exposure
 from annotate.sitting.desk import batch_info
-from judge.console import attributes
 from judge.errors import BadInput, UsageError
 from judge.store import Store
-from judge.types import Json
+from judge.types import Json, attributes
 
 
 @dataclass(frozen=True, slots=True)

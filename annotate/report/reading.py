@@ -6,9 +6,8 @@ from importlib.metadata import version
 
 from annotate.report.corrected import REPLICATES
 from annotate.report.subject import Subject
-from judge.console import attributes
 from judge.stats.bootstrap import IntervalSettings
-from judge.types import Json
+from judge.types import Json, attributes
 
 COVERAGE = (
     "Every value names the units it rests on. Coverage is their share of the units that all annotators the "

@@ -13,7 +13,6 @@ from judge.cli import jobs_told
 from judge.cli.run import of_run
 from judge.console import (
     TO_READ,
-    attributes,
     db_option,
     emit_json,
     emit_rows,
@@ -25,6 +24,7 @@ from judge.console import (
     visible,
 )
 from judge.errors import Exit, UsageError
+from judge.types import attributes
 
 if TYPE_CHECKING:
     from judge.jobs.service import BatchService

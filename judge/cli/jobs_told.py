@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.console import attributes, emit_json, notes, say
+from judge.console import emit_json, notes, say
 from judge.errors import Exit
+from judge.types import attributes
 
 if TYPE_CHECKING:
     from judge.jobs.read import JobTally

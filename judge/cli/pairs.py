@@ -10,8 +10,9 @@ import click
 
 from judge.asking.run import RunOptions, make_plan
 from judge.cli.chain import chained, in_chain
-from judge.console import attributes, db_option, emit_json, emit_rows, note, output_options, short
+from judge.console import db_option, emit_json, emit_rows, note, output_options, short
 from judge.errors import Exit, UsageError
+from judge.types import attributes
 
 COUNTS = ("claims", "valid", "invalid", "unknown", "pairs", "repeated", "unwritten")
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 import judge
-from judge.console import attributes, emit_rows, output_options
+from judge.console import emit_rows, output_options
+from judge.types import attributes
 
 COLUMNS = ("kind", "name", "package", "target", "problem")
 

@@ -9,8 +9,9 @@ import click
 
 from judge.asking.judges import field_of, panel_of
 from judge.cli.chosen import field_option, reference_option, whole_runs
-from judge.console import attributes, db_option, json_option, note, table, tell
+from judge.console import db_option, json_option, note, table, tell
 from judge.errors import UsageError
+from judge.types import attributes
 
 if TYPE_CHECKING:
     from judge.labels.split import Content, Power, Split

@@ -27,7 +27,7 @@ from judge.stats.ratings import FloatArray, IntArray
 from judge.store.derived import Fitted
 from judge.store.runs import TRIED
 from judge.store.study import Store
-from judge.types import Json, picked
+from judge.types import Json, attributes
 
 FOLDS = 5
 FEWEST = 20
@@ -182,7 +182,10 @@ class Bench:
             "method": "bias",
             "temperature": round(fit.temperature, 6),
             "bias": {label: round(b, 6) for label, b in zip(domain, fit.bias, strict=True)},
-            "fitted": {**picked(fitted, "reference units sha256"), "questions": sorted(fitted.folds)},
+            "fitted": {
+                **attributes(fitted, "reference", "units", "sha256"),
+                "questions": sorted(fitted.folds),
+            },
         }
 
     def kept(self, run: str, recipe: Recipe) -> str:

@@ -11,7 +11,7 @@ from judge.improve.found import Improved
 from judge.improve.recipe import Recipe
 from judge.prompts.load import Task, find_tasks, with_constant
 from judge.store.study import now
-from judge.types import Json, picked
+from judge.types import Json, attributes
 
 MOST_PAIRS = 8
 
@@ -150,13 +150,13 @@ def as_json(found: Improved, path: Path | None = None) -> dict[str, Json]:
     proof = found.proof
     return {
         "task": found.task.name,
-        **picked(found, "field model reference"),
+        **attributes(found, "field", "model", "reference"),
         "tried": [
             {
                 "step": t.rung,
                 "candidate": t.recipe.words,
                 "run": t.run_id,
-                **picked(t, "kappa coverage"),
+                **attributes(t, "kappa", "coverage"),
                 "units": t.n_units,
                 "questions": t.n_questions,
                 "tokens_per_unit": t.tokens,
@@ -166,7 +166,7 @@ def as_json(found: Improved, path: Path | None = None) -> dict[str, Json]:
         "people": None
         if found.people is None
         else {
-            **picked(found.people, "judge people"),
+            **attributes(found.people, "judge", "people"),
             "differ_on": [{"labels": [a, b], "units": n} for a, b, n in found.people.pairs],
             "clauses": list(found.people.clauses),
             "notes": list(found.people.notes),

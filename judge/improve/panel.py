@@ -29,7 +29,7 @@ from judge.errors import BadInput, UsageError
 from judge.improve.recipe import VERSION, Recipe, RecipePart, as_yaml, document_of, read, recipe_of, validated
 from judge.prompts.load import Task
 from judge.store import derived
-from judge.types import Json, picked
+from judge.types import Json, attributes
 
 MOST_MEMBERS = 100
 TELLING = {
@@ -89,7 +89,7 @@ class PanelRecipe:
     def text(self) -> str:
         """The file."""
         panel = {"method": self.method, "members": [member.document() for member in self.members]}
-        told = {"recipe": VERSION, **picked(self, "task task_sha256 field")}
+        told = {"recipe": VERSION, **attributes(self, "task", "task_sha256", "field")}
         return as_yaml({**told, "panel": panel})
 
 

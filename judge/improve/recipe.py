@@ -18,7 +18,7 @@ from judge.prompts.spec import Example
 from judge.runner.plan import Plan
 from judge.runner.requests import Sampling
 from judge.store.study import canonical
-from judge.types import Json, picked
+from judge.types import Json, attributes
 
 VERSION = 1
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -119,9 +119,11 @@ class Recipe:
         """What stands in the file."""
         return {
             "recipe": VERSION,
-            **picked(self, "task task_sha256 field answers label_order orders guidelines"),
+            **attributes(
+                self, "task", "task_sha256", "field", "answers", "label_order", "orders", "guidelines"
+            ),
             **({} if self.instructions is None else {"instructions": self.instructions}),
-            **picked(self, "temperature seed"),
+            **attributes(self, "temperature", "seed"),
             "examples": None
             if not self.examples
             else {

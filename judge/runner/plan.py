@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from judge.console import attributes
 from judge.errors import AdjudgeError, ProviderError
 from judge.prompts.load import Task
 from judge.runner.budget import Opened, Spent
@@ -16,7 +15,7 @@ from judge.runner.prices import Price, find, wanted
 from judge.runner.requests import Sampling
 from judge.runner.retry import Patience
 from judge.store.selection import Selection
-from judge.types import Json, Status
+from judge.types import Json, Status, attributes
 
 STATUSES = tuple(map(str, Status))
 

@@ -17,11 +17,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from judge.console import attributes
 from judge.errors import BadInput, UsageError
 from judge.files import not_json
 from judge.strict import whole_object
-from judge.types import Json, Usage
+from judge.types import Json, Usage, attributes
 
 MILLION = 1_000_000
 IN_THIS_PROCESS = frozenset(("scripted", "llamacpp", "embedded", "onnx"))

@@ -15,7 +15,6 @@ from dataclasses import field as default
 
 import numpy as np
 
-from judge.console import attributes
 from judge.errors import UsageError
 from judge.labels import relation
 from judge.providers.base import PairReader, Provider
@@ -28,7 +27,7 @@ from judge.store.imports import ImportInfo
 from judge.store.items import add_items
 from judge.store.selection import Selection
 from judge.store.study import Store
-from judge.types import Item, Json, Measure, Passage, Row, Where
+from judge.types import Item, Json, Measure, Passage, Row, Where, attributes
 
 BASE = "base"
 FORMAT = "probe"

@@ -12,7 +12,6 @@ from functools import lru_cache
 from itertools import permutations
 from json.encoder import encode_basestring as json_string
 
-from judge.console import attributes
 from judge.errors import UsageError
 from judge.parse import Parsed, parse_choice, parse_json
 from judge.prompts.load import Task
@@ -23,7 +22,7 @@ from judge.providers.tokens import label_distribution, word_distribution
 from judge.store.judgements import RequestRecord
 from judge.store.runs import REQUEST_VERSION
 from judge.store.study import canonical
-from judge.types import Answered, Json, LabelDistribution, Message, Reply, Request, Status, Unit
+from judge.types import Answered, Json, LabelDistribution, Message, Reply, Request, Status, Unit, attributes
 
 CHARACTERS_PER_TOKEN = 4
 

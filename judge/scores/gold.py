@@ -13,7 +13,7 @@ from judge.notes import code_of
 from judge.prompts.load import Task
 from judge.stats import MISSING
 from judge.store.study import Store
-from judge.types import GOLD, Json, Measure, picked
+from judge.types import GOLD, Json, Measure, attributes
 
 JUDGE = "judge"
 NAMES = ("percent", "cohen_kappa", "krippendorff_alpha")
@@ -38,7 +38,7 @@ class FieldResult:
     def as_json(self) -> dict[str, Json]:
         """The documented shape."""
         return {
-            **picked(self, "field level labels n_gold"),
+            **attributes(self, "field", "level", "labels", "n_gold"),
             "measures": [m.as_json() for m in self.measures],
             "reason": self.why_none,
             "gold_outside_domain": self.outside,

@@ -18,7 +18,7 @@ from judge.prompts.load import Task
 from judge.store import label_rows
 from judge.store.runs import begin_run, begun, identity, keep_task
 from judge.store.study import Store, dumps, insert_rows, now
-from judge.types import Json, Status, picked
+from judge.types import Json, Status, attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Derivation:
         """As stored in `runs.derived_from`; the questions of the labels stand in `fitted_on`."""
         f = self.fitted
         return {
-            **picked(self, "kind method"),
+            **attributes(self, "kind", "method"),
             "fields": list(self.fields),
             "parents": [{"run": p.run_id, "units": p.units} for p in self.parents],
             "parameters": dict(self.parameters),
@@ -67,7 +67,7 @@ class Derivation:
             "fitted": None
             if f is None
             else {
-                **picked(f, "reference units"),
+                **attributes(f, "reference", "units"),
                 "questions": len(f.folds),
                 "cross_fitted": None not in f.folds.values(),
                 "sha256": f.sha256,

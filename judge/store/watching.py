@@ -13,7 +13,7 @@ from judge.store import selection
 from judge.store.export import named_run, stored_task
 from judge.store.runs import SELECTED
 from judge.store.study import Store
-from judge.types import Json, Status, picked
+from judge.types import Json, Status, attributes
 
 STATUSES = tuple(str(s) for s in Status)
 SUMMED = 200_000
@@ -51,8 +51,8 @@ class RunStanding:
 
     def as_json(self) -> dict[str, Json]:
         """The documented shape, without rate and time left."""
-        own = picked(self, "run task model state units")
-        return {**own, **self.ended, **picked(self, "pending cost failures")}
+        own = attributes(self, "run", "task", "model", "state", "units")
+        return {**own, **self.ended, **attributes(self, "pending", "cost", "failures")}
 
 
 class Watched:

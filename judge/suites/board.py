@@ -29,7 +29,7 @@ from judge.suites.paper import Asked, Paper
 from judge.suites.paper_study import PaperStudy
 from judge.suites.result import ALL, printed_of, scores_of, strata
 from judge.suites.steps import Incomplete
-from judge.types import Json, Measure, Status, picked
+from judge.types import Json, Measure, Status, attributes
 
 Axis = Literal["system", "judge"]
 Mark = Literal["best", "tied", "worse", ""]
@@ -65,7 +65,7 @@ class Cell:
             "own": self.own.as_json(),
             "mark": self.mark or None,
             "difference_to_best": against.difference,
-            **picked(against, "low high p"),
+            **attributes(against, "low", "high", "p"),
             "p_holm": self.p_holm,
             "reason": against.reason,
         }
@@ -102,7 +102,7 @@ class Board:
         return {
             "board": self.paper.name,
             "title": self.paper.title,
-            **picked(self, "axis dataset contenders readings runs"),
+            **attributes(self, "axis", "dataset", "contenders", "readings", "runs"),
             "rows": [
                 {
                     "stratum": row.stratum or None,

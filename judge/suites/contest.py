@@ -26,7 +26,7 @@ from judge.stats.ratings import BoolArray, Ratings
 from judge.store.derived import sources
 from judge.store.splits import Look
 from judge.store.study import Store
-from judge.types import Json, Measure, picked
+from judge.types import Json, Measure, attributes
 
 ALPHA = 0.05
 
@@ -335,7 +335,7 @@ def as_json(found: Contest) -> dict[str, Json]:
                 "run": c.run_id,
                 "model": c.model,
                 "kappa": c.kappa.value,
-                **picked(c.kappa, "low high reason"),
+                **attributes(c.kappa, "low", "high", "reason"),
                 "agreement": c.agreement,
                 "asked": c.n_asked,
                 "labelled": c.n_labelled,

@@ -19,7 +19,7 @@ from judge.suites.correction import Correction, corrected
 from judge.suites.judges import over_judges
 from judge.suites.paper import Asked, Paper
 from judge.suites.paper_study import PaperStudy
-from judge.types import Json, Measure, picked
+from judge.types import Json, Measure, attributes
 
 ALL = ""
 """The stratum of all units."""
@@ -58,7 +58,7 @@ class Result:
         return {
             "score": self.paper.name,
             "title": self.paper.title,
-            **picked(self, "dataset system condition readings runs"),
+            **attributes(self, "dataset", "system", "condition", "readings", "runs"),
             "measures": [line.as_json() for line in self.lines],
             "notes": list(self.notes),
             "published": [p.as_json() for p in self.published],

@@ -30,7 +30,7 @@ from judge.stats.selective import STEPS, PathStep, first_share, first_units, fol
 from judge.store.derived import seen
 from judge.store.splits import Look
 from judge.store.study import Store
-from judge.types import GOLD, AnnotatorKind, Json, Measure, picked
+from judge.types import GOLD, AnnotatorKind, Json, Measure, attributes
 
 ORDER_SHARE = 5
 """One labelled question in so many fixes the order of thresholds, where the task is not split."""
@@ -369,7 +369,7 @@ def keep(found: Route) -> tuple[str, bool]:
         "threshold",
         {found.field: derive.Made(codes, probabilities)},
         parameters={
-            **picked(found, "agree confidence level"),
+            **attributes(found, "agree", "confidence", "level"),
             "reference": found.truth.word,
             "thresholds": shown,
             "believed": [t is not None for t in found.thresholds],
@@ -399,7 +399,7 @@ def as_json(found: Route, kept: str | None) -> dict[str, Json]:
         "field": found.field,
         "runs": list(found.table.run_ids),
         "reference": found.truth.word,
-        **picked(found, "agree confidence level"),
+        **attributes(found, "agree", "confidence", "level"),
         "look": found.look.look if found.look else None,
         "holds": at is not None,
         "run": kept,
@@ -416,7 +416,7 @@ def as_json(found: Route, kept: str | None) -> dict[str, Json]:
                 "coverage": p.coverage,
                 "accepted": p.n_accepted,
                 "tested": s.accepted,
-                **picked(s, "questions wrong agreement p holds"),
+                **attributes(s, "questions", "wrong", "agreement", "p", "holds"),
             }
             for p, s in zip(found.places, found.steps, strict=True)
         ],

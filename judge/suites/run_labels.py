@@ -18,7 +18,7 @@ from judge.suites.labelled import Found, UnitNumbers, fitting, majority, of_run
 from judge.suites.queries import Rows
 from judge.suites.reading import Reading
 from judge.suites.steps import FALLBACK_MODEL, Step
-from judge.types import Json, picked
+from judge.types import Json, attributes
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Read:
 
     def as_json(self) -> dict[str, Json]:
         """The documented shape."""
-        return {"run": self.run.run_id, **picked(self.run, "task model"), "counts": dict(self.counts)}
+        return {"run": self.run.run_id, **attributes(self.run, "task", "model"), "counts": dict(self.counts)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import assert_never
 
 from annotate.report.cells import grid
 from annotate.report.model import Block, Cases, Cell, Document, Facts, Figure, Paragraph, Section, Table
-from judge.console import attributes, json_text
-from judge.types import Json, Measure
+from judge.console import json_text
+from judge.types import Json, Measure, attributes
 
 
 def render(document: Document) -> str:
