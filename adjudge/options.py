@@ -34,8 +34,8 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
     """Values as the command takes them: in their range, one of the choices, times as seconds or as 2h. Raises UsageError."""
     import click
 
-    from judge.cli.duration import Duration
     from judge.cli.run import run
+    from judge.console import Duration
 
     kinds = (click.IntRange, click.FloatRange, click.Choice, Duration)
     types = {p.name: p.type for p in run.params if isinstance(p.type, kinds)}

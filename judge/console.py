@@ -27,6 +27,7 @@ TO_READ = click.Path(path_type=Path, exists=True, dir_okay=False)
 TO_WRITE = click.Path(path_type=Path, dir_okay=False)
 INSIDE = click.FloatRange(0, 1, min_open=True, max_open=True)
 """A share that is neither 0 nor 1, as a level of confidence."""
+_TIME_PARTS = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
 # What a terminal obeys, hides or cannot encode: C0 (but tab and line feed), DEL and C1; direction,
 # joining and invisible characters; line separators; half surrogate pairs; tags.
 _CONTROL = [
@@ -54,6 +55,23 @@ _IN_JSON = {c: json.dumps(chr(c))[1:-1] if c != 0x7F else "\\u007f" for c in _CO
 
 class _ReaderGone(Exception):
     """The program that read our output (head, less) has closed it."""
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """A length of time as people type it (2h, 30m, 90s, 1h30m), in seconds, over 0."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The seconds of a text; numbers pass."""
+        if isinstance(value, int | float):
+            return float(value)
+        found = _TIME_PARTS.fullmatch(value.strip())
+        parts = found.groups() if found else (None, None, None)
+        seconds = sum(float(n or 0) * of for n, of in zip(parts, (3600, 60, 1), strict=True))
+        if seconds <= 0:
+            self.fail(f"'{value}' is no length of time: write 2h, 30m, 90s or 1h30m", param, ctx)
+        return seconds
 
 
 class Command(click.Group):

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from judge.cli.asked import dry_run, finish, traced, watching
-from judge.cli.duration import Duration
 from judge.cli.models import ModelName, provider_options
 from judge.cli.tasks import prompts_option
-from judge.console import TO_READ, TO_WRITE, db_option, json_option, note, notes
+from judge.console import TO_READ, TO_WRITE, Duration, db_option, json_option, note, notes
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -179,7 +178,7 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
 
     given = asking.RunOptions.of(options)
     if given.recipe is not None:
-        from judge.cli.panel_run import run_panel
+        from judge.cli.panel import run_panel
 
         if (code := run_panel(task_name, model, given, options)) is not None:
             return code

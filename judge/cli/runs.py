@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import itertools
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,12 +12,10 @@ from judge.cli.watch import watch
 from judge.console import (
     TO_READ,
     TO_WRITE,
-    csv_cell,
     db_option,
     emit_json,
     emit_rows,
     json_option,
-    json_text,
     note,
     output_options,
     pairs,
@@ -30,11 +23,9 @@ from judge.console import (
     table,
 )
 from judge.errors import UsageError
-from judge.files import whole_file
 
 if TYPE_CHECKING:
-    from judge.prompts.load import Task
-    from judge.store import Store
+    pass
 
 
 @click.group()
@@ -146,6 +137,10 @@ def measure_table(measures: list[Any]) -> str:
     return "\n".join([table(head, rows), *(f"- {n}" for n in undefined + notes)])
 
 
+FORMATS = {".csv": "csv", ".parquet": "parquet"}
+"""What the name of a file asks for; anything else is JSONL."""
+
+
 @runs.command("export")
 @click.argument("run_name", metavar="RUN", default="last")
 @click.option(
@@ -196,7 +191,7 @@ def export(
     A joined file keeps its own format and its own bytes; label columns are added at the end of its rows.
     """
     from judge.cli.join import Join, join_file
-    from judge.cli.qrels import qrels
+    from judge.cli.run_export import qrels, text_lines, write_lines, write_parquet
     from judge.store import Store
     from judge.store import export as reading
 
@@ -208,79 +203,23 @@ def export(
             raise UsageError(f"--format {form}: a joined file keeps its own format")
         if output is not None and output.exists() and output.samefile(joined.path):
             raise UsageError(f"-o {output}: that is the joined file itself; name another")
-    form = form or (_ENDINGS.get(output.suffix.lower()) if output is not None else None) or "jsonl"
+    form = form or (FORMATS.get(output.suffix.lower()) if output is not None else None) or "jsonl"
     if form == "parquet" and (output is None or (output.exists() and not output.is_file())):
         raise UsageError("--to parquet writes a file: name it with -o FILE.parquet")
     with Store.open(db, create=False) as store:
         run = reading.find_run(store, run_name)
         task = reading.stored_task(store, run["task"])
         if joined is not None:
-            pieces = join_file(store, run, task, joined)
+            lines = join_file(store, run, task, joined)
         elif form == "qrels":
-            pieces = qrels(reading.judged(store, run, task), task, field, pairs(grades, "--grade"))
+            lines = qrels(reading.judged(store, run, task), task, field, pairs(grades, "--grade"))
         elif form == "parquet":
             assert output is not None
-            count = _write_parquet(output, store, run, task)
+            count = write_parquet(output, store, run, task)
             note(f"{count} rows in {output}")
             return
         else:
-            pieces = _formatted(reading.judged(store, run, task), form, task.fields)
-        count = _write(output, pieces)
+            lines = text_lines(reading.judged(store, run, task), form, task.fields)
+        count = write_lines(output, lines)
     header = joined.is_csv if joined is not None else form == "csv"
     note(f"{count - header} rows" + (f" in {output}" if output else ""))
-
-
-_ENDINGS = {".csv": "csv", ".parquet": "parquet"}
-
-
-def _write_parquet(output: Path, store: Store, run: dict[str, Any], task: Task) -> int:
-    from judge.cli.parquet import write
-    from judge.store.derived import folds
-    from judge.store.export import judged
-
-    fitted = None in folds(store.conn, run["run_id"]).values()
-    with whole_file(output.resolve()) as partial:
-        return write(partial, judged(store, run, task), task, fitted)
-
-
-def _formatted(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> Iterator[str]:
-    from judge.store.export import COLUMNS, FITTED
-
-    if form == "jsonl":
-        yield from (json_text(row) + "\n" for row in rows)
-        return
-    first = next(rows, None)
-    rows = itertools.chain([] if first is None else [first], rows)
-    columns = (*COLUMNS, *([FITTED] if first is not None and FITTED in first else []))
-    head = [*columns, *(name for f in fields for name in (f, f"{f}.distribution"))]
-    for cells in itertools.chain([head], (_cells(row, columns, fields) for row in rows)):
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow([csv_cell(cell) for cell in cells])
-        yield line.getvalue()
-
-
-def _cells(row: dict[str, Any], columns: tuple[str, ...], fields: list[str]) -> list[Any]:
-    cells = [row[name] for name in columns]
-    for field in fields:
-        masses = row["distributions"].get(field)
-        cells += [row["labels"][field], None if masses is None else json_text(masses)]
-    return cells
-
-
-def _write(output: Path | None, pieces: Iterator[str]) -> int:
-    """Write to stdout, into a device or pipe, or to a file that appears when it is complete."""
-    if output is None:
-        return _put(sys.stdout, pieces)
-    if output.exists() and not output.is_file():
-        with output.open("w", encoding="utf-8", newline="") as file:
-            return _put(file, pieces)
-    with whole_file(output.resolve()) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-        return _put(file, pieces)
-
-
-def _put(file: IO[str], pieces: Iterator[str]) -> int:
-    count = 0
-    for piece in pieces:
-        file.write(piece)
-        count += 1
-    return count

@@ -11,9 +11,8 @@ import click
 from judge.asking.scores import asked
 from judge.cli import board as board_cli
 from judge.cli.compare import compare
-from judge.cli.papers import Papers
 from judge.cli.scored import emit
-from judge.cli.scoring import F, by_option, how, interval_options, paper_options, rows_options
+from judge.cli.scoring import F, Papers, by_option, how, interval_options, paper_options, rows_options
 from judge.console import db_option, note, output_options, say, together
 from judge.errors import Exit, UsageError
 from judge.labels.words import HELP

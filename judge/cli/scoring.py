@@ -1,4 +1,4 @@
-"""What judge score and judge suite share: which rows, which readings, how intervals are made, and the output."""
+"""What judge score and judge suite share: which rows, which readings, how intervals are made, and a command a paper."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from judge.console import INSIDE, together
+from judge.suites import papers
 from judge.suites.paper import Paper
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -88,3 +89,16 @@ def how(options: Mapping[str, Any]) -> dict[str, Any]:
     kind = None if options["interval"] == "none" else options["interval"]
     names = ("confidence", "replicates", "seed")
     return {"interval": kind, **{name: options[name] for name in names}}
+
+
+class Papers(click.Group):
+    """Finds the command of a plugin's paper by its name; the help shows what is built in (`judge plugins`: the rest)."""
+
+    make: Callable[[Paper], click.Command]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """As click does, then a plugin's. Raises PluginFailed for a broken one."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None and (paper := papers.find(cmd_name)) is not None:
+            return self.make(paper)
+        return found

@@ -12,11 +12,11 @@ import click
 from judge.asking.run import RunOptions, make_plan, provider_of
 from judge.asking.scores import asked
 from judge.cli.asked import exit_code
-from judge.cli.papers import Papers
 from judge.cli.retrieve import retrieve
 from judge.cli.run import of_run
 from judge.cli.scored import emit
 from judge.cli.scoring import (
+    Papers,
     by_option,
     how,
     interval_options,

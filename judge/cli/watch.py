@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.duration import Duration
-from judge.console import db_option, json_text, say, short, visible
+from judge.console import Duration, db_option, json_text, say, short, visible
 from judge.errors import Exit
 
 if TYPE_CHECKING:

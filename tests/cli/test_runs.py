@@ -223,9 +223,9 @@ def test_parquet_is_written_in_row_groups_and_nothing_of_it_is_escaped(
 ) -> None:
     import pyarrow.parquet as pq
 
-    from judge.cli import parquet
+    from judge.cli import run_export
 
-    monkeypatch.setattr(parquet, "ROWS", 3)
+    monkeypatch.setattr(run_export, "ROWS", 3)
     replies = script(
         tmp_path / "f.jsonl", [("Mars", '=1+1 {"stance": "neutral"}'), ("", '{"stance": "refute"}')]
     )

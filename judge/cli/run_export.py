@@ -1,0 +1,171 @@
+"""The labels of a run as a file: JSONL, CSV, Parquet (typed columns) and qrels (`query 0 document grade`).
+
+Parquet is written in row groups, so that memory stays flat. Its cells are data, not text for a spreadsheet: nothing is
+escaped. `FIELD.distribution` is a struct, a number a label and one for `unassigned`; pyarrow is an optional package
+(`adjudge[parquet]`). The ids of qrels are those that the source has.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from judge.console import csv_cell, json_text, note
+from judge.errors import BadInput, MissingExtra
+from judge.files import whole_file
+from judge.prompts.load import Task
+from judge.scores.grades import graded_field, grades_of
+from judge.store.derived import folds
+from judge.store.export import COLUMNS, FITTED, judged
+from judge.store.study import Store
+
+ROWS = 20_000
+"""Rows to a row group: what is in memory at once."""
+TYPES = {
+    "repeat": "int32", "attempt": "int32", "input_tokens": "int64", "output_tokens": "int64", "latency": "float64",
+    "cost_usd": "float64", FITTED: "bool",
+}  # fmt: skip
+"""Columns that are not text."""
+
+
+def write_parquet(output: Path, store: Store, run: dict[str, Any], task: Task) -> int:
+    """Write the labels of a run into a Parquet file and return the number of rows. Raises MissingExtra without pyarrow."""
+    fitted = None in folds(store.conn, run["run_id"]).values()
+    with whole_file(output.resolve()) as partial:
+        return _write_parquet(partial, judged(store, run, task), task, fitted)
+
+
+def _write_parquet(path: Path, rows: Iterator[dict[str, Any]], task: Task, fitted: bool) -> int:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as e:
+        raise MissingExtra("--to parquet needs pyarrow: pip install 'adjudge[parquet]'") from e
+    schema, masses = _schema(pyarrow, task, fitted)
+    count = 0
+    with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        while some := [_flat(row, masses) for row in islice(rows, ROWS)]:
+            writer.write_table(pyarrow.Table.from_pylist(some, schema))
+            count += len(some)
+    return count
+
+
+def _schema(pyarrow: Any, task: Task, fitted: bool) -> tuple[Any, dict[str, list[str]]]:
+    """The columns, and the labels whose probabilities each field's struct holds."""
+    kinds = {
+        "int32": pyarrow.int32(),
+        "int64": pyarrow.int64(),
+        "float64": pyarrow.float64(),
+        "bool": pyarrow.bool_(),
+    }
+    names = [*COLUMNS, *([FITTED] if fitted else [])]
+    columns = [(name, kinds[TYPES[name]] if name in TYPES else pyarrow.string()) for name in names]
+    masses: dict[str, list[str]] = {}
+    for field in task.fields:
+        columns.append((field, pyarrow.string()))
+        domain = task.domain(field)
+        if domain:
+            masses[field] = [*domain, *(["unassigned"] if "unassigned" not in domain else [])]
+            inner = [(label, pyarrow.float64()) for label in masses[field]]
+            columns.append((f"{field}.distribution", pyarrow.struct(inner)))
+    told = {b"adjudge": json.dumps({"task": task.name, "sha256": task.sha256}).encode()}
+    return pyarrow.schema(columns, metadata=told), masses
+
+
+def _flat(row: Mapping[str, Any], masses: Mapping[str, list[str]]) -> dict[str, Any]:
+    flat = {name: value for name, value in row.items() if name not in ("labels", "distributions")}
+    for field, label in row["labels"].items():
+        flat[field] = label
+        if field in masses:
+            flat[f"{field}.distribution"] = row["distributions"].get(field)
+    return flat
+
+
+def qrels(
+    rows: Iterator[dict[str, Any]], task: Task, field: str | None, given: Mapping[str, str]
+) -> Iterator[str]:
+    """One line a passage with a label. The second column, which no program reads, is 0, and `fitted_on` where the label was
+    given by what has seen the labels of its question. Notes the field and how many passages have no label.
+
+    Raises UsageError for a field without grades, BadInput for units that are no passages and for ids with white
+    space, which these columns cannot hold.
+    """
+    field = field or graded_field(task, given)
+    grades = grades_of(task, field, given)
+    return _lines(rows, field, grades)
+
+
+def _lines(rows: Iterator[dict[str, Any]], field: str, grades: Mapping[str, int]) -> Iterator[str]:
+    without = fitted = 0
+    for row in rows:
+        if row["repeat"]:
+            continue
+        if row["passage_id"] is None:
+            raise BadInput(f"'{row['unit_id']}' is no passage: qrels grade the passages of questions")
+        label = row["labels"][field]
+        if label is None:
+            without += 1
+            continue
+        query = str(row["item_id"]).partition(":")[2]
+        document = str(row["passage_id"]).removeprefix(f"{row['item_id']}/")
+        for name in (query, document):
+            if name.split() != [name]:
+                raise BadInput(f"the id '{name}' has white space, which separates the columns of qrels")
+        seen = bool(row.get(FITTED))
+        fitted += seen
+        yield f"{query} {FITTED if seen else 0} {document} {grades[label]}\n"
+    if fitted:
+        note(
+            f"{fitted} lines have {FITTED} in the second column: the judge was fitted on labels of their questions, and "
+            "agreement there proves nothing"
+        )
+    note(f"grades: {field}" + (f"; {without} passages have no label and are left out" if without else ""))
+
+
+def text_lines(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> Iterator[str]:
+    """The rows of `judged` as lines of JSONL or CSV; CSV begins with its head."""
+    if form == "jsonl":
+        yield from (json_text(row) + "\n" for row in rows)
+        return
+    first = next(rows, None)
+    rows = itertools.chain([] if first is None else [first], rows)
+    columns = (*COLUMNS, *([FITTED] if first is not None and FITTED in first else []))
+    head = [*columns, *(name for f in fields for name in (f, f"{f}.distribution"))]
+    for cells in itertools.chain([head], (_cells(row, columns, fields) for row in rows)):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow([csv_cell(cell) for cell in cells])
+        yield line.getvalue()
+
+
+def _cells(row: dict[str, Any], columns: tuple[str, ...], fields: list[str]) -> list[Any]:
+    cells = [row[name] for name in columns]
+    for field in fields:
+        masses = row["distributions"].get(field)
+        cells += [row["labels"][field], None if masses is None else json_text(masses)]
+    return cells
+
+
+def write_lines(output: Path | None, lines: Iterator[str]) -> int:
+    """Write to stdout, into a device or pipe, or to a file that appears when it is complete. Return the number of lines."""
+    if output is None:
+        return _put(sys.stdout, lines)
+    if output.exists() and not output.is_file():
+        with output.open("w", encoding="utf-8", newline="") as file:
+            return _put(file, lines)
+    with whole_file(output.resolve()) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        return _put(file, lines)
+
+
+def _put(file: IO[str], lines: Iterator[str]) -> int:
+    count = 0
+    for line in lines:
+        file.write(line)
+        count += 1
+    return count
