@@ -256,8 +256,8 @@ def _tables() -> str:
     parts = [
         "# The study's schema",
         "One SQLite file (`-d FILE` or `JUDGE_DB`; default `study.db`) that `sqlite-utils` and Datasette open as it is. Times are "
-        "UTC in ISO 8601, JSON columns hold valid JSON. Schemas change by named migrations that are only added to: a study of an "
-        "earlier version is brought up to date when it is opened. Generated from an empty study.",
+        "UTC in ISO 8601, JSON columns hold valid JSON. Schemas change by named migrations that are only added to: a study of "
+        "version 0.2.0 or later is brought up to date when it is opened. Generated from an empty study.",
     ]
     with TemporaryDirectory() as folder:
         Store.open(Path(folder) / "study.db").close()

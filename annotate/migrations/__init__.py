@@ -1,5 +1,4 @@
-"""The schema of the human half, as sqlite-utils migrations (set `annotate`): each is a file here, and they are applied
-in the order of their names. Never edit one that has shipped.
+"""The schema of the human half, as sqlite-utils migrations (set `annotate`); `judge.migrations` has the rules.
 
 events        what people did, append-only: triggers refuse changes, and rows for a closed batch
 assignments   who labels what, in which order, and how it stands: a fold of that unit's events
@@ -22,7 +21,7 @@ import sqlite3
 from pathlib import Path
 
 from judge.errors import StudyError
-from judge.migrations import applied, names, perform
+from judge.migrations import applied, names, perform, unknown
 
 FOLDER = Path(__file__).parent
 NAMES = names(FOLDER)
@@ -31,8 +30,7 @@ SET = "annotate"
 
 def ensure(conn: sqlite3.Connection, path: object) -> None:
     """Bring the tables of this set up to date in one transaction. Raises StudyError for a newer file."""
-    found = applied(conn, SET)
-    if newer := [name for name in found if name not in NAMES]:
+    if newer := unknown(conn, SET, NAMES):
         raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade to read it")
-    if found != list(NAMES):
+    if applied(conn, SET) != list(NAMES):
         perform(conn, SET, FOLDER, NAMES)

@@ -248,7 +248,12 @@ def _prepare(conn: sqlite3.Connection, path: Path) -> None:
     tables = [row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     if tables and not migrations.applied(conn):
         raise StudyError(f"{path}: an SQLite file, but no study (it has a table '{tables[0]}')")
-    if newer := migrations.unknown(conn):
+    if migrations.is_too_old(conn):
+        raise StudyError(
+            f"{path}: made by an adjudge before 0.2.0; let adjudge 0.2.0 bring it up to date first: "
+            f"annotate batches list -d {path}"
+        )
+    if newer := migrations.unknown(conn, migrations.SET, migrations.NAMES):
         raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade to read it")
     if conn.execute("PRAGMA query_only").fetchone()[0]:
         if not migrations.is_current(conn):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from annotate import migrations
 from annotate.leading.adjudication import fill_queue
 from annotate.packing.merge import merge
 from annotate.packing.pack import pack
@@ -247,14 +246,9 @@ def test_the_ledger_is_append_only(tmp_path: Path) -> None:
     conn.close()
 
 
-def test_what_people_saw_in_a_batch_of_before_is_unknown_and_said_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_people_saw_in_a_batch_of_before_is_unknown_and_said_so(tmp_path: Path) -> None:
+    """Batches drawn before the table of exposures was there."""
     path = build(tmp_path / "s.db", items=4)
-    with monkeypatch.context() as before:
-        before.setattr(migrations, "NAMES", migrations.NAMES[:3])
-        with open_study(path) as store, store.transaction() as conn:
-            assert "exposure" not in {row[1] for row in conn.execute("PRAGMA table_info(batches)")}
     batch(path, n=2, name="old")
     with open_study(path) as store, store.transaction() as conn:
         conn.execute("UPDATE batches SET exposure = 'unknown'")

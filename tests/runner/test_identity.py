@@ -17,7 +17,6 @@ from judge.runner import Live, lane, run_task
 from judge.runner.requests import Asker, Sampling
 from judge.store import Store
 from judge.store.selection import Selection
-from judge.store.study import canonical
 from judge.types import Json, Reply, Request, Unit
 from tests.loopback.openai_server import OpenAIServer
 from tests.runner.helpers import (
@@ -32,7 +31,6 @@ from tests.runner.helpers import (
     select,
     served,
 )
-from tests.store.test_migrations import DUMPS, build
 
 UNITS = 12
 
@@ -300,61 +298,6 @@ def test_the_lock_lies_beside_the_study(db: Path, tmp_path: Path, monkeypatch: p
     assert list(tmp_path.glob("*.lock")) == [], "and goes with the run"
     with Store.open(db) as one, one.run_lock("stance m"):
         pass
-
-
-# Studies of earlier versions
-
-
-class Counted:
-    """A scripted model that counts what it is asked; `texts` has the hashes of the units' own turns."""
-
-    def __init__(self, model: str) -> None:
-        self._model = base.get(model)
-        self.requests = 0
-        self.texts: set[str] = set()
-        self.label_codes, self.max_concurrency = self._model.label_codes, self._model.max_concurrency
-        self.open, self.close, self.describe = self._model.open, self._model.close, self._model.describe
-
-    async def complete(self, request: Request) -> Reply:
-        self.requests += 1
-        own = canonical([[m.role, m.content] for m in request.messages[request.prefix :]])
-        self.texts.add(hashlib.sha256(own.encode()).hexdigest())
-        return await self._model.complete(request)
-
-
-@pytest.mark.parametrize("dump", DUMPS, ids=lambda d: d.stem)
-async def test_a_migrated_study_asks_for_nothing_again(dump: Path, tmp_path: Path) -> None:
-    path = build(dump, tmp_path / "old.db")
-    with Store.open(path) as store:
-        # Derived runs never asked anything.
-        query = "SELECT run_id, task, model, options FROM runs WHERE derived_from IS NULL ORDER BY run_id"
-        runs = [tuple(row) for row in store.conn.execute(query)]
-        texts = {row[0] for row in store.conn.execute("SELECT unit_sha FROM requests")}
-        judged = dict(store.conn.execute("SELECT run_id, count(DISTINCT unit_id) FROM judgements GROUP BY 1"))
-    assert runs
-    for run_id, task, model, stored in runs:
-        options = json.loads(stored)
-        extra = {n: v for n, v in options.items() if n in ("context", "system", "relevant")}
-        if extra:
-            continue
-        sampling = Sampling(answers=options["mode"])
-        with Store.open(path) as store:
-            units = store.conn.execute(
-                "SELECT unit_id FROM judgements WHERE run_id = ? AND attempt = 1", [run_id]
-            ).fetchall()
-        wanted = "unit_id IN (" + ",".join(f"'{u}'" for (u,) in units) + ")"
-        selection = Selection(where=wanted)
-        typed = options.get("asked_as", model)
-        again, other = Counted(typed), Counted(typed)
-        report = await run(path, again, plan(model, task, sampling=sampling, selection=selection))
-        assert (report.run_id, report.resumed, again.requests) == (run_id, True, 0)
-        assert report.units == judged[run_id]
-        # Another run that asks the same: only the old hashes can tell.
-        asked = plan(model, task, sampling=sampling, selection=selection, extra={"system": "other"})
-        report = await run(path, other, asked)
-        assert not report.resumed
-        assert other.texts.isdisjoint(texts), "only what is worded differently by now is sent"
-        assert other.requests + report.reused == judged[run_id]
 
 
 def test_the_hash_of_the_first_version_is_still_known() -> None:

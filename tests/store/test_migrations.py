@@ -1,11 +1,14 @@
-"""A study of every earlier version opens, keeps its rows, and ends like a new one.
+"""A study of adjudge 0.2.0 opens, keeps its rows and its report, and ends like a new one; an older one is refused.
 
-`tests/migrations/mNNN_*.sql` is a dump (`sqlite3 study.db .dump`) of a study as the version that ended
-with that migration made it. When a migration ships, a dump goes in beside it and is never touched again.
+`tests/migrations/v0_2_0.sql` is a dump (`sqlite3 study.db .dump`) of a study that the commands of 0.2.0 made: four runs
+and a derived one, a split, a job, a ranking by embeddings, two batches and one on a Label Studio server. Beside it is what
+0.2.0 measured in it: the measures of `annotate report --task stance --format json`, one a line.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -14,95 +17,179 @@ from typing import Any
 
 import pytest
 
+import annotate.migrations
+from annotate.exchange.label_studio import link as links
+from annotate.leading.progress import changes
+from annotate.sitting.desk import Desk
+from annotate.store import open_study
 from judge import migrations
-from judge.store import Store, export, listing
+from judge.errors import StudyError
+from judge.migrations import MIGRATIONS_OF_0_2_0
+from judge.store import Store
+from tests.annotate.agreement_helpers import annotate as annotate_command
 from tests.cli.helpers import Done
 from tests.real import ROOT
 
 pytestmark = pytest.mark.migrates
 
-DUMPS = sorted((ROOT / "tests" / "migrations").glob("m*.sql"))
+DUMP = ROOT / "tests" / "migrations" / "v0_2_0.sql"
+MEASURED = DUMP.with_suffix(".measures.jsonl")
+SETS = ("judge", "annotate")
 Schema = list[tuple[str, str, str]]
 
 
-def build(dump: Path, path: Path) -> Path:
-    conn = sqlite3.connect(path)
-    conn.executescript(dump.read_text("utf-8"))
-    conn.close()
+def build(path: Path) -> Path:
+    """The study of 0.2.0."""
+    with closing(sqlite3.connect(path)) as conn:
+        # Foreign keys are off in a new connection, so that the order of the tables does not matter.
+        conn.executescript(f"BEGIN; {DUMP.read_text('utf-8')} COMMIT;")
     return path
 
 
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    return build(tmp_path / "study.db")
+
+
 def schema(conn: sqlite3.Connection) -> Schema:
+    """Type, name and statement of everything in the schema, whatever the white space.
+
+    A column that was added later stands behind a comma of its own, and names may be quoted.
+    """
     rows = conn.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type, name")
-    return [(kind, name, " ".join(sql.split())) for kind, name, sql in rows]
+    return [(kind, name, re.sub(r'[\s"]+', "", sql)) for kind, name, sql in rows]
 
 
-def content(conn: sqlite3.Connection, columns: dict[str, list[str]] | None = None) -> dict[str, Any]:
-    """Every row of every table, reduced to the columns given."""
+def content(conn: sqlite3.Connection) -> dict[str, list[Any]]:
+    """Every row of every table but those that the step to the baseline changes."""
     tables = [t for (t,) in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    found = {}
-    for table in tables if columns is None else columns:
-        names = (
-            [c[1] for c in conn.execute(f"PRAGMA table_info({table})")] if columns is None else columns[table]
-        )
-        found[table] = (names, conn.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall())
-    return found
+    return {
+        table: conn.execute(f"SELECT * FROM {table}").fetchall()
+        for table in tables
+        if table not in ("_sqlite_migrations", "embeddings")
+    }
 
 
-def test_there_is_a_dump_of_the_first_version() -> None:
-    assert DUMPS
-    assert DUMPS[0].stem == migrations.NAMES[0]
+def everything(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as conn:
+        return list(conn.iterdump())
 
 
-@pytest.mark.parametrize("dump", DUMPS, ids=lambda d: d.stem)
-def test_a_migration_that_has_shipped_is_not_edited(
-    dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = build(dump, tmp_path / "old.db")
-    with closing(sqlite3.connect(old)) as shipped, closing(sqlite3.connect(":memory:")) as today:
-        applied = migrations.applied(shipped)
-        assert applied[-1] == dump.stem
-        assert list(migrations.NAMES[: len(applied)]) == applied, "migrations are only added at the end"
-        monkeypatch.setattr(migrations, "NAMES", tuple(applied))
-        today.isolation_level = None
-        migrations.migrate(today)
-        assert schema(today) == schema(shipped)
-
-
-@pytest.mark.parametrize("dump", DUMPS, ids=lambda d: d.stem)
-def test_an_old_study_opens_and_keeps_its_rows(dump: Path, tmp_path: Path) -> None:
-    path = build(dump, tmp_path / "old.db")
-    with closing(sqlite3.connect(path)) as old:
-        before = content(old)
-    columns = {table: names for table, (names, _) in before.items() if table != "_sqlite_migrations"}
-    with Store.open(path) as store, Store.open(tmp_path / "new.db") as new:
-        assert migrations.applied(store.conn) == list(migrations.NAMES)
-        after = content(store.conn, columns)
-        for table, (_, rows) in after.items():
-            # A migration may add rows (units of a new kind, say); none is lost or changed, and none moves.
-            assert rows[: len(before[table][1])] == before[table][1], table
-        assert schema(store.conn) == schema(new.conn), "an old study ends like a new one"
+def test_a_study_of_0_2_0_keeps_its_rows_and_ends_like_a_new_one(old: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(old)) as before:
+        rows = content(before)
+        for of, (first, last) in MIGRATIONS_OF_0_2_0.items():
+            found = migrations.applied(before, of)
+            assert (found[0], found[-1]) == (first, last)
+    empty = {table for table, found in rows.items() if not found}
+    assert empty == {"handed_over", "split_looks"}, "every other table has rows to lose"
+    Store.open(tmp_path / "new.db").close()
+    with open_study(old) as store, open_study(tmp_path / "new.db") as new:
+        assert content(store.conn) == rows
+        assert schema(store.conn) == schema(new.conn)
+        assert migrations.applied(store.conn, "judge") == list(migrations.NAMES)
+        assert migrations.applied(store.conn, "annotate") == list(annotate.migrations.NAMES)
         assert store.conn.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert store.conn.execute("PRAGMA foreign_key_check").fetchall() == []
         assert store.conn.execute("PRAGMA foreign_keys").fetchone() == (1,)
 
 
-def test_the_commands_work_on_a_study_of_the_first_version(
-    tmp_path: Path, judge: Callable[..., Done]
-) -> None:
-    build(DUMPS[0], tmp_path / "study.db")
-    with Store.open(tmp_path / "study.db") as store:
-        assert [(i["item_id"], i["passages"]) for i in listing.list_items(store, None, 10)] == [
-            ("v1:moon", 2),
-            ("v1:nile", 1),
-            ("v1:nile-", 0),
-        ]
-        assert [(r["task"], r["model"], r["ok"], r["unparsed"]) for r in export.list_runs(store)] == [
-            ("stance.v1", "scripted/hash", 3, 0),
-            ("raguard_exam.v1", "scripted/hash", 2, 0),
-            ("stance.v1", "scripted/garbage", 0, 1),
-        ]
-    assert "v1:moon/a" in judge("items", "show", "v1:moon").out
-    assert "stance.v1" in judge("runs", "show", "last").out
+def test_its_report_has_the_same_numbers_to_the_last_digit(old: Path) -> None:
+    report = json.loads(annotate_command("report", "--task", "stance", "--format", "json", "-d", old).stdout)
+    expected = [json.loads(line) for line in MEASURED.read_text("utf-8").splitlines()]
+    assert len(expected) > 100
+    assert [{name: m.get(name) for name in expected[0]} for m in report["measures"]] == expected
+
+
+def test_its_runs_are_resumed_and_ask_for_nothing_again(old: Path, judge: Callable[..., Done]) -> None:
+    words = (
+        "-m",
+        "scripted/hash",
+        "--answers",
+        "codes",
+        "--option",
+        "logprobs=1",
+        "--where",
+        "dataset = 'd'",
+    )
+    with closing(sqlite3.connect(old)) as conn:
+        before = conn.execute("SELECT run_id, count(*) FROM judgements GROUP BY 1").fetchall()
+    judge("run", "stance", *words)
+    with closing(sqlite3.connect(old)) as conn:
+        assert conn.execute("SELECT run_id, count(*) FROM judgements GROUP BY 1").fetchall() == before
+    judge("runs", "show", "last")
     judge("runs", "export", "last")
-    judge("run", "raguard_exam", "-m", "scripted/first")
+
+
+def test_its_batches_and_its_label_studio_project_go_on(old: Path) -> None:
+    with open_study(old) as store:
+        (link,) = links.all_stored(store, "studio", "http://127.0.0.1:8080").values()
+        assert (link.project, link.person, link.assisted) == (1, "", False)
+        assert sorted(links.tasks_of(store, "studio", link)) == [1, 2]
+        with pytest.raises(StudyError, match="failed training"):
+            Desk.open(store, "second", "carol")
+        assert [c["what"] for c in changes(store, "second")] == ["stop"]
+        with Desk.open(store, "pilot", "bob") as desk:
+            state = desk.load(desk.total).state
+            assert (state.flag, state.skipped) == ("odd", True)
+            desk.label(desk.total, "stance", "refute")
+    # A record of mallory, who is none of the batch's people, waits in the quarantine until the lead says whose it is.
+    annotate_command("quarantine", "drop", "1", "-d", old)
+    with open_study(old) as store:
+        assert store.conn.execute("SELECT annotator, status FROM quarantine").fetchall() == [
+            ("mallory", "dropped")
+        ]
+
+
+@pytest.mark.parametrize("of", SETS)
+def test_an_older_study_is_refused_and_nothing_is_written(old: Path, of: str) -> None:
+    """One set of 0.2.0 and the other older: what came of a study that only one of the two commands had opened."""
+    with closing(sqlite3.connect(old)) as conn, conn:
+        conn.execute("DELETE FROM _sqlite_migrations WHERE name = ?", [MIGRATIONS_OF_0_2_0[of][1]])
+    kept = everything(old)
+    for opened in (Store.open, open_study):
+        with pytest.raises(StudyError) as caught:
+            opened(old)
+        assert str(caught.value) == (
+            f"{old}: made by an adjudge before 0.2.0; let adjudge 0.2.0 bring it up to date first: "
+            f"annotate batches list -d {old}"
+        )
+    assert everything(old) == kept
+
+
+@pytest.mark.parametrize("of", SETS)
+def test_a_step_that_is_killed_leaves_the_study_of_0_2_0(
+    old: Path, of: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last statement is the one that is not run."""
+    if of == "annotate":
+        Store.open(old).close()
+    kept = everything(old)
+
+    def broken(file: Path, db: Any) -> None:
+        *statements, _ = file.read_text("utf-8").split("\n\n")
+        for statement in statements:
+            db.execute(statement)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(migrations, "execute", broken)
+        with pytest.raises(KeyboardInterrupt):
+            open_study(old)
+    assert everything(old) == kept
+    with open_study(old) as store:
+        assert [migrations.applied(store.conn, s)[0] for s in SETS] == ["m001_baseline"] * 2
+
+
+def test_a_later_migration_comes_after_the_step(
+    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file in migrations.FOLDER.glob("*.sql"):
+        (tmp_path / file.name).write_text(file.read_text("utf-8"))
+    (tmp_path / "m999_later.sql").write_text("ALTER TABLE items ADD COLUMN later TEXT;\n")
+    monkeypatch.setattr(migrations, "FOLDER", tmp_path)
+    monkeypatch.setattr(migrations, "NAMES", migrations.names(tmp_path))
+    for path in (old, tmp_path / "new.db"):
+        with Store.open(path) as store:
+            assert migrations.applied(store.conn)[-1] == "m999_later"
+            assert store.conn.execute("SELECT later FROM items LIMIT 1").fetchone() in (None, (None,))
