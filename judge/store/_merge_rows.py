@@ -25,7 +25,7 @@ TEXTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }  # fmt: skip
 """Table -> its key, and what of it must be the same in both."""
 PASSAGE = ("item_id", "text", "title", "date", "source")
-BY_CONTENT = ("imports", "prompts", "embeddings")
+BY_CONTENT = ("imports", "prompts")
 """Whose key says what a row holds."""
 OWN = {
     *TEXTS, *BY_CONTENT, "passages", "annotators", "runs", "judgements", "requests", "labels", "run_counts", "splits",
