@@ -25,7 +25,6 @@ TESTS = [
     "providers/test_anthropic.py",
     "providers/test_clouds.py",
     "providers/test_embedded.py",
-    "providers/test_embeddings.py",
     "providers/test_llamacpp.py::test_json_mode",
     "providers/test_onnx.py",
     "providers/test_openai.py",

@@ -11,7 +11,6 @@ nothing is fitted or chosen. `--write` puts slope, intercept and these figures i
 from __future__ import annotations
 
 import argparse
-import asyncio
 import hashlib
 import json
 from pathlib import Path
@@ -22,8 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.quality_data import SETS
-from judge.providers.base import Settings
-from judge.providers.embedded import SHA256, LocalEmbedder
+from judge.providers.embedded import SHA256, MiniLM
 from judge.resources import resource_dir
 from judge.stats import Ratings, measures
 
@@ -40,7 +38,7 @@ def main() -> None:
     parser.add_argument("--claims", type=int, default=220)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    embedder = LocalEmbedder(Settings(options={"threads": "1"}))
+    embedder = MiniLM(1)
     pairs = _pairs(options.data, "factcheck_topic", options.claims)
     cosines, relevant = _cosines(embedder, pairs), np.array([p[2] == LABELS[0] for p in pairs])
     fitted = np.array([_hash("fold", p[0]) % 3 < 2 for p in pairs])
@@ -86,11 +84,10 @@ def _hash(salt: str, text: str) -> int:
     return int(hashlib.sha256(f"{salt}\0{text}".encode()).hexdigest()[:12], 16)
 
 
-def _cosines(
-    embedder: LocalEmbedder, pairs: list[tuple[str, str, str]]
-) -> np.ndarray[Any, np.dtype[np.float32]]:
+def _cosines(embedder: MiniLM, pairs: list[tuple[str, str, str]]) -> np.ndarray[Any, np.dtype[np.float32]]:
     texts = sorted({text for pair in pairs for text in pair[:2]}, key=len)
-    vectors = asyncio.run(embedder.embed(texts)).vectors
+    encoded = [embedder.session.encode(text)[0] for text in texts]
+    vectors = np.concatenate([embedder.vectors(encoded[at : at + 16]) for at in range(0, len(texts), 16)])
     place = {text: n for n, text in enumerate(texts)}
     return np.array([vectors[place[q]] @ vectors[place[p]] for q, p, _ in pairs])
 

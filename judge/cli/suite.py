@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ import click
 from judge.asking.run import RunOptions, make_plan, provider_of
 from judge.asking.scores import asked
 from judge.cli.asked import exit_code
-from judge.cli.retrieve import retrieve
 from judge.cli.run import of_run
 from judge.cli.scored import emit
 from judge.cli.scoring import (
@@ -28,7 +26,7 @@ from judge.console import db_option, note, notes, output_options
 from judge.errors import Exit
 from judge.suites.paper import Paper
 from judge.suites.papers import PAPERS
-from judge.suites.steps import Incomplete, Step
+from judge.suites.steps import Incomplete
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,17 +125,12 @@ async def _perform(
     if missing() is None:
         return Performed()
 
-    def found(step: Step) -> None:
-        words = step.words(str(store.path))[2:]
-        with contextlib.redirect_stdout(sys.stderr):
-            retrieve.main(words, prog_name="judge retrieve", standalone_mode=False)
-
-    def told(step: Step) -> None:
-        note(f"suite: {step.why}")
+    def told(text: str) -> None:
+        note(f"suite: {text}")
 
     try:
         plan = await open_patiently(provider, plan)
-        return await perform(store, missing, provider, plan, lambda: Progress(sys.stderr), found, told, load)
+        return await perform(store, missing, provider, plan, lambda: Progress(sys.stderr), told, load)
     finally:
         await provider.close()
 

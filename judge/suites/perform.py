@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from judge.errors import AdjudgeError, UsageError
 from judge.prompts import Task, load_task
 from judge.providers.base import Provider
+from judge.retrieve import rank_by_bm25
 from judge.runner import Plan, RunReport, contexts, run_task, second
 from judge.runner.contexts import relevant
 from judge.runner.examples import showing
@@ -36,13 +37,12 @@ async def perform(
     provider: Provider,
     plan: Plan,
     watch: Callable[[], RunDisplay],
-    retrieve: Callable[[Step], None],
-    told: Callable[[Step], None] = lambda step: None,
+    told: Callable[[str], None] = lambda text: None,
     load: Callable[[str], Task] = load_task,
 ) -> Performed:
-    """Do the steps that `missing` tells, again and again until it tells none, with an open provider.
+    """Do the steps that `missing` returns, again and again until it returns none, with an open provider.
 
-    `plan` carries the model and how it is asked; task and units are those of each step. Ends early when a run
+    `told` gets a line before each step. `plan` carries the model and how it is asked; task and units are those of each step. Ends early when a run
     stops (interrupted, budget, dead server). `load` reads a step's task. Raises AdjudgeError when a step was done and is still missing.
     """
     done = Performed()
@@ -51,9 +51,9 @@ async def perform(
         if again:
             raise AdjudgeError(f"done and still missing: {'; '.join(step.why for step in again)}")
         for step in lacking.steps:
-            told(step)
+            told(step.why)
             left = plan.after(r for _, r in done.steps if r is not None)
-            report = await _perform(store, step, provider, left, watch, retrieve, done.problems, load)
+            report = await _perform(store, step, provider, left, watch, told, done.problems, load)
             done.steps.append((step, report))
             if report is not None and (report.stopped or report.interrupted or report.error):
                 done.stopped = report
@@ -67,12 +67,13 @@ async def _perform(
     provider: Provider,
     plan: Plan,
     watch: Callable[[], RunDisplay],
-    retrieve: Callable[[Step], None],
+    told: Callable[[str], None],
     problems: list[str],
     load: Callable[[str], Task],
 ) -> RunReport | None:
     if step.kind == "retrieve":
-        retrieve(step)
+        if empty := rank_by_bm25(store, dataset=step.dataset).empty:
+            told(f"{empty} items share no word with any passage and have no list")
         return None
     if step.kind == "attach" and step.ranking is not None and step.k is not None:
         attach(store, step.ranking, step.k, step.dataset)

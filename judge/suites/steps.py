@@ -55,7 +55,7 @@ class Step:
             return ["judge", "rankings", "attach", *which, *data, "-d", db]
         if self.kind == "retrieve":
             data = ["--dataset", self.dataset] if self.dataset else []
-            return ["judge", "retrieve", "--retriever", "bm25", *data, "-d", db]
+            return ["judge", "retrieve", *data, "-d", db]
         words = (
             ["judge", "run", self.task] if self.kind == "run" else ["judge", "answers", "generate", self.task]
         )

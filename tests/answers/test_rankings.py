@@ -115,7 +115,7 @@ def test_an_empty_file_and_an_unknown_data_set(judge: Judge, items: None, tmp_pa
 @pytest.mark.real
 def test_bm25_ranks_what_shares_words(judge: Judge, items: None) -> None:
     require("bm25s")
-    done = judge("retrieve", "--retriever", "bm25", "--json")
+    done = judge("retrieve", "--json")
     document = checked(done.out, "retrieve")
     assert (document["lists"], document["options"]["k1"], document["empty"]) == (3, 1.5, 0)
     # "tea", "grows" and "most" stand in Kenya's passage, only "tea" and "country" in China's.
@@ -128,13 +128,13 @@ def test_bm25_ranks_what_shares_words(judge: Judge, items: None) -> None:
     assert column("SELECT count(*) FROM rankings WHERE score <= 0") == [0]
     with Store.open("study.db") as store:
         before = dump(store)
-    judge("retrieve", "--retriever", "bm25")
+    judge("retrieve")
     with Store.open("study.db") as store:
         assert dump(store) == before
-    assert (
-        "give this ranking another --name" in judge("retrieve", "--retriever", "bm25", "-k", "1", code=1).err
-    )
-    judge("retrieve", "--retriever", "bm25", "-k", "1", "--name", "one", "--query", "question")
+    assert "give this ranking another --name" in judge("retrieve", "-k", "1", code=1).err
+    assert "a name without spaces" in judge("retrieve", "--name", "a b", code=2).err
+    assert "no data set 'z'; there are: rag" in judge("retrieve", "--dataset", "z", code=2).err
+    judge("retrieve", "-k", "1", "--name", "one")
     assert column("SELECT max(rank) FROM rankings WHERE name = 'one'") == [1]
 
 
@@ -153,7 +153,7 @@ def test_bm25_gives_an_item_its_own_copy_and_leaves_out_what_does_not_match(
         ],
     )
     judge("items", "import", "jsonl", path)
-    done = judge("retrieve", "--retriever", "bm25")
+    done = judge("retrieve")
     assert "1 items share no word with any passage" in done.err
     found = rows("SELECT item_id, passage_id FROM rankings ORDER BY item_id")
     assert [(item, passage.rpartition("/")[0]) for item, passage in found] == [("d:a", "d:a"), ("d:b", "d:b")]
@@ -163,5 +163,5 @@ def test_without_the_library_the_command_says_what_to_install(
     judge: Judge, items: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "bm25s", None)
-    told = judge("retrieve", "--retriever", "bm25", code=1).err
+    told = judge("retrieve", code=1).err
     assert "needs bm25s: pip install 'adjudge[retrieve]'" in told

@@ -21,11 +21,6 @@ KINDS = {
     "refusal": "the model refuses",
     "filter": "the content filter stops the answer (OpenAI only)",
     "length": "the token limit cuts the answer",
-    "unequal": "one vector is a number shorter than the others (embeddings only)",
-    "dimension": "all vectors are a number shorter than before (embeddings only)",
-    "fewer": "one vector too few (embeddings only)",
-    "zero": "a vector of zeros (embeddings only)",
-    "infinite": "a number beyond any float (embeddings only)",
     "window": "the context window cuts the answer (Anthropic only)",
 }
 

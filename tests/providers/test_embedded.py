@@ -14,12 +14,11 @@ import pytest
 from judge.errors import MissingExtra, Rejected, UsageError
 from judge.prompts import load_task
 from judge.providers import base, embedded
-from judge.providers.embedded import LocalEmbedder, Provider
+from judge.providers.embedded import MiniLM, Provider
 from judge.runner.requests import Asker, Sampling
 from judge.types import Unit
 from tests.real import ROOT, require
 from tests.runner.helpers import make_study, plan, run, select
-from tests.suites.helpers import Judge
 
 ONE = base.Settings(options={"threads": "1"})
 QUESTION = "Which country grows the most tea?"
@@ -58,8 +57,11 @@ def test_what_answers_is_more_relevant_than_what_is_about_something_else(model: 
 
 
 @pytest.mark.real
-async def test_the_probability_is_the_head_of_the_cosine_that_retrieve_uses(model: Provider) -> None:
-    found = (await LocalEmbedder(ONE).embed([QUESTION, TEXTS["answer"], TEXTS["other"]])).vectors
+async def test_the_probability_is_the_head_of_the_cosine(model: Provider) -> None:
+    plain = MiniLM(1)
+    found = plain.vectors(
+        [plain.session.encode(text)[0] for text in (QUESTION, TEXTS["answer"], TEXTS["other"])]
+    )
     assert [float(v @ v) for v in found] == pytest.approx([1, 1, 1], abs=1e-5)
     cosine = float(found[0] @ found[1])
     head = json.loads((ROOT / "data" / "minilm" / "head.json").read_text())
@@ -98,22 +100,6 @@ def _own_task(folder: Path) -> Path:
         "---\nJudge.\n<!-- unit -->\n{{ claim }}\n{{ passage }}\n{{ answer_cue }}\n"
     )
     return path
-
-
-@pytest.mark.real
-def test_retrieve_ranks_by_the_same_vectors(tmp_path: Path, judge: Judge) -> None:
-    require("minilm")
-    make_study(tmp_path / "study.db", list(TEXTS.values()))
-    done = judge("retrieve", "--retriever", "embeddings", "-m", "embedded/minilm", "--json")
-    assert json.loads(done.out)["options"]["weights"] == embedded.SHA256
-    rows = select(
-        tmp_path / "study.db", "SELECT passage_id, score FROM rankings ORDER BY item_id, rank LIMIT 3"
-    )
-    (hot, best), *_ = rows
-    assert hot == "t:1/p", "of 'Tea is hot.', the passage about brewing"
-    claim, passage = asyncio.run(LocalEmbedder(ONE).embed(["Tea is hot.", TEXTS["topic"]])).vectors
-    assert best == pytest.approx(float(claim @ passage), abs=1e-4)
-    judge("retrieve", "--retriever", "embeddings", "-m", "embedded/minilm", "--name", "again")
 
 
 # --- without the weights
