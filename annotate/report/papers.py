@@ -12,7 +12,7 @@ import numpy as np
 
 from annotate.report.subject import Subject
 from judge.errors import AdjudgeError, NothingToScore
-from judge.labels.held import Held
+from judge.labels.reference import ReferenceLabels
 from judge.stats import Estimand
 from judge.store import Store
 from judge.store.distractors import PREFIX
@@ -42,7 +42,7 @@ def measures(store: Store, subject: Subject, judge: str) -> PaperMeasures:
     if not parts:
         return found
     word = subject.reference_kind or ""
-    held = Held(store, subject.run_ids.get(word, word), subject.asked.batch)
+    held = ReferenceLabels(store, subject.run_ids.get(word, word), subject.asked.batch)
     own = held.weights(subject.field)
     places = _places(store, run)
     for paper, several in parts:
@@ -122,7 +122,7 @@ def _sides(
     parts: list[Part],
     run: Run,
     place: _Place,
-    held: Held,
+    held: ReferenceLabels,
     weights: Mapping[int | str, float],
 ) -> list[Estimand]:
     from judge.suites.correction import beside

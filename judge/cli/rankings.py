@@ -110,7 +110,7 @@ def attach(name: str | None, stage: str | None, k: int, dataset: str | None, db:
     A unit is a passage with its own item. Gold labels are not copied; doing it again changes nothing.
     """
     from judge.store import Store
-    from judge.store.attach import attach as copy
+    from judge.store.rankings import attach as copy
     from judge.store.rankings import choose
 
     with Store.open(db, create=False) as store:

@@ -12,7 +12,7 @@ import numpy as np
 
 from judge.errors import UsageError
 from judge.labels import masses, relation
-from judge.labels.held import Held
+from judge.labels.reference import ReferenceLabels
 from judge.labels.words import DECIDED, MAJORITY
 from judge.prompts.load import Task
 from judge.stats import MISSING
@@ -197,7 +197,7 @@ def reference(store: Store, table: RunTable, field: str, word: str | None = None
     domain = tuple(table.task.domain(field))
     for name in [word] if word else (DECIDED, GOLD, MAJORITY):
         try:
-            held = Held(store, name)
+            held = ReferenceLabels(store, name)
         except UsageError:
             if word:
                 raise

@@ -16,7 +16,7 @@ from judge.improve.found import Improved, Tried
 from judge.improve.limits import SearchLimits
 from judge.improve.recipe import Recipe, today
 from judge.labels import relation, split
-from judge.labels.held import Held
+from judge.labels.reference import ReferenceLabels
 from judge.labels.split import Split
 from judge.prompts.load import Task
 from judge.runner.budget import Budget, Opened
@@ -46,7 +46,7 @@ class Bench:
         """Raises UsageError when the task is not split, or nobody's labels are there to hold judges against."""
         self.store, self.flow, self.task, self.field = store, flow, task, field
         self.split: Split = split.required(store, task)
-        held = Held(store, word or self.split.drawn.reference)
+        held = ReferenceLabels(store, word or self.split.drawn.reference)
         self.word = held.word
         labels = held.labels(field, task.name)
         question = dict(store.conn.execute("SELECT unit_id, question_id FROM units"))

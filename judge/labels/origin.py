@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from judge.errors import UsageError
 from judge.labels import relation
-from judge.labels.held import Held
+from judge.labels.reference import ReferenceLabels
 from judge.store import Store, derived
 from judge.store.export import stored_task
 from judge.store.origin import origins
@@ -28,7 +28,7 @@ def _changed(store: Store, run_id: str, made: Mapping[str, Json]) -> bool:
     task, fitted = stored_task(store, _task(store, run_id)), made["fitted"]
     field, n = str(made["fields"][0]), int(fitted["units"])
     try:
-        given = Held(store, fitted["reference"]).labels(field, task.name)
+        given = ReferenceLabels(store, fitted["reference"]).labels(field, task.name)
     except UsageError:  # nobody of that name has a label any more
         return True
     domain = set(task.domain(field))

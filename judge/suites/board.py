@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import UsageError
-from judge.labels.held import Held
+from judge.labels.reference import ReferenceLabels
 from judge.scores.compare import Difference
 from judge.scores.published import Published
 from judge.scores.score import NO_ANSWER, STATUSES, Score, by_stratum, measured_all
@@ -142,7 +142,7 @@ def board(
         raise UsageError(
             f"a leaderboard compares two {axis}s or more, each named once: {', '.join(names) or 'none'}"
         )
-    held = None if reference is None else Held(store, reference, batch)
+    held = None if reference is None else ReferenceLabels(store, reference, batch)
     found: dict[str, list[Score]] = {}
     studies: dict[str, PaperStudy] = {}
     steps = []

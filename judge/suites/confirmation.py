@@ -100,8 +100,8 @@ def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
     import pandas as pd
 
     from judge.scores.score import NOT_JUDGED
-    from judge.store.attach import LISTED
     from judge.store.label_rows import quoted
+    from judge.store.rankings import LISTED
     from judge.suites.frames import frame
     from judge.suites.steps import Step
 

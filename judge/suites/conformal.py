@@ -83,7 +83,7 @@ def read(study: PaperStudy) -> list[Score]:
 
 def _truth(study: PaperStudy, task: str, letters: list[str]) -> tuple[dict[int, str], dict[str, str], str]:
     """Unit number -> its name, name -> true label, and the field."""
-    from judge.labels.held import Held
+    from judge.labels.reference import ReferenceLabels
     from judge.suites.frames import frame
 
     loaded = study.loaded(task)
@@ -94,7 +94,7 @@ def _truth(study: PaperStudy, task: str, letters: list[str]) -> tuple[dict[int, 
         [loaded.spec.unit],
         "n name",
     )
-    given = Held(study.store, study.option("reference")).labels(field, loaded.name)
+    given = ReferenceLabels(study.store, study.option("reference")).labels(field, loaded.name)
     truth = {unit: value for unit, value in given.items() if value in letters}
     return dict(zip(units["n"].tolist(), units["name"], strict=True)), truth, field
 

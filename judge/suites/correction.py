@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from judge.labels.held import Held
+from judge.labels.reference import ReferenceLabels
 from judge.scores.score import NOT_JUDGED, SHARE, STATUSES, Score, mean
 from judge.stats import Corrected, Estimand
 from judge.stats.ratings import BoolArray, FloatArray
@@ -59,7 +59,9 @@ FITTED = "the judge was fitted on labels of their questions"
 SEALED = "they are in a sealed test that was not opened for this judge (judge compare --part test)"
 
 
-def corrected(study: PaperStudy, scores: Sequence[Score], held: Held, confidence: float) -> Correction:
+def corrected(
+    study: PaperStudy, scores: Sequence[Score], held: ReferenceLabels, confidence: float
+) -> Correction:
     """The judge's `scores` beside those that the labels of a reference give, and both together."""
     each = [beside(*side) for side in _sides(study, scores, held)]
     found = {one.measure: one.corrected(confidence) for sides in each for one in sides.found}
@@ -69,8 +71,8 @@ def corrected(study: PaperStudy, scores: Sequence[Score], held: Held, confidence
 
 
 def _sides(
-    study: PaperStudy, scores: Sequence[Score], held: Held
-) -> Iterator[tuple[PaperStudy, Sequence[Score], Held, Weights]]:
+    study: PaperStudy, scores: Sequence[Score], held: ReferenceLabels
+) -> Iterator[tuple[PaperStudy, Sequence[Score], ReferenceLabels, Weights]]:
     """The whole reading; parts on labels of one task by themselves, where these were drawn with unequal probabilities.
 
     The probability of a unit to be labelled for two tasks is not that of either: such parts have no weights.
@@ -93,7 +95,7 @@ def _sides(
         yield some, study.paper.read(some), held, weighted.get(task, {})
 
 
-def beside(judge: PaperStudy, scores: Sequence[Score], held: Held, weights: Weights) -> Sides:
+def beside(judge: PaperStudy, scores: Sequence[Score], held: ReferenceLabels, weights: Weights) -> Sides:
     """The `scores` that were read with the judge's labels beside people's, wherever they are means that rest on labels.
 
     `weights`: for how many units a labelled unit stands, by its number, or the units of a question, by its name.

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import NothingToScore, UsageError
-from judge.labels.held import Held
+from judge.labels.reference import ReferenceLabels
 from judge.prompts.load import Task
 from judge.runner import contexts
 from judge.runner.second import ShownProbabilities
@@ -52,7 +52,7 @@ class PaperStudy:
         self.part, self.insists = reading.part, reading.insists
         self.note, self.need, self.check = reading.note, reading.need, reading.check
 
-    def by_people(self, asked: Asked, held: Held | None) -> PaperStudy:
+    def by_people(self, asked: Asked, held: ReferenceLabels | None) -> PaperStudy:
         """The same rows with people's labels where the judge's stand; None: nobody's."""
         study = PaperStudy(self.store, self.paper, asked, self.rows)
         study.labelled = PeopleLabels(held, self.judges, study.reading)

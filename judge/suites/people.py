@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from judge.labels.held import Held
+from judge.labels.reference import ReferenceLabels
 from judge.scores.score import NOT_JUDGED
 from judge.suites.chosen import Run
 from judge.suites.labelled import Found
@@ -17,7 +17,7 @@ from judge.types import Status
 class PeopleLabels:
     """Labels of a reference in the judge's place. What the system under test answered is read as ever."""
 
-    def __init__(self, held: Held | None, judges: RunLabels, reading: Reading) -> None:
+    def __init__(self, held: ReferenceLabels | None, judges: RunLabels, reading: Reading) -> None:
         """`held` None: nobody's labels; `judges` are those of the reading with the judge's labels, of the same rows."""
         self.held, self.judges, self.reading = held, judges, reading
         self._task_read = ""

@@ -15,8 +15,8 @@ from judge.runner.examples import showing
 from judge.runner.generate import Generation, generate
 from judge.runner.plan import RunDisplay
 from judge.store.answers import add_claims
-from judge.store.attach import attach
 from judge.store.export import stored_task
+from judge.store.rankings import attach
 from judge.store.selection import Selection
 from judge.store.study import Store
 from judge.suites.steps import Incomplete, Step

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import pandas as pd
 
 from judge.errors import UsageError
-from judge.labels.held import Held
+from judge.labels.reference import ReferenceLabels
 from judge.scores.published import Published, published
 from judge.scores.score import Score, by_stratum, measured_all
 from judge.stats.bootstrap import How
@@ -83,7 +83,7 @@ def score(
     the judge's (see `judge.labels`), those of one `batch` or all. Raises Incomplete when labels or
     answers are missing, UsageError when what was asked for is not there or not clear.
     """
-    held = None if reference is None else Held(store, reference, batch)
+    held = None if reference is None else ReferenceLabels(store, reference, batch)
     scores, study = scores_of(store, paper, asked, judges)
     named = {ALL: scores}
     if by is not None:

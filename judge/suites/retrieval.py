@@ -136,9 +136,9 @@ def _gold(study: PaperStudy, own: str | None) -> pd.DataFrame | None:
 
 def _people(study: PaperStudy, word: str, task: str | None, own: str | None) -> pd.DataFrame:
     """The same by the labels of a reference. Raises BadInput when it has no grades of passages of this data set."""
-    from judge.labels.held import Held
+    from judge.labels.reference import ReferenceLabels
 
-    held = Held(study.store, word)
+    held = ReferenceLabels(study.store, word)
     passages = study.rows.passages()
     for name in (task,) if task else TASKS:
         loaded = study.loaded(name)

@@ -10,9 +10,8 @@ from typing import Unpack
 import numpy as np
 
 from judge.errors import AdjudgeError, UsageError
-from judge.labels.held import Held
 from judge.labels.panel import Panel
-from judge.labels.reference import resolve
+from judge.labels.reference import ReferenceLabels, resolve
 from judge.labels.scope import Scope, read
 from judge.scores.columns import statuses, units
 from judge.scores.compare import Difference, compare_all
@@ -215,7 +214,7 @@ def _agreement(
     store: Store, both: tuple[Side, Side], tasks: Sequence[str], word: str, **how: Unpack[How]
 ) -> list[Difference]:
     """How both agree with a reference on each coded field of these tasks, by the newest run of each."""
-    held = Held(store, word)
+    held = ReferenceLabels(store, word)
     found = []
     for task_id in tasks:
         # Runs come with the newest first.
