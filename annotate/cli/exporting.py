@@ -47,7 +47,7 @@ def export(
     judge, gold or meta, no label, and no sign of which units are checks. All files appear together or not at all.
     """
     from annotate.exchange import base
-    from annotate.exchange.write import export_batch
+    from annotate.exchange.transfer import export_batch
 
     found = base.get(name)
     done = export_batch(store, batch, found, out, labels=labels, person=person, options=pairs(options, "-O"))

@@ -93,8 +93,8 @@ def import_(
     annotate quarantine list).
     """
     from annotate.exchange import base
-    from annotate.exchange.read import import_file
     from annotate.exchange.taken import Intake, short_list
+    from annotate.exchange.transfer import import_file
     from judge.store.export import known_task
 
     if batch and task_name:

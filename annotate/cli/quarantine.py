@@ -64,7 +64,7 @@ def accept(
     \b
     annotate quarantine accept 3 4 --as alice --note "her private address"
     """
-    from annotate.exchange.quarantine import accept as take_in
+    from annotate.exchange.intake import accept as take_in
     from annotate.exchange.taken import short_list
     from annotate.packing.conflicts import settle_conflict
 

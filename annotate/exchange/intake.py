@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
 
 from ulid import ULID
 
@@ -25,12 +26,12 @@ from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import ASSISTED, UNDECLARED
 from annotate.sitting.standing import is_stopped, people_of
 from judge.errors import BadInput, StudyError, UsageError
-from judge.files import file_sha
+from judge.files import file_sha, stop
 from judge.prompts.load import Task
 from judge.store import Store, label_rows
 from judge.store.export import stored_task
 from judge.store.study import dumps, now
-from judge.types import Json, attributes
+from judge.types import Json, Where, attributes
 
 __all__ = ["Intake", "Taken", "take"]
 
@@ -98,6 +99,49 @@ def take(
         done.people = people.new
         if done.changed:
             _remember(conn, how, batch, done, inside.sessions)
+    return done
+
+
+def accept(
+    store: Store,
+    numbers: Sequence[int],
+    *,
+    person: str | None = None,
+    unit: str | None = None,
+    blind: str | None = None,
+    note: str | None = None,
+    merged: Callable[[Store, dict[str, Any]], None] | None = None,
+) -> Taken:
+    """Take records in as they are, or as `person`, on `unit`, or with their blindness declared.
+
+    Each is stored with its decision or not at all. Raises UsageError for a record that is not open or could
+    not be read, BadInput for one that does not fit the study. `merged` stores a record of `annotate batches merge`.
+    """
+    done = Taken()
+    for number in numbers:
+        held = quarantine.open_record(store.conn, number)
+        if held["response"] is None:
+            raise UsageError(
+                f"record {number} could not be read ({held['reason']}): put it right where it comes from, and drop it here"
+            )
+        if "events" in held["response"]:
+            if merged is None:
+                raise UsageError(f"record {number} is a conflict of two packs")
+            merged(store, held["response"])
+        else:
+            response = quarantine.response_of(held["response"])
+            response = replace(
+                response, annotator=person or response.annotator, unit=unit or response.unit,
+                where=Where(f"quarantine {number}", 0), differs="",
+            )  # fmt: skip
+            how = Intake(held["format"], blind=blind, latest=True, new_people=True)  # type: ignore[arg-type]
+            one = take(store, [response], how, stop, batch=held["batch"], decided=True)
+            done.new += one.new
+            done.blind += one.blind
+            done.replaced += one.replaced
+            done.unchanged += one.unchanged
+        with store.transaction() as conn:
+            quarantine.decide(conn, number, "accepted", note)
     return done
 
 

@@ -10,21 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
 from judge.errors import BadInput, UsageError
-from judge.files import stop
 from judge.store import Store
 from judge.store.listing import dicts
 from judge.store.study import dumps, now
-from judge.types import Json, Where
-
-if TYPE_CHECKING:
-    from annotate.exchange.taken import Taken
+from judge.types import Json
 
 LASTING = ("text", "conflict")
 """Doubts that a later look at the same record cannot settle."""
@@ -115,12 +111,12 @@ def drop(store: Store, numbers: Sequence[int], note: str | None = None) -> int:
     """Leave records out for good; they stay listed with `--all`. Raises UsageError for one that is not open."""
     with store.transaction() as conn:
         for number in numbers:
-            _open(conn, number)
-            _decide(conn, number, "dropped", note)
+            open_record(conn, number)
+            decide(conn, number, "dropped", note)
     return len(numbers)
 
 
-def _open(conn: sqlite3.Connection, number: int) -> dict[str, Any]:
+def open_record(conn: sqlite3.Connection, number: int) -> dict[str, Any]:
     """The row of a record that waits for a decision, its `response` read (None: it could not be). Raises UsageError."""
     held = next(dicts(conn, "SELECT * FROM quarantine WHERE quarantine_id = ?", [number]), None)
     if held is None:
@@ -130,57 +126,12 @@ def _open(conn: sqlite3.Connection, number: int) -> dict[str, Any]:
     return held | {"response": json.loads(held["response"]) if held["response"] else None}
 
 
-def _decide(conn: sqlite3.Connection, number: int, status: str, note: str | None) -> None:
+def decide(conn: sqlite3.Connection, number: int, status: str, note: str | None) -> None:
+    """Write what a lead decided on a record."""
     conn.execute(
         "UPDATE quarantine SET status = ?, decided_at = ?, note = ? WHERE quarantine_id = ?",
         [status, now(), note, number],
     )
-
-
-def accept(
-    store: Store,
-    numbers: Sequence[int],
-    *,
-    person: str | None = None,
-    unit: str | None = None,
-    blind: str | None = None,
-    note: str | None = None,
-    merged: Callable[[Store, dict[str, Any]], None] | None = None,
-) -> Taken:
-    """Take records in as they are, or as `person`, on `unit`, or with their blindness declared.
-
-    Each is stored with its decision or not at all. Raises UsageError for a record that is not open or could
-    not be read, BadInput for one that does not fit the study. `merged` stores a record of `annotate batches merge`.
-    """
-    from annotate.exchange.intake import take
-    from annotate.exchange.taken import Intake, Taken
-
-    done = Taken()
-    for number in numbers:
-        held = _open(store.conn, number)
-        if held["response"] is None:
-            raise UsageError(
-                f"record {number} could not be read ({held['reason']}): put it right where it comes from, and drop it here"
-            )
-        if "events" in held["response"]:
-            if merged is None:
-                raise UsageError(f"record {number} is a conflict of two packs")
-            merged(store, held["response"])
-        else:
-            response = _response(held["response"])
-            response = replace(
-                response, annotator=person or response.annotator, unit=unit or response.unit,
-                where=Where(f"quarantine {number}", 0), differs="",
-            )  # fmt: skip
-            how = Intake(held["format"], blind=blind, latest=True, new_people=True)  # type: ignore[arg-type]
-            one = take(store, [response], how, stop, batch=held["batch"], decided=True)
-            done.new += one.new
-            done.blind += one.blind
-            done.replaced += one.replaced
-            done.unchanged += one.unchanged
-        with store.transaction() as conn:
-            _decide(conn, number, "accepted", note)
-    return done
 
 
 def _payload(response: Response) -> dict[str, Json]:
@@ -188,7 +139,8 @@ def _payload(response: Response) -> dict[str, Json]:
     return json.loads(_clean(json.dumps(found, sort_keys=True, ensure_ascii=False)))  # type: ignore[no-any-return]
 
 
-def _response(payload: dict[str, Any]) -> Response:
+def response_of(payload: dict[str, Any]) -> Response:
+    """The response that a record keeps."""
     spans = payload["spans"]
     return Response(**{**payload, "spans": None if spans is None else [(n, a, b) for n, a, b in spans]})
 

@@ -13,8 +13,8 @@ import pytest
 
 from annotate.batch_plan import Policy
 from annotate.drawing.batch import extend_batch
-from annotate.exchange.intake import Intake, take
-from annotate.exchange.quarantine import accept, listing
+from annotate.exchange.intake import Intake, accept, take
+from annotate.exchange.quarantine import listing
 from annotate.exchange.responses import Response
 from annotate.leading.adjudication import fill_queue, predecide, set_policy
 from annotate.leading.lead import add_people, hand_over, resume_person, stop_person

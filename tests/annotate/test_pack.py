@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from annotate.exchange.quarantine import accept, drop, listing
+from annotate.exchange.intake import accept
+from annotate.exchange.quarantine import drop, listing
 from annotate.leading.lead import close_batch
 from annotate.packing.conflicts import settle_conflict
 from annotate.packing.merge import merge

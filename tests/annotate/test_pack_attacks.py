@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.exchange.quarantine import accept
+from annotate.exchange.intake import accept
 from annotate.leading.progress import show_batch
 from annotate.packing.conflicts import settle_conflict
 from annotate.packing.merge import merge

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.exchange.label_studio.check import Check
+from annotate.exchange.label_studio.annotations import find_span, read_result
 from annotate.exchange.label_studio.config import ConfigLayout
-from annotate.exchange.label_studio.regions import find_span, read_result
+from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.tasks import data_of, input_text, prediction, shown_text
 from annotate.exchange.units import ExchangeUnit
 from judge.errors import BadInput, UsageError

@@ -366,7 +366,7 @@ def test_a_500_in_the_middle_of_a_push(
     monkeypatch: pytest.MonkeyPatch,
     passed: bool,
 ) -> None:
-    monkeypatch.setattr("annotate.exchange.label_studio.sending.TASKS", 4)
+    monkeypatch.setattr("annotate.exchange.label_studio.tasks.TASKS", 4)
     key = label_studio.keys["alice"]
     proxy.fail("/import", 2, passed=passed)
     done = annotate("push", "pilot", "--url", proxy.url, db=study, key=key, code=3)

@@ -10,8 +10,8 @@ from typing import Any
 from annotate.exchange.base import UNIT_KEY, Export, Out, ReadOptions
 from annotate.exchange.files import json_records
 from annotate.exchange.label_studio.annotations import Reader
-from annotate.exchange.label_studio.check import Check
 from annotate.exchange.label_studio.config import ConfigLayout
+from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.tasks import data_of
 from annotate.exchange.responses import Response
 from annotate.guidelines import markdown

@@ -12,11 +12,10 @@ from typing import Any
 from annotate.exchange.base import UNIT_KEY
 from annotate.exchange.intake import Intake, take
 from annotate.exchange.label_studio import link as links
-from annotate.exchange.label_studio.annotations import Reader
-from annotate.exchange.label_studio.authors import Authors
-from annotate.exchange.label_studio.check import Check
+from annotate.exchange.label_studio.annotations import Authors, Reader
 from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.link import Key, Link, Survey
+from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.server import Project, Server
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from annotate.drawing.eligible import judge_run
 from annotate.exchange.label_studio import link as links
-from annotate.exchange.label_studio import sdk, sending
-from annotate.exchange.label_studio.check import Check
+from annotate.exchange.label_studio import sdk, tasks
 from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.link import Key, Link
+from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.server import Project, Server
 from annotate.exchange.units import ExchangeUnits, absent
 from annotate.sitting import exposure
@@ -78,7 +78,7 @@ def push(
             links.forget(store, batch, server.url)
         shown = any(link.run for who, link in known.items() if who)
         each = [(person, ExchangeUnits(store, info, person or None)) for person in people]
-        job.of = sum(len(sending.wanted(units, person)) for person, units in each)
+        job.of = sum(len(tasks.wanted(units, person)) for person, units in each)
         for person, units in each:
             job.send(person, units, run_id, new=new, restore=restore, shown=shown)
     return job.out
@@ -109,9 +109,9 @@ def preview(
             _same_sight(link, run_id)
         units = ExchangeUnits(store, info, person or None)
         there = {task.key for task in links.tasks_of(store, batch, link).values()} if link else set()
-        missing = [one for one in sending.wanted(units, person) if one.key not in there]
-        labels = sending.judged(store, info, run_id) if run_id else {}
-        sent = [task for _, task in sending.tasks_of(units, layout, missing, labels, "", Check(layout.xml))]
+        missing = [one for one in tasks.wanted(units, person) if one.key not in there]
+        labels = tasks.judged(store, info, run_id) if run_id else {}
+        sent = [task for _, task in tasks.tasks_of(units, layout, missing, labels, "", Check(layout.xml))]
         if person:
             out.projects[person] = link.project if link else 0
         else:
@@ -190,7 +190,7 @@ class _Job:
                 link = links.mark_assisted(self.store, batch, link)
             out.updated |= self._update(link, project)
             sent, lost = self._known(link, restore)
-        missing = [one for one in sending.wanted(units, person) if one.key not in sent | lost]
+        missing = [one for one in tasks.wanted(units, person) if one.key not in sent | lost]
         if person:
             out.projects[person] = link.project
         else:
@@ -199,10 +199,10 @@ class _Job:
         out.run = link.run or out.run
         out.there += len(sent)
         out.deleted += len(lost)
-        labels = sending.judged(self.store, self.info, link.run) if link.run else {}
-        model = sending.model_of(self.store, link.run) if link.run else ""
+        labels = tasks.judged(self.store, self.info, link.run) if link.run else {}
+        model = tasks.model_of(self.store, link.run) if link.run else ""
         check = Check(self.layout.xml)
-        for page in sending.pages(sending.tasks_of(units, self.layout, missing, labels, model, check)):
+        for page in tasks.pages(tasks.tasks_of(units, self.layout, missing, labels, model, check)):
             self._add(link, units.people, page)
 
     def _add(self, link: Link, people: list[str], page: list[tuple[Key, dict[str, object]]]) -> None:

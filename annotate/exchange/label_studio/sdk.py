@@ -1,4 +1,4 @@
-"""The one door to Label Studio's SDK: loading it, and its errors in our words.
+"""The one door to Label Studio's SDK: loading it, its check of tasks and regions, and its errors in our words.
 
 The key comes from LABEL_STUDIO_API_KEY and goes into the SDK's client only. The SDK's own error texts
 hold headers with cookies, so none of them is passed on.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from judge.errors import KeyProblem, MissingExtra, Rejected, ServerFault, Unreachable, UsageError
+from judge.errors import BadInput, KeyProblem, MissingExtra, Rejected, ServerFault, Unreachable, UsageError
 
 if TYPE_CHECKING:
     import httpx
@@ -36,7 +36,7 @@ def load() -> Any:
     return label_studio_sdk
 
 
-def interface(xml: str) -> Any:
+def _interface(xml: str) -> Any:
     """The vendor's reading of a configuration, which checks regions. Raises ServerFault when it refuses it."""
     load()
     from label_studio_sdk.label_interface.interface import LabelInterface
@@ -125,3 +125,35 @@ def _detail(body: Any) -> str:
     text = " ".join(str(body or "").split())
     text = "" if text.startswith("<") else text
     return re.sub(r"[\w-]{20,}(\.[\w-]+)*", "…", text)[:200]
+
+
+_LEAD = "Region 0: "
+
+
+class Check:
+    """Checks regions against a configuration with the SDK's LabelInterface, on this machine."""
+
+    def __init__(self, xml: str) -> None:
+        """Raises MissingExtra without the SDK."""
+        self._interface = _interface(xml)
+
+    def task(self, task: Mapping[str, Any]) -> None:
+        """Raises BadInput for a task that lacks what the configuration shows."""
+        if not self._interface.validate_task(dict(task)):
+            missing = [
+                o.value_name for o in self._interface.objects if task["data"].get(o.value_name) is None
+            ]
+            raise BadInput(
+                "the configuration shows it and the task lacks it", field=", ".join(missing) or "data"
+            )
+
+    def regions(self, result: Sequence[Mapping[str, Any]]) -> None:
+        """Raises BadInput whose field is the control of the first region that the SDK refuses."""
+        for number, region in enumerate(result, 1):
+            if region.get("type") == "relation":
+                continue
+            errors = self._interface.validate_region(dict(region), return_errors=True)
+            if errors:
+                told = str(errors[0]).removeprefix(_LEAD)
+                name = region.get("from_name")
+                raise BadInput(f"region {number}: {told}", field=name if isinstance(name, str) else "result")

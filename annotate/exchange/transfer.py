@@ -1,20 +1,65 @@
-"""A batch into the files of a format."""
+"""A file of a format into the study, and a batch into the files of a format."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from annotate.exchange.base import Export, Format
+from annotate.exchange.base import Bad, Export, Format, ReadOptions
 from annotate.exchange.files import Out
+from annotate.exchange.intake import take
 from annotate.exchange.responses import Response, responses
-from annotate.exchange.units import ExchangeUnits, absent
+from annotate.exchange.taken import Intake, Taken
+from annotate.exchange.units import ExchangeUnits, absent, shown_by, shown_by_any
 from annotate.sitting import exposure
 from annotate.sitting.desk import batch_info
 from judge.errors import BadInput, UsageError
+from judge.files import stop
+from judge.prompts.load import Task
 from judge.store import Store
 from judge.types import Json, attributes
+
+
+def import_file(
+    store: Store,
+    path: Path,
+    form: Format,
+    how: Intake,
+    *,
+    batch: str | None = None,
+    task: Task | None = None,
+    person: str | None = None,
+    field: str | None = None,
+    options: Mapping[str, str] | None = None,
+    bad: Bad | None = None,
+) -> Taken:
+    """Store what a file says, all or nothing. `bad` gets each row that cannot be used; without it the first raises.
+
+    Raises BadInput with file, line and field; UsageError and StudyError as `take`.
+    """
+    complain = bad or stop
+    info = batch_info(store, batch) if batch else None
+    with ExitStack() as stack:
+        inputs: Callable[[str], Mapping[str, Any] | None]
+        if info:
+            inputs = stack.enter_context(ExchangeUnits(store, info).reader())
+        elif task:
+            inputs = shown_by(store, task)
+        else:
+            inputs = shown_by_any(store)
+        unread: list[BadInput] = []
+
+        def unreadable(error: BadInput) -> None:
+            complain(error)
+            unread.append(error)
+
+        reading = ReadOptions(unreadable, info.task if info else task, inputs, person, field, options or {})
+        done = take(store, form.read(path, reading), how, complain, batch=batch, task=task, unread=unread)
+        done.remarks = reading.remarks
+        return done
 
 
 @dataclass(frozen=True, slots=True)
