@@ -19,7 +19,7 @@ def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
     """The table behind the verdict, where three people or more decide it."""
     title = "Alternative annotator test"
     if not tests:
-        there = _there(subject) if subject.judges else "there is no judge"
+        there = _there(subject) if subject.panel.judges else "there is no judge"
         why = f"it takes a judge and three people who labelled the same units; {there}"
         return Section("alternative", title, absent=why)
     blocks: list[Block] = []
@@ -28,7 +28,7 @@ def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
             blocks.append(Paragraph(f"{judge}: not tested, {test.reason}."))
         else:
             blocks.append(Paragraph(_in_words(judge, test)))
-            blocks.append(_table(judge, test, i, CLOSENESS[subject.level]))
+            blocks.append(_table(judge, test, i, CLOSENESS[subject.panel.level]))
         if test.notes:
             blocks.append(Paragraph(f"Of this test: {'; '.join(test.notes)}.", "note"))
         if test.skipped:
@@ -39,7 +39,7 @@ def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
 
 
 def _there(subject: Subject) -> str:
-    n = len(subject.people)
+    n = len(subject.panel.people)
     return "there is 1 person" if n == 1 else f"there are {n} people"
 
 
@@ -77,12 +77,12 @@ def _table(judge: str, test: AltTest, i: int, closeness: str) -> Table:
 def latent(subject: Subject) -> Section:
     """Prevalences, everybody's estimated accuracy, and the judge against the estimated classes."""
     title = "Dawid and Skene: estimated classes"
-    if len(subject.people) < 3 or subject.numeric:
+    if len(subject.panel.people) < 3 or subject.panel.numeric:
         why = f"it takes three people or more; {_there(subject)}"
-        if subject.numeric:
+        if subject.panel.numeric:
             why = "it takes labels, and these are numbers"
         return Section("latent", title, absent=why)
-    table = subject.among_people
+    table = subject.panel.among_people
     found = dawid_skene(table)
     domain = subject.panel.domain
     classes: list[list[Cell]] = [
@@ -92,7 +92,7 @@ def latent(subject: Subject) -> Section:
     columns = [Column("label"), Column("estimated prevalence", "share"), Column("units", "number")]
     end = "converged" if found.converged else "stopped before it converged"
     text = (
-        f"{counted(len(subject.people), 'person', 'people')} on {counted(table.n_units, 'unit')}; the EM algorithm {end} "
+        f"{counted(len(subject.panel.people), 'person', 'people')} on {counted(table.n_units, 'unit')}; the EM algorithm {end} "
         f"after {counted(found.iterations, 'step')}, "
         f"log-likelihood {found.log_likelihood:.1f}. People are taken as independent given the true class."
     )
@@ -101,23 +101,23 @@ def latent(subject: Subject) -> Section:
         Table("prevalence", "Estimated classes", columns, classes),
         _accuracies(subject, found),
     ]
-    others = [*subject.judges, *([subject.majority] if subject.majority else []), *subject.known]
+    others = [*subject.panel.judges, *([subject.majority] if subject.majority else []), *subject.panel.known]
     rows: list[list[Cell]] = []
     name = "estimated class"
-    codes = np.full(subject.ratings.n_units, MISSING, dtype=np.int64)
-    codes[subject.by_people] = found.codes
-    while name in subject.ratings.annotators:
+    codes = np.full(subject.panel.table.n_units, MISSING, dtype=np.int64)
+    codes[subject.panel.by_people] = found.codes
+    while name in subject.panel.table.annotators:
         name += "es"
-    wider = subject.ratings.with_annotator(name, codes)
+    wider = subject.panel.table.with_annotator(name, codes)
     for other in others:
         # The estimated classes are nobody's labels: they are in no panel.
-        pair = wider.subset(subject.by_people & subject.asked_units[other]).select([other, name])
+        pair = wider.subset(subject.panel.by_people & subject.panel.asked_units[other]).select([other, name])
         percent, kappa = measures(
             pair,
-            ["percent", subject.coefficient],
-            level=subject.level,
-            field=subject.field,
-            confidence=subject.confidence(other),
+            ["percent", subject.panel.coefficient],
+            level=subject.panel.level,
+            field=subject.panel.field,
+            confidence=subject.panel.confidence(other),
         )
         rows.append([other, percent, kappa, kappa])
     columns = heads("text", "source") + heads("brief", "percent agreement", subject.coefficient_name) + COUNTS
@@ -127,10 +127,10 @@ def latent(subject: Subject) -> Section:
 
 def _accuracies(subject: Subject, found: DawidSkene) -> Table:
     """Each person's chance of the true label, over classes weighted by their prevalence."""
-    labelled = (subject.among_people.codes != MISSING).sum(axis=0)
-    order = sorted(range(len(subject.people)), key=lambda a: (-labelled[a], subject.people[a]))
+    labelled = (subject.panel.among_people.codes != MISSING).sum(axis=0)
+    order = sorted(range(len(subject.panel.people)), key=lambda a: (-labelled[a], subject.panel.people[a]))
     rows: list[list[Cell]] = [
-        [subject.people[a], found.accuracies[a], *found.right[a], int(labelled[a])] for a in order
+        [subject.panel.people[a], found.accuracies[a], *found.right[a], int(labelled[a])] for a in order
     ]
     right = (f"right on '{label}'" for label in subject.panel.domain)
     columns = heads("text", "person") + heads("share", "estimated accuracy", *right)

@@ -90,11 +90,11 @@ def _document(store: Store, subject: Subject) -> Document:
         facts={
             "study": name,
             "task": subject.panel.task.name if subject.panel.task else None,
-            "field": subject.field,
-            "level": subject.level,
+            "field": subject.panel.field,
+            "level": subject.panel.level,
             "labels": list(subject.panel.domain),
-            "judges": [{"name": j, "run": subject.run_ids.get(j)} for j in subject.judges],
-            "people": list(subject.people),
+            "judges": [{"name": j, "run": subject.run_ids.get(j)} for j in subject.panel.judges],
+            "people": list(subject.panel.people),
             "reference": subject.reference_kind,
             "settings": settings(subject),
             "made": now(),
@@ -105,10 +105,10 @@ def _document(store: Store, subject: Subject) -> Document:
 
 
 def _title(subject: Subject) -> str:
-    if not subject.judges:
-        return f"How well do people agree on '{subject.field}'?"
-    which = "this judge" if len(subject.judges) == 1 else "these judges"
-    return f"How far can {which} be trusted on '{subject.field}'?"
+    if not subject.panel.judges:
+        return f"How well do people agree on '{subject.panel.field}'?"
+    which = "this judge" if len(subject.panel.judges) == 1 else "these judges"
+    return f"How far can {which} be trusted on '{subject.panel.field}'?"
 
 
 def _about(name: str, subject: Subject) -> list[tuple[str, str]]:
@@ -116,11 +116,13 @@ def _about(name: str, subject: Subject) -> list[tuple[str, str]]:
     rows = [("table" if subject.table else "study", name)]
     if task is not None:
         rows.append(("task", f"{task.name}: {task.spec.title}"))
-    rows.append(("field", subject.field + _beside(subject)))
-    labels = "" if subject.numeric else f"{', '.join(subject.panel.domain)} "
-    rows.append(("labels", f"{labels}({subject.level})" if labels else subject.level))
-    rows.append(("judge" if len(subject.judges) < 2 else "judges", "; ".join(subject.judges) or "none"))
-    rows.append(("people", f"{len(subject.people):,}"))
+    rows.append(("field", subject.panel.field + _beside(subject)))
+    labels = "" if subject.panel.numeric else f"{', '.join(subject.panel.domain)} "
+    rows.append(("labels", f"{labels}({subject.panel.level})" if labels else subject.panel.level))
+    rows.append(
+        ("judge" if len(subject.panel.judges) < 2 else "judges", "; ".join(subject.panel.judges) or "none")
+    )
+    rows.append(("people", f"{len(subject.panel.people):,}"))
     rows.append(("reference", subject.reference_text))
     rows += in_words(subject)
     rows.append(("made", f"{now()[:10]} {now()[11:16]} UTC by {made_by()}"))

@@ -26,13 +26,18 @@ def disagreements(store: Store, subject: Subject) -> Section:
     """The units on which each judge differs from the reference, the most informative first."""
     title = "Where judge and reference differ"
     reference = subject.reference
-    if reference is None or not subject.judges:
+    if reference is None or not subject.panel.judges:
         return Section("disagreements", title, absent="there is no judge, or nothing to compare it with")
     blocks: list[Block] = []
-    for i, judge in enumerate(subject.judges, 1):
+    for i, judge in enumerate(subject.panel.judges, 1):
         order = _ranked(subject, judge, reference)
         if not order.total:
-            n = int(((subject.labels_of(judge) != MISSING) & (subject.labels_of(reference) != MISSING)).sum())
+            n = int(
+                (
+                    (subject.panel.labels_of(judge) != MISSING)
+                    & (subject.panel.labels_of(reference) != MISSING)
+                ).sum()
+            )
             blocks.append(
                 Paragraph(f"{judge} differs from {subject.reference_text} on none of {counted(n, 'unit')}.")
             )
@@ -64,15 +69,15 @@ class _Order:
 
 def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
     """Units that differ: distance (numbers), then the judge's probability, then how far people agree."""
-    mine, theirs = subject.labels_of(judge), subject.labels_of(reference)
+    mine, theirs = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
     differ = np.flatnonzero((mine != MISSING) & (theirs != MISSING) & (mine != theirs))
     keys: list[FloatArray] = []
     told = []
-    if subject.numeric:
+    if subject.panel.numeric:
         values = np.array([float(v) for v in subject.panel.domain])
         keys.append(np.abs(values[mine[differ]] - values[theirs[differ]]))
         told.append("by how far apart they are")
-    elif subject.level == "ordinal":
+    elif subject.panel.level == "ordinal":
         keys.append(np.abs(mine[differ] - theirs[differ]).astype(np.float64))
         told.append("by how many steps apart they are")
     sure = subject.panel.distributions.get(judge)
@@ -80,8 +85,8 @@ def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
         # In steps of 0.05: a difference in the third digit must not outweigh what people say.
         keys.append(np.round(np.nan_to_num(sure[differ, mine[differ]], nan=-1.0) * 20))
         told.append("by the judge's probability for its label (in steps of 0.05)")
-    if len(subject.people) > 1 and not subject.numeric:
-        counts = subject.ratings.select(subject.people).counts[differ].astype(np.float64)
+    if len(subject.panel.people) > 1 and not subject.panel.numeric:
+        counts = subject.panel.table.select(subject.panel.people).counts[differ].astype(np.float64)
         votes = counts.sum(axis=1)
         share = counts[np.arange(len(differ)), theirs[differ]] / np.maximum(votes, 1)
         keys.append(share)
@@ -93,13 +98,13 @@ def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
 
 
 def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) -> Disagreement:
-    unit_id = subject.ratings.units[u]
+    unit_id = subject.panel.table.units[u]
     said = [_said(store, subject, judge, u)]
     if reference in subject.panel.kinds:
         said.append(_said(store, subject, reference, u))
     else:
-        said.append(Said(reference, subject.panel.domain[subject.labels_of(reference)[u]]))
-    people = [p for p in subject.people if p != reference and subject.labels_of(p)[u] != MISSING]
+        said.append(Said(reference, subject.panel.domain[subject.panel.labels_of(reference)[u]]))
+    people = [p for p in subject.panel.people if p != reference and subject.panel.labels_of(p)[u] != MISSING]
     if len(people) > VOTES:
         said.append(Said(f"{len(people)} people", _votes(subject, people, u)))
     else:
@@ -108,17 +113,17 @@ def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) ->
 
 
 def _votes(subject: Subject, people: Sequence[str], u: int) -> str:
-    codes = [int(subject.labels_of(p)[u]) for p in people]
+    codes = [int(subject.panel.labels_of(p)[u]) for p in people]
     counts = np.bincount(codes, minlength=len(subject.panel.domain))
     return ", ".join(f"{n} say '{label}'" for label, n in zip(subject.panel.domain, counts, strict=True) if n)
 
 
 def _said(store: Store, subject: Subject, name: str, u: int) -> Said:
-    code = int(subject.labels_of(name)[u])
+    code = int(subject.panel.labels_of(name)[u])
     sure = subject.panel.distributions.get(name)
     probability = "" if sure is None or np.isnan(sure[u, code]) else f"probability {sure[u, code]:.2f}"
     who = subject.run_ids.get(name, name)
-    why = relation.rationale(store.conn, who, subject.field, subject.ratings.units[u])
+    why = relation.rationale(store.conn, who, subject.panel.field, subject.panel.table.units[u])
     return Said(name, subject.panel.domain[code], probability, _cut(why))
 
 

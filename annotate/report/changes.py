@@ -19,14 +19,14 @@ from judge.types import AnnotatorKind
 def consistency(store: Store, subject: Subject) -> Section:
     """Everybody who labelled units more than once: agreement with their own labels."""
     title = "Self-consistency: the same unit twice"
-    names = [n for n in (*subject.judges, *subject.people) if n in subject.panel.kinds]
+    names = [n for n in (*subject.panel.judges, *subject.panel.people) if n in subject.panel.kinds]
     rows: list[list[Cell]] = []
     for name in names:
         table, times = _repeats(store, subject, name)
         if table is None:
             continue
         percent, alpha = measures(
-            table, ["percent", "krippendorff_alpha"], level=subject.level, field=subject.field
+            table, ["percent", "krippendorff_alpha"], level=subject.panel.level, field=subject.panel.field
         )
         rows.append([name, times, percent, alpha, percent])
     if not rows:
@@ -42,7 +42,7 @@ def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None,
     """The labels of one annotator with one column a repeat, and how many repeats there are."""
     annotator = subject.run_ids.get(name, name)
     most, found = relation.repeats(
-        store.conn, annotator, subject.field, subject.panel.kinds[name] is AnnotatorKind.JUDGE
+        store.conn, annotator, subject.panel.field, subject.panel.kinds[name] is AnnotatorKind.JUDGE
     )
     if not most:
         return None, 1
@@ -57,11 +57,11 @@ def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None,
 def revisions(store: Store, subject: Subject) -> Section:
     """Who changed labels after seeing the judge's: towards it, or away from it."""
     title = "Labels revised after the judge was shown"
-    revised = relation.revised(store.conn, subject.field)
-    revised = {person: own for person, own in revised.items() if person in subject.people}
-    shown = revealed(store, subject.asked.batch, subject.field)
+    revised = relation.revised(store.conn, subject.panel.field)
+    revised = {person: own for person, own in revised.items() if person in subject.panel.people}
+    shown = revealed(store, subject.asked.batch, subject.panel.field)
     # Of imported revisions it is not known which judge was seen.
-    judges = [j for j in subject.judges if not shown or subject.run_ids[j] in shown]
+    judges = [j for j in subject.panel.judges if not shown or subject.run_ids[j] in shown]
     rows: list[list[Cell]] = [
         _revised(subject, person, judge, later) for person, later in revised.items() for judge in judges
     ]
@@ -69,7 +69,7 @@ def revisions(store: Store, subject: Subject) -> Section:
         return Section("revisions", title, absent="no label was revised: there are first labels only")
     columns = heads("text", "person", "judge")
     columns += heads("brief", "changed", "towards the judge", "away from the judge") + COUNTS
-    others = [j for j in subject.judges if j not in judges]
+    others = [j for j in subject.panel.judges if j not in judges]
     notes = (
         *([f"Not shown to people, and not in this table: {', '.join(others)}."] if others else []),
         *([] if shown else ["Which judge people had been shown is not recorded for these labels."]),
@@ -82,22 +82,24 @@ def revisions(store: Store, subject: Subject) -> Section:
 
 def _revised(subject: Subject, person: str, judge: str, later: Mapping[str, str]) -> list[Cell]:
     domain = subject.panel.domain
-    mine, judged = subject.labels_of(person), subject.labels_of(judge)
+    mine, judged = subject.panel.labels_of(person), subject.panel.labels_of(judge)
     keep = [
         u
-        for u, unit in enumerate(subject.ratings.units)
+        for u, unit in enumerate(subject.panel.table.units)
         if unit in later and mine[u] != MISSING and judged[u] != MISSING
     ]
     changed, towards, away = (np.zeros(len(keep)) for _ in range(3))
     for i, u in enumerate(keep):
-        first, second, shown = domain[mine[u]], later[subject.ratings.units[u]], domain[judged[u]]
+        first, second, shown = domain[mine[u]], later[subject.panel.table.units[u]], domain[judged[u]]
         changed[i] = first != second
         towards[i] = first != second and second == shown
         away[i] = first != second and first == shown
-    clusters = subject.ratings.clusters[keep]
+    clusters = subject.panel.table.clusters[keep]
 
     def rate(name: str, values: FloatArray) -> Cell:
-        return mean(values, measure=name, clusters=clusters, field=subject.field, annotators=(person, judge))
+        return mean(
+            values, measure=name, clusters=clusters, field=subject.panel.field, annotators=(person, judge)
+        )
 
     every = rate("revised", changed)
     return [person, judge, every, rate("revised_towards", towards), rate("revised_away", away), every]

@@ -25,33 +25,33 @@ def confusions(subject: Subject) -> Section:
     """Heat maps and scores per label, of each judge against the reference."""
     title = "Which labels are confused"
     reference = subject.reference
-    if subject.numeric:
+    if subject.panel.numeric:
         return Section(
             "confusion",
             title,
-            absent=f"the labels are numbers ({subject.level}): there are no classes to confuse",
+            absent=f"the labels are numbers ({subject.panel.level}): there are no classes to confuse",
         )
-    if reference is None or not subject.judges:
+    if reference is None or not subject.panel.judges:
         return Section("confusion", title, absent="there is no judge, or nothing to compare it with")
     blocks: list[Block] = []
-    pairs = [(judge, reference) for judge in subject.judges]
+    pairs = [(judge, reference) for judge in subject.panel.judges]
     if subject.majority and subject.reference_kind != "majority" and subject.decided is None:
         pairs.append((subject.majority, reference))
-    if len(subject.people) == 2:
-        pairs.append((subject.people[1], subject.people[0]))
+    if len(subject.panel.people) == 2:
+        pairs.append((subject.panel.people[1], subject.panel.people[0]))
     for i, (predicted, truth) in enumerate(pairs, 1):
-        table = subject.together(predicted, truth)
+        table = subject.panel.together(predicted, truth)
         if not (table.codes != MISSING).all(axis=1).any():
             blocks.append(Paragraph(f"No unit is labelled by both {predicted} and {truth}.", "note"))
             continue
         blocks.append(_heat_map(subject, predicted, truth, i))
-        if predicted in subject.judges:
+        if predicted in subject.panel.judges:
             blocks += _scores(subject, predicted, truth, i)
     return Section("confusion", title, blocks, ["bootstrap"])
 
 
 def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
-    cells = confusion(subject.together(predicted, truth), predicted, truth)
+    cells = confusion(subject.panel.together(predicted, truth), predicted, truth)
     labels = list(cells.labels)
     rows: list[list[Cell]] = [
         [label, *(int(n) for n in row), int(row.sum())]
@@ -81,18 +81,18 @@ def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]
     found = {
         m.measure: m
         for m in class_scores(
-            subject.together(predicted, truth),
+            subject.panel.together(predicted, truth),
             predicted,
             truth,
-            field=subject.field,
-            confidence=subject.confidence(predicted, truth),
+            field=subject.panel.field,
+            confidence=subject.panel.confidence(predicted, truth),
         )
     }
     whole: list[list[Cell]] = [
         ["accuracy", found["accuracy"], found["accuracy"]],
         ["macro F1", found["macro_f1"], found["macro_f1"]],
     ]
-    columns = valued([subject.confidence(predicted, truth)])
+    columns = valued([subject.panel.confidence(predicted, truth)])
     overall = Table(f"scores_{i}", f"{predicted} with {truth} as the truth", columns, whole)
     names = ("precision", "recall", "f1")
     rows: list[list[Cell]] = []

@@ -26,22 +26,25 @@ REPLICATES = 1000
 
 def class_shares(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
     """The share of each label."""
-    if subject.numeric:
+    if subject.panel.numeric:
         return
     for code, label in enumerate(subject.panel.domain):
-        mine, theirs = _is(subject.labels_of(judge), code), _is(subject.labels_of(reference), code)
+        mine, theirs = (
+            _is(subject.panel.labels_of(judge), code),
+            _is(subject.panel.labels_of(reference), code),
+        )
         yield _beside(subject, f"share of '{label}'", mine, theirs, rate=True)
 
 
 def mean_number(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
     """The mean of a field whose labels are numbers."""
-    if not subject.numeric:
+    if not subject.panel.numeric:
         return
     values = np.array([float(v) for v in subject.panel.domain])
-    mine, theirs = subject.labels_of(judge), subject.labels_of(reference)
+    mine, theirs = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
     yield _beside(
         subject,
-        f"mean of '{subject.field}'",
+        f"mean of '{subject.panel.field}'",
         np.where(mine == MISSING, np.nan, values[mine]),
         np.where(theirs == MISSING, np.nan, values[theirs]),
     )
@@ -49,9 +52,9 @@ def mean_number(subject: Subject, judge: str, reference: str) -> Iterator[Estima
 
 def accuracy(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
     """How often the judge is right: by its own probability on every unit, by the reference where there is one."""
-    if subject.numeric:
+    if subject.panel.numeric:
         return
-    mine, theirs = subject.labels_of(judge), subject.labels_of(reference)
+    mine, theirs = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
     given = mine != MISSING
     stated = np.full(len(mine), np.nan)
     sure = subject.panel.distributions.get(judge)
@@ -73,17 +76,17 @@ def corrected(store: Store, subject: Subject) -> Section:
     """Judge only, human only, PPI++ and Rogan-Gladen side by side, for every estimand."""
     title = "Corrected numbers"
     reference = subject.reference
-    if reference is None or not subject.judges:
+    if reference is None or not subject.panel.judges:
         return Section("corrected", title, absent="there is no judge, or no reference to correct it with")
     weights = {} if subject.reference_kind == "gold" else subject.panel.weights
     blocks: list[Block] = []
     notes: dict[str, None] = {}
-    for i, judge in enumerate(subject.judges, 1):
+    for i, judge in enumerate(subject.panel.judges, 1):
         found = [
             _asked(subject, judge, e, weights) for make in ESTIMANDS for e in make(subject, judge, reference)
         ]
         of_papers = papers.measures(store, subject, judge)
-        rows = [_row(e, subject.confidence(judge)) for e in (*found, *of_papers.measures)]
+        rows = [_row(e, subject.panel.confidence(judge)) for e in (*found, *of_papers.measures)]
         columns = [Column("estimand"), Column("judge only", "brief"), Column("human only", "brief")]
         columns += [Column("PPI++", "brief"), Column("lambda", "number"), Column("Rogan-Gladen", "brief")]
         columns += heads("number", "units judged", "units labelled")
@@ -100,7 +103,7 @@ def corrected(store: Store, subject: Subject) -> Section:
             *_ties(subject),
         ]
     )
-    if not subject.numeric:
+    if not subject.panel.numeric:
         notes[
             "Accuracy, judge only: the mean probability that the judge gives to its own label, where probabilities are "
             "stored; human only: how often it is right on the units with a reference label."
@@ -113,9 +116,9 @@ def _sample(store: Store, subject: Subject) -> str:
     """Whether that is known of these units."""
     if subject.reference_kind == "gold":
         return "How units came by their gold labels is not recorded here."
-    labelled = np.flatnonzero(subject.labels_of(subject.reference or "") != MISSING)
-    used = {subject.ratings.units[i] for i in labelled}
-    drawn = sampled(store, subject.asked.batch, subject.field)
+    labelled = np.flatnonzero(subject.panel.labels_of(subject.reference or "") != MISSING)
+    used = {subject.panel.table.units[i] for i in labelled}
+    drawn = sampled(store, subject.asked.batch, subject.panel.field)
     if outside := len(used - drawn):
         return f"Of {outside:,} of the {len(used):,} labelled units it is not recorded that they were drawn at random."
     told = "They were drawn at random, by batches of this study (see how units were chosen)."
@@ -152,16 +155,23 @@ def _beside(
     subject: Subject, name: str, judge: FloatArray, human: FloatArray, *, rate: bool = False
 ) -> Estimand:
     return Estimand(
-        name, judge, human, subject.ratings.clusters, None, rate, (0.0, 1.0) if rate else None, subject.field
+        name,
+        judge,
+        human,
+        subject.panel.table.clusters,
+        None,
+        rate,
+        (0.0, 1.0) if rate else None,
+        subject.panel.field,
     )
 
 
 def _asked(subject: Subject, judge: str, e: Estimand, weights: Mapping[str, float]) -> Estimand:
     """Of the units that the judge was asked about: those it never saw belong to another population."""
-    mask = subject.asked_units[judge]
+    mask = subject.panel.asked_units[judge]
     own = None
     if weights:
-        of = np.array([weights.get(unit, np.nan) for unit in subject.ratings.units])[mask]
+        of = np.array([weights.get(unit, np.nan) for unit in subject.panel.table.units])[mask]
         used = of[~np.isnan(e.human[mask])]
         own = of if len(used) and np.ptp(used) > 1e-9 else None  # nan for a unit without a weight
     return replace(e, judge=e.judge[mask], human=e.human[mask], clusters=e.clusters[mask], weights=own)

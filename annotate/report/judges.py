@@ -23,25 +23,25 @@ def against(subject: Subject) -> Section:
     """One table a judge, the picture over all of them, and the judges compared."""
     title = "Judges against people and gold"
     others = _others(subject)
-    if not subject.judges or not others:
+    if not subject.panel.judges or not others:
         return Section("judges", title, absent="there is no judge, or nobody to compare it with")
     blocks: list[Block] = []
     rows: list[dict[str, Json]] = _human_pairs(subject)
     tables = []
-    for i, judge in enumerate(subject.judges, 1):
+    for i, judge in enumerate(subject.panel.judges, 1):
         table, drawn = _table(subject, judge, others, i)
         tables.append(table)
         rows += drawn
     if any(r["value"] is not None for r in rows):
         blocks.append(_forest(subject, rows))
-    for judge, table in zip(subject.judges, tables, strict=True):
+    for judge, table in zip(subject.panel.judges, tables, strict=True):
         blocks.append(table)
-        if len(subject.people) > MANY and not subject.numeric:
+        if len(subject.panel.people) > MANY and not subject.panel.numeric:
             blocks.append(_spread(subject, judge))
     if tied := tie_note(subject):
         blocks.append(Paragraph(tied, "note"))
-    cites = ["alpha"] if subject.numeric else ["cohen", "gwet", "alpha", "bootstrap"]
-    if len(subject.judges) > 1 and subject.reference:
+    cites = ["alpha"] if subject.panel.numeric else ["cohen", "gwet", "alpha", "bootstrap"]
+    if len(subject.panel.judges) > 1 and subject.reference:
         blocks.append(_compared(subject, subject.reference))
         cites += ["jackknife", "holm"]
     return Section("judges", title, blocks, cites)
@@ -49,15 +49,15 @@ def against(subject: Subject) -> Section:
 
 def _others(subject: Subject) -> list[str]:
     """Whom to compare with: the majority and the data's own labels first, then people."""
-    people = list(subject.people)
-    first = [*([subject.majority] if subject.majority else []), *subject.known]
+    people = list(subject.panel.people)
+    first = [*([subject.majority] if subject.majority else []), *subject.panel.known]
     return [*first, *people]
 
 
 def _names(subject: Subject) -> list[str]:
-    if subject.numeric:
+    if subject.panel.numeric:
         return ["krippendorff_alpha"]
-    if subject.level == "ordinal":
+    if subject.panel.level == "ordinal":
         return ["percent", "cohen_kappa", "cohen_kappa:quadratic", "krippendorff_alpha"]
     return ["percent", "cohen_kappa", "gwet_ac1", "krippendorff_alpha"]
 
@@ -68,24 +68,26 @@ def _table(
     """Agreement of one judge with everybody, and the rows that the figure draws of it."""
     names = _names(subject)
     listed, left = list(others), 0
-    if len(subject.people) > MANY:
-        shared = {p: subject.together(judge, p).n_units for p in subject.people}
-        most = sorted(subject.people, key=lambda p: (-shared[p], p))[:LISTED]
+    if len(subject.panel.people) > MANY:
+        shared = {p: subject.panel.together(judge, p).n_units for p in subject.panel.people}
+        most = sorted(subject.panel.people, key=lambda p: (-shared[p], p))[:LISTED]
         listed = [o for o in others if o not in shared] + most
-        left = len(subject.people) - len(most)
+        left = len(subject.panel.people) - len(most)
     rows: list[list[Cell]] = []
     drawn: list[dict[str, Json]] = []
     silent = [
         other
         for other in listed
-        if not ((subject.labels_of(judge) != MISSING) & (subject.labels_of(other) != MISSING)).any()
+        if not (
+            (subject.panel.labels_of(judge) != MISSING) & (subject.panel.labels_of(other) != MISSING)
+        ).any()
     ]
     for other in (other for other in listed if other not in silent):
         found = subject.measure(judge, other, *names)
         rows.append([other, *found, found[0]])
-        if len(subject.people) <= MANY or other not in subject.people:
-            kappa = found[names.index(subject.coefficient)]
-            label = f"{judge} and {other}" if len(subject.judges) > 1 else f"judge and {other}"
+        if len(subject.panel.people) <= MANY or other not in subject.panel.people:
+            kappa = found[names.index(subject.panel.coefficient)]
+            label = f"{judge} and {other}" if len(subject.panel.judges) > 1 else f"judge and {other}"
             drawn.append(_bar(label, kappa, "judge"))
     columns = heads("text", "with") + heads("brief", *map(shown, names)) + COUNTS
     notes = (
@@ -118,9 +120,9 @@ def _bar(label: str, m: Measure, group: str) -> dict[str, Json]:
 def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
     """People with each other, for comparison in the figure."""
     rows = []
-    if 2 <= len(subject.people) <= 4:
+    if 2 <= len(subject.panel.people) <= 4:
         rows += [_bar(f"{first} and {second}", kappa, "people") for first, second, _, kappa in subject.pairs]
-    elif len(subject.people) > 4 and subject.majority:
+    elif len(subject.panel.people) > 4 and subject.majority:
         # More pairs than a drawing shows: one line a person, beside the same majority that the judge is set beside.
         for person in most_labelled(subject):
             # Not on the judge's units alone: what people agree on does not wait for a judge.
@@ -128,7 +130,7 @@ def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
             if mine.n_units:
                 rows.append(_bar(f"{person} and {OTHERS}", mine, "people"))
     if subject.majority:
-        for other in subject.known:
+        for other in subject.panel.known:
             if subject.decided is not None and other == subject.decided.name:
                 continue  # it holds what the majority says, wherever people agree
             kappa = subject.measure(subject.majority, other)[0]
@@ -153,13 +155,13 @@ def _forest(subject: Subject, rows: list[dict[str, Json]]) -> Figure:
         text += f" It is undefined for {counted(len(rows) - len(known), 'pair')}."
     decides = (
         ""
-        if len(subject.people) > 1
+        if len(subject.panel.people) > 1
         else f" The line at {subject.asked.threshold:g} is the threshold of the verdict."
     )
     data = {
         "rows": rows,
         "label": interval_head(subject.coefficient_name, (float(r["confidence"]) for r in known)),
-        "threshold": None if len(subject.people) > 1 else subject.asked.threshold,
+        "threshold": None if len(subject.panel.people) > 1 else subject.asked.threshold,
     }
     return Figure(
         "forest", "Agreement of judges beside agreement of people", text + decides, "forest", data, table
@@ -168,9 +170,13 @@ def _forest(subject: Subject, rows: list[dict[str, Json]]) -> Figure:
 
 def _spread(subject: Subject, judge: str) -> Table:
     found = all_pairs(
-        subject.ratings, [subject.coefficient], level=subject.level, first=[judge], second=subject.people
+        subject.panel.table,
+        [subject.panel.coefficient],
+        level=subject.panel.level,
+        first=[judge],
+        second=subject.panel.people,
     )
-    number = subject.judges.index(judge) + 1
+    number = subject.panel.judges.index(judge) + 1
     return spread_table(
         f"agreement_{number}_spread", f"{subject.coefficient_name} of {judge} with every person", found
     )
@@ -178,10 +184,10 @@ def _spread(subject: Subject, judge: str) -> Table:
 
 def _compared(subject: Subject, reference: str) -> Table:
     """Paired differences between judges, on the units that all of them and the reference labelled."""
-    names = subject.panel.with_labels(subject.judges, reference)
-    alone = [name for name in subject.judges if name not in names]
+    names = subject.panel.with_labels(subject.panel.judges, reference)
+    alone = [name for name in subject.panel.judges if name not in names]
     notes = [f"No unit of the reference is labelled by: {', '.join(alone)}."] if alone else []
-    found = subject.panel.judges_compared(reference, confidence=subject.confidence(*names))
+    found = subject.panel.judges_compared(reference, confidence=subject.panel.confidence(*names))
     rows: list[list[Cell]] = [
         [f"{c.second} minus {c.first}", c.difference, c.p_value, c.adjusted, c.difference] for c in found
     ]

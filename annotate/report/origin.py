@@ -23,14 +23,14 @@ from judge.types import Json, Status
 def runs(store: Store, subject: Subject) -> Section:
     """Each judge: model, resolved version, prompt, options, and how its replies ended."""
     title = "The judges"
-    if not subject.judges:
+    if not subject.panel.judges:
         return Section("runs", title, absent="there is no judge run of this field")
     if subject.table:
         why = "the labels come from a table, which says nothing of the model, its prompt, or how its replies ended"
         return Section("runs", title, absent=why)
     blocks: list[Block] = []
     rows: list[list[Cell]] = []
-    for i, judge in enumerate(subject.judges, 1):
+    for i, judge in enumerate(subject.panel.judges, 1):
         (run,) = dicts(store.conn, "SELECT * FROM runs WHERE run_id = ?", [subject.run_ids[judge]])
         counts = run_counts(store, run["run_id"])
         n = counts["units"]

@@ -43,7 +43,7 @@ def measures(store: Store, subject: Subject, judge: str) -> PaperMeasures:
         return found
     word = subject.reference_kind or ""
     held = ReferenceLabels(store, subject.run_ids.get(word, word), subject.asked.batch)
-    own = held.weights(subject.field)
+    own = held.weights(subject.panel.field)
     places = _places(store, run)
     for paper, several in parts:
         for place in places:

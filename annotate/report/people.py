@@ -40,7 +40,7 @@ OF_A_TABLE = (
 
 def who(store: Store, subject: Subject) -> Section:
     """The annotators with what the study knows of them."""
-    names = [*subject.people, *subject.others]
+    names = [*subject.panel.people, *subject.panel.others]
     waiting = _waiting(subject)
     if not names:
         told = f"nobody but judges labelled this field{' in a way that can be used' if waiting else ''}"
@@ -49,7 +49,7 @@ def who(store: Store, subject: Subject) -> Section:
     profiles = {name: json.loads(text) for name, text in stored if name in set(names)}
     keys = [k for k in KNOWN if any(k in p for p in profiles.values())]
     keys += sorted({k for p in profiles.values() for k in p} - set(KNOWN))
-    labelled = {name: int((subject.labels_of(name) != MISSING).sum()) for name in names}
+    labelled = {name: int((subject.panel.labels_of(name) != MISSING).sum()) for name in names}
     rows: list[list[Cell]] = [
         [
             name,
@@ -61,10 +61,10 @@ def who(store: Store, subject: Subject) -> Section:
     ]
     columns = [Column("annotator"), Column("kind"), Column("units labelled", "number"), *map(Column, keys)]
     blocks: list[Block] = []
-    if subject.people:
-        blocks.append(Paragraph(_people_in_words(subject, [labelled[p] for p in subject.people])))
+    if subject.panel.people:
+        blocks.append(Paragraph(_people_in_words(subject, [labelled[p] for p in subject.panel.people])))
     missing = [k for k in KNOWN if k not in keys]
-    if missing and subject.people:
+    if missing and subject.panel.people:
         blocks.append(Paragraph(f"The study does not record of its people: {', '.join(missing)}.", "note"))
     blocks += [Paragraph(text, "note") for text in waiting]
     known = paces(store, subject.asked.batch)
@@ -96,12 +96,12 @@ def _waiting(subject: Subject) -> list[str]:
 
 
 def _people_in_words(subject: Subject, labelled: Sequence[int]) -> str:
-    units = int(subject.by_people.sum())
+    units = int(subject.panel.by_people.sum())
     one = len(labelled) == 1
     text = f"{len(labelled)} {'person' if one else 'people'} gave {counted(sum(labelled), 'label')} on {counted(units, 'unit')}"
     if one:
         return text + "."
-    each = (subject.among_people.codes != MISSING).sum(axis=1)
+    each = (subject.panel.among_people.codes != MISSING).sum(axis=1)
     middle = f"{_span(min(labelled), max(labelled))} unit{'s' if max(labelled) != 1 else ''}"
     if min(labelled) != max(labelled):
         middle += f", median {int(np.median(labelled)):,}"
@@ -119,12 +119,12 @@ def sampling(store: Store, subject: Subject) -> Section:
     blocks += (
         [Paragraph(OF_A_TABLE, "note")]
         if subject.table
-        else batch_facts(store, subject.asked.batch, subject.field)
+        else batch_facts(store, subject.asked.batch, subject.panel.field)
     )
     task = subject.panel.task
     if task is not None:
-        question = task.question(subject.field) if subject.field not in task.spec.derive else None
-        source = None if question else task.spec.derive[subject.field]
+        question = task.question(subject.panel.field) if subject.panel.field not in task.spec.derive else None
+        source = None if question else task.spec.derive[subject.panel.field]
         rows = [("task", f"{task.name}: {task.spec.title}"), ("unit", task.spec.unit)]
         rows.append(("shown", ", ".join(task.input_names)))
         if question and question.ask:
@@ -136,7 +136,7 @@ def sampling(store: Store, subject: Subject) -> Section:
             )
         for label in question.labels if question else ():
             rows.append((f"label '{label.value}'", label.meaning or "no meaning given"))
-        rows.append(("level", subject.level))
+        rows.append(("level", subject.panel.level))
         blocks.append(Facts("task", "The question, as the task file puts it", rows))
         if task.spec.guidelines:
             blocks += [Paragraph("Guidelines for people:"), Paragraph(task.spec.guidelines.strip(), "quote")]
@@ -146,15 +146,15 @@ def sampling(store: Store, subject: Subject) -> Section:
 def _units(subject: Subject) -> Table:
     ratings = subject.panel.ratings
     groups = [("every source together", np.ones(ratings.n_units, dtype=np.bool_))]
-    if subject.people:
-        groups.append(("people", subject.by_people))
-    for name in (*subject.judges, *subject.others):
-        groups.append((name, subject.asked_units[name]))
-    for judge in subject.judges:
-        if subject.people:
-            groups.append((f"people and {judge}", subject.by_people & subject.asked_units[judge]))
-        for other in subject.others:
-            both = subject.asked_units[other] & subject.asked_units[judge]
+    if subject.panel.people:
+        groups.append(("people", subject.panel.by_people))
+    for name in (*subject.panel.judges, *subject.panel.others):
+        groups.append((name, subject.panel.asked_units[name]))
+    for judge in subject.panel.judges:
+        if subject.panel.people:
+            groups.append((f"people and {judge}", subject.panel.by_people & subject.panel.asked_units[judge]))
+        for other in subject.panel.others:
+            both = subject.panel.asked_units[other] & subject.panel.asked_units[judge]
             groups.append((f"{other} and {judge}", both))
     rows: list[list[Cell]] = [
         [name, int(mask.sum()), len(np.unique(ratings.clusters[mask]))] for name, mask in groups
@@ -169,24 +169,26 @@ def ceiling(subject: Subject) -> Section:
     title = "How well people agree: the human ceiling"
     blocks: list[Block] = []
     cites = ["alpha", "gwet", "bootstrap"]
-    if len(subject.people) >= 2:
+    if len(subject.panel.people) >= 2:
         blocks.append(_overall(subject))
-        if subject.numeric and len(subject.people) <= MANY:
+        if subject.panel.numeric and len(subject.panel.people) <= MANY:
             blocks.append(_pairs(subject))
-        if not subject.numeric:
-            cites += ["cohen", "specific"] + (["fleiss"] if subject.level == "nominal" else ["weighted"])
-            few = len(subject.people) <= MANY
+        if not subject.panel.numeric:
+            cites += ["cohen", "specific"] + (
+                ["fleiss"] if subject.panel.level == "nominal" else ["weighted"]
+            )
+            few = len(subject.panel.people) <= MANY
             blocks += [_pairs(subject)] if few else _summary(subject)
             blocks.append(_by_label(subject))
-    sources = [subject.majority] if subject.majority else list(subject.people)[:MANY]
+    sources = [subject.majority] if subject.majority else list(subject.panel.people)[:MANY]
     ruled = subject.panel.of_kind(AnnotatorKind.ADJUDICATED) if subject.decided else []
-    for other in subject.others:
+    for other in subject.panel.others:
         if other not in ruled:  # decided where people differ: a majority has no say there
             blocks += [_against(subject, source, other) for source in sources]
-    if len(subject.people) < 2:
+    if len(subject.panel.people) < 2:
         why = (
-            f"there is one person only, {subject.people[0]}"
-            if subject.people
+            f"there is one person only, {subject.panel.people[0]}"
+            if subject.panel.people
             else "no person labelled this field"
         )
         known = f"{why}: how well people agree with each other on it is unknown"
@@ -198,7 +200,8 @@ def ceiling(subject: Subject) -> Section:
 
 def _by_label(subject: Subject) -> Table:
     found = {
-        m.measure.partition(":")[2]: m for m in class_agreement(subject.among_people, field=subject.field)
+        m.measure.partition(":")[2]: m
+        for m in class_agreement(subject.panel.among_people, field=subject.panel.field)
     }
     rows: list[list[Cell]] = [[label, m, m] for label, m in found.items() if m.n_units]
     silent = [f"'{label}'" for label, m in found.items() if not m.n_units]
@@ -210,10 +213,10 @@ def _by_label(subject: Subject) -> Table:
 
 
 def _overall(subject: Subject) -> Table:
-    names: tuple[str, ...] = CEILING if subject.level == "nominal" else ORDERED_CEILING
-    if subject.numeric:
-        names = (subject.coefficient,)
-    found = subject.panel.measure(subject.people, subject.panel.keys(names))
+    names: tuple[str, ...] = CEILING if subject.panel.level == "nominal" else ORDERED_CEILING
+    if subject.panel.numeric:
+        names = (subject.panel.coefficient,)
+    found = subject.panel.measure(subject.panel.people, subject.panel.keys(names))
     rows: list[list[Cell]] = [[_name(m), m, m] for m in found]
     caption = "All people together, on the units that at least one of them labelled"
     return Table("people", caption, valued(m.confidence for m in found), rows)
@@ -226,9 +229,9 @@ def _name(measure: Measure) -> str:
 
 
 def _pairs(subject: Subject) -> Table:
-    names = (subject.coefficient,) if subject.numeric else ("percent", subject.coefficient)
+    names = (subject.panel.coefficient,) if subject.panel.numeric else ("percent", subject.panel.coefficient)
     rows: list[list[Cell]] = [
-        [f"{first} and {second}", *([] if subject.numeric else [percent]), kappa, kappa]
+        [f"{first} and {second}", *([] if subject.panel.numeric else [percent]), kappa, kappa]
         for first, second, percent, kappa in subject.pairs
     ]
     columns = heads("text", "pair") + heads("brief", *map(shown, names)) + COUNTS
@@ -237,9 +240,13 @@ def _pairs(subject: Subject) -> Table:
 
 def _summary(subject: Subject) -> list[Block]:
     """Quartiles over all pairs that share units, and the distribution as a drawing."""
-    table = subject.among_people
+    table = subject.panel.among_people
     found = all_pairs(
-        table, [subject.coefficient], level=subject.level, first=subject.people, second=subject.people
+        table,
+        [subject.panel.coefficient],
+        level=subject.panel.level,
+        first=subject.panel.people,
+        second=subject.panel.people,
     )
     spread = spread_table("pairs", f"{subject.coefficient_name} of every two people", found)
     values = next(iter(found.values.values()))
@@ -278,11 +285,15 @@ def spread_table(key: str, caption: str, found: Pairs) -> Table:
 
 
 def _against(subject: Subject, source: str, other: str) -> Table:
-    names = [subject.coefficient] if subject.numeric else ["percent", subject.coefficient]
+    names = [subject.panel.coefficient] if subject.panel.numeric else ["percent", subject.panel.coefficient]
     found = subject.measure(source, other, *names)
     rows: list[list[Cell]] = [[_name(m), m, m] for m in found]
     caption = f"{'The majority of people' if source == subject.majority else source} against {other}"
-    key = f"people_{other}" if subject.majority or len(subject.people) == 1 else f"people_{source}_{other}"
+    key = (
+        f"people_{other}"
+        if subject.majority or len(subject.panel.people) == 1
+        else f"people_{source}_{other}"
+    )
     return Table(key, caption, valued(m.confidence for m in found), rows)
 
 
@@ -291,7 +302,7 @@ def tie_note(subject: Subject) -> str:
     if subject.majority is None:
         return ""
     text = f"The majority leaves ties open: {counted(subject.n_tied, 'unit has', 'units have')} no majority label."
-    alone = int(((subject.among_people.codes != MISSING).sum(axis=1) == 1).sum())
+    alone = int(((subject.panel.among_people.codes != MISSING).sum(axis=1) == 1).sum())
     if alone:
         text += f" On {counted(alone, 'unit')} it is the label of the one person who gave any."
     return text

@@ -29,8 +29,8 @@ def settings(subject: Subject) -> dict[str, Json]:
         "epsilon": asked.epsilon,
         "epsilon_name": asked.epsilon_name or None,
         **attributes(asked, "margin", "threshold", "least_others"),
-        "alt_test_by": "questions" if asked.clustered and subject.ratings.clustered else "units",
-        "coefficient": subject.coefficient,
+        "alt_test_by": "questions" if asked.clustered and subject.panel.table.clustered else "units",
+        "coefficient": subject.panel.coefficient,
         **attributes(interval, "confidence", "interval", "replicates"),
         "replicates_of_rates": REPLICATES,
         "resampled": _resampled(subject),
@@ -71,8 +71,12 @@ def reading(subject: Subject) -> list[str]:
 
 def _looked_at(subject: Subject) -> dict[str, float]:
     """Judges whose sealed test was opened, and the confidence of their intervals."""
-    return {judge: subject.confidence(judge) for judge in subject.judges if judge in subject.panel.looks}
+    return {
+        judge: subject.panel.confidence(judge)
+        for judge in subject.panel.judges
+        if judge in subject.panel.looks
+    }
 
 
 def _resampled(subject: Subject) -> str:
-    return "questions" if subject.ratings.clustered else "units"
+    return "questions" if subject.panel.table.clustered else "units"

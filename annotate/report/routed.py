@@ -14,7 +14,7 @@ MOST_ROWS = 20
 def routed(store: Store, subject: Subject) -> list[Section]:
     """A drawing for each judge that is a route's; nothing where there is none."""
     blocks: list[Block] = []
-    for judge in subject.judges:
+    for judge in subject.panel.judges:
         made = stored(store.conn, subject.run_ids[judge]) if judge in subject.run_ids else None
         if made and made["kind"] == "routed" and made.get("curve"):
             blocks.append(_figure(judge, made["curve"], made["parameters"], len(blocks) + 1))

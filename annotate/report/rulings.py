@@ -27,14 +27,14 @@ MOST_NAMED = 5
 
 def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
     """A ruling for each judge, the alt-tests that decided, and why there is no ruling, if there is none."""
-    if not subject.judges:
+    if not subject.panel.judges:
         return [], {}, "No judge labelled this field, so there is nothing to trust or distrust yet."
-    if not subject.people and subject.reference is None:
+    if not subject.panel.people and subject.reference is None:
         return [], {}, "Nobody but judges labelled this field: import gold labels, or have people label some."
     rulings: list[Ruling] = []
     tests: dict[str, AltTest] = {}
     people = voices(subject.panel, subject.held)
-    for judge in subject.judges:
+    for judge in subject.panel.judges:
         look = subject.panel.looks.get(judge)
         found = verdict(
             subject.panel.judged(judge, subject.reference, people),
@@ -46,10 +46,10 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
             clustered=subject.asked.clustered,
             margin=subject.asked.margin,
             threshold=subject.asked.threshold,
-            name=subject.coefficient,
-            level=subject.level,
-            field=subject.field,
-            confidence=subject.confidence(judge),
+            name=subject.panel.coefficient,
+            level=subject.panel.level,
+            field=subject.panel.field,
+            confidence=subject.panel.confidence(judge),
         )
         if found.alt_test:
             tests[judge] = found.alt_test
@@ -87,15 +87,15 @@ def _because(found: Verdict) -> str:
 
 def _like(subject: Subject, found: Verdict) -> str:
     """The error rates of the rule in simulated studies like this one."""
-    return "" if subject.numeric else like_this(found)
+    return "" if subject.panel.numeric else like_this(found)
 
 
 def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
     """What the rule does not look at, and a reader must know."""
-    codes = subject.labels_of(judge)
+    codes = subject.panel.labels_of(judge)
     counts = np.bincount(codes[codes != MISSING], minlength=len(subject.panel.domain))
     warnings = []
-    if counts.sum() and counts.max() > ONE_SIDED * counts.sum() and not subject.numeric:
+    if counts.sum() and counts.max() > ONE_SIDED * counts.sum() and not subject.panel.numeric:
         label, n = subject.panel.domain[int(counts.argmax())], int(counts.max())
         warnings.append(
             f"{judge} gave the label '{label}' to {n:,} of {counted(int(counts.sum()), 'unit')}: it hardly tells units apart."
@@ -109,10 +109,10 @@ def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
 
 def _not_at_random(subject: Subject, judge: str) -> list[str]:
     """Whether the judge falls silent on some labels more than on others."""
-    if subject.reference is None or subject.numeric:
+    if subject.reference is None or subject.panel.numeric:
         return []
-    mine, truth = subject.labels_of(judge), subject.labels_of(subject.reference)
-    asked = subject.asked_units[judge]
+    mine, truth = subject.panel.labels_of(judge), subject.panel.labels_of(subject.reference)
+    asked = subject.panel.asked_units[judge]
     silent = {}
     for code, label in enumerate(subject.panel.domain):
         of_label = asked & (truth == code)
@@ -128,9 +128,9 @@ def _not_at_random(subject: Subject, judge: str) -> list[str]:
 
 def _at_chance(subject: Subject) -> list[str]:
     """People who do not agree with each other can be stood in for by anything."""
-    if len(subject.people) < 2 or subject.numeric:
+    if len(subject.panel.people) < 2 or subject.panel.numeric:
         return []
-    (alpha,) = subject.panel.measure(subject.people, subject.panel.keys(["krippendorff_alpha"]))
+    (alpha,) = subject.panel.measure(subject.panel.people, subject.panel.keys(["krippendorff_alpha"]))
     if alpha.value is None or alpha.low is None or alpha.low > 0:
         return []
     return [
@@ -140,7 +140,7 @@ def _at_chance(subject: Subject) -> list[str]:
 
 
 def _sentence(subject: Subject, judge: str, found: Verdict) -> str:
-    whom = "people" if subject.people else subject.reference_text
+    whom = "people" if subject.panel.people else subject.reference_text
     if found.decision in ("trust", "trust in part"):
         asked, given = _asked_and_given(subject, judge)
         where = (
@@ -152,10 +152,10 @@ def _sentence(subject: Subject, judge: str, found: Verdict) -> str:
         tail = "by the rule of the verdict it may stand in for"
         if found.regime == "threshold":
             tail = f"this is {UNKNOWN_CEILING}; by the rule of the verdict it may stand in for"
-        return f"Trust {judge} on '{subject.field}'{where}{which}: {tail} {whom}."
+        return f"Trust {judge} on '{subject.panel.field}'{where}{which}: {tail} {whom}."
     if found.decision == "do not trust":
-        return f"Do not trust {judge} on '{subject.field}': by the rule of the verdict it cannot stand in for {whom}."
-    start = f"Undecided whether {judge} can be trusted on '{subject.field}': "
+        return f"Do not trust {judge} on '{subject.panel.field}': by the rule of the verdict it cannot stand in for {whom}."
+    start = f"Undecided whether {judge} can be trusted on '{subject.panel.field}': "
     if not found.more_units:
         if found.measures and found.measures[0].value is None:
             start += f"{found.because}; "
@@ -208,4 +208,4 @@ def _looked(look: Look | None) -> list[str]:
 
 def _asked_and_given(subject: Subject, judge: str) -> tuple[int, int]:
     """How many units the judge was asked about, and on how many it has a label."""
-    return int(subject.asked_units[judge].sum()), int((subject.labels_of(judge) != MISSING).sum())
+    return int(subject.panel.asked_units[judge].sum()), int((subject.panel.labels_of(judge) != MISSING).sum())

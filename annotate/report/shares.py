@@ -29,13 +29,13 @@ SHOWN = 12
 def class_shares(subject: Subject) -> Section:
     """The share of each label by who gave it."""
     title = "How often each label is given"
-    if subject.numeric:
+    if subject.panel.numeric:
         return _means(subject, title)
     rows: list[list[Cell]] = []
     drawn: list[dict[str, Json]] = []
 
     def add(name: str, column: str, mask: BoolArray | None = None, draw: bool = True) -> None:
-        table = subject.ratings.select([column])
+        table = subject.panel.table.select([column])
         table = table if mask is None else table.subset(mask)
         shares = label_shares(table)[column]
         n = int((table.codes != MISSING).sum())
@@ -46,27 +46,27 @@ def class_shares(subject: Subject) -> Section:
         if draw:
             drawn.append({"name": name, "shares": [shares[label] for label in table.domain], "n": n})
 
-    for judge in subject.judges:
+    for judge in subject.panel.judges:
         add(judge, judge)
         reference = subject.reference
         if reference is not None:
-            both = subject.asked_units[reference] & (subject.labels_of(reference) != MISSING)
-            if (both & (subject.labels_of(judge) != MISSING)).sum() < (
-                subject.labels_of(judge) != MISSING
+            both = subject.panel.asked_units[reference] & (subject.panel.labels_of(reference) != MISSING)
+            if (both & (subject.panel.labels_of(judge) != MISSING)).sum() < (
+                subject.panel.labels_of(judge) != MISSING
             ).sum():
                 add(f"{judge}, on the units with {subject.reference_text}", judge, both)
     if subject.majority:
         add(subject.majority, subject.majority)
-    for other in subject.known:
+    for other in subject.panel.known:
         add(other, other)
-    if len(subject.people) > 1:
-        counts = subject.among_people.counts.sum(axis=0)
+    if len(subject.panel.people) > 1:
+        counts = subject.panel.among_people.counts.sum(axis=0)
         total = int(counts.sum())
         shares = (counts / total).tolist() if total else []
         rows.append(["all people's labels", *shares, total])
         drawn.append({"name": "all people's labels", "shares": shares, "n": total})
-    for person in subject.people:
-        add(person, person, draw=len(subject.people) <= MANY)
+    for person in subject.panel.people:
+        add(person, person, draw=len(subject.panel.people) <= MANY)
     columns = heads("text", "given by") + heads("share", *subject.panel.domain) + heads("number", "labels")
     table = Table("shares", "Share of each label among the labels given", columns, rows, fold=SHOWN)
     parts = [
@@ -89,20 +89,23 @@ def class_shares(subject: Subject) -> Section:
 def _means(subject: Subject, title: str) -> Section:
     """Numbers have no shares: the mean of each source."""
     rows: list[list[Cell]] = []
-    for name in (*subject.judges, *subject.known, *subject.people):
+    for name in (*subject.panel.judges, *subject.panel.known, *subject.panel.people):
         values = subject.panel.numbers(name)[:, 0]
-        clusters = subject.together(name).clusters
-        sure = subject.confidence(name)
+        clusters = subject.panel.together(name).clusters
+        sure = subject.panel.confidence(name)
         found = mean(
             values,
             measure="mean",
             clusters=clusters,
-            field=subject.field,
+            field=subject.panel.field,
             annotators=(name,),
             confidence=sure,
         )
         rows.append([name, found, found])
-    head = interval_head("mean", map(subject.confidence, (*subject.judges, *subject.known, *subject.people)))
+    head = interval_head(
+        "mean",
+        map(subject.panel.confidence, (*subject.panel.judges, *subject.panel.known, *subject.panel.people)),
+    )
     columns = heads("text", "given by") + heads("brief", head) + COUNTS
     table = Table("shares", "Mean of the numbers given", columns, rows, fold=SHOWN)
     return Section("shares", title, [table], ["bootstrap"])
@@ -111,7 +114,7 @@ def _means(subject: Subject, title: str) -> Section:
 def reliability(subject: Subject) -> Section:
     """ECE, Brier score, log loss and the diagram, of each judge with stored probabilities."""
     title = "Do the judge's probabilities mean what they say?"
-    stored = [j for j in subject.judges if j in subject.panel.distributions]
+    stored = [j for j in subject.panel.judges if j in subject.panel.distributions]
     if not stored:
         if subject.table:
             return Section("reliability", title, absent="no probabilities were read (--probabilities COLUMN)")
@@ -126,14 +129,14 @@ def reliability(subject: Subject) -> Section:
 
 
 def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[Block]:
-    mask = subject.asked_units[judge] & subject.asked_units[reference]
+    mask = subject.panel.asked_units[judge] & subject.panel.asked_units[reference]
     masses = subject.panel.distributions[judge][mask]
     assigned = masses.sum(axis=1, keepdims=True)
     probabilities = np.divide(masses, assigned, out=np.full_like(masses, np.nan), where=assigned > 0)
-    codes = subject.labels_of(reference)[mask]
-    clusters = subject.ratings.clusters[mask]
-    sure = subject.confidence(judge)
-    found = calibration(probabilities, codes, clusters=clusters, field=subject.field, confidence=sure)
+    codes = subject.panel.labels_of(reference)[mask]
+    clusters = subject.panel.table.clusters[mask]
+    sure = subject.panel.confidence(judge)
+    found = calibration(probabilities, codes, clusters=clusters, field=subject.panel.field, confidence=sure)
     named = {
         "expected calibration error (10 bins)": found.ece,
         "Brier score": found.brier,

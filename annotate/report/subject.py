@@ -11,9 +11,8 @@ from pathlib import Path
 
 from judge.labels.panel import Derived, Panel
 from judge.labels.reference import Reference
-from judge.stats import Ratings
 from judge.stats.metrics import shown
-from judge.stats.ratings import BoolArray, IntArray
+from judge.stats.ratings import IntArray
 from judge.types import AnnotatorKind, Measure
 
 # More people than this make more pairs than a table can show: they are summarised.
@@ -59,42 +58,6 @@ class Subject:
     others_of: dict[str, IntArray] = default(default_factory=dict)
 
     @property
-    def field(self) -> str:
-        return self.panel.field
-
-    @property
-    def level(self) -> str:
-        return self.panel.level
-
-    @property
-    def numeric(self) -> bool:
-        """Whether the labels are numbers, which have no classes."""
-        return self.panel.numeric
-
-    @property
-    def people(self) -> Sequence[str]:
-        return self.panel.people
-
-    @property
-    def judges(self) -> Sequence[str]:
-        return self.panel.judges
-
-    @property
-    def others(self) -> Sequence[str]:
-        """Decisions and gold, as they were read."""
-        return self.panel.others
-
-    @property
-    def known(self) -> Sequence[str]:
-        """What judges are held against beside the majority."""
-        return self.panel.known
-
-    @property
-    def ratings(self) -> Ratings:
-        """Everybody, with the majority and what is decided."""
-        return self.panel.table
-
-    @property
     def majority(self) -> str | None:
         """The column of the people's majority, where there are two people or more."""
         return self.panel.majority.name if self.panel.majority else None
@@ -124,14 +87,9 @@ class Subject:
         return self.held.text if self.held else "none"
 
     @property
-    def coefficient(self) -> str:
-        """The coefficient of a pair that the verdict rests on."""
-        return self.panel.coefficient
-
-    @property
     def coefficient_name(self) -> str:
         """The same in words."""
-        return shown(self.coefficient)
+        return shown(self.panel.coefficient)
 
     @cached_property
     def run_ids(self) -> Mapping[str, str]:
@@ -143,44 +101,18 @@ class Subject:
         """Person -> layer -> labels that are not known to be blind, and are not used."""
         return {n: own for n, own in self.panel.layers.items() if n not in self.panel.others}
 
-    @property
-    def asked_units(self) -> Mapping[str, BoolArray]:
-        """For each column, the units whose missing label counts against the coverage."""
-        return self.panel.asked_units
-
-    @property
-    def by_people(self) -> BoolArray:
-        """The units that at least one person labelled."""
-        return self.panel.by_people
-
-    @property
-    def among_people(self) -> Ratings:
-        """The people's labels, on the units that at least one of them labelled."""
-        return self.panel.among_people
-
     @cached_property
     def pairs(self) -> list[tuple[str, str, Measure, Measure]]:
         """Percent agreement and the coefficient of every two people, on the units that people labelled."""
         # Numbers are seldom the same to the last digit: how often they are says nothing.
-        keys = [self.coefficient] if self.numeric else ["percent", self.coefficient]
+        keys = [self.panel.coefficient] if self.panel.numeric else ["percent", self.panel.coefficient]
         found = [
-            (*pair, self.panel.measure(pair, self.panel.keys(keys))) for pair in combinations(self.people, 2)
+            (*pair, self.panel.measure(pair, self.panel.keys(keys)))
+            for pair in combinations(self.panel.people, 2)
         ]
         return [(first, second, m[0], m[-1]) for first, second, m in found]
 
-    def together(self, *names: str) -> Ratings:
-        """These annotators on the units that all of them were asked about."""
-        return self.panel.together(*names)
-
     def measure(self, first: str, second: str, *names: str) -> list[Measure]:
         """Coefficients of two annotators, by default the one of the level."""
-        keys = self.panel.keys(names or [self.coefficient])
-        return self.panel.measure([first, second], keys, confidence=self.confidence(first, second))
-
-    def confidence(self, *names: str) -> float:
-        """Of intervals on these annotators: that of the last look where a sealed test was opened for one of them."""
-        return self.panel.confidence(*names)
-
-    def labels_of(self, name: str) -> IntArray:
-        """The codes of one column."""
-        return self.panel.labels_of(name)
+        keys = self.panel.keys(names or [self.panel.coefficient])
+        return self.panel.measure([first, second], keys, confidence=self.panel.confidence(first, second))

@@ -60,8 +60,8 @@ def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
     rows = [row for r in rulings if r.numbers for row in r.numbers.rows]
     blocks: list[Block] = [_numbers(NUMBERS, list({id(row): row for row in rows}.values()))]
     blocks += [_labels(subject, r, i) for i, r in enumerate(rulings, 1) if r.labels]
-    if len(subject.people) >= 2 and not subject.numeric:
-        blocks += [_beside(subject, judge, i) for i, judge in enumerate(subject.judges, 1)]
+    if len(subject.panel.people) >= 2 and not subject.panel.numeric:
+        blocks += [_beside(subject, judge, i) for i, judge in enumerate(subject.panel.judges, 1)]
     return Section(KEY, title, [*blocks, Paragraph(WORDS, "note")])
 
 
@@ -94,9 +94,9 @@ def _agreements(subject: Subject, ruling: Ruling) -> list[list[Cell]]:
 
 
 def _ceiling(subject: Subject) -> list[list[Cell]]:
-    if len(subject.people) < 2:
+    if len(subject.panel.people) < 2:
         return []
-    (m,) = subject.panel.measure(subject.people, subject.panel.keys(["krippendorff_alpha"]))
+    (m,) = subject.panel.measure(subject.panel.people, subject.panel.keys(["krippendorff_alpha"]))
     return [["people with each other: the human ceiling", shown("krippendorff_alpha"), m, m]]
 
 
@@ -108,7 +108,7 @@ def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
         shown = "undefined" if row.difference is None else f"{cell(row.difference)}{span}"
         state = f"{row.state}: {row.why}" if row.why else row.state
         rows.append([row.label, state, row.judge_recall, row.people_recall, shown, f"{row.n_units:,.4g}"])
-    head = interval_head("difference", [subject.confidence(ruling.judge)])
+    head = interval_head("difference", [subject.panel.confidence(ruling.judge)])
     columns = heads("text", "label", "the judge on it") + heads("share", "judge's recall", "another person's")
     columns += heads("number", head, "units")
     note = (
@@ -121,10 +121,10 @@ def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
 def _beside(subject: Subject, judge: str, number: int) -> Table:
     """Each person, and the judge in the person's place, against the majority of the others."""
     people = most_labelled(subject)
-    left = len(subject.people) - len(people)
+    left = len(subject.panel.people) - len(people)
     rows: list[list[Cell]] = []
     for person in people:
-        units = subject.asked_units[judge], subject.labels_of(judge) != MISSING
+        units = subject.panel.asked_units[judge], subject.panel.labels_of(judge) != MISSING
         mine, its = (with_the_others(subject, person, who, *units) for who in (person, judge))
         if mine.n_units:
             rows.append([person, mine, its, mine])
@@ -145,10 +145,10 @@ def _beside(subject: Subject, judge: str, number: int) -> Table:
 
 def most_labelled(subject: Subject) -> list[str]:
     """All people, or past MANY the LISTED who labelled most units."""
-    if len(subject.people) <= MANY:
-        return list(subject.people)
-    given = {p: int((subject.labels_of(p) != MISSING).sum()) for p in subject.people}
-    return sorted(subject.people, key=lambda p: (-given[p], p))[:LISTED]
+    if len(subject.panel.people) <= MANY:
+        return list(subject.panel.people)
+    given = {p: int((subject.panel.labels_of(p) != MISSING).sum()) for p in subject.panel.people}
+    return sorted(subject.panel.people, key=lambda p: (-given[p], p))[:LISTED]
 
 
 def with_the_others(
@@ -163,7 +163,7 @@ def with_the_others(
     On the units that the person labelled, and a judge (`given` of those it was `asked` about) where they are to be set
     side by side. Coverage: of the units that the person labelled and the judge was asked about.
     """
-    own = subject.labels_of(person) != MISSING
+    own = subject.panel.labels_of(person) != MISSING
     asked = own if asked is None else own & asked
     others = _others(subject, person)
     used = asked & (others != MISSING) & (own if given is None else given)
@@ -173,10 +173,10 @@ def with_the_others(
         ratings = subject.panel.ratings
         column = OTHERS if OTHERS not in ratings.annotators else f"{OTHERS} "
         pair = ratings.select([who]).with_annotator(column, others).subset(used)
-        keys = subject.panel.keys([subject.coefficient])
-        sure = subject.confidence(who)
+        keys = subject.panel.keys([subject.panel.coefficient])
+        sure = subject.panel.confidence(who)
         (found,) = measures(
-            pair, keys, level=subject.level, pairwise=False, field=subject.field, confidence=sure
+            pair, keys, level=subject.panel.level, pairwise=False, field=subject.panel.field, confidence=sure
         )
         found = replace(found, coverage=float(used.sum() / asked.sum()) if asked.any() else None)
         subject.kept[key] = found
@@ -185,7 +185,7 @@ def with_the_others(
 
 def _others(subject: Subject, person: str) -> IntArray:
     if person not in subject.others_of:
-        others = [p for p in subject.people if p != person]
+        others = [p for p in subject.panel.people if p != person]
         subject.others_of[person] = vote(subject.panel.ratings.select(others).counts)[0]
     return subject.others_of[person]
 
