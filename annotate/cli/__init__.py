@@ -6,16 +6,13 @@ import click
 
 from annotate.cli.agreement import agreement
 from annotate.cli.annotators import annotators
-from annotate.cli.exporting import export, formats
-from annotate.cli.importing import import_
 from annotate.cli.label_studio import pull, push
 from annotate.cli.leading import batches
 from annotate.cli.plan import plan
 from annotate.cli.quarantine import quarantine
 from annotate.cli.report import report
-from annotate.cli.serve import serve
-from annotate.cli.sitting import adjudicate, open_
-from annotate.cli.watch import watch
+from annotate.cli.sitting import adjudicate, open_, serve, watch
+from annotate.cli.transfer import export, formats, import_
 from judge.console import Command
 
 

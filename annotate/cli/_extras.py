@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from annotate.cli._show import MOST_SHOWN, table
 from judge.console import visible
@@ -15,23 +15,28 @@ from judge.stats import AltTest, DawidSkene, alt_test, dawid_skene, measures
 from judge.stats.bootstrap import How
 from judge.types import Json, Measure
 
-if TYPE_CHECKING:
-    from annotate.cli.agreement import AgreementAsked
-
 LATENT = "dawid_skene"
+
+
+class AltTestAsked(NamedTuple):
+    """What the alt-test of a judge depends on beside the labels, as `judge.stats.alt_test` takes it."""
+
+    epsilon: float
+    least_others: int
+    clustered: bool
 
 
 class Extras:
     """The alt-test of each judge and the latent labels of one field, where they are asked for."""
 
-    def __init__(self, panel: Panel, asked: AgreementAsked, how: How) -> None:
-        """Raises UsageError where there is not enough to compute them from."""
+    def __init__(self, panel: Panel, how: How, alt_test: AltTestAsked | None, latent: bool) -> None:
+        """`alt_test` None: it is not asked for. Raises UsageError where there is not enough to compute them from."""
         self.panel = panel
         self.names = panel.people + panel.judges
-        self.alt_tests = _alt_tests(panel, asked) if asked.alt_test else []
+        self.alt_tests = [] if alt_test is None else _alt_tests(panel, alt_test)
         self.latent: DawidSkene | None = None
         self.against: list[Measure] = []
-        if asked.dawid_skene:
+        if latent:
             self._find_latent(how)
 
     def _find_latent(self, how: How) -> None:
@@ -96,23 +101,14 @@ class Extras:
         return "\n\n".join(lines)
 
 
-def _alt_tests(panel: Panel, asked: AgreementAsked) -> list[AltTest]:
+def _alt_tests(panel: Panel, asked: AltTestAsked) -> list[AltTest]:
     if len(panel.people) < 2 or not panel.judges:
         raise UsageError("--alt-test takes a judge (--judge NAME, or a run) and two people, better three")
     if panel.are_scores:
         raise UsageError(f"--alt-test takes labels; '{panel.field}' has continuous numbers")
     level = "interval" if panel.level == "ratio" else panel.level
     return [
-        alt_test(
-            panel.ratings,
-            judge,
-            panel.people,
-            epsilon=asked.epsilon,
-            level=level,
-            least_others=asked.least_others,
-            clustered=asked.source.cluster.in_alt_test,
-        )
-        for judge in panel.judges
+        alt_test(panel.ratings, judge, panel.people, level=level, **asked._asdict()) for judge in panel.judges
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from annotate.cli._show import table
 from judge.console import visible
@@ -14,22 +14,25 @@ from judge.stats.verdict_plan import VerdictPlan, plan_verdict
 from judge.types import attributes
 
 if TYPE_CHECKING:
-    from annotate.cli.plan import PlanAsked
     from judge.types import Json
 
 MOST_NAMED = 5
 
 
-def verdict_plans(panel: Panel, reference: Reference | None, asked: PlanAsked) -> list[VerdictPlan]:
-    """A plan for each judge of the field. Raises UsageError without a judge, BadInput for what cannot be judged."""
+def verdict_plans(
+    panel: Panel, reference: Reference | None, measure: str | None, confidence: float, **rule: Any
+) -> list[VerdictPlan]:
+    """A plan for each judge of the field; `rule` has the verdict's limits, as `plan_verdict` takes them.
+
+    Raises UsageError without a judge, BadInput for what cannot be judged.
+    """
     if not panel.judges:
         raise UsageError("--verdict is on a judge: --judge NAME, or a judge run")
     if panel.are_scores:
         raise BadInput(f"'{panel.field}' has continuous numbers: a verdict takes labels")
     if not panel.people and reference is None:
         raise BadInput(f"'{panel.field}' has nobody to compare a judge with: import gold labels, or votes")
-    (key,) = panel.keys([asked.name or panel.coefficient])
-    limits = {key: value for key in ("margin", "threshold") if (value := getattr(asked, key)) is not None}
+    (key,) = panel.keys([measure or panel.coefficient])
     people = voices(panel, reference)
     plans = []
     for judge in panel.judges:
@@ -40,14 +43,10 @@ def verdict_plans(panel: Panel, reference: Reference | None, asked: PlanAsked) -
                 judge,
                 people,
                 reference=name,
-                epsilon=asked.epsilon,
-                least_others=asked.least_others,
-                clustered=asked.source.cluster.in_alt_test,
                 name=key,
                 level=panel.level,
-                power=asked.power,
-                confidence=max(asked.confidence, panel.confidence(judge)),
-                **limits,
+                confidence=max(confidence, panel.confidence(judge)),
+                **rule,
             )
         )
     return plans

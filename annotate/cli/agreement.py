@@ -101,7 +101,7 @@ def agreement(asked: AgreementAsked) -> None:
     """
     from annotate.agreement.one_field import analyse, check_measures
     from annotate.cli import _thresholds as thresholds
-    from annotate.cli._extras import Extras
+    from annotate.cli._extras import AltTestAsked, Extras
     from judge.labels.reference import resolve
 
     how: How = {
@@ -125,7 +125,11 @@ def agreement(asked: AgreementAsked) -> None:
         )
         for panel in asked.source.panels()
     ]
-    extras = [Extras(result.panel, asked, how) for result in results]
+    alt_test = AltTestAsked(asked.epsilon, asked.least_others, asked.source.cluster.in_alt_test)
+    extras = [
+        Extras(result.panel, how, alt_test if asked.alt_test else None, asked.dawid_skene)
+        for result in results
+    ]
     checked, passed_over = thresholds.check(
         [(r.panel, r.reference) for r in results], limits, asked.on, **how
     )

@@ -1,23 +1,27 @@
-"""annotate batches add, hand-over, extend, reopen, stop and policy: a lead runs a batch in flight."""
+"""annotate batches add, hand-over, extend, reopen, stop and policy: a lead runs a batch in flight.
+
+pack and merge: people label it on other machines.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from annotate.cli._named import BatchName, in_study
-from annotate.cli.batches import allow_option, print_strata
-from annotate.cli.packing import batches
-from judge.console import emit_json, json_option, note
-from judge.errors import UsageError
+from annotate.cli.batches import allow_option, batches, print_strata
+from judge.console import TO_WRITE, emit_json, json_option, note, notes
+from judge.errors import Exit, UsageError
 from judge.types import attributes
 
 if TYPE_CHECKING:
     from annotate.drawing.seats import Changed
     from judge.store import Store
 
-__all__ = ["add", "batches", "extend", "hand_over", "policy", "reopen", "stop"]
+__all__ = ["batches"]
+"""What the command line imports from here: the group, with the commands that this module adds to it."""
 
 why_option = click.option("--note", "why", help="Why; kept with the change.")
 
@@ -187,3 +191,53 @@ def _tolerances(given: tuple[str, ...]) -> dict[str, float]:
         except ValueError:
             raise UsageError(f"--tolerance {text}: write it as FIELD=NUMBER") from None
     return found
+
+
+if TYPE_CHECKING:
+    from judge.store import Store
+
+
+@batches.command("pack")
+@click.argument("name", cls=BatchName)
+@click.option("--for", "person", required=True, metavar="NAME", help="Whose units.")
+@click.option("-o", "--out", type=TO_WRITE, help="Default: BATCH-NAME.db")
+@in_study
+def pack(name: str, person: str, out: Path | None, store: Store) -> None:
+    """Write a small study with only one annotator's blind units, for another machine.
+
+    There: annotate open BATCH --as NAME -d FILE. Back here: annotate batches merge FILE.
+    """
+    from annotate.packing.pack import pack as write
+
+    path = out or Path(f"{name}-{person}.db")
+    count = write(store, name, person, path)
+    note(f"{path}: {count} units; send it to {person}: annotate open {name} --as {person} -d {path.name}")
+
+
+@batches.command("merge")
+@click.argument("path", metavar="FILE", type=TO_WRITE)
+@in_study
+@json_option
+def merge(path: Path, store: Store, as_json: bool) -> int:
+    """Bring the labels of a packed study back. Merging again changes nothing.
+
+    A unit whose labels, note, flag or evidence were changed differently in both places, or on another text, is left as
+    it is here and waits in the quarantine (exit 1): annotate quarantine accept takes the file's side, drop this one's.
+    """
+    from annotate.packing.merge import merge as read
+
+    done = read(store, path)
+    if as_json:
+        emit_json("batch-merge", attributes(done))
+    note(f"batch '{done.batch}': {done.events} new events of {done.annotator}, {done.units} units done")
+    if done.back:
+        note(
+            f"{done.back} units that had been handed over since came back labelled: they have one label more"
+        )
+    if done.assisted:
+        note(
+            f"{done.assisted} labels were given there after {done.annotator} had been shown the known answer, or the "
+            "judge, of the unit here: they are assisted, not blind"
+        )
+    notes(done.conflicts, "not merged, waits in the quarantine")
+    return Exit.ERROR if done.conflicts else Exit.DONE

@@ -165,7 +165,11 @@ def _verdict(asked: PlanAsked) -> None:
 
         check_measures([asked.name])
     panel = _one(asked)
-    plans = verdict.verdict_plans(panel, resolve(panel, asked.reference), asked)
+    rule = attributes(asked, "epsilon", "least_others", "power")
+    rule |= {key: value for key in ("margin", "threshold") if (value := getattr(asked, key)) is not None}
+    rule["clustered"] = asked.source.cluster.in_alt_test
+    reference = resolve(panel, asked.reference)
+    plans = verdict.verdict_plans(panel, reference, asked.name, asked.confidence, **rule)
     document = {
         "source": str(asked.source),
         **attributes(asked, "confidence", "power", "epsilon"),

@@ -1,16 +1,18 @@
-"""annotate open and adjudicate: a person at work in the terminal."""
+"""annotate open and adjudicate: a person at work in the terminal; serve: in a browser. annotate watch: the batch in flight."""
 
 from __future__ import annotations
 
 import os
+import shlex
+import socket
 import sys
 from pathlib import Path
 
 import click
 
 from annotate.cli._named import BatchName, Person
-from judge.console import db_option, note
-from judge.errors import UsageError
+from judge.console import db_option, note, say, visible
+from judge.errors import StudyError, UsageError
 
 keymap_option = click.option(
     "--keymap",
@@ -100,3 +102,69 @@ def _sit(
     note(f"{counts['done']} of {desk.total} done, {counts['skipped']} skipped; {told} is stored")
     if counts["open"]:
         note(f"go on with: annotate {command} {name} --as {person} -d {db}")
+
+
+@click.command("serve")
+@click.argument("name", cls=BatchName)
+@click.option("--as", "person", cls=Person, required=True, metavar="NAME", help="Who labels.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8642)
+@db_option
+def serve(name: str, person: str, port: int, db: Path) -> None:
+    """Label the batch NAME in a browser on this machine.
+
+    Listens on 127.0.0.1 only; the printed address holds a token that works once. From elsewhere, use
+    an SSH tunnel: ssh -L 8642:127.0.0.1:8642 HOST. Ctrl+C ends it.
+    """
+    from annotate.sitting.desk import Desk
+    from annotate.store import open_study
+    from annotate.tui.web import make_server
+
+    with open_study(db) as store:
+        Desk.open(store, name, person).close()  # every complaint comes here, not into the browser
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as e:
+            raise StudyError(f"port {port} is taken; choose another with --port") from e
+    program = [sys.executable, "-m", "annotate", "open", name, "--as", person, "-d", str(db.resolve())]
+    server, address = make_server(shlex.join(program), port)
+    note(f"open {address}")
+    server.serve()
+
+
+@click.command("watch")
+@click.argument("name", cls=BatchName)
+@click.option("--once", is_flag=True, help="Print how it stands and end; so also without a terminal.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.2),
+    default=2.0,
+    metavar="SECONDS",
+    help="How often the file is looked at.",
+)
+@db_option
+def watch(name: str, once: bool, every: float, db: Path) -> None:
+    """Watch the batch NAME: progress, pace, checks, agreement so far, fast clickers, flags with their texts.
+
+    No label is shown and nothing is written: it may run beside people at work and a judge. q quits.
+    """
+    from datetime import UTC, datetime
+
+    from annotate.leading.watch import look, sections, title
+    from annotate.sitting.desk import batch_info
+    from annotate.store import open_study
+
+    with open_study(db) as store:
+        batch_info(store, name)
+        if once or not (sys.stdin.isatty() and sys.stdout.isatty()):
+            document, at = look(store, name), datetime.now(UTC)
+            say(title(document, at))
+            for part in sections(document, at):
+                print(f"\n{part.title}")
+                for line in part.lines:
+                    print(visible(f"  {line}").replace("\n", " "))
+            return
+    from annotate.tui.watch import run_watch
+
+    run_watch(db, name, every)

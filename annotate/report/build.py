@@ -1,7 +1,8 @@
-"""From a study to the document: everything is computed here, once."""
+"""From a study to the document: everything is computed here, once. Also what its numbers depend on, and how to read them."""
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 
 from annotate.agreement.one_field import check
@@ -14,21 +15,20 @@ from annotate.report import (
     judges,
     origin,
     people,
-    power,
-    routed,
     rulings,
     shares,
     summary,
 )
-from annotate.report.loading import load
+from annotate.report.corrected import REPLICATES
 from annotate.report.model import Document, Section
-from annotate.report.reading import in_words, made_by, reading, settings
-from annotate.report.subject import ReportOptions, Subject
+from annotate.report.subject import ReportOptions, Subject, load
 from judge.errors import BadInput
 from judge.labels.panel import Panel
 from judge.labels.reference import resolve
+from judge.stats.bootstrap import IntervalSettings
 from judge.store import Store
 from judge.store.study import now
+from judge.types import Json, attributes
 
 
 def build(store: Store, asked: ReportOptions) -> Document:
@@ -61,8 +61,8 @@ def _document(store: Store, subject: Subject) -> Document:
     ruled = summary.with_numbers(subject, ruled)
     sections = [
         summary.summary(subject, ruled),
-        *power.power(ruled),
-        *power.limits(subject, ruled),
+        *rulings.power(ruled),
+        *rulings.limits(subject, ruled),
         people.who(store, subject),
         people.sampling(store, subject),
         people.ceiling(subject),
@@ -70,7 +70,7 @@ def _document(store: Store, subject: Subject) -> Document:
         confusions.confusions(subject),
         shares.class_shares(subject),
         shares.reliability(subject),
-        *routed.routed(store, subject),
+        *judges.routed(store, subject),
         cases.disagreements(store, subject),
         changes.consistency(store, subject),
         changes.revisions(store, subject),
@@ -139,3 +139,76 @@ def _in_order(sections: list[Section]) -> list[Section]:
     said = [s for s in sections if s.blocks and s.key != "citations"]
     silent = [s for s in sections if not s.blocks]
     return [*said, *silent, *(s for s in sections if s.key == "citations" and s.blocks)]
+
+
+COVERAGE = (
+    "Every value names the units it rests on. Coverage is their share of the units that all annotators the "
+    "value names were asked about; of a value among people alone, their share of the units that people "
+    "labelled; of a corrected number, their share of the units that the judge was asked about. A unit "
+    "without a label, such as a refused or unparsed reply, lowers it."
+)
+
+
+def made_by() -> str:
+    """The program with its version."""
+    return f"adjudge {version('adjudge')}"
+
+
+def settings(subject: Subject) -> dict[str, Json]:
+    """What the numbers depend on beside the labels."""
+    asked, interval = subject.asked, IntervalSettings()
+    return {
+        "epsilon": asked.epsilon,
+        "epsilon_name": asked.epsilon_name or None,
+        **attributes(asked, "margin", "threshold", "least_others"),
+        "alt_test_by": "questions" if asked.clustered and subject.panel.table.clustered else "units",
+        "coefficient": subject.panel.coefficient,
+        **attributes(interval, "confidence", "interval", "replicates"),
+        "replicates_of_rates": REPLICATES,
+        "resampled": _resampled(subject),
+        "seed": interval.seed,
+    }
+
+
+def in_words(subject: Subject) -> list[tuple[str, str]]:
+    """The same as pairs, for the head of the report."""
+    asked, interval, what = subject.asked, IntervalSettings(), _resampled(subject)
+    epsilon = f"{asked.epsilon:g}" + (f" ({asked.epsilon_name})" if asked.epsilon_name else "")
+    sure = "".join(f", {100 * at:.6g} % of {judge}" for judge, at in _looked_at(subject).items())
+    return [
+        ("settings", f"epsilon {epsilon}, margin {asked.margin:g}, threshold {asked.threshold:g}"),
+        (
+            "intervals",
+            f"{interval.confidence * 100:g} %{sure}: jackknife t by {what[:-1]} in the verdict and between judges, BCa bootstrap "
+            f"elsewhere ({interval.replicates:,} resamples of {what}, seed {interval.seed})",
+        ),
+    ]
+
+
+def reading(subject: Subject) -> list[str]:
+    """How to read values, intervals and coverage."""
+    interval, what = IntervalSettings(), _resampled(subject)
+    intervals = (
+        f"Intervals are {interval.confidence * 100:g} % intervals. Those of the verdict and of differences between judges are "
+        f"jackknife intervals by {what[:-1]} with quantiles of Student's t; those of corrected numbers come from standard errors "
+        f"by {what}, of Rogan-Gladen by Lang and Reiczigel. All others, if no note says otherwise, are BCa bootstrap intervals "
+        f"from {interval.replicates:,} resamples of {what} (seed {interval.seed})."
+    )
+    told = [
+        f"The sealed test was opened for {judge}: its intervals are {100 * at:.6g} % ones."
+        for judge, at in _looked_at(subject).items()
+    ]
+    return [intervals, *told, COVERAGE]
+
+
+def _looked_at(subject: Subject) -> dict[str, float]:
+    """Judges whose sealed test was opened, and the confidence of their intervals."""
+    return {
+        judge: subject.panel.confidence(judge)
+        for judge in subject.panel.judges
+        if judge in subject.panel.looks
+    }
+
+
+def _resampled(subject: Subject) -> str:
+    return "questions" if subject.panel.table.clustered else "units"

@@ -1,4 +1,7 @@
-"""Each judge against each person, their majority and the reference; judges against each other."""
+"""Each judge against each person, their majority and the reference; judges against each other.
+
+Of a routed judge also coverage against agreement: what each step of its route would have accepted, and which was taken.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from annotate.report.subject import MANY, Subject
 from annotate.report.summary import OTHERS, most_labelled, with_the_others
 from judge.stats import MISSING
 from judge.stats.metrics import shown
+from judge.store import Store
+from judge.store.derived import stored
 from judge.types import Json, Measure
 
 # With more people than MANY, those who share most units with the judge are listed with intervals.
@@ -195,3 +200,49 @@ def _compared(subject: Subject, reference: str) -> Table:
     columns += heads("p", "p", "p, Holm") + COUNTS
     caption = f"Judges compared by their agreement with {subject.reference_text}, paired on the same units"
     return Table("judges_compared", caption, columns, rows, notes)
+
+
+MOST_ROWS = 20
+"""Of the table beside the drawing, which has every step."""
+
+
+def routed(store: Store, subject: Subject) -> list[Section]:
+    """A drawing for each judge that is a route's; nothing where there is none."""
+    blocks: list[Block] = []
+    for judge in subject.panel.judges:
+        made = stored(store.conn, subject.run_ids[judge]) if judge in subject.run_ids else None
+        if made and made["kind"] == "routed" and made.get("curve"):
+            blocks.append(_figure(judge, made["curve"], made["parameters"], len(blocks) + 1))
+    return [Section("routed", "How much a routed judge may decide alone", blocks)] if blocks else []
+
+
+def _figure(
+    judge: str, curve: list[list[float | None]], parameters: dict[str, float | str], i: int
+) -> Figure:
+    """`curve`: [coverage, units that tested it, wrong ones, agreement, whether it holds] of each step."""
+    agree, chosen = float(parameters["agree"]), float(parameters["coverage"])
+    known = [step for step in curve if step[1]]
+    # Evenly along the path, and always the step that was taken.
+    every = max(1, -(-len(known) // MOST_ROWS))
+    taken = min(known, key=lambda step: abs((step[0] or 0.0) - chosen))
+    rows: list[list[Cell]] = [
+        [
+            f"{step[0]:.1%}" + (" (taken)" if step is taken else ""),
+            int(step[1] or 0),
+            int(step[2] or 0),
+            step[3],
+            "holds" if step[4] else "does not hold",
+        ]
+        for n, step in enumerate(known)
+        if n % every == 0 or step is taken
+    ]
+    columns = heads("text", "share of units accepted") + heads("number", "tested units", "wrong")
+    columns += heads("share", "agreement") + heads("text", "promise")
+    text = (
+        f"Agreement with {parameters['reference']} on the tested units against the share of all units that a step accepts, from "
+        f"the surest on. Asked for was an agreement of {agree:.0%} with a confidence of {float(parameters['confidence']):.0%}; the last "
+        f"step of the path that still holds accepts {chosen:.1%}."
+    )
+    data = {"steps": known, "agree": agree, "chosen": chosen}
+    table = Table(f"routed_{i}_steps", "The steps as a table", columns, rows)
+    return Figure(f"routed_{i}", f"Coverage and agreement of {judge}", text, "route", data, table)

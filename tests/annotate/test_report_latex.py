@@ -12,7 +12,7 @@ from annotate.report import FORMATS, ReportOptions, build
 from annotate.report.cells import Shown
 from annotate.report.model import Cases, Document, Paragraph
 from annotate.report.render import latex
-from annotate.report.render.columns import layouts, lines, pieces
+from annotate.report.render.latex import layouts, lines, pieces
 from judge.prompts.load import parse_task
 from judge.store import Store
 from tests.annotate.report_helpers import U, study

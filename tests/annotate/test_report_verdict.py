@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from annotate.report import FORMATS, ReportOptions, build
-from annotate.report.loading import load
 from annotate.report.model import Document, Ruling
 from annotate.report.rulings import rule
+from annotate.report.subject import load
 from judge.store import Store
 from judge.types import Status
 from tests.annotate.report_helpers import U, study
