@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from judge.console import emit_json, note, notes, say, visible
+from judge.console import emit_json, note, notes, say
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -36,20 +36,6 @@ def watching(plan: Plan, options: dict[str, Any]) -> Iterator[RunDisplay]:
         log.ended(e)
         raise
     log.ended()
-
-
-@contextmanager
-def traced(provider: Provider, plan: Plan, wanted: bool) -> Iterator[None]:
-    """OpenTelemetry for every call of the provider, when it is wanted."""
-    if not wanted:
-        yield
-        return
-    from judge.runner.telemetry import telemetry
-
-    with telemetry(provider, plan.asked_as or plan.model) as faults:
-        yield
-    if faults.lost:
-        note(visible(f"note: --otel: spans or metrics were lost ({faults.lost:,} times: {faults.first})"))
 
 
 def dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from judge.types import Measure
 from typing import TYPE_CHECKING
 
-from judge.cli.asked import dry_run, exit_code, finish, traced, watching
+from judge.cli.asked import dry_run, exit_code, finish, watching
 from judge.console import note, visible
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
             return max(dry_run(store, own.plan, own.provider, options["as_json"]) for own in every)
 
         def ask(own: Asking) -> Ran:
-            with watching(own.plan, options) as progress, traced(own.provider, own.plan, options["otel"]):
+            with watching(own.plan, options) as progress:
                 ran = asking.run(store, own, progress)
             if not options["as_json"]:
                 note(visible(f"member {own.plan.model}: run {ran.calibrated or ran.report.run_id}"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from judge.cli.asked import dry_run, finish, traced, watching
+from judge.cli.asked import dry_run, finish, watching
 from judge.cli.models import ModelName, provider_options
 from judge.cli.tasks import prompts_option
 from judge.console import TO_READ, TO_WRITE, Duration, db_option, json_option, note, notes
@@ -142,11 +142,6 @@ F = TypeVar("F", bound=Callable[..., Any])
     type=TO_WRITE,
     help="Append what happens to this file, one JSON object a line (counts and errors, no texts).",
 )
-@click.option(
-    "--otel",
-    is_flag=True,
-    help="Send OpenTelemetry spans and metrics of the calls (OTEL_* variables say where).",
-)
 @click.option("--dry-run", is_flag=True, help="Show units, tokens and the first prompt; call nothing.")
 @click.option(
     "--batch", is_flag=True, help="Ask in the provider's batches: half the price, an answer within a day."
@@ -196,10 +191,7 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
         if options["batch"]:
             ran = in_batches(store, asked, given, options)
         else:
-            with (
-                watching(asked.plan, options) as progress,
-                traced(asked.provider, asked.plan, options["otel"]),
-            ):
+            with watching(asked.plan, options) as progress:
                 ran = asking.run(store, asked, progress)
         then = asking.what_next(store, ran)
     if ran.calibrated is not None:
@@ -224,7 +216,6 @@ def in_batches(store: Store, asked: Asking, given: RunOptions, options: dict[str
     """The run in the provider's batches. Raises UsageError for options that go with single calls."""
     from judge.asking.jobs import run_in_batches
 
-    for name in ("log_json", "otel"):
-        if options[name]:
-            raise UsageError(f"--{name.replace('_', '-')} goes with single calls: leave it out, or --batch")
+    if options["log_json"]:
+        raise UsageError("--log-json goes with single calls: leave it out, or --batch")
     return run_in_batches(store, asked, given, options["poll"], note)

@@ -1,17 +1,16 @@
-"""judge runs watch: a run as another terminal sees it; judge run --log-json and --otel: as other programs see it."""
+"""judge runs watch: a run as another terminal sees it; judge run --log-json: as other programs see it."""
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -224,6 +223,18 @@ def test_a_log_that_cannot_be_written_costs_no_run(judge: Judge) -> None:
     assert full.err.count("--log-json /dev/full: No space left on device; the run goes on without it") == 1
 
 
+def fields_in_the_docs() -> dict[str, set[str]]:
+    """The fields of each event by the table of docs/runs.md, without those that every line has."""
+    table = (ROOT / "docs" / "runs.md").read_text("utf-8").partition("| event | when | fields |")[2]
+    rows = [row.split("|") for row in table.partition("\n\n")[0].splitlines() if row.startswith("| `")]
+    found = {row[1].strip(" `"): set(re.findall(r"`(\w+)`", row[3])) for row in rows}
+    # "those of `progress`" stands for them.
+    return {
+        event: (fields - {"progress"}) | found["progress"] if "progress" in fields else fields
+        for event, fields in found.items()
+    }
+
+
 async def test_outages_and_their_end_are_in_the_log(tmp_path: Path) -> None:
     db = make_study(tmp_path / "o.db", numbered(6))
 
@@ -244,79 +255,11 @@ async def test_outages_and_their_end_are_in_the_log(tmp_path: Path) -> None:
     found = events(tmp_path / "log.jsonl")
     assert [e["event"] for e in found if "outage" in e["event"]] == ["outage", "outage_over"]
     assert next(e["error"] for e in found if e["event"] == "outage") == "Unreachable"
+    documented = fields_in_the_docs()
+    for event in found:
+        assert set(event) - {"at", "event", "task", "model"} == documented[event["event"]], event["event"]
+    assert {"started", "progress", "outage", "outage_over", "ended"} <= {e["event"] for e in found}
     assert "SECRET" not in (tmp_path / "log.jsonl").read_text("utf-8")
-
-
-@pytest.fixture
-def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, bytes]]]:
-    """A loopback OTLP collector: what was posted, as (path, body)."""
-    got: list[tuple[str, bytes]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.headers.get("Content-Encoding") == "gzip":
-                import gzip
-
-                body = gzip.decompress(body)
-            got.append((self.path, body))
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *args: Any) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
-    yield got
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def test_spans_and_metrics_follow_the_genai_conventions(
-    judge: Judge, collector: list[tuple[str, bytes]]
-) -> None:
-    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
-    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-
-    judge("run", "stance", "-m", "scripted/hash", "--seed", "7", "--otel")
-    spans = []
-    for path, body in collector:
-        if path == "/v1/traces":
-            for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-                assert ("service.name", "adjudge") in [
-                    (a.key, a.value.string_value) for a in resource.resource.attributes
-                ]
-                spans += [span for scope in resource.scope_spans for span in scope.spans]
-    assert [span.name for span in spans] == ["chat hash"] * 4
-    values = {a.key: a.value for a in spans[0].attributes}
-    assert values["gen_ai.operation.name"].string_value == "chat"
-    assert values["gen_ai.provider.name"].string_value == "scripted"
-    assert values["gen_ai.request.seed"].int_value == 7
-    assert values["gen_ai.response.model"].string_value == "scripted-hash"
-    assert values["gen_ai.usage.output_tokens"].int_value == 1
-    assert not [body for _, body in collector if b"satellite" in body or b"Tomatoes" in body]
-    counted: dict[str, int] = {}
-    for path, body in collector:
-        if path == "/v1/metrics":
-            for resource in ExportMetricsServiceRequest.FromString(body).resource_metrics:
-                for metric in (m for scope in resource.scope_metrics for m in scope.metrics):
-                    counted[metric.name] = sum(p.count for p in metric.histogram.data_points)
-    # A duration for each call; of tokens an input and an output.
-    assert counted == {"gen_ai.client.operation.duration": 4, "gen_ai.client.token.usage": 8}
-
-
-def test_a_collector_that_is_gone_costs_a_line(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
-    # How long one export is tried for, in seconds.
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.1")
-    done = judge("run", "stance", "-m", "scripted/hash", "--otel")
-    [told] = [line for line in done.err.splitlines() if "export" in line.lower()]
-    assert told.startswith("note: --otel: spans or metrics were lost (")
 
 
 def test_what_is_running_is_known_by_its_lock(tmp_path: Path) -> None:

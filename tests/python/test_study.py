@@ -332,7 +332,7 @@ def test_the_options_of_the_command_are_those_of_python() -> None:
     ours = RunOptions()
     # Where a run is watched from is the command's; in Python `progress` may be anything that is called.
     # Batches take a day: `judge run --batch` and `judge jobs` are for that.
-    others = ("task_name", "model", "dry_run", "db", "as_json", "log_json", "otel", "batch", "poll")
+    others = ("task_name", "model", "dry_run", "db", "as_json", "log_json", "batch", "poll")
     shown = {p.name: p for p in run.params if p.name not in others}
     assert set(shown) == set(RunOptions.__dataclass_fields__), "add it to judge.asking.run.RunOptions"
     defaults = run.make_context("run", ["stance", "-m", "scripted/hash"]).params
