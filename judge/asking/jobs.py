@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from judge.asking.run import Asking, Ran, RunOptions, ended
 from judge.errors import UsageError
+from judge.store import Store
 
 if TYPE_CHECKING:
     from judge.jobs.write import Written
     from judge.runner import Plan
-    from judge.store import Store
 
 
 def run_in_batches(

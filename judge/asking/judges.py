@@ -9,10 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
+from judge.asking.run import Asking, RunOptions, Stop, provider_of
 from judge.errors import UsageError
+from judge.providers.base import PairReader
+from judge.store import Store
+from judge.types import Json
 
 if TYPE_CHECKING:
-    from judge.asking.run import Asking, RunOptions, Stop
     from judge.derive.calibrate import Calibrated, Prior
     from judge.improve.found import Improved
     from judge.improve.rewrite import Rewriter
@@ -21,10 +24,8 @@ if TYPE_CHECKING:
     from judge.prompts.load import Task
     from judge.runner.plan import RunDisplay
     from judge.stats.bootstrap import How
-    from judge.store import Store
     from judge.suites.contest import Contest
     from judge.suites.route import Route
-    from judge.types import Json
 
 
 def field_of(task: Task, name: str | None) -> str:
@@ -298,9 +299,7 @@ def rewriter_of(model: str, asking: Asking, options: RunOptions) -> Rewriter:
 
     Raises UsageError for a model that no vendor has, one that reads no prompt, and a limit of money without its price.
     """
-    from judge.asking.run import provider_of
     from judge.improve.rewrite import Rewriter
-    from judge.providers.base import PairReader
     from judge.runner.prices import find, wanted
 
     plan = asking.plan

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from judge.asking.run import Asking, Ran, RunOptions, decided, make_plan, provider_of
 from judge.errors import UsageError
+from judge.store import Store
 
 if TYPE_CHECKING:
     from judge.derive import RunTable
     from judge.derive.pool import Pooled
     from judge.improve.panel import PanelRecipe
-    from judge.store import Store
 
 
 @dataclass(frozen=True, slots=True)

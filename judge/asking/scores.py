@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from judge import plugins
 from judge.errors import UsageError
+from judge.store import Store
+from judge.suites import papers
 from judge.suites.paper import Asked, Paper
 
 if TYPE_CHECKING:
-    from judge.store import Store
     from judge.suites.result import Result
 
 
@@ -97,9 +99,6 @@ def score(
 
 def paper_of(name: str) -> Paper:
     """The paper called so. Raises UsageError naming those that there are."""
-    from judge import plugins
-    from judge.suites import papers
-
     found = papers.find(name)
     if found is None:
         known = [*papers.PAPERS, *plugins.names("papers")]

@@ -22,6 +22,9 @@ from judge.console import (
     short,
 )
 from judge.errors import BadInput, UsageError
+from judge.importers import base
+from judge.importers.needs import lacking
+from judge.store import Store, listing
 
 if TYPE_CHECKING:
     from judge.store.imports import ImportReport
@@ -67,10 +70,7 @@ def import_(
     context, claims, gold, votes. Answers are split into sentences, which can be labelled one by one.
     """
     from judge.importers import answers as importer
-    from judge.importers import base
     from judge.importers.importing import import_each
-    from judge.importers.needs import lacking
-    from judge.store import Store
     from judge.store.answers import add_answers
     from judge.store.imports import ImportInfo
 
@@ -115,8 +115,6 @@ def list_(
     system: str | None, condition: str | None, limit: int, db: Path, as_json: bool, as_csv: bool
 ) -> None:
     """List systems with their counts, and answers."""
-    from judge.store import Store, listing
-
     with Store.open(db, create=False) as store:
         rows = listing.list_answers(store, system, condition, limit)
         if as_json or as_csv:
@@ -140,8 +138,6 @@ def show(answer_id: str, db: Path, as_json: bool) -> None:
     \b
     judge answers show 'mine:q1@gpt-4@top5'
     """
-    from judge.store import Store, listing
-
     with Store.open(db, create=False) as store:
         found = listing.show_answer(store, answer_id)
     if found is None:
@@ -174,7 +170,7 @@ def claims(run_name: str, db: Path, as_json: bool) -> None:
 
     An answer that has claims already keeps them.
     """
-    from judge.store import Store, export
+    from judge.store import export
     from judge.store.answers import add_claims
 
     with Store.open(db, create=False) as store:

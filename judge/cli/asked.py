@@ -8,26 +8,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from judge.cli.log_json import Log
+from judge.cli.progress import Progress
 from judge.console import emit_json, note, notes, say
 from judge.errors import Exit, UsageError
+from judge.providers.base import Provider
+from judge.store import Store
 
 if TYPE_CHECKING:
-    from judge.providers.base import Provider
     from judge.runner import Plan, RunReport
     from judge.runner.plan import RunDisplay
-    from judge.store import Store
 
 
 @contextmanager
 def watching(plan: Plan, options: dict[str, Any]) -> Iterator[RunDisplay]:
     """The progress line, and the log where one is asked for: it gets the end too, whatever that is."""
-    from judge.cli.progress import Progress
-
     progress = Progress(sys.stderr)
     if not options["log_json"]:
         yield progress
         return
-    from judge.cli.log_json import Log
 
     log = Log(options["log_json"], plan.task.name, plan.model, progress)
     try:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.asking import judges
 from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
 from judge.console import db_option, emit_json, json_option, notes, say, table
+from judge.store import Store
 
 if TYPE_CHECKING:
     from judge.derive.calibrate import Calibrated
@@ -47,9 +49,6 @@ def calibrate(task_name: str, **options: Any) -> None:
     labels, cross-fitted by question; a sealed test (judge split) is left alone. The result is a run beside the one it
     was made from: it stands in reports under its own name, and scores read it only where it is named.
     """
-    from judge.asking import judges
-    from judge.store import Store
-
     with Store.open(options["db"], create=False) as store:
         done = judges.calibrate(
             store,

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from judge.asking.run import RunOptions, provider_of
 from judge.cli.asked import exit_code
+from judge.cli.progress import Progress
 from judge.cli.run import of_run
+from judge.store import Store
 
 if TYPE_CHECKING:
     from judge.runner.flow import Flow
     from judge.runner.plan import Plan
-    from judge.store import Store
 
 T = TypeVar("T")
 chained = of_run(
@@ -33,7 +34,6 @@ async def in_chain(
 ) -> T | int:
     """What `work` returns with a flow that writes and one that checks (the same one when the model is the
     same), or the exit code of the run that ended the chain."""
-    from judge.cli.progress import Progress
     from judge.runner import open_patiently
     from judge.runner.flow import Flow, Halted
 

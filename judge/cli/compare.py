@@ -11,6 +11,7 @@ from judge.cli.scoring import amount, how, interval_options
 from judge.console import db_option, emit_json, emit_rows, output_options, pairs, say
 from judge.errors import UsageError
 from judge.labels.words import HELP
+from judge.store import Store
 from judge.suites.papers import PAPERS
 
 if TYPE_CHECKING:
@@ -61,7 +62,6 @@ def compare(first: str, second: str, **options: Any) -> None:
     intervals that resample the same questions for both; what one of them has not judged is left out of both, and
     the coverage says so. Below the papers' measures stand the shares of the labels of each task.
     """
-    from judge.store import Store
     from judge.suites.swap import swap, systems
 
     on_systems = options["axis"] == "system"

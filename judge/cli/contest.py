@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.asking import judges
 from judge.cli.chosen import check_files, field_option, reference_option, whole_runs
 from judge.console import (
     INSIDE,
@@ -21,6 +23,7 @@ from judge.console import (
     table,
     write_page,
 )
+from judge.store import Store
 
 if TYPE_CHECKING:
     from judge.suites.contest import Contest
@@ -63,8 +66,6 @@ def compare(task_name: str, **options: Any) -> None:
     question, Holm over all of them, and cost and seconds beside it. Differences are B minus A. Where the task is split
     (judge split), the sealed test is left out unless --part test opens it: that look is logged, and tested at .05 / 2^k.
     """
-    from judge.asking import judges
-    from judge.store import Store
     from judge.suites import contest
     from judge.suites.contest_page import as_html
 
@@ -93,8 +94,6 @@ def compare(task_name: str, **options: Any) -> None:
 
 
 def _write_units(path: Path, found: Contest) -> None:
-    import csv
-
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         for n, row in enumerate(found.units()):

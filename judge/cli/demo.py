@@ -15,14 +15,16 @@ import click
 
 from judge.cli import demo_text
 from judge.cli.models import provider_options
+from judge.cli.progress import Progress
 from judge.console import TO_WRITE, emit_json, json_option, note, pairs
 from judge.errors import Exit, MissingExtra
+from judge.providers import base
+from judge.providers.base import Provider, Settings
+from judge.store import Store
 
 if TYPE_CHECKING:
     from judge.demo import Beside, TaskResult
-    from judge.providers.base import Provider, Settings
     from judge.runner import Plan, RunReport
-    from judge.store import Store
 
 
 @click.command()
@@ -62,7 +64,6 @@ def demo(
     first has a weak signal, the second is near chance; -m names a better one in its place.
     """
     from judge.demo import EACH, MODEL, TASKS, import_samples
-    from judge.providers.base import Settings
 
     started = time.monotonic()
     small, language = _models(model, Settings(base_url, timeout, pairs(settings, "--option")), model == MODEL)
@@ -97,7 +98,7 @@ def _models(model: str, settings: Settings, is_default: bool) -> tuple[Provider 
     Raises MissingExtra where neither is there, and as ever for a model that was asked for by name.
     """
     from judge.demo import SMALL
-    from judge.providers import base, embedded
+    from judge.providers import embedded
 
     small = language = None
     try:
@@ -129,7 +130,6 @@ async def _label(
     show: bool,
 ) -> tuple[list[TaskResult], Beside | None]:
     from judge.demo import RELEVANT, SMALL, TASKS, label, put_right
-    from judge.store import Store
 
     results: list[TaskResult] = []
     beside = None
@@ -172,7 +172,6 @@ def _ended(results: list[TaskResult]) -> bool:
 
 
 async def _run(store: Store, plan: Plan, provider: Provider) -> RunReport:
-    from judge.cli.progress import Progress
     from judge.runner import run_task
 
     progress = Progress(sys.stderr)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from judge.asking.judges import compared_json
 from judge.cli.runs import measure_table
 from judge.console import visible
+from judge.types import Measure
 
 if TYPE_CHECKING:
     from judge.demo import Beside, TaskResult
-    from judge.types import Measure
 
 STATUSES = ("ok", "unparsed", "refused", "truncated", "failed")
 LEAST, MOST, WIDTH = -0.4, 1.0, 57

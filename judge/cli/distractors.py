@@ -14,12 +14,13 @@ from judge.cli.chain import chained, in_chain
 from judge.cli.runs import measure_table
 from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, table, tell
 from judge.errors import Exit, UsageError
+from judge.labels import relation
+from judge.store import Store, choices
+from judge.store.distractors import FIELD, Reading
+from judge.types import Measure
 
 if TYPE_CHECKING:
     from judge.runner.distractors import MadeDistractors, Making
-    from judge.store import Store
-    from judge.store.distractors import Reading
-    from judge.types import Measure
 
 READING = click.option(
     "--challenging",
@@ -85,7 +86,6 @@ def generate(model: str, **options: Any) -> int:
     """
     from judge.prompts import load_task
     from judge.runner.distractors import Making, check_making, make
-    from judge.store import Store
 
     task, reading = READINGS[options["way"]]
     options["reading"] = options["reading"] or reading
@@ -243,7 +243,6 @@ def export(
 
     --check takes the labels of people as well: draw them with annotate batches new check distractor_check.
     """
-    from judge.store import Store, choices
     from judge.store import distractors as made
 
     if output.exists() and not force:
@@ -279,8 +278,6 @@ def export(
 
 def _checker(store: Store, name: str) -> str:
     """The annotator whose labels of distractor_check count. Raises UsageError when nobody is called so."""
-    from judge.labels import relation
-    from judge.store.distractors import FIELD
     from judge.store.export import list_runs
 
     there = set(relation.fields(store.conn).get(FIELD, []))

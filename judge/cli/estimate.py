@@ -12,6 +12,7 @@ from judge.asking.run import RunOptions, make_plan, provider_of, with_relevant
 from judge.cli.run import of_run
 from judge.console import emit_json, note
 from judge.errors import UsageError
+from judge.store import Store
 
 
 @click.command()
@@ -38,7 +39,6 @@ def estimate(task_name: str, model: str, **options: Any) -> None:
     """
     from judge.runner.estimate import Throughput
     from judge.runner.estimate import estimate as made
-    from judge.store import Store
 
     given = RunOptions.of(options)
     plan = make_plan(task_name, model, given)

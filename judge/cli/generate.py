@@ -11,15 +11,16 @@ import click
 
 from judge.asking.run import RunOptions, make_plan, provider_of
 from judge.cli.asked import dry_run, exit_code
+from judge.cli.progress import Progress
 from judge.cli.run import of_run
 from judge.console import emit_json, note, notes
 from judge.errors import Exit
+from judge.providers.base import Provider
+from judge.store import Store
 
 if TYPE_CHECKING:
-    from judge.providers.base import Provider
     from judge.runner import RunReport
     from judge.runner.generate import Generation, Kept
-    from judge.store import Store
 
 
 @click.command()
@@ -52,7 +53,6 @@ def generate(task_name: str, model: str, **options: Any) -> int:
     """
     from judge.runner import contexts, second
     from judge.runner.generate import Generation, check
-    from judge.store import Store
 
     given = RunOptions.of(options)
     plan, provider = make_plan(task_name, model, given), provider_of(model, given)
@@ -83,7 +83,6 @@ def generate(task_name: str, model: str, **options: Any) -> int:
 
 
 async def _execute(store: Store, generation: Generation, provider: Provider) -> tuple[RunReport, Kept]:
-    from judge.cli.progress import Progress
     from judge.runner import open_patiently
     from judge.runner.generate import generate as make
 

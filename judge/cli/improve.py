@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.asking import judges
+from judge.asking.run import RunOptions, prepare
 from judge.cli.asked import exit_code
 from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
+from judge.cli.progress import Progress
 from judge.cli.run import of_run
 from judge.cli.tasks import prompts_option
 from judge.console import TO_WRITE, db_option, json_option, notes, table, tell, write_page
 from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
+from judge.store import Store
 
 if TYPE_CHECKING:
     from judge.improve.found import Improved
@@ -60,12 +64,8 @@ def improve(task_name: str, model: str, **options: Any) -> int:
     changed, a new version of the task beside it. Where the judge agrees with people as well as they agree with each
     other, nothing is tried (--anyway): then the guidelines come first. The same command goes on where it was stopped.
     """
-    from judge.asking import judges
-    from judge.asking.run import RunOptions, prepare
-    from judge.cli.progress import Progress
     from judge.improve.page import as_html, as_json, written
     from judge.runner.flow import Halted
-    from judge.store import Store
 
     for path in (options["recipe"], options["output"]):
         if path is not None and not path.resolve().parent.is_dir():

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from judge.asking.items import MOST_SUGGESTED, from_files
 from judge.console import (
     db_option,
     emit_json,
@@ -23,6 +24,8 @@ from judge.console import (
     together,
 )
 from judge.errors import BadInput, UsageError
+from judge.importers import base
+from judge.store import Store, listing
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,8 +81,6 @@ def import_(
     Importing the same file again changes nothing. A file is one transaction: a bad row is
     named with file, line and field, and nothing of the file is kept (see --skip-bad).
     """
-    from judge.asking.items import MOST_SUGGESTED, from_files
-    from judge.importers import base
     from judge.importers.guess import MissingFields
     from judge.importers.offers import file_rows, offered
 
@@ -142,8 +143,6 @@ def read_label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
 @output_options
 def list_(dataset: str | None, imports: bool, limit: int, db: Path, as_json: bool, as_csv: bool) -> None:
     """List items (or imports) of the study."""
-    from judge.store import Store, listing
-
     with Store.open(db, create=False) as store:
         if imports:
             rows = listing.list_imports(store)
@@ -170,8 +169,6 @@ def show(item_id: str, db: Path, as_json: bool) -> None:
     \b
     judge items show pairs:1
     """
-    from judge.store import Store, listing
-
     with Store.open(db, create=False) as store:
         found = listing.show_item(store, item_id)
     if found is None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.asking import run as asking
+from judge.asking.jobs import write_job
 from judge.cli import jobs_told
 from judge.cli.run import of_run
 from judge.console import (
@@ -24,11 +26,11 @@ from judge.console import (
     visible,
 )
 from judge.errors import Exit, UsageError
+from judge.store import Store
 from judge.types import attributes
 
 if TYPE_CHECKING:
     from judge.jobs.service import BatchService
-    from judge.store import Store
     from judge.store.jobs import Job
 
 
@@ -77,10 +79,6 @@ def write(
     The options are those of judge run, and so is the run: live answers and batches fill the same one. Limits of
     tokens and money hold for the most that the requests can take.
     """
-    from judge.asking import run as asking
-    from judge.asking.jobs import write_job
-    from judge.store import Store
-
     given = asking.RunOptions.of(options)
     asked = asking.prepare(task_name, model, given)
     with Store.open(options["db"], create=False) as store:
@@ -101,7 +99,6 @@ def write(
 @contextmanager
 def _of(db: Path, name: str) -> Iterator[tuple[Store, Job]]:
     """A job and its study, for this process alone."""
-    from judge.store import Store
     from judge.store import jobs as stored
 
     with Store.open(db, create=False) as store:
@@ -244,8 +241,6 @@ def cancel(name: str, release: bool, db: Path) -> None:
     \b
     judge jobs cancel last
     """
-    from contextlib import nullcontext
-
     from judge.jobs.follow import cancel as stop
 
     with _of(db, name) as (store, job), nullcontext() if job.base_url is None else _served(job) as service:
@@ -301,7 +296,6 @@ def _not_beside_live_calls(store: Store, job: Job) -> Iterator[None]:
 @output_options
 def list_(db: Path, as_json: bool, as_csv: bool) -> None:
     """List the jobs of the study, the oldest first."""
-    from judge.store import Store
     from judge.store import jobs as stored
 
     with Store.open(db, create=False) as store:

@@ -11,7 +11,9 @@ import click
 from judge import plugins
 from judge.console import emit_rows, json_option, output_options, pairs, tell, together
 from judge.errors import UsageError
+from judge.providers import base
 from judge.providers.base import Provider, Settings
+from judge.types import Unit
 
 if TYPE_CHECKING:
     from judge.runner.requests import Asker
@@ -55,8 +57,6 @@ def models() -> None:
 @output_options
 def list_(as_json: bool, as_csv: bool) -> None:
     """List the vendors, what each needs and whether it is there."""
-    from judge.providers import base
-
     rows = []
     for vendor in dict.fromkeys([*base.vendors(), *plugins.names("providers")]):
         try:
@@ -87,8 +87,6 @@ def check(model: str, base_url: str | None, settings: tuple[str, ...], timeout: 
     judge models check openai/gpt-5-mini
     judge models check openai/qwen3 --base-url http://127.0.0.1:8000/v1
     """
-    from judge.providers import base
-
     provider = base.get(model, Settings(base_url, timeout, pairs(settings, "--option")))
     found = asyncio.run(_probe(model, provider))
     tell("model_check", found, "\n".join(f"{name}: {value}" for name, value in found.items()), as_json)
@@ -106,8 +104,6 @@ def _asker(model: str, provider: Provider) -> Asker:
 
 
 async def _probe(model: str, provider: Provider) -> dict[str, Any]:
-    from judge.types import Unit
-
     try:
         await provider.open()
         asker = _asker(model, provider)

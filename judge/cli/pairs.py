@@ -12,6 +12,7 @@ from judge.asking.run import RunOptions, make_plan
 from judge.cli.chain import chained, in_chain
 from judge.console import db_option, emit_json, emit_rows, note, output_options, short
 from judge.errors import Exit, UsageError
+from judge.store import Store
 from judge.types import attributes
 
 COUNTS = ("claims", "valid", "invalid", "unknown", "pairs", "repeated", "unwritten")
@@ -40,7 +41,6 @@ def build(model: str, **options: Any) -> int:
     same command goes on where it stopped.
     """
     from judge.runner.counterclaims import build as make
-    from judge.store import Store
 
     if options["into"] is not None and not options["into"].replace("-", "").replace("_", "").isalnum():
         raise UsageError(f"--into '{options['into']}': a name of letters, digits, - and _")
@@ -92,7 +92,6 @@ def build(model: str, **options: Any) -> int:
 @output_options
 def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: bool, as_csv: bool) -> None:
     """List pairs with what people say about them (task counter_check)."""
-    from judge.store import Store
     from judge.store import pairs as stored
 
     with Store.open(db, create=False) as store:

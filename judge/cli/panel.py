@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from judge.asking import panel as panels
+from judge.asking import run as asking
 from judge.asking.judges import field_of
+from judge.asking.panel import PanelOutcome
+from judge.asking.panel import pooled as pool
+from judge.asking.run import Asking, Ran, RunOptions
+from judge.cli.asked import dry_run, exit_code, finish, watching
 from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
-from judge.console import TO_WRITE, db_option, emit_json, json_option, notes, say, table
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, say, table, visible
 from judge.errors import UsageError
-
-if TYPE_CHECKING:
-    from judge.asking.panel import PanelOutcome
-    from judge.types import Measure
-from typing import TYPE_CHECKING
-
-from judge.cli.asked import dry_run, exit_code, finish, watching
-from judge.console import note, visible
-
-if TYPE_CHECKING:
-    from judge.asking.run import Asking, Ran, RunOptions
+from judge.store import Store
+from judge.types import Measure
 
 
 @click.command()
@@ -56,12 +53,11 @@ def panel(task_name: str, **options: Any) -> None:
     say there. judge score --judges majority votes in the same way; judge score --run PANEL and score compare read the
     panel itself. A panel's members cost what they cost together: judge compare shows it.
     """
-    from judge.asking.panel import pooled as pool
     from judge.derive import name_of
     from judge.derive.pool import agreement
     from judge.improve.panel import of_runs
     from judge.labels.scope import shown_names
-    from judge.store import Store, export
+    from judge.store import export
 
     target = options["recipe"]
     if target is not None and not target.resolve().parent.is_dir():
@@ -116,10 +112,7 @@ def document(
 
 def run_panel(task_name: str, model: str | None, given: RunOptions, options: dict[str, Any]) -> int | None:
     """The run of a panel's recipe; None when the recipe is one judge's."""
-    from judge.asking import panel as panels
-    from judge.asking import run as asking
     from judge.improve.panel import find
-    from judge.store import Store
 
     assert given.recipe is not None
     recipe = find(given.recipe)

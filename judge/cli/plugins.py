@@ -7,7 +7,11 @@ from pathlib import Path
 import click
 
 import judge
+from judge import plugins as found
 from judge.console import emit_rows, output_options
+from judge.importers import base as importers
+from judge.providers import base as providers
+from judge.suites.papers import PAPERS
 from judge.types import attributes
 
 COLUMNS = ("kind", "name", "package", "target", "problem")
@@ -20,18 +24,13 @@ def plugins(as_json: bool, as_csv: bool) -> None:
 
     Each is tried; one that does not load is named with the reason, and stops nothing else. How one is made: docs/plugins.md.
     """
-    from judge import plugins as found
-
     rows = [attributes(p, *COLUMNS) for p in found.every(built_in())]
     emit_rows("plugins", rows, COLUMNS, as_json, as_csv)
 
 
 def built_in() -> dict[str, list[str]]:
     """The names of each kind that no plugin can take."""
-    from judge.importers import base as importers
-    from judge.providers import base as providers
     from judge.stats import METRICS
-    from judge.suites.papers import PAPERS
 
     # The other half of the program, which this one does not import.
     formats = (Path(judge.__file__).parents[1] / "annotate" / "exchange" / "formats").glob("[!_]*.py")

@@ -18,10 +18,12 @@ from judge.asking.run import RunOptions, make_plan, provider_of
 from judge.cli.asked import exit_code
 from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
+from judge.cli.progress import Progress
 from judge.cli.run import of_run
 from judge.cli.tasks import prompts_option
 from judge.console import TO_READ, TO_WRITE, db_option, json_option, table, tell
 from judge.errors import BadInput, BelowThreshold, Exit, UsageError
+from judge.store import Store
 
 if TYPE_CHECKING:
     from judge.runner.probe import Probed, ProbeOutcome, Wanted
@@ -88,7 +90,6 @@ def probe(task_name: str, model: str, **options: Any) -> int:
     the study: it goes to a study of its own.
     """
     from judge.runner.probe import Wanted, as_json
-    from judge.store import Store
 
     limits = _limits(options["fail_over"])
     given = RunOptions.of(options)
@@ -117,7 +118,6 @@ def probe(task_name: str, model: str, **options: Any) -> int:
 
 
 async def _ask(store: Any, scratch: Any, plan: Any, provider: Any, wanted: Wanted) -> Probed:
-    from judge.cli.progress import Progress
     from judge.runner import open_patiently
     from judge.runner.probe import probe as asked
 
@@ -133,8 +133,6 @@ async def _ask(store: Any, scratch: Any, plan: Any, provider: Any, wanted: Wante
 @contextmanager
 def _scratch(keep: Path | None) -> Iterator[Any]:
     """The study that is asked in: kept, or in a folder that goes."""
-    from judge.store import Store
-
     if keep is not None:
         with Store.open(keep) as store:
             yield store

@@ -12,6 +12,7 @@ import click
 from judge.cli.answers import tell_imported
 from judge.console import db_option, emit_json, emit_rows, json_option, output_options
 from judge.errors import UsageError
+from judge.store import Store
 
 STAGES = ("retrieve", "rerank", "top-k")
 COUNTS = ["lists", "entries", "unchanged", "skipped"]
@@ -55,7 +56,6 @@ def import_(
     """
     from judge.importers import rankings as importer
     from judge.importers.importing import import_each
-    from judge.store import Store
     from judge.store.imports import ImportInfo
     from judge.store.rankings import Ids, add_rankings
 
@@ -85,7 +85,6 @@ def _likely(paths: tuple[Path, ...]) -> str:
 @output_options
 def list_(db: Path, as_json: bool, as_csv: bool) -> None:
     """List the rankings of the study."""
-    from judge.store import Store
     from judge.store.rankings import list_rankings
 
     with Store.open(db, create=False) as store:
@@ -109,7 +108,6 @@ def attach(name: str | None, stage: str | None, k: int, dataset: str | None, db:
 
     A unit is a passage with its own item. Gold labels are not copied; doing it again changes nothing.
     """
-    from judge.store import Store
     from judge.store.rankings import attach as copy
     from judge.store.rankings import choose
 

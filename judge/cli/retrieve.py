@@ -8,6 +8,7 @@ import click
 
 from judge.console import db_option, emit_json, emit_rows, json_option, note
 from judge.errors import Exit
+from judge.store import Store
 
 COUNTS = ["lists", "entries", "unchanged", "empty"]
 
@@ -29,7 +30,6 @@ def retrieve(name: str, dataset: str | None, k: int, db: Path, as_json: bool) ->
     others. This is a baseline, and needs bm25s; the rankings of other retrievers come in with judge rankings import.
     """
     from judge.retrieve import STAGE, rank_by_bm25
-    from judge.store import Store
 
     with Store.open(db, create=False) as store:
         found = rank_by_bm25(store, name, k=k, dataset=dataset)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.asking import judges
 from judge.cli.chosen import check_files, field_option, reference_option, whole_runs
 from judge.console import INSIDE, TO_WRITE, db_option, json_option, note, table, tell, write_page
 from judge.errors import Exit
+from judge.store import Store
 
 if TYPE_CHECKING:
     from judge.suites.route import Route
@@ -46,8 +48,6 @@ def route(task_name: str, **options: Any) -> int:
     until a test of "it is wrong too often" no longer rejects. The accepted units become a derived judge. Where the task is
     split (judge split), the sealed test tests the promise: a look, which is logged. Exit code 5: no threshold holds.
     """
-    from judge.asking import judges
-    from judge.store import Store
     from judge.suites import route as routing
     from judge.suites.route_page import as_html
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from judge.asking import run as asking
+from judge.asking.jobs import run_in_batches
+from judge.asking.run import Asking, Ran, RunOptions
 from judge.cli.asked import dry_run, finish, watching
 from judge.cli.models import ModelName, provider_options
+from judge.cli.panel import run_panel
 from judge.cli.tasks import prompts_option
 from judge.console import TO_READ, TO_WRITE, Duration, db_option, json_option, note, notes
 from judge.errors import UsageError
-
-if TYPE_CHECKING:
-    from judge.asking.run import Asking, Ran, RunOptions
-    from judge.store import Store
+from judge.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -168,15 +169,9 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
 
     The same command goes on where it stopped, whatever stopped it, and asks for nothing twice.
     """
-    from judge.asking import run as asking
-    from judge.store import Store
-
     given = asking.RunOptions.of(options)
-    if given.recipe is not None:
-        from judge.cli.panel import run_panel
-
-        if (code := run_panel(task_name, model, given, options)) is not None:
-            return code
+    if given.recipe is not None and (code := run_panel(task_name, model, given, options)) is not None:
+        return code
     if model is None:
         context = click.get_current_context()
         raise click.MissingParameter(
@@ -214,8 +209,6 @@ def of_run(*names: str, but: Sequence[str] = ()) -> Callable[[F], F]:
 
 def in_batches(store: Store, asked: Asking, given: RunOptions, options: dict[str, Any]) -> Ran:
     """The run in the provider's batches. Raises UsageError for options that go with single calls."""
-    from judge.asking.jobs import run_in_batches
-
     if options["log_json"]:
         raise UsageError("--log-json goes with single calls: leave it out, or --batch")
     return run_in_batches(store, asked, given, options["poll"], note)

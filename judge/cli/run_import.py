@@ -11,10 +11,10 @@ from judge.cli.items import map_options, read_label_maps
 from judge.cli.tasks import prompts_option
 from judge.console import TO_READ, db_option, emit_json, json_option, note, pairs, say, visible
 from judge.errors import UsageError
+from judge.store import Store
 
 if TYPE_CHECKING:
     from judge.prompts.load import Task
-    from judge.store import Store
 
 
 @click.command("import")
@@ -57,7 +57,6 @@ def import_(
     half imported, and the same table again adds nothing.
     """
     from judge.importers.judged import Given, import_run
-    from judge.store import Store
 
     if not model.strip():
         raise UsageError("--model: give it a name")

@@ -23,6 +23,7 @@ from judge.console import (
     table,
 )
 from judge.errors import UsageError
+from judge.store import Store
 
 if TYPE_CHECKING:
     pass
@@ -42,7 +43,7 @@ runs.add_command(watch)
 @output_options
 def list_(db: Path, as_json: bool, as_csv: bool) -> None:
     """List the runs of the study."""
-    from judge.store import Store, export
+    from judge.store import export
 
     with Store.open(db, create=False) as store:
         rows = export.list_runs(store)
@@ -74,7 +75,7 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
     """
     from judge.labels.origin import told as origin_told
     from judge.scores.gold import compare
-    from judge.store import Store, export
+    from judge.store import export
     from judge.store.runs import PROBES
 
     with Store.open(db, create=False) as store:
@@ -192,7 +193,6 @@ def export(
     """
     from judge.cli.join import Join, join_file
     from judge.cli.run_export import qrels, text_lines, write_lines, write_parquet
-    from judge.store import Store
     from judge.store import export as reading
 
     if (field or grades) and form != "qrels":

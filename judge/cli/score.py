@@ -16,6 +16,7 @@ from judge.cli.scoring import F, Papers, by_option, how, interval_options, paper
 from judge.console import db_option, note, output_options, say, together
 from judge.errors import Exit, UsageError
 from judge.labels.words import HELP
+from judge.store import Store
 from judge.suites.paper import Paper
 from judge.suites.papers import PAPERS
 from judge.suites.steps import Incomplete
@@ -104,7 +105,6 @@ def _command(paper: Paper) -> click.Command:
     @db_option
     @output_options
     def command(**options: Any) -> int:
-        from judge.store import Store
         from judge.suites.result import score as scored
 
         contenders, axis = _contenders(options)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from judge.console import emit_json, say, table
 from judge.notes import SMALL, code_of
+from judge.types import Measure
 
 if TYPE_CHECKING:
     from judge.suites.correction import Correction
     from judge.suites.result import Line, Result
-    from judge.types import Measure
 
 COLUMNS = ("stratum", "measure", "value", "low", "high", "confidence", "n_units", "n_clusters", "coverage")
 

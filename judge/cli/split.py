@@ -11,6 +11,8 @@ from judge.asking.judges import field_of, panel_of
 from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.console import db_option, json_option, note, table, tell
 from judge.errors import UsageError
+from judge.labels.words import ALIASES
+from judge.store import Store
 from judge.types import attributes
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ def split(task_name: str, **options: Any) -> None:
     command shows the split and its looks.
     """
     from judge.labels import split as parts
-    from judge.store import Store, export
+    from judge.store import export
     from judge.store.runs import keep_task
 
     with Store.open(options["db"], create=False) as store:
@@ -85,8 +87,6 @@ def split(task_name: str, **options: Any) -> None:
 
 def _same(found: Split, options: dict[str, Any]) -> None:
     """Raises UsageError when the split that is there was asked for otherwise."""
-    from judge.labels.words import ALIASES
-
     drawn = found.drawn
     word = options["reference"]
     told = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,7 @@ import click
 from judge.asking.run import RunOptions, make_plan, provider_of
 from judge.asking.scores import asked
 from judge.cli.asked import exit_code
+from judge.cli.progress import Progress
 from judge.cli.run import of_run
 from judge.cli.scored import emit
 from judge.cli.scoring import (
@@ -24,17 +26,15 @@ from judge.cli.scoring import (
 )
 from judge.console import db_option, note, notes, output_options
 from judge.errors import Exit
+from judge.providers.base import Provider
+from judge.store import Store
 from judge.suites.paper import Paper
 from judge.suites.papers import PAPERS
 from judge.suites.steps import Incomplete
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from judge.prompts import Task
-    from judge.providers.base import Provider
     from judge.runner import Plan
-    from judge.store import Store
     from judge.suites.perform import Performed
 
 ASKING = (
@@ -74,7 +74,6 @@ def _command(paper: Paper) -> click.Command:
     @output_options
     @of_run(*ASKING)
     def command(model: str, **options: Any) -> int:
-        from judge.store import Store
         from judge.suites.result import score as scored
 
         # How the model is asked; tasks and units are those of each step.
@@ -118,7 +117,6 @@ async def _perform(
     store: Store, missing: Any, provider: Provider, plan: Plan, load: Callable[[str], Task]
 ) -> Performed:
     """Open the provider when there is something to do, and do it."""
-    from judge.cli.progress import Progress
     from judge.runner import open_patiently
     from judge.suites.perform import Performed, perform
 

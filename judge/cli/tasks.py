@@ -9,6 +9,8 @@ import click
 
 from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, say, visible
 from judge.errors import Exit, TaskError, UsageError
+from judge.store import Store
+from judge.store.label_rows import quoted
 
 prompts_option = click.option(
     "--prompts",
@@ -192,8 +194,7 @@ def render(
     """
     from judge.prompts import Renderer, load_task
     from judge.runner.requests import choose_mode, label_orders
-    from judge.store import Store, selection
-    from judge.store.label_rows import quoted
+    from judge.store import selection
 
     task = load_task(task_name, prompts)
     with Store.open(db, create=False) as store:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.progress import duration
 from judge.console import Duration, db_option, json_text, say, short, visible
 from judge.errors import Exit
+from judge.store import Store
 
 if TYPE_CHECKING:
     from judge.store.watching import RunStanding
@@ -37,7 +39,6 @@ def watch(run_name: str, every: float, once: bool, failures: int, as_json: bool,
     It only reads the study. Exit codes: 0 the run has finished and every unit has a label; 4 it has ended, stopped or
     been killed, and some units have none; with --once 0 while it runs.
     """
-    from judge.store import Store
     from judge.store.watching import Watched
 
     with Store.open(db, create=False) as store:
@@ -100,8 +101,6 @@ class ShownRun:
 
 def line(look: RunStanding, rate: float | None, left: float | None) -> str:
     """done / total, state, per second, time left, cost, statuses."""
-    from judge.cli.progress import duration
-
     of = "…" if look.units is None else f"{max(look.units, look.done):,}"
     parts = [f"{look.done:,}/{of}", look.state]
     if look.state == "running":

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judge.errors import BadInput, NothingToScore, UsageError
+from judge.store.label_rows import quoted
+from judge.store.study import Store
 from judge.suites.paper import Option, Paper, Part
+from judge.suites.steps import Step
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from judge.scores.score import Score
-    from judge.store.study import Store
     from judge.suites.paper_study import PaperStudy
     from judge.suites.queries import System
 
@@ -100,10 +102,8 @@ def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
     import pandas as pd
 
     from judge.scores.score import NOT_JUDGED
-    from judge.store.label_rows import quoted
     from judge.store.rankings import LISTED
     from judge.suites.frames import frame
-    from judge.suites.steps import Step
 
     name = _ranking(study)
     if name is None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from judge.errors import BadInput, UsageError
 from judge.labels.words import HELP
+from judge.store import splits
 from judge.suites.paper import Option, Paper, Part
 from judge.suites.urag import SPLITTING
 
@@ -31,7 +32,6 @@ def read(study: PaperStudy) -> list[Score]:
     import numpy as np
 
     from judge.scores import urag
-    from judge.store import splits
     from judge.suites.distributions import alpha_of, choices, convention_of, halves, last_run
 
     task = study.option("task")

@@ -8,9 +8,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judge.store.study import Store
+
 if TYPE_CHECKING:
     from judge.scores.score import Score
-    from judge.store.study import Store
     from judge.suites.chosen import Run
     from judge.suites.paper_study import PaperStudy
 

@@ -21,6 +21,7 @@ from judge import derive
 from judge.errors import UsageError
 from judge.labels.batches import design
 from judge.labels.panel import Panel
+from judge.labels.relation import labellers
 from judge.labels.scope import Scope, read
 from judge.labels.split import Split
 from judge.stats import MISSING
@@ -337,8 +338,6 @@ def _people(
 
 
 def _persons(store: Store, field: str) -> list[str]:
-    from judge.labels.relation import labellers
-
     found = [name for name, kind in labellers(store.conn, field).items() if kind == AnnotatorKind.HUMAN]
     if len(found) < 2:
         raise UsageError("fewer than two people")

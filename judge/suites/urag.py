@@ -7,6 +7,7 @@ letters, renormalised over each question's own options, make the sets. Arithmeti
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from judge.errors import BadInput, UsageError
 from judge.suites.paper import Option, Paper, Part, reading
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from judge.runner.second import ShownProbabilities
     from judge.scores.score import Score
     from judge.scores.urag import Choices
