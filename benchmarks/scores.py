@@ -32,13 +32,11 @@ from judge.scores import (
     garage,
     mirage,
     raguard,
-    raguard_retrieval,
     retrieval,
     urag,
 )
 from judge.scores.compare import compare_all
-from judge.scores.score import Score, scored
-from judge.scores.units import Units
+from judge.scores.score import Score, Units, scored
 from judge.store import Store
 from judge.store.runs import start_run
 from judge.suites.paper import Asked
@@ -186,7 +184,7 @@ SUITES: dict[str, Suite] = {
     "raguard": (raguard_tables, lambda t: raguard.scores(t["answers"])),
     "misleading": (
         retrieval_tables,
-        lambda t: raguard_retrieval.misleading(5, t["claims"], t["documents"], t["ranked"]),
+        lambda t: raguard.misleading(5, t["claims"], t["documents"], t["ranked"]),
     ),
     "retrieval": (retrieval_tables, lambda t: retrieval.at(5, t["claims"], t["ranked"], t["ranked"])),
     "confirmation": (

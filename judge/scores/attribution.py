@@ -13,8 +13,7 @@ import pandas as pd
 
 from judge.scores.columns import Parts, coded, column, listed, statuses, units
 from judge.scores.compare import combined
-from judge.scores.score import SHARE, Score, StatusArray, harmonic, quotient, scored
-from judge.scores.units import Units
+from judge.scores.score import SHARE, Score, StatusArray, Units, harmonic, quotient, scored
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import FloatArray
 from judge.types import Status

@@ -20,8 +20,7 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.score import NO_ANSWER, NOT_JUDGED, STATUSES, StatusArray
-from judge.scores.units import Units
+from judge.scores.score import NO_ANSWER, NOT_JUDGED, STATUSES, StatusArray, Units
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.types import Status
 

@@ -9,8 +9,7 @@ from typing import Unpack
 import numpy as np
 
 from judge.errors import BadInput
-from judge.scores.score import Score, measured_all
-from judge.scores.units import Units
+from judge.scores.score import Score, Units, measured_all
 from judge.stats.bootstrap import NO_WIDTH, How
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray, IntArray

@@ -22,8 +22,7 @@ import pandas as pd
 from judge.errors import BadInput
 from judge.scores.columns import coded, column, counts, flags, gathered, positions, statuses, units
 from judge.scores.compare import paired
-from judge.scores.score import NOT_JUDGED, SHARE, STATUSES, Score, StatusArray, quotient, scored
-from judge.scores.units import Units
+from judge.scores.score import NOT_JUDGED, SHARE, STATUSES, Score, StatusArray, Units, quotient, scored
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.types import Status

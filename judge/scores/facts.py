@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.score import Score, scored
-from judge.scores.units import Units
+from judge.scores.score import Score, Units, scored
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import FloatArray
 

@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 
 from judge.scores.columns import Parts, coded, column, empty, flags, statuses, units
-from judge.scores.score import SHARE, STATUSES, Score, StatusArray, harmonic, scored
-from judge.scores.units import Units
+from judge.scores.score import SHARE, STATUSES, Score, StatusArray, Units, harmonic, scored
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 

@@ -25,8 +25,7 @@ import pandas as pd
 
 from judge.errors import BadInput
 from judge.scores.columns import Parts, coded, column, empty, flags, replied, statuses, units
-from judge.scores.score import NOT_JUDGED, STATUSES, Score, StatusArray, scored, share
-from judge.scores.units import Units
+from judge.scores.score import NOT_JUDGED, STATUSES, Score, StatusArray, Units, scored, share
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.types import Status

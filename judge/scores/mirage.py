@@ -16,8 +16,7 @@ import pandas as pd
 
 from judge.errors import BadInput
 from judge.scores.columns import column, flags, statuses, unanswered, units
-from judge.scores.score import SHARE, STATUSES, Score, StatusArray, Value, scored, share
-from judge.scores.units import Units
+from judge.scores.score import SHARE, STATUSES, Score, StatusArray, Units, Value, scored, share
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 

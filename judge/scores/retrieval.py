@@ -16,8 +16,7 @@ import pytrec_eval
 
 from judge.errors import BadInput
 from judge.scores.columns import column, positions, units
-from judge.scores.score import STATUSES, Score, scored
-from judge.scores.units import Units
+from judge.scores.score import STATUSES, Score, Units, scored
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 
 Numbers = IntArray | FloatArray

@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from judge.scores.score import Score
-from judge.scores.units import Units
+from judge.scores.score import Score, Units
 from judge.stats.ratings import FloatArray
 
 FEWEST = 5

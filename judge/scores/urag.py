@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 from judge.errors import BadInput
 from judge.scores.columns import coded, column, flags, unanswered
 from judge.scores.compare import over
-from judge.scores.score import Score, StatusArray, scored
-from judge.scores.units import Units
+from judge.scores.score import Score, StatusArray, Units, scored
 from judge.stats.conformal import Convention, few_questions, members, thresholds
 from judge.stats.conformal import Score as ConformalScore
 from judge.stats.patterns import n_present

@@ -11,8 +11,7 @@ import pandas as pd
 from judge.errors import BadInput, UsageError
 from judge.scores import urag
 from judge.scores.columns import statuses
-from judge.scores.score import NO_ANSWER
-from judge.scores.units import Units
+from judge.scores.score import NO_ANSWER, Units
 from judge.stats.conformal import Convention
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.store import label_rows

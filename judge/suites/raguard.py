@@ -146,7 +146,7 @@ def _documents(study: PaperStudy, exam: pd.DataFrame, gold: pd.Series) -> pd.Dat
 
 
 def _retrieval(study: PaperStudy, documents: pd.DataFrame, ranking: tuple[str, str]) -> list[Score]:
-    from judge.scores import raguard_retrieval
+    from judge.scores import raguard
 
     ranked = study.rows.ranked(ranking)
     claims = study.rows.items[["item_id", "question_id"]]
@@ -162,9 +162,9 @@ def _retrieval(study: PaperStudy, documents: pd.DataFrame, ranking: tuple[str, s
     )
     scores: list[Score] = []
     for k in study.numbers("k"):
-        scores += raguard_retrieval.misleading(k, claims, shelf, ranked)
+        scores += raguard.misleading(k, claims, shelf, ranked)
         relevant = study.option("relevant")
-        scores += raguard_retrieval.relevance(k, claims, shelf, ranked, relevant=relevant)  # type: ignore[arg-type]
+        scores += raguard.relevance(k, claims, shelf, ranked, relevant=relevant)  # type: ignore[arg-type]
     return [score.noted(f"ranking: {ranking[0]} ({ranking[1]})") for score in scores]
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from judge.scores import retrieval, system_order
-from judge.scores.units import Units
+from judge.scores.score import Units
 from tests.retrieval.planted import MEASURES, RANX, SYSTEMS, qrels, runs
 
 QUERIES = pd.DataFrame({"unit_id": list(qrels()), "question_id": list(qrels())})

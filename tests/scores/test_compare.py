@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from judge.errors import BadInput
 from judge.scores.compare import combined, compare_all, over
-from judge.scores.score import Score, quotient, scored
-from judge.scores.units import Units
+from judge.scores.score import Score, Units, quotient, scored
 from tests.scores.helpers import compare
 
 NAN = float("nan")

@@ -7,8 +7,7 @@ import pytest
 
 from judge.errors import BadInput
 from judge.scores import facts
-from judge.scores.score import Score, scored
-from judge.scores.units import Units
+from judge.scores.score import Score, Units, scored
 from tests.scores.helpers import numbers, points
 
 NAN = float("nan")

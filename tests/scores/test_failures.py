@@ -18,8 +18,7 @@ from judge.scores import (
     raguard,
     urag,
 )
-from judge.scores.score import Score
-from judge.scores.units import Units
+from judge.scores.score import Score, Units
 from tests.scores.helpers import numbers, points, table
 
 

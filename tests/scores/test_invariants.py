@@ -16,12 +16,10 @@ from judge.scores import (
     garage,
     mirage,
     raguard,
-    raguard_retrieval,
     retrieval,
     urag,
 )
-from judge.scores.score import Score
-from judge.scores.units import Units
+from judge.scores.score import Score, Units
 
 Table = dict[str, pd.DataFrame]
 N, PARTS = 240, 4
@@ -131,7 +129,7 @@ SUITES: dict[str, Callable[[Table], list[Score]]] = {
     ],
     "attribution": lambda t: attribution.judged(t["answers"], t["sentences"], t["citations"]),
     "raguard": lambda t: raguard.scores(t["answers"].drop(columns="question_id")),
-    "misleading": lambda t: raguard_retrieval.misleading(
+    "misleading": lambda t: raguard.misleading(
         2, t["claims"], t["passages"].assign(document_id=t["passages"]["passage_id"]), t["passages"]
     ),
     "retrieval": lambda t: retrieval.at(

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judge.scores import faithfulness, garage, mirage, raguard_retrieval
-from judge.scores.score import by_stratum, scored
-from judge.scores.units import Units
+from judge.scores import faithfulness, garage, mirage, raguard
+from judge.scores.score import Units, by_stratum, scored
 from tests.real import require
 from tests.scores.declining import declines
 from tests.scores.helpers import compare, numbers, points
@@ -57,7 +56,7 @@ def test_raguards_oracle_task(claims: pd.DataFrame, documents: pd.DataFrame) -> 
         passage_id=documents["document_id"], rank=documents.groupby("item_id").cumcount() + 1
     )
     who = claims.rename(columns={"Claim ID": "item_id"})[["item_id"]]
-    found = points(raguard_retrieval.misleading(1000, who, documents, ranked))
+    found = points(raguard.misleading(1000, who, documents, ranked))
     own = found["misleading_retrieval_recall@1000[own/owning]"]
     assert (own.value, own.n_units) == (1.0, 788)
     assert found["misleading_retrieval_recall@1000[own/all]"].value == pytest.approx(788 / 2648)
@@ -191,7 +190,7 @@ def test_support_on_ramdocs() -> None:
         passage_id=documents["document_id"], rank=documents.groupby("item_id").cumcount() + 1
     )
     who = pd.DataFrame({"item_id": owner.unique()})
-    found = points(raguard_retrieval.misleading(100, who, documents, ranked))
+    found = points(raguard.misleading(100, who, documents, ranked))
     # 307 of 2,766 documents mislead; a question's share is averaged over the 500 questions.
     shares = (rows["label"] == "misleading").groupby(owner).mean()
     assert found["misleading_exposure@100[own]"].value == pytest.approx(shares.mean())

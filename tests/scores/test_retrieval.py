@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.errors import BadInput
-from judge.scores import raguard_retrieval, retrieval
+from judge.scores import raguard, retrieval
 from tests.scores.helpers import numbers, points, table
 
 QUERIES = table("unit_id", ("q1",), ("q2",))
@@ -158,7 +158,7 @@ LISTS = table(
 
 def test_misleading_recall_in_its_four_readings() -> None:
     # Owning: c1, c2. Own: only c1 retrieves its own misleading document. Any: all three do, at rank 2 or before.
-    found = numbers(raguard_retrieval.misleading(2, CLAIMS, DOCUMENTS, LISTS))
+    found = numbers(raguard.misleading(2, CLAIMS, DOCUMENTS, LISTS))
     assert found == {
         "misleading_retrieval_recall@2[own/owning]": 0.5,
         "misleading_retrieval_recall@2[any/owning]": 1.0,
@@ -176,26 +176,26 @@ def test_only_the_first_reading_gives_the_oracle_its_100_percent() -> None:
     lists = DOCUMENTS.assign(
         passage_id=DOCUMENTS["document_id"], rank=DOCUMENTS.groupby("item_id").cumcount() + 1
     )
-    found = numbers(raguard_retrieval.misleading(99, CLAIMS, DOCUMENTS, lists))
+    found = numbers(raguard.misleading(99, CLAIMS, DOCUMENTS, lists))
     assert found["misleading_retrieval_recall@99[own/owning]"] == 1.0
     assert found["misleading_retrieval_recall@99[own/all]"] == pytest.approx(2 / 3)
 
 
 def test_a_claim_without_a_ranking_and_no_misleading_document() -> None:
     some = LISTS[LISTS["item_id"] != "c1"]
-    found = points(raguard_retrieval.misleading(1, CLAIMS, DOCUMENTS, some))[
+    found = points(raguard.misleading(1, CLAIMS, DOCUMENTS, some))[
         "misleading_retrieval_recall@1[own/owning]"
     ]
     assert (found.value, found.n_units, found.coverage) == (0.0, 1, 0.5)
-    none = points(raguard_retrieval.misleading(1, CLAIMS, DOCUMENTS.assign(role="supporting"), LISTS))
+    none = points(raguard.misleading(1, CLAIMS, DOCUMENTS.assign(role="supporting"), LISTS))
     assert none["misleading_retrieval_recall@1[own/owning]"].reason == "there is no such unit"
 
 
 def test_associated_and_supporting_documents() -> None:
-    wide = numbers(raguard_retrieval.relevance(1, CLAIMS, DOCUMENTS, LISTS))
+    wide = numbers(raguard.relevance(1, CLAIMS, DOCUMENTS, LISTS))
     # Every first document is its claim's own.
     assert wide["associated_precision@1"] == 1.0
-    narrow = points(raguard_retrieval.relevance(1, CLAIMS, DOCUMENTS, LISTS, relevant="supporting"))
+    narrow = points(raguard.relevance(1, CLAIMS, DOCUMENTS, LISTS, relevant="supporting"))
     # First documents m1, u2, s3: one supports. c2 owns no supporting document: recall over c1 (0) and c3 (1).
     assert narrow["supporting_precision@1"].value == pytest.approx(1 / 3)
     assert (narrow["supporting_recall@1"].value, narrow["supporting_recall@1"].n_units) == (0.5, 2)
@@ -203,10 +203,10 @@ def test_associated_and_supporting_documents() -> None:
 
 def test_unknown_documents_and_rules() -> None:
     with pytest.raises(BadInput, match="speaks of 'x', which is not in the documents"):
-        raguard_retrieval.misleading(2, CLAIMS, DOCUMENTS, LISTS.assign(passage_id=list("xbcdef")))
+        raguard.misleading(2, CLAIMS, DOCUMENTS, LISTS.assign(passage_id=list("xbcdef")))
     rule: Any = "noisy"
     with pytest.raises(BadInput, match="unknown relevant documents"):
-        raguard_retrieval.relevance(2, CLAIMS, DOCUMENTS, LISTS, relevant=rule)
+        raguard.relevance(2, CLAIMS, DOCUMENTS, LISTS, relevant=rule)
 
 
 @settings(max_examples=25)
@@ -228,7 +228,7 @@ def test_own_never_exceeds_any(seed: int) -> None:
         columns=["item_id", "rank", "passage_id"],
     )
     for k in (1, 4):
-        found = numbers(raguard_retrieval.misleading(k, claims, documents, lists))
+        found = numbers(raguard.misleading(k, claims, documents, lists))
         for over in ("owning", "all"):
             own, other = (
                 found[f"misleading_retrieval_recall@{k}[{whose}/{over}]"] for whose in ("own", "any")

@@ -9,8 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.errors import BadInput
-from judge.scores.score import STATUSES, Score, by_stratum, harmonic, measured_all, quotient, scored, share
-from judge.scores.units import Units
+from judge.scores.score import (
+    STATUSES,
+    Score,
+    Units,
+    by_stratum,
+    harmonic,
+    measured_all,
+    quotient,
+    scored,
+    share,
+)
 from judge.stats import mean
 
 NAN = float("nan")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from judge.errors import BadInput
 from judge.scores import urag
-from judge.scores.units import Units
+from judge.scores.score import Units
 from judge.stats.conformal import members, thresholds
 from tests.scores.helpers import numbers, points, table
 
