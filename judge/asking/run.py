@@ -178,12 +178,11 @@ def make_plan(task_name: str, model: str, options: RunOptions) -> Plan:
 def provider_of(model: str, options: RunOptions) -> Provider:
     """The provider of `vendor/model`, not opened yet. Raises UsageError."""
     from judge import engines
+    from judge.engines.worker import Workers
     from judge.providers import base
 
     settings = base.Settings(options.base_url, options.timeout, options.settings, options.replicas)
-    workers = engines.Workers(
-        options.workers, options.worker_cpus, options.worker_gpus, options.worker_command
-    )
+    workers = Workers(options.workers, options.worker_cpus, options.worker_gpus, options.worker_command)
     return engines.provider(options.engine, model, settings, workers)
 
 

@@ -6,24 +6,13 @@ identity are the runner's in either case, so a run that one engine began another
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from judge.engines import ray
+from judge.engines.worker import Workers
 from judge.errors import UsageError
 from judge.providers import base
 from judge.providers.base import Provider, Settings
 
 NAMES = ("local", "ray")
-
-
-@dataclass(frozen=True, slots=True)
-class Workers:
-    """What an engine starts. `cpus` and `gpus` are what each worker takes of the cluster; `command` starts a server
-    beside each worker, with `{port}` for the port that it listens at."""
-
-    n: int = 2
-    cpus: float = 0.1
-    gpus: float = 0.0
-    command: str | None = None
 
 
 def provider(name: str, model: str, settings: Settings, workers: Workers) -> Provider:
@@ -36,6 +25,4 @@ def provider(name: str, model: str, settings: Settings, workers: Workers) -> Pro
         return base.get(model, settings)
     if name != "ray":
         raise UsageError(f"no engine '{name}'; there are: {', '.join(NAMES)}")
-    from judge.engines import ray
-
     return ray.provider(model, settings, workers)

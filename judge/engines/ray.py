@@ -21,8 +21,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judge.engines import Workers
-from judge.engines.worker import Company, Served, Worker
+from judge.engines.worker import Company, Served, Worker, Workers
 from judge.errors import (
     AdjudgeError,
     KeyProblem,

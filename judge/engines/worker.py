@@ -1,4 +1,7 @@
-"""What runs in a worker: a provider of its own, or a server that it starts and asks. Knows nothing of Ray or the study."""
+"""Workers: what an engine starts, and what runs in one, a provider of its own or a server that it starts and asks.
+
+Nothing here depends on Ray or the study.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,17 @@ Opened = tuple[bool, int | None, Mapping[str, Json], Sequence[Usage]]
 """What is known of an open provider: label_codes, max_concurrency, describe(); tokens of the questions in opening it."""
 Done = tuple[list[tuple[int, Reply | ProviderError]], Mapping[str, Json] | None]
 """Replies by their number in the block, and the provider's facts where they have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """What an engine starts. `cpus` and `gpus` are what each worker takes of the cluster; `command` starts a server
+    beside each worker, with `{port}` for the port that it listens at."""
+
+    n: int = 2
+    cpus: float = 0.1
+    gpus: float = 0.0
+    command: str | None = None
 
 
 class Company:

@@ -18,9 +18,8 @@ from typing import Any
 
 import pytest
 
-from judge.engines import Workers
 from judge.engines.ray import Remote
-from judge.engines.worker import Served
+from judge.engines.worker import Served, Workers
 from judge.providers.base import Settings, get
 from judge.types import Request
 from tests.cli.helpers import process, write_rows

@@ -12,7 +12,7 @@ import pytest
 
 from judge import engines
 from judge.engines import ray
-from judge.engines.worker import Served, Worker
+from judge.engines.worker import Served, Worker, Workers
 from judge.errors import KeyProblem, RateLimited, Rejected, Unreachable, UsageError
 from judge.providers import base
 from judge.providers.base import Settings
@@ -107,19 +107,19 @@ async def test_a_server_that_ends_at_once_is_said() -> None:
 
 def test_what_does_not_go_together_is_refused() -> None:
     with pytest.raises(UsageError, match="go with --engine ray"):
-        engines.provider("local", "scripted/hash", Settings(), engines.Workers(n=3))
+        engines.provider("local", "scripted/hash", Settings(), Workers(n=3))
     with pytest.raises(UsageError, match="--replicas goes with --engine local"):
-        engines.provider("ray", "openai/x", Settings(replicas=("http://127.0.0.1:1",)), engines.Workers())
+        engines.provider("ray", "openai/x", Settings(replicas=("http://127.0.0.1:1",)), Workers())
     with pytest.raises(UsageError, match="where its port goes"):
-        engines.provider("ray", "openai/x", Settings(), engines.Workers(command="vllm serve x"))
+        engines.provider("ray", "openai/x", Settings(), Workers(command="vllm serve x"))
     with pytest.raises(UsageError, match="no script 'nothing'"):
-        engines.provider("ray", "scripted/nothing", Settings(), engines.Workers())
+        engines.provider("ray", "scripted/nothing", Settings(), Workers())
 
 
 def test_a_key_that_only_the_driver_has_is_not_asked_of_it_again() -> None:
     """The worker says that it is not set; whoever started the run has exported it."""
     alike = base.get("scripted/hash", Settings())
-    remote = ray.Remote(2, Served("openai/m", Settings()), engines.Workers(), alike)
+    remote = ray.Remote(2, Served("openai/m", Settings()), Workers(), alike)
     with pytest.raises(
         KeyProblem, match="worker 2: OPENAI_API_KEY is not set; keys are not sent: the environment"
     ):
