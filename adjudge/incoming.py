@@ -23,9 +23,10 @@ def import_items(
 ) -> Outcome:
     """Raises BadInput, with the maps that would help where columns have other names, and UsageError."""
     from judge.asking.items import from_files, from_rows
-    from judge.importers.base import Options, found_format
+    from judge.importers.base import Options
     from judge.importers.guess import MissingFields
     from judge.importers.offers import file_rows, offered
+    from judge.importers.signs import found_format
 
     _check_maps(maps, label_maps)
     said: list[str] = []

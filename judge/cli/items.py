@@ -83,11 +83,12 @@ def import_(
     """
     from judge.importers.guess import MissingFields
     from judge.importers.offers import file_rows, offered
+    from judge.importers.signs import found_format
 
     given = Path(format_name)
     if format_name not in base.names() and (given.is_file() or (given.suffix and not paths)):
         paths = (given, *paths)
-        format_name = base.found_format(paths)
+        format_name = found_format(paths)
         note(f"format: {format_name}, found from the file")
     importer = base.get(format_name)
     if not paths:

@@ -58,7 +58,7 @@ def show(task_name: str, prompts: Path | None, as_json: bool) -> None:
     judge tasks show stance
     """
     from judge.prompts import load_task
-    from judge.prompts.load import answer_schema
+    from judge.prompts.render import answer_schema
 
     task = load_task(task_name, prompts)
     if as_json:

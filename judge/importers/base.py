@@ -69,22 +69,6 @@ def names() -> list[str]:
     return sorted(n.replace("_", "-") for n in found if not n.startswith("_"))
 
 
-def found_format(paths: Sequence[Path]) -> str:
-    """The format of files that nobody named: by their first row's keys (`SIGNS` of an importer), else csv or jsonl.
-
-    Raises UsageError for a path that is no file, and where the files have different formats.
-    """
-    from judge.importers.signs import format_of
-
-    found = {format_of(path): path for path in paths}
-    if len(found) > 1:
-        told = ", ".join(f"{path.name} {name}" for name, path in found.items())
-        raise UsageError(
-            f"these files have different formats ({told}): import them one by one, or name the format"
-        )
-    return next(iter(found))
-
-
 def get(name: str) -> Importer:
     """The importer called `name`. Raises UsageError naming the ones there are."""
     if name not in names():

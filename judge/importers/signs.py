@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import ijson
@@ -15,7 +16,21 @@ MOST_EVENTS = 10_000
 """Of a JSON parser, until the first row's keys are known: a first row with long lists shows its early ones."""
 
 
-def format_of(path: Path) -> str:
+def found_format(paths: Sequence[Path]) -> str:
+    """The format of files that nobody named: by their first row's keys (`SIGNS` of an importer), else csv or jsonl.
+
+    Raises UsageError for a path that is no file, and where the files have different formats.
+    """
+    found = {_format_of(path): path for path in paths}
+    if len(found) > 1:
+        told = ", ".join(f"{path.name} {name}" for name, path in found.items())
+        raise UsageError(
+            f"these files have different formats ({told}): import them one by one, or name the format"
+        )
+    return next(iter(found))
+
+
+def _format_of(path: Path) -> str:
     """The format of one file. Raises UsageError for a path that is no file, and for one that is no table and no JSON."""
     if not path.is_file():
         raise UsageError(f"{path}: {'a folder: name its files' if path.is_dir() else 'no such file'}")

@@ -1,23 +1,26 @@
-"""The steps of the ladder as they are climbed: each says what it asks from the best so far on, and gives the best after it."""
+"""The steps of the ladder as they are climbed: each computes candidates from the best recipe so far, and returns the best
+after it."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from judge.improve import ladder
 from judge.improve.bench import Bench
 from judge.improve.found import Tried
 from judge.improve.recipe import Recipe
 from judge.improve.rewrite import MOST_SHOWN, Rewriter, Wrong, sha_of
-from judge.improve.search import halve
 from judge.labels import relation
 from judge.providers.base import PairReader
 from judge.types import AnnotatorKind
 
+T = TypeVar("T")
+FEWEST = 10
+"""Questions of the first step of successive halving at least."""
 MOST_LEARN = 100
 """Units of learn on which the best judge so far is asked what it gets wrong."""
 
@@ -135,3 +138,36 @@ def _known(bench: Bench, sha: str) -> str | None:
     query = "SELECT json_extract(options, '$.instructions') FROM runs WHERE json_extract(options, '$.rewritten') = ?"
     row = bench.store.conn.execute(query, [sha]).fetchone()
     return None if row is None else row[0]
+
+
+# Successive halving: many candidates are asked about little, the better half about more, the best two about all of it.
+
+
+def step_sizes(questions: int, candidates: int) -> list[int]:
+    """How many questions each step asks about: doubled as often as halving the candidates takes, up to all."""
+    found = [questions]
+    while 2 ** len(found) < candidates and found[0] // 2 >= FEWEST:
+        found.insert(0, found[0] // 2)
+    return found
+
+
+async def halve(
+    candidates: Sequence[T], questions: int, score: Callable[[T, int], Awaitable[float]]
+) -> list[tuple[T, float, int]]:
+    """Each candidate with its last score and on how many questions it was made, the best first (Jamieson and Talwalkar
+    2016, arXiv 1502.07943, algorithm 1). Those that came to the last step stand before those that did not; of equal
+    scores the one named first, so what is cheaper stays.
+    """
+    left = list(enumerate(candidates))
+    done: list[tuple[T, float, int]] = []
+    sizes = step_sizes(questions, len(left))
+    for at, size in enumerate(sizes):
+        scored = [(await score(candidate, size), -n, candidate) for n, candidate in left]
+        scored.sort(key=lambda own: own[:2], reverse=True)
+        keep = len(scored) if at == len(sizes) - 1 else max(2, -(-len(scored) // 2))
+        done = [(c, value, size) for value, _, c in scored[keep:]] + done
+        if at == len(sizes) - 1:
+            return [(c, value, size) for value, _, c in scored] + done
+        kept = {n for _, n, _ in scored[:keep]}
+        left = [(n, c) for n, c in left if -n in kept]
+    return done

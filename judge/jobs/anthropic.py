@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from judge.errors import ServerFault
-from judge.jobs import results, service
-from judge.jobs.service import BatchState, FoundBatch
+from judge.jobs import results
+from judge.jobs.account import Account, BatchState, FoundBatch
 from judge.providers import http
 from judge.providers.anthropic import KEY, OWN_URL
 from judge.types import Json
@@ -30,7 +30,7 @@ class AnthropicBatches:
     def __init__(self, base_url: str) -> None:
         import anthropic
 
-        self._account = service.Account(base_url, OWN_URL, "Anthropic", KEY)
+        self._account = Account(base_url, OWN_URL, "Anthropic", KEY)
         self.who = self._account.who
         self._client = anthropic.Anthropic(**self._account.settings(anthropic, anthropic.AnthropicError))
         self._batches = self._client.messages.batches

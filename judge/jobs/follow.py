@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from judge.errors import BadInput, Rejected, ServerFault
+from judge.jobs.account import NOT_FOUND, BatchState
 from judge.jobs.read import JobTally, read_results
 from judge.jobs.results import answers_in, as_fetched, note_fetched
-from judge.jobs.service import NOT_FOUND, SUFFIXES, BatchService, BatchState
+from judge.jobs.service import SUFFIXES, BatchService
 from judge.store import jobs, runs
 from judge.store.jobs import Job, JobFile
 from judge.store.study import Store

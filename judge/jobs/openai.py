@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 
 from judge.errors import Rejected, ServerFault
-from judge.jobs import lines, results, service
-from judge.jobs.service import BatchState, FoundBatch
+from judge.jobs import lines, results
+from judge.jobs.account import Account, BatchState, FoundBatch
 from judge.providers import http
 from judge.providers.openai import KEY, OWN_URL
 from judge.types import Json
@@ -27,7 +27,7 @@ class OpenAIBatches:
     def __init__(self, base_url: str) -> None:
         import openai
 
-        self._account = service.Account(base_url, OWN_URL, "OpenAI", KEY)
+        self._account = Account(base_url, OWN_URL, "OpenAI", KEY)
         self.who = self._account.who
         self._client = openai.OpenAI(**self._account.settings(openai, openai.OpenAIError))
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from judge.errors import BadInput, KeyProblem, RateLimited, Rejected, Unreachable, UsageError
 from judge.files import file_sha
-from judge.jobs.service import NOT_FOUND, BatchService
+from judge.jobs.account import NOT_FOUND
+from judge.jobs.service import BatchService
 from judge.store import jobs
 from judge.store.jobs import Job, JobFile
 from judge.store.study import Store, now

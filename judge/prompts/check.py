@@ -8,8 +8,8 @@ from jinja2 import TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.errors import TaskError
-from judge.prompts.load import UNIT_MARK, Task
 from judge.prompts.render import CODES, Mode, Renderer
+from judge.prompts.task import UNIT_MARK, Task
 
 _CONSTANT_NAMES = {"title", "questions"}
 _CUE = "answer_cue"

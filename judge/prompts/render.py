@@ -24,9 +24,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from judge.errors import TaskError
 from judge.prompts.fence import DATA_NOTICE, Untrusted, fence, fence_code, untrusted
 from judge.prompts.inputs import LIST_INPUTS
-from judge.prompts.load import Task, answer_schema
 from judge.prompts.nearest import Nearest
 from judge.prompts.spec import Example
+from judge.prompts.task import Task
 from judge.types import Json, Message
 
 CODES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -270,3 +270,26 @@ def as_text(value: Json) -> str | None:
     if isinstance(value, list | tuple):
         return "\n".join(f"- {v}" for v in value)
     return str(value)
+
+
+def answer_schema(task: Task, domains: dict[str, Sequence[str]] | None = None) -> dict[str, Json]:
+    """The strict JSON Schema of one answer: every field required, labels as an enum."""
+    properties: dict[str, Json] = {}
+    if task.spec.rationale == "before":
+        properties["rationale"] = {"type": "string"}
+    for question in task.spec.questions:
+        if question.labels:
+            values = (domains or {}).get(question.field) or [label.value for label in question.labels]
+            properties[question.field] = {"type": "string", "enum": list(values)}
+        elif question.many:
+            properties[question.field] = {"type": "array", "items": {"type": "string"}}
+        else:
+            properties[question.field] = {"type": "number" if question.level == "interval" else "string"}
+    if task.spec.rationale == "after":
+        properties["rationale"] = {"type": "string"}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -12,7 +12,7 @@ from judge.errors import TaskError
 from judge.parse import parse_json
 from judge.prompts import Mode, Renderer, find_tasks, load_task, parse_task
 from judge.prompts.inputs import INPUTS
-from judge.prompts.load import answer_schema
+from judge.prompts.render import answer_schema
 from judge.store import Store, selection
 from judge.types import Reply, Status
 from tests.answers.helpers import Judge, column, rag, rows, write

@@ -14,10 +14,10 @@ import pytest
 
 from judge.errors import UsageError
 from judge.improve import recipe as recipes
+from judge.improve.climb import halve, step_sizes
 from judge.improve.found import Improved
 from judge.improve.improve import Improve
 from judge.improve.page import as_html, proved, sentences
-from judge.improve.search import halve, steps
 from judge.labels.scope import Scope, read
 from judge.prompts import load_task
 from judge.providers import base
@@ -74,10 +74,10 @@ def looks(store: Store) -> int:
 
 
 def test_steps_double_up_to_all_questions() -> None:
-    assert steps(40, 1) == [40] and steps(40, 2) == [40]
-    assert steps(40, 8) == [10, 20, 40]
+    assert step_sizes(40, 1) == [40] and step_sizes(40, 2) == [40]
+    assert step_sizes(40, 8) == [10, 20, 40]
     # Never fewer than ten questions.
-    assert steps(12, 8) == [12]
+    assert step_sizes(12, 8) == [12]
 
 
 def test_the_better_half_is_asked_about_more_and_the_first_stays_of_equals() -> None:

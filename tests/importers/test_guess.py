@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from judge.errors import UsageError
-from judge.importers.base import found_format
 from judge.importers.guess import guess, nearest
+from judge.importers.signs import found_format
 from tests.real import ROOT, require
 from tests.suites.helpers import Judge
 

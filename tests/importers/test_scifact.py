@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from judge.errors import BadInput, UsageError
-from judge.importers.formats._scifact_files import numbers, sentences_of
+from judge.importers.formats.scifact import numbers, sentences_of
 from judge.types import Vote
 from tests.formats import write_jsonl
 from tests.importers.helpers import load, write

@@ -9,7 +9,7 @@ import pytest
 
 from judge.errors import Exit, TaskError, UsageError
 from judge.prompts import find_tasks, load, load_task, parse_task
-from judge.prompts.load import answer_schema
+from judge.prompts.render import answer_schema
 from judge.prompts.spec import NEVER_INPUTS
 from judge.resources import resource_dir
 from tests.prompts.helpers import BODY, STANCE, changed, task, text, write

@@ -22,7 +22,7 @@ from judge.errors import (
     Unreachable,
     UsageError,
 )
-from judge.providers import sdk
+from judge.providers import vendor
 from judge.providers.base import Provider, Settings, get
 from tests.loopback.anthropic_server import AnthropicServer
 from tests.loopback.calls import ask, ask_code
@@ -407,7 +407,7 @@ async def test_a_missing_extra_is_named(cloud: str, module: str, monkeypatch: py
 
 
 def test_credentials_of_a_message_with_a_secret_are_cleaned() -> None:
-    error = sdk.credentials(
+    error = vendor.credentials(
         RuntimeError(f"no {SECRET}"), "Bedrock", "bedrock", lambda text: text.replace(SECRET, "[key]")
     )
     assert isinstance(error, KeyProblem)

@@ -11,7 +11,7 @@ import pytest
 from judge.errors import UsageError
 from judge.parse import after_reasoning, parse_choice, parse_json
 from judge.prompts import load_task
-from judge.providers import chat, messages
+from judge.providers import anthropic, chat
 from judge.providers.base import Settings, get
 from judge.runner.requests import Asker, Sampling
 from judge.types import Reply, Status
@@ -72,7 +72,7 @@ def test_probabilities_of_the_reasoning_are_not_read_as_those_of_the_answer(name
 
 def test_anthropic_that_only_thought_is_a_cut_reply() -> None:
     body = {"content": [{"type": "thinking", "thinking": "B"}], "stop_reason": "max_tokens"}
-    reply = messages.reply(body, {})
+    reply = anthropic.reply(body, {})
     assert (reply.text, reply.stop) == ("", "length")
     assert parse_json(STANCE, reply).status is Status.TRUNCATED
 
@@ -95,5 +95,5 @@ def test_thinking_is_part_of_the_longest_reply() -> None:
     ("value", "sent"), [("adaptive", {"type": "adaptive"}), ("off", {"type": "disabled"}), (None, None)]
 )
 def test_adaptive_or_no_thinking(value: str | None, sent: Any) -> None:
-    writer = messages.MessagesWriter("m", {"thinking": value} if value else {})
+    writer = anthropic.MessagesWriter("m", {"thinking": value} if value else {})
     assert json.loads(writer.body(ask())).get("thinking") == sent
