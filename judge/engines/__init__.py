@@ -9,8 +9,8 @@ from __future__ import annotations
 from judge.engines import ray
 from judge.engines.worker import Workers
 from judge.errors import UsageError
-from judge.providers import base
 from judge.providers.base import Provider, Settings
+from judge.providers.replicas import replicated
 
 NAMES = ("local", "ray")
 
@@ -22,7 +22,7 @@ def provider(name: str, model: str, settings: Settings, workers: Workers) -> Pro
             raise UsageError(
                 "--workers, --worker-cpus, --worker-gpus and --worker-command go with --engine ray"
             )
-        return base.get(model, settings)
+        return replicated(model, settings)
     if name != "ray":
         raise UsageError(f"no engine '{name}'; there are: {', '.join(NAMES)}")
     return ray.provider(model, settings, workers)

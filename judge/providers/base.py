@@ -173,19 +173,7 @@ class Masks(Protocol):
 def vendors() -> list[str]:
     """Every vendor, by looking at the files of this package."""
     package = importlib.import_module("judge.providers")
-    shared = {
-        "base",
-        "chat",
-        "http",
-        "masks",
-        "messages",
-        "options",
-        "replicas",
-        "sdk",
-        "sessions",
-        "tokens",
-        "vendor",
-    }
+    shared = {"base", "chat", "http", "masks", "options", "replicas", "sessions", "tokens", "vendor"}
     found = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared]
     return sorted(n.replace("_", "-") for n in found)
 
@@ -207,7 +195,7 @@ def _module(vendor: str) -> Any:
 
 
 def get(model: str, settings: Settings | None = None) -> Provider:
-    """The provider for `vendor/model`, not opened yet.
+    """The provider for `vendor/model`, not opened yet; for one address alone, whatever replicas the settings name.
 
     Raises UsageError when the vendor is unknown or the model is not named.
     """
@@ -218,9 +206,5 @@ def get(model: str, settings: Settings | None = None) -> Provider:
             f"model '{model}' is not vendor/name with a vendor of: {', '.join(known)} "
             "(for example openai/gpt-5-mini, or llamacpp/smollm2)"
         )
-    if settings is not None and settings.replicas:
-        from judge.providers.replicas import replicated
-
-        return replicated(model, settings)
     provider: Provider = _module(vendor).Provider(name, settings or Settings())
     return provider

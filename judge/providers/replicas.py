@@ -13,10 +13,12 @@ from judge.types import Json, Reply, Request
 
 
 def replicated(model: str, settings: Settings) -> Provider:
-    """The provider for `vendor/model` at `settings.base_url` and at every replica, not opened yet.
+    """The provider for `vendor/model` at `settings.base_url` and at every replica, if there are any; not opened yet.
 
     Raises UsageError as `base.get`, and for an address that is there twice.
     """
+    if not settings.replicas:
+        return base.get(model, settings)
     urls = [url for url in (settings.base_url, *settings.replicas) if url]
     if len({url.rstrip("/") for url in urls}) < len(urls):
         raise UsageError("--replicas: an address is there twice (--base-url is one of the servers too)")

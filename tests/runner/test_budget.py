@@ -23,6 +23,7 @@ from judge.errors import (
     UsageError,
 )
 from judge.providers import base
+from judge.providers.replicas import replicated
 from judge.runner import RunReport, open_patiently
 from judge.runner.budget import Opened
 from judge.runner.level import FIRST
@@ -202,7 +203,7 @@ async def test_the_questions_about_a_server_are_inside_the_limits_and_in_the_rec
     asked = plan("openai/loopback", prices={"openai/loopback": {"input": 1.0, "output": 4.0}})
 
     async def with_limits(server: OpenAIServer, **limits: float | None) -> RunReport:
-        provider = base.get(asked.model, base.Settings(base_url=server.url, replicas=replicas))
+        provider = replicated(asked.model, base.Settings(base_url=server.url, replicas=replicas))
         try:
             return await run(db, provider, await open_patiently(provider, replace(asked, **limits)))
         finally:

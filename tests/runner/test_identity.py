@@ -13,6 +13,7 @@ import pytest
 from judge.errors import StudyError, UsageError
 from judge.prompts import load_task
 from judge.providers import base
+from judge.providers.replicas import replicated
 from judge.runner import Live, lane, run_task
 from judge.runner.requests import Asker, Sampling
 from judge.store import Store
@@ -145,7 +146,7 @@ async def test_an_alias_of_a_vendor_that_has_moved_on_goes_on_and_it_is_said(db:
 async def test_replicas_that_have_different_models_are_refused(db: Path) -> None:
     async with OpenAIServer() as one, OpenAIServer() as two:
         two.reports = "other-weights"
-        provider = base.get("openai/loopback", base.Settings(base_url=one.url, replicas=(two.url,)))
+        provider = replicated("openai/loopback", base.Settings(base_url=one.url, replicas=(two.url,)))
         await provider.open()
         asked = one.requests + two.requests
         with pytest.raises(UsageError, match="do not call their model the same") as stopped:
@@ -171,7 +172,7 @@ async def test_a_replica_that_comes_later_with_another_model_is_found_out(
     async with OpenAIServer() as one, OpenAIServer() as two:
         two.reports = "other-weights"
         await two.stop()
-        provider = base.get("openai/loopback", base.Settings(base_url=one.url, replicas=(two.url,)))
+        provider = replicated("openai/loopback", base.Settings(base_url=one.url, replicas=(two.url,)))
         await provider.open()
         await two.start()
         one.delay = 0.01

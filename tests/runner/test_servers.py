@@ -14,6 +14,7 @@ import pytest
 
 from judge.errors import StudyError
 from judge.providers import base
+from judge.providers.replicas import replicated
 from judge.runner import Live, lane, open_patiently, writer
 from judge.runner import run as run_module
 from judge.runner.requests import Sampling
@@ -132,7 +133,7 @@ async def test_two_replicas_share_the_calls_and_one_may_go_and_come_back(tmp_pat
     db = make_study(tmp_path / "s.db", numbered(300))
     async with OpenAIServer() as one, OpenAIServer() as two:
         settings = base.Settings(base_url=one.url, replicas=(two.url,))
-        provider = base.get("openai/loopback", settings)
+        provider = replicated("openai/loopback", settings)
         await provider.open()
         one.delay = two.delay = 0.01
         one.reset_counts()
