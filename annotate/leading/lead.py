@@ -22,7 +22,7 @@ from annotate.drawing.seats import (
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped, not_for, people_of, settle_log
 from annotate.store import ensure_human
-from judge.errors import StudyError, UsageError
+from judge.errors import UsageError
 from judge.store import Store
 from judge.store.study import now
 
@@ -107,16 +107,12 @@ def hand_over(
     if person in to or not to:
         raise UsageError(f"--to: name others than {person}")
     done = Changed(name)
-    try:
-        with store.run_lock(f"annotate {name} {person}"), store.transaction() as conn:
-            _newcomers(conn, name, [p for p in to if p not in known])
-            for other in to:
-                not_stopped(conn, name, other)
-            _move(conn, store, info, person, to, done, note, allow_exposed)
-    except StudyError as e:
-        if "another process" not in str(e):
-            raise
-        raise StudyError(f"batch '{name}': {person} is at work at this moment; hand over after that") from e
+    busy = f"batch '{name}': {person} is at work at this moment; hand over after that"
+    with store.run_lock(f"annotate {name} {person}", busy), store.transaction() as conn:
+        _newcomers(conn, name, [p for p in to if p not in known])
+        for other in to:
+            not_stopped(conn, name, other)
+        _move(conn, store, info, person, to, done, note, allow_exposed)
     return done
 
 

@@ -85,13 +85,14 @@ class Store:
             return Store(_connect(self.path), self.path)
 
     @contextmanager
-    def run_lock(self, what: str) -> Iterator[None]:
+    def run_lock(self, what: str, busy: str | None = None) -> Iterator[None]:
         """Hold the only run of `what` on this study; it goes with the process, however that ends.
 
         The lock lies beside the study, where every process that can reach the study finds it. Raises
-        StudyError when another process holds it: two of them would ask everything twice.
+        StudyError, with the text `busy` where it is given, when another process holds it: two of them would ask
+        everything twice.
         """
-        busy = f"{self.path}: another process is running {what}; wait for it or stop it"
+        busy = busy or f"{self.path}: another process is running {what}; wait for it or stop it"
         with only_here(self._lock_path(what), busy):
             yield
 

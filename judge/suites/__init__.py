@@ -11,10 +11,10 @@ NAME` and `judge suite NAME` then have it, with its options, its parts and its h
         study.check()                                             raises Incomplete with the commands to type
         return garage.factuality(answers.join(...), ...)          judge.scores does the arithmetic
 
-A study is put together of three things that know nothing of each other's insides: `study.rows` (the rows asked about:
-items, passages, answers, gold, rankings; `judge.suites.queries`), `study.reading` (options, notes, missing steps;
-`judge.suites.reading`) and the labels, which are those of judges' runs (`judge.suites.run_labels`) or, where a judge is
-set beside people, theirs (`judge.suites.people`): the same `read` gives both sides.
+A study is a `Reading` (options, notes, missing steps; `judge.suites.reading`) with two parts: `study.rows` (the rows asked
+about: items, passages, answers, gold, rankings; `judge.suites.queries`), and the labels. They are those of judges' runs
+(`judge.suites.run_labels`) or, where a judge is compared with people, theirs (`judge.suites.people`): the same `read` gives
+both sides.
 
 `read` is the only declaration there is. What it asks for and the study lacks is noted as a `Step` (a run to make, answers
 to generate, ...) and comes back empty, so that one pass finds all steps that can be typed now; `study.check()` stops

@@ -173,8 +173,8 @@ def board(
         first.dataset,
         names,
         rows,
-        first.reading.options,
-        [{"contender": name, **r.as_json()} for name, study in studies.items() for r in study.read],
+        first.options,
+        [{"contender": name, **r.as_json()} for name, study in studies.items() for r in study.judges.read],
         list(dict.fromkeys(f"{name}: {text}" for name, study in studies.items() for text in study.notes)),
         printed_of(paper, measures),
         {

@@ -41,7 +41,7 @@ def read(study: PaperStudy) -> list[Score]:
     letters = study.domain(task)
     if len(letters) < 2:
         raise UsageError(f"{task} has no set of labels to choose from")
-    before = len(study.read)
+    before = len(study.judges.read)
     table = study.labels(task)
     run = last_run(study, before)
     study.check()

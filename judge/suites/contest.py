@@ -18,7 +18,7 @@ from judge.errors import UsageError
 from judge.labels.panel import Panel
 from judge.labels.reference import Reference, resolve
 from judge.labels.split import Split
-from judge.notes import Note
+from judge.notes import Note, code_of
 from judge.stats import MISSING, measures
 from judge.stats.bootstrap import FEW_CLUSTERS
 from judge.stats.paired import Duel, contest
@@ -237,7 +237,7 @@ def _notes(
     """What must be said: which units are shared and which not, who gave one label only, how little there is."""
     told = [*panel.notes, *panel.remarks]
     if split is not None:
-        told = [text for text in told if "sealed test" not in text]
+        told = [text for text in told if code_of(text) not in ("sealed", "closed")]
         if part in ("open", "learn", "tune"):
             told.append(f"the sealed test is left out (--part test opens it); {split.told}")
         else:

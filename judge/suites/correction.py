@@ -145,14 +145,14 @@ def beside(judge: PaperStudy, scores: Sequence[Score], held: ReferenceLabels, we
 def _seen(study: PaperStudy) -> set[str]:
     """The questions on whose labels a judge that is read here was fitted: it is not independent of them."""
     conn = study.store.conn
-    every = (folds(conn, read.run.run_id).items() for read in study.read)
+    every = (folds(conn, read.run.run_id).items() for read in study.judges.read)
     return {question for own in every for question, fold in own if fold is None}
 
 
 def _closed(study: PaperStudy) -> set[str]:
     """The questions of a sealed test that no look opened for a judge that is read here."""
     found: set[str] = set()
-    for read in study.read:
+    for read in study.judges.read:
         home = splits.home(study.store, stored_task(study.store, read.run.task))
         found |= splits.closed_questions(study.store, home, read.run.run_id)
     return found

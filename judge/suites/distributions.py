@@ -98,7 +98,7 @@ def _logits(
 
 def last_run(study: PaperStudy, before: int) -> Run | None:
     """The run that labels were read from since the study had read `before` of them."""
-    return study.read[-1].run if len(study.read) > before else None
+    return study.judges.read[-1].run if len(study.judges.read) > before else None
 
 
 def check_halves(study: PaperStudy, items: Sequence[str], split: Mapping[str, str] | None) -> None:

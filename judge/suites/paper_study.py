@@ -18,7 +18,7 @@ from judge.runner.second import ShownProbabilities
 from judge.scores.score import NO_ANSWER, NOT_JUDGED
 from judge.store.study import Store
 from judge.suites.chosen import Run
-from judge.suites.labelled import fitting, put
+from judge.suites.labelled import fitting, of_run, put
 from judge.suites.paper import Asked, Paper
 from judge.suites.people import PeopleLabels
 from judge.suites.queries import PARTS, Rows, System
@@ -31,8 +31,8 @@ FAILURES = (str(Status.UNPARSED), str(Status.REFUSED), str(Status.TRUNCATED))
 """How a call to the system under test ends that brings no answer, and is its own failure."""
 
 
-class PaperStudy:
-    """One study as one paper reads it: `rows` (the rows asked about), `reading` (options, notes, steps) and whose labels.
+class PaperStudy(Reading):
+    """One reading of a paper of one study: options, notes and steps of the reading, `rows` (those asked about), and labels.
 
     `judges` has the runs, and what the system under test answered; `labelled` gives the labels of units: the judges',
     or people's in their place (`judge.suites.people`).
@@ -40,22 +40,17 @@ class PaperStudy:
 
     def __init__(self, store: Store, paper: Paper, asked: Asked, rows: Rows | None = None) -> None:
         """`rows`: those of another reading that asks about the same, so that they are read once."""
-        self.store, self.paper, self.asked = store, paper, asked
+        super().__init__(paper, asked)
+        self.store = store
         self.rows = rows or Rows(store, asked)
-        self.reading = reading = Reading(paper, asked)
-        self.judges = RunLabels(self.rows, reading)
+        self.judges = RunLabels(self.rows, self)
         self.labelled: RunLabels | PeopleLabels = self.judges
-        self.read, self.notes = self.judges.read, reading.notes
         self.whose: System | None = None
-        # What every paper says all the time.
-        self.option, self.number, self.numbers = reading.option, reading.number, reading.numbers
-        self.part, self.insists = reading.part, reading.insists
-        self.note, self.need, self.check = reading.note, reading.need, reading.check
 
     def by_people(self, asked: Asked, held: ReferenceLabels | None) -> PaperStudy:
         """The same rows with people's labels where the judge's stand; None: nobody's."""
         study = PaperStudy(self.store, self.paper, asked, self.rows)
-        study.labelled = PeopleLabels(held, self.judges, study.reading)
+        study.labelled = PeopleLabels(held, self.judges, study)
         return study
 
     @property
@@ -275,9 +270,9 @@ class PaperStudy:
         lacking = items[~items["item_id"].isin(found["item_id"])]
         runs = [r for r in self.judges.runs if r.serves({"context": of.condition, "system": of.system})]
         if runs and len(lacking):
-            # Made here: only what was asked and brought no answer is one that failed.
-            _, status, _ = self.judges.best(runs[:1], lacking["unit_id"].to_numpy(), "")
-            self.read.pop()
+            # Made here: only what was asked and brought no answer is one that failed. No label is read for the paper, so
+            # the run is none of those that are listed beside its numbers.
+            _, status, _ = of_run(self.store, runs[0], lacking["unit_id"].to_numpy(), "")
             lacking = lacking[np.isin(status, FAILURES)]
         if not len(lacking):
             return found

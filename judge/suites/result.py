@@ -107,8 +107,8 @@ def score(
         study.dataset,
         study.whose.system if study.whose else None,
         study.whose.condition if study.whose else None,
-        study.reading.options,
-        [read.as_json() for read in study.read],
+        study.options,
+        [read.as_json() for read in study.judges.read],
         lines,
         study.notes,
         printed_of(paper, names),
@@ -211,7 +211,7 @@ def over_judges(store: Store, paper: Paper, asked: Asked) -> tuple[list[Score], 
         raise Incomplete(paper.name, steps)
     whole = studies[0]
     for study in studies[1:]:
-        whole.read += study.read
+        whole.judges.read += study.judges.read
         whole.notes += [text for text in study.notes if text not in whole.notes]
     special = paper.several(found) if paper.several else []
     return [*special, *_means(found, {score.measure for score in special})], whole

@@ -45,8 +45,8 @@ def read(study: PaperStudy) -> list[Score]:
         asked = replace(study.asked, system=other, models=(), runs=())
         sub = type(study)(study.store, study.paper, asked, study.rows)
         calibrator, _ = _answered(sub, context, questions)
-        study.reading.steps += sub.reading.steps
-        study.read += sub.read
+        study.steps += sub.steps
+        study.judges.read += sub.judges.read
         study.note(f"calibrated on the answers of {other}")
     alone = None
     if study.part("ratio") or study.part("alone"):
@@ -175,7 +175,7 @@ def _answered(
     from judge.suites.distributions import choices, last_run
 
     ranking = _ranking(study, context)
-    before = len(study.read)
+    before = len(study.judges.read)
     task = TASKS[study.option("reading")] if shown is None else AWARE_TASK
     table = study.generated(task, context, ranking, only="options IS NOT NULL", shown=shown)
     if first is not None and first.status is not None:
