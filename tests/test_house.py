@@ -1,10 +1,11 @@
-"""The house: a class has a name of its own, and a room's private modules are imported in that room only."""
+"""The house: a class has a name of its own, private modules are imported in their room only, no modules import each other."""
 
 from __future__ import annotations
 
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,33 @@ def test_private_modules_stay_in_their_room(modules: Modules) -> None:
                         strangers.append((name, full))
     assert n > 2000, "the imports were read"
     assert strangers == []
+
+
+def test_modules_do_not_import_each_other(modules: Modules) -> None:
+    """No cycle of imports, those inside functions included: there they would only hide it.
+
+    What stands under TYPE_CHECKING is never run, so two classes may name each other in their types.
+    """
+    names = {name for name, _ in modules}
+    graph = {name: {i for i in _imported(module, names) if i != name} for name, module in modules}
+    assert sum(map(len, graph.values())) > 2000, "the imports were read"
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"a cycle of imports: {' -> '.join(reversed(error.args[1]))}")
+
+
+def _imported(tree: ast.AST, names: set[str]) -> Iterator[str]:
+    """The modules of the house that are imported somewhere in a module, but for types only."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in names)
+        elif isinstance(node, ast.ImportFrom):
+            # `from package import module` imports the module, `from module import name` what is in it.
+            full = [f"{node.module}.{alias.name}" for alias in node.names]
+            found = (name if name in names else node.module for name in full)
+            yield from (name for name in found if name in names)
+        else:
+            yield from _imported(node, names)
