@@ -28,8 +28,9 @@ from annotate.sitting.standing import is_stopped, people_of
 from judge.errors import BadInput, StudyError, UsageError
 from judge.files import file_sha, stop
 from judge.prompts.load import Task
-from judge.store import Store, label_rows
+from judge.store import Store, label_sources
 from judge.store.export import stored_task
+from judge.store.label_sources import Said
 from judge.store.study import dumps, now
 from judge.types import Json, Where, attributes
 
@@ -64,9 +65,12 @@ def take(
     if info and info.packed_for:
         raise UsageError(f"batch '{batch}' is a packed one: import into the study it was packed from")
     checks = Checks(store, info.task if info else task, how.labels, derived=info is None)
+    import_id = str(ULID())
     with ExitStack() as locks, store.transaction() as conn:
         inside: BatchLog | _Labels = (
-            BatchLog(store, conn, info, how, done, locks) if info else _Labels(store, conn, task, how, done)
+            BatchLog(store, conn, info, how, done, locks)
+            if info
+            else _Labels(store, conn, task, how, done, f"import:{import_id}")
         )
         people = Admitted(conn, info, how)
         for back in retracted:
@@ -98,7 +102,7 @@ def take(
         inside.finish()
         done.people = people.new
         if done.changed:
-            _remember(conn, how, batch, done, inside.sessions)
+            _remember(conn, import_id, how, batch, done, inside.sessions)
     return done
 
 
@@ -196,7 +200,12 @@ class Admitted:
 
 
 def _remember(
-    conn: sqlite3.Connection, how: Intake, batch: str | None, done: Taken, sessions: list[str]
+    conn: sqlite3.Connection,
+    import_id: str,
+    how: Intake,
+    batch: str | None,
+    done: Taken,
+    sessions: list[str],
 ) -> None:
     files = [{"path": str(p), "sha256": file_sha(p) if p.is_file() else None} for p in how.files]
     kinds = list(done.blind)
@@ -206,7 +215,7 @@ def _remember(
     counts |= {"blindness": dict(done.blind), "units": len(done.units)}
     conn.execute(
         "INSERT INTO label_imports VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [str(ULID()), how.format, batch, blind, dumps(files), dumps(sessions), dumps(counts), now()],
+        [import_id, how.format, batch, blind, dumps(files), dumps(sessions), dumps(counts), now()],
     )
 
 
@@ -214,9 +223,16 @@ class _Labels:
     """Labels of a study without a batch."""
 
     def __init__(
-        self, store: Store, conn: sqlite3.Connection, task: Task | None, how: Intake, done: Taken
+        self,
+        store: Store,
+        conn: sqlite3.Connection,
+        task: Task | None,
+        how: Intake,
+        done: Taken,
+        source: str,
     ) -> None:
         self._store, self._conn, self._task, self._how, self._done = store, conn, task, how, done
+        self._source = source
         self._shut: dict[str, list[tuple[str, list[str], str | None, set[str]]]] = {}
         self.sessions: list[str] = []
 
@@ -226,32 +242,18 @@ class _Labels:
                             ("flags", response.flag)):  # fmt: skip
             if there:
                 done.left_out[what] += 1
-        rows = []
+        # Everything that could refuse the response comes before the first row.
+        fresh = [
+            (name, value, known)
+            for name, value in response.answers.items()
+            if (known := self._news(response, name, value)) is not None
+        ]
         kinds: Counter[str] = Counter()
-        for name, value in response.answers.items():
-            key = (response.unit, name, response.annotator)
-            known = label_rows.standing(self._conn, *key, response.repeat)
-            kind = kind_of(response, name, self._how)
-            if value in known.values() and UNDECLARED in known and kind != UNDECLARED:
-                self._declare(key, response.repeat, name, kind)
-            elif value in known.values():
-                done.unchanged += 1
-            elif known:
-                raise conflict(response, name, next(iter(known.values())), value, logged=False)
-            else:
-                self._check_batches(response, name)
-                seen = exposure.is_exposed(
-                    self._conn, self._task, response.annotator, response.unit, response.at
-                )
-                kind = ASSISTED if seen else kind
-                kinds[kind] += 1
-                rows.append([*key, _layer(kind), response.repeat, value, None, None])
-        if rows:
+        if fresh:
             ensure_person(self._conn, response)
-        label_rows.add(self._conn, rows)
-        if rows:
-            done.new[response.annotator] += len(rows)
-            done.blind += kinds
+        for name, value, known in fresh:
+            kinds[self._store_label(response, name, value, known)] += 1
+        done.blind += kinds
         if response.answers:
             done.units.add(response.unit)
             exposure.note_unit(
@@ -261,6 +263,53 @@ class _Labels:
             exposure.note_unit(
                 self._conn, response.annotator, response.unit, "judge", "", "import", response.at
             )
+
+    def _news(self, response: Response, name: str, value: str) -> list[Said] | None:
+        """What the sources say so far of a label that is to be stored; None when nothing is.
+
+        Raises BadInput where an import said something else before, unless the later one is to count.
+        """
+        key = (response.unit, name, response.annotator, response.repeat)
+        known = label_sources.said(self._conn, *key)
+        same = [s for s in known if s.value == value]
+        kind = kind_of(response, name, self._how)
+        if kind != UNDECLARED and any(s.layer == UNDECLARED for s in same):
+            self._declare(key, kind, same)
+            return None
+        # The same label at the same time is the same word of the person, as when an export comes back.
+        if any(_is_import(s) or (response.at is not None and s.given == response.at) for s in same):
+            self._done.unchanged += 1
+            return None
+        imported = [s for s in known if _is_import(s) and s.value != value]
+        if imported and not self._how.latest:
+            raise conflict(response, name, imported[-1].value, value)
+        if any(response.at and s.given and s.given > response.at for s in imported):
+            self._done.older += 1
+            return None
+        if not same:
+            self._check_batches(response, name)
+        return known
+
+    def _store_label(self, response: Response, name: str, value: str, known: list[Said]) -> str:
+        """Store a label beside what is known of it; returns whether it is blind, assisted or undeclared."""
+        who, unit, conn = response.annotator, response.unit, self._conn
+        seen = exposure.is_exposed(conn, self._task, who, unit, response.at)
+        kind = ASSISTED if seen else kind_of(response, name, self._how)
+        earlier = [s for s in known if _is_import(s) and s.value != value]
+        # A file may contradict itself: what it said first is kept as a source beside it.
+        number = sum(s.source.partition("/")[0] == self._source for s in known)
+        source = f"{self._source}/{number}" if number else self._source
+        row = (unit, name, who, _layer(kind), response.repeat, value, None, None, source, response.at, now())
+        label_sources.add(conn, [row])
+        if earlier:
+            replaced = label_sources.Conflict(who, name, unit, response.repeat, [*earlier, Said(source, "", value, None, "")])
+            label_sources.resolve(conn, [replaced], lambda _: value)
+            self._done.replaced += 1
+        others = {s.value for s in known if not _is_import(s)}
+        self._done.conflicts += bool(others - {value})
+        self._done.confirmed += value in others
+        self._done.new[who] += value not in others
+        return kind
 
     def _check_batches(self, response: Response, name: str) -> None:
         """A batch that this person was stopped in, or that was closed, takes nothing by this way either."""
@@ -293,16 +342,19 @@ class _Labels:
             shut.append((batch, stored_task(self._store, task).fields, why, {unit for (unit,) in rows}))
         return shut
 
-    def _declare(self, key: tuple[str, str, str], repeat: int, name: str, kind: str) -> None:
+    def _declare(self, key: tuple[str, str, str, int], kind: str, same: Sequence[Said]) -> None:
         """Say of a label that is there whether it was blind; in a batch only its log can."""
-        unit, _, who = key
-        query = "SELECT batch FROM assignments WHERE unit_id = ? AND annotator_id = ? AND status <> 'open'"
-        if found := self._conn.execute(query, [unit, who]).fetchone():
-            told = f"{who} labelled '{unit}' in batch '{found[0]}': declare it there with --batch {found[0]}"
-            raise BadInput(told, field=name)
-        value = label_rows.standing(self._conn, *key, repeat)[UNDECLARED]
-        label_rows.clear(self._conn, who, unit, repeat, [name])
-        label_rows.add(self._conn, [[*key, _layer(kind), repeat, value, None, None]])
+        unit, name, who, repeat = key
+        same = [s for s in same if s.layer == UNDECLARED]
+        for one in same:
+            if one.source.startswith("batch:"):
+                batch = one.source.removeprefix("batch:")
+                told = f"{who} labelled '{unit}' in batch '{batch}': declare it there with --batch {batch}"
+                raise BadInput(told, field=name)
+        for one in same:
+            label_sources.clear(self._conn, who, unit, repeat, one.source, [name])
+            about = (one.source, one.given, one.stored)
+            label_sources.add(self._conn, [(unit, name, who, _layer(kind), repeat, one.value, None, None, *about)])
         self._done.declared += 1
         self._done.blind[kind] += 1
 
@@ -312,6 +364,11 @@ class _Labels:
 
     def finish(self) -> None:
         """Nothing is left to do."""
+
+
+def _is_import(said: Said) -> bool:
+    """Whether a label came by a direct import; one of 0.2.0 that no batch explains may have."""
+    return said.source.startswith(("import:", "study:"))
 
 
 def _layer(kind: str) -> str:

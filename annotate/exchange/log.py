@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from ulid import ULID
+
 from annotate.drawing.seats import last_position
 from annotate.exchange.responses import Response
 from annotate.exchange.taken import COUNTED, Intake, Retracted, Taken, conflict, ensure_person, kind_of
@@ -150,8 +152,12 @@ class BatchLog:
                     self._done.unchanged += kind == Kind.LABEL
                 continue
             if any(e.event_id == event_id for e in place.events):
-                self._done.older += 1
-                continue
+                # Known and replaced since. What was undone here comes back, unless its record still says it elsewhere:
+                # pulling again must not take the undo back.
+                if there is not None or response.source:
+                    self._done.older += 1
+                    continue
+                event_id = str(ULID())
             if there is not None:
                 if not self._how.latest:
                     raise conflict(response, key, there, value)
@@ -285,6 +291,12 @@ def _declares(place: _Place, name: str, kind: str) -> bool:
 
 
 def _event_id(batch: str, response: Response, what: str, value: str, kind: str) -> str:
-    """The same for the same word of the same person, so that a file imported twice adds nothing."""
+    """The same for the same word of the same person, so that a file imported twice adds nothing.
+
+    Without a time, or a record that it came from, nobody can tell the same word from one said again: the import tells
+    them apart, and what stands already is not stored again.
+    """
+    if not response.at and not response.source:
+        return str(ULID())
     parts = [batch, response.annotator, response.unit, response.repeat, what, value, response.at or "", kind]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]

@@ -54,14 +54,18 @@ class Taken:
 
     `new` counts labels by annotator, `declared` known ones of which it is now known whether they are blind,
     `replaced` those of them that took the place of another one, `older`
-    answers that a later one had replaced already. `left_out` counts what only a batch can keep.
+    answers that a later one had replaced already. `confirmed` counts labels that the person had given by another way.
+    `left_out` counts what only a batch can keep.
     """
 
     new: Counter[str] = field(default_factory=Counter)
     unchanged: int = 0
+    confirmed: int = 0
     declared: int = 0
     replaced: int = 0
     older: int = 0
+    conflicts: int = 0
+    """Labels that contradict what the same person said by another way: neither counts until a lead decides."""
     retracted: int = 0
     """Labels undone because they were taken back where they came from."""
     held: int = 0
@@ -86,7 +90,7 @@ class Taken:
     @property
     def changed(self) -> bool:
         """Whether anything was stored."""
-        return any((self.held, self.retracted, self.new, self.declared, *self._kept()))
+        return any((self.held, self.retracted, self.new, self.confirmed, self.declared, *self._kept()))
 
     def _kept(self) -> list[int]:
         """How many skips, evidence, notes and flags."""
@@ -127,6 +131,13 @@ class Taken:
             )
         if self.declared:
             lines.append(f"{self.declared} labels that were there are now declared")
+        if self.confirmed:
+            lines.append(f"{self.confirmed} labels were given by another way, too: both sources are kept")
+        if self.conflicts:
+            lines.append(
+                f"{self.conflicts} labels contradict what the same person said by another way; they count as unlabelled "
+                "until somebody decides:\nannotate conflicts list"
+            )
         if self.blind[UNDECLARED]:
             lines.append(
                 f"{self.blind[UNDECLARED]} labels are not known to be blind: layer 'undeclared', in no headline number; "
@@ -154,16 +165,11 @@ def kind_of(response: Response, name: str, how: Intake) -> str:
     return BLIND if known or how.blind else UNDECLARED
 
 
-def conflict(response: Response, name: str, there: str, here: str, *, logged: bool = True) -> BadInput:
-    """The error for another answer of the same person, to be raised. Without a log nothing can take another's place."""
-    way = (
-        "take the later one with --latest"
-        if logged
-        else "take the later one with --latest into a batch (--batch), whose log keeps both"
-    )
+def conflict(response: Response, name: str, there: str, here: str) -> BadInput:
+    """The error for another answer of the same person by the same way, to be raised."""
     told = (
         f"{response.annotator} has labelled '{response.unit}' '{there}' in the study, and '{here}' here; "
-        f"correct one of the two, or {way}"
+        "correct one of the two, or take the later one with --latest"
     )
     return BadInput(told, field=name)
 

@@ -15,7 +15,8 @@ from annotate.sitting.events import STANDING, STOPPED, Event, NewLabel, State, f
 from annotate.store import ADJUDICATED
 from judge.errors import UsageError
 from judge.prompts.load import Task
-from judge.store.label_rows import FIRST, add, clear
+from judge.store.label_rows import FIRST
+from judge.store.label_sources import add, clear
 from judge.store.study import now
 from judge.types import GOLD
 
@@ -50,7 +51,8 @@ def settle(
     )
     if role not in KEPT:
         return
-    clear(conn, seat[1], *unit, task.fields)
+    source = source_of(seat[0], seat[1])
+    clear(conn, seat[1], *unit, source, task.fields)
     # Why a lead decided as they did stands in the note of the unit; it is the reason of that label.
     reason = state.note if seat[1] == ADJUDICATED else None
     rows = [
@@ -59,10 +61,30 @@ def settle(
         if not (stopped and r.layer == "revised")
     ]
     rows += _from_gold(conn, task, unit[0], rows)
+    given = _given(conn, seat)
+    times = [given[r.derived_from or r.field, r.layer == "revised"] for r in rows]
     add(
         conn,
-        [(unit[0], r.field, seat[1], r.layer, unit[1], r.value, r.rationale, r.derived_from) for r in rows],
+        [
+            (unit[0], r.field, seat[1], r.layer, unit[1], r.value, r.rationale, r.derived_from, source, at, at)
+            for r, at in zip(rows, times, strict=True)
+        ],
     )
+
+
+def source_of(batch: str, annotator: str) -> str:
+    """The source, in `label_sources`, of what follows from the log of a batch."""
+    return f"{'adjudication' if annotator == ADJUDICATED else 'batch'}:{batch}"
+
+
+def _given(conn: sqlite3.Connection, seat: tuple[str, str, int]) -> dict[tuple[str, bool], str]:
+    """(field, whether it is revised) -> when the label that stands was given."""
+    query = (
+        "SELECT e.field, e.kind <> 'label', e.at FROM events AS e WHERE e.batch = ? AND e.annotator_id = ? "
+        "AND e.position = ? AND e.kind IN ('label', 'keep', 'revise') "
+        "AND NOT EXISTS (SELECT 1 FROM events AS x WHERE x.undoes = e.event_id) ORDER BY e.seq"
+    )
+    return {(field, bool(revised)): at for field, revised, at in conn.execute(query, seat)}
 
 
 def events_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, list[Event]]:

@@ -33,6 +33,9 @@ def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) 
     Items, passages, answers, tasks and labels of one id must be the same; runs of one task, model and settings become
     one run. Whatever differs (a text, a gold label, a unit's label in one run) is named, and then nothing is written.
 
+    Where one person gave a label differently in two studies, both are kept and the label is in conflict until somebody
+    decides (annotate conflicts).
+
     Batches come over with their log; a batch that stands otherwise in two of the studies is a conflict: people's labels
     are brought back with annotate batches pack and merge.
     """

@@ -28,7 +28,8 @@ PASSAGE = ("item_id", "text", "title", "date", "source")
 BY_CONTENT = ("imports", "prompts")
 """Whose key says what a row holds."""
 OWN = {
-    *TEXTS, *BY_CONTENT, "passages", "annotators", "runs", "judgements", "requests", "labels", "run_counts", "splits",
+    *TEXTS, *BY_CONTENT, "passages", "annotators", "runs", "judgements", "requests", "labels", "label_sources",
+    "label_resolutions", "run_counts", "splits",
     "split_questions", "split_looks",
 }  # fmt: skip
 """What is merged by a rule of its own; every other table by that of `add_others`."""
@@ -182,22 +183,24 @@ def _people(conn: Connection) -> Iterator[str]:
 
 
 def add_labels(conn: Connection) -> Iterator[str]:
-    """Gold and people's labels; those of runs come with their judgements."""
-    own = f"FROM src.{LABELS} AS s JOIN main.annotators AS a ON a.annotator_id = s.annotator_id AND a.kind <> 'judge'"
-    key = "m.annotator_id = s.annotator_id AND m.field = s.field AND m.unit_id = s.unit_id AND m.layer = s.layer"
-    match = f"main.{LABELS} AS m WHERE {key} AND m.repeat = s.repeat"
-    query = (
-        f"SELECT s.unit_id, s.field, s.annotator_id, s.value, "
-        f"(SELECT m.value FROM {match}) AS other {own} WHERE other IS NOT NULL AND other <> s.value"
-    )
-    for unit, name, who, value, other in conn.execute(query):
-        yield f"label '{name}' of '{unit}' by {who}: {_short(value)} and {_short(other)}"
-    columns = ", ".join(columns_of(conn, LABELS))
-    listed = ", ".join(f"s.{c}" for c in columns_of(conn, LABELS))
-    conn.execute(
-        f"INSERT INTO main.{LABELS} ({columns}) SELECT {listed} {own} "
-        f"WHERE NOT EXISTS (SELECT 1 FROM {match})"
-    )
+    """Gold, and what people said by source; labels of runs come with their judgements, those of people follow.
+
+    The same source says the same in both. What two sources say of one label may differ: that is for a lead to decide.
+    """
+    gold = "annotator_id IN (SELECT annotator_id FROM main.annotators WHERE kind = 'gold')"
+    for table, where in ((LABELS, gold), ("label_sources", "1"), ("label_resolutions", "1")):
+        key = _key(conn, table)
+        on = " AND ".join(f"m.{c} = s.{c}" for c in key)
+        source = f"(SELECT * FROM src.{table} WHERE {where}) AS s"
+        if key:
+            query = (
+                f"SELECT s.unit_id, s.field, s.annotator_id, s.value, m.value FROM {source} "
+                f"JOIN main.{table} AS m ON {on} WHERE m.value <> s.value"
+            )
+            for unit, name, who, value, other in conn.execute(query):
+                yield f"label '{name}' of '{unit}' by {who}: {_short(value)} and {_short(other)}"
+        columns = ", ".join(columns_of(conn, table))
+        conn.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM {source}")
 
 
 def add_splits(conn: Connection) -> Iterator[str]:

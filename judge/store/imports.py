@@ -13,9 +13,9 @@ from typing import ClassVar, Generic, TypeVar
 from ulid import ULID
 
 from judge.errors import BadInput
-from judge.store import label_rows
+from judge.store import label_rows, label_sources
 from judge.store.study import Store, dumps, now
-from judge.types import Json, Vote, Where
+from judge.types import AnnotatorKind, Json, Vote, Where
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ class Adder(ABC, Generic[T]):
         self.counts: Counter[str] = Counter(dict.fromkeys((*self.adds, "unchanged"), 0))
         self.label_counts: dict[str, Counter[str]] = {}
         self.datasets: set[str] = set()
-        self.votes = Votes(conn, self.counts, self.label_counts)
+        self.votes = Votes(conn, self.counts, self.label_counts, f"items:{self.import_id}")
 
     @abstractmethod
     def add(self, row: T) -> None:
@@ -113,9 +113,14 @@ class Votes:
     """Gold and people's labels of one import; counts them in the adder's counters."""
 
     def __init__(
-        self, conn: sqlite3.Connection, counts: Counter[str], label_counts: dict[str, Counter[str]]
+        self,
+        conn: sqlite3.Connection,
+        counts: Counter[str],
+        label_counts: dict[str, Counter[str]],
+        source: str,
     ) -> None:
         self.conn, self.counts, self.label_counts = conn, counts, label_counts
+        self._source = source
         self._annotators: dict[str, str] = {}
 
     def new(
@@ -130,7 +135,7 @@ class Votes:
             key = (unit_id, vote.field, vote.annotator)
             known = new[key].value if key in new else None
             if known is None and unit_id not in unlabelled:
-                known = self._stored(*key)
+                known = self._stored(*key, vote.kind)
             if known is None:
                 self._check(vote, where)
                 new[key] = vote
@@ -142,9 +147,13 @@ class Votes:
                 )
         return new
 
-    def _stored(self, unit_id: str, field_name: str, annotator: str) -> str | None:
-        query = f"SELECT {label_rows.one('?', '?', '?')}"
-        (found,) = self.conn.execute(query, [annotator, field_name, unit_id]).fetchone()
+    def _stored(self, unit_id: str, field_name: str, annotator: str, kind: AnnotatorKind) -> str | None:
+        """What items said before: a label that the person gave elsewhere is another source."""
+        if kind == AnnotatorKind.GOLD:
+            query = f"SELECT {label_rows.one('?', '?', '?')}"
+            found = self.conn.execute(query, [annotator, field_name, unit_id]).fetchone()[0]
+        else:
+            found = label_sources.of_items(self.conn, unit_id, field_name, annotator)
         return None if found is None else str(found)
 
     def _check(self, vote: Vote, where: Where) -> None:
@@ -172,8 +181,14 @@ class Votes:
                 )
                 self._annotators[vote.annotator] = str(vote.kind)
             self.label_counts.setdefault(vote.field, Counter())[vote.value] += 1
-        rows = [(unit_id, v.field, v.annotator, v.value, v.rationale) for (unit_id, _, _), v in votes.items()]
-        label_rows.add_first(self.conn, rows)
+        rows = [
+            (v.kind, (unit_id, v.field, v.annotator, v.value, v.rationale))
+            for (unit_id, _, _), v in votes.items()
+        ]
+        gold = [row for kind, row in rows if kind == AnnotatorKind.GOLD]
+        label_rows.add_gold(self.conn, gold, self._source)
+        people = [row for kind, row in rows if kind != AnnotatorKind.GOLD]
+        label_sources.add_first(self.conn, people, self._source)
         self.counts["labels"] += len(votes)
 
 

@@ -1,5 +1,7 @@
 """The relation `labels` as the store and annotate's batches use it: what writes it, and look-ups inside other queries.
 
+Runs and gold are written here. What people say is written by source (`judge.store.label_sources`), and their rows follow.
+
 Whoever computes on labels reads them through `judge.labels`, whose `relation` holds the other half of the SQL. Nothing
 outside these two modules names the table in a statement of its own.
 """
@@ -89,30 +91,12 @@ def judge_labelled(conn: sqlite3.Connection, run: str, field: str, status: str, 
     )
 
 
-def add(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]]) -> None:
-    """Add (unit, field, annotator, layer, repeat, value, rationale, derived_from)."""
+def add_gold(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: str) -> None:
+    """Add gold labels (unit, field, annotator, value, rationale) that came with items; those that are there stay."""
     conn.executemany(
-        "INSERT INTO labels (unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO labels (unit_id, field, annotator_id, value, rationale, sources) "
+        f"VALUES (?, ?, ?, ?, ?, json_array({quoted(source)}))",
         rows,
-    )
-
-
-def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], *, ignore: bool = False) -> None:
-    """Add first labels (unit, field, annotator, value, rationale); `ignore` those that are there already."""
-    conn.executemany(
-        f"INSERT {'OR IGNORE ' if ignore else ''}INTO labels (unit_id, field, annotator_id, value, rationale) "
-        "VALUES (?, ?, ?, ?, ?)",
-        rows,
-    )
-
-
-def clear(conn: sqlite3.Connection, annotator: str, unit: str, repeat: int, fields: Sequence[str]) -> None:
-    """Take an annotator's labels of these fields off a unit."""
-    marks = ", ".join("?" * len(fields))
-    conn.execute(
-        f"DELETE FROM labels WHERE annotator_id = ? AND field IN ({marks}) AND unit_id = ? AND repeat = ?",
-        [annotator, *fields, unit, repeat],
     )
 
 
@@ -123,12 +107,3 @@ def of_judgement(conn: sqlite3.Connection, run: str, unit: str, repeat: int) -> 
         "AND repeat = ? AND layer = 'first' AND derived_from IS NULL"
     )
     return conn.execute(query, [unit, run, repeat]).fetchall()
-
-
-def standing(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat: int) -> dict[str, str]:
-    """Layer -> label of an annotator on a unit, revised labels left out."""
-    query = (
-        "SELECT layer, value FROM labels WHERE unit_id = ? AND field = ? AND annotator_id = ? AND repeat = ? "
-        "AND layer <> 'revised'"
-    )
-    return dict(conn.execute(query, [unit, field, annotator, repeat]).fetchall())

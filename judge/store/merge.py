@@ -19,6 +19,7 @@ from pathlib import Path
 from judge.errors import BadInput, StudyError, UsageError, WriteFailed
 from judge.store import _merge_rows as rows
 from judge.store import _merge_runs as runs
+from judge.store import label_sources
 from judge.store.jobs import rebased
 from judge.store.study import Store, explained, only_here
 from judge.types import Json
@@ -119,6 +120,12 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
                     "UPDATE jobs SET folder = ? WHERE job_id = ?", [(f, job) for job, f in folders.items()]
                 )
                 runs.finish(conn)
+                label_sources.follow(conn)
+                if n := len(label_sources.conflicts(conn)):
+                    done.notes.append(
+                        f"labels in conflict, because one person gave them differently in two ways: {n:,}; they count as "
+                        f"unlabelled until somebody decides:\nannotate conflicts list -d {done.path}"
+                    )
         if not done.conflicts and (broken := conn.execute("PRAGMA foreign_key_check").fetchone()):
             raise StudyError(f"{paths[-1]}: a row of '{broken[0]}' names a '{broken[2]}' that is not there")
 
