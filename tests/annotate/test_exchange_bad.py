@@ -109,15 +109,19 @@ def test_a_bad_row_is_named_and_keeps_the_file_out(
     )
 
 
-def test_without_a_batch_there_is_no_log_that_keeps_the_earlier_answer(path: Path, tmp_path: Path) -> None:
+def test_without_a_batch_the_later_import_counts_when_asked_for_and_the_earlier_is_kept(
+    path: Path, tmp_path: Path
+) -> None:
     unit = units(path)[0]
-    options = ("--blind", "--new-people", "--latest", "-d", path)
+    options = ("--blind", "--new-people", "-d", path)
     annotate("import", write_lines(tmp_path / "a.jsonl", [own(unit)]), *options)
     before = all_labels(path)
     second = write_lines(tmp_path / "b.jsonl", [own(unit, label="refute")])
     failed = annotate("import", second, *options, code=1)
-    # It used to advise --latest, which had been given.
-    assert "with --latest into a batch (--batch)" in failed.stderr and all_labels(path) == before
+    assert "take the later one with --latest" in failed.stderr and all_labels(path) == before
+    annotate("import", second, "--latest", *options)
+    assert {row[5] for row in all_labels(path)} == {"refute"}
+    assert sorted(rows_of(path, "SELECT value FROM label_sources")) == [("refute",), ("support",)]
 
 
 def test_a_unit_outside_the_batch(path: Path, tmp_path: Path) -> None:

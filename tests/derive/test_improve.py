@@ -25,7 +25,7 @@ from judge.runner import Plan
 from judge.runner.flow import Flow, Halted
 from judge.stats import Ratings
 from judge.stats.paired import compare
-from judge.store import Store, label_rows, runs
+from judge.store import Store, label_sources, runs
 from judge.types import Message, Reply, Request, Usage
 from tests.annotate.agreement_helpers import checked, judge
 from tests.derive import worlds
@@ -343,7 +343,8 @@ def of_people(path: Path) -> tuple[Store, Any]:
         pairs = zip(worlds.units(N), given.tolist(), strict=True)
         with store.transaction() as conn:
             conn.execute("INSERT INTO annotators VALUES (?, 'human', '{}')", [person])
-            label_rows.add_first(conn, [(u, "stance", person, worlds.LABELS[k], None) for u, k in pairs])
+            rows = [(u, "stance", person, worlds.LABELS[k], None) for u, k in pairs]
+            label_sources.add_first(conn, rows, "items:pilot")
     return store, truth
 
 

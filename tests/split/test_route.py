@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judge.store import Store, label_rows, splits
+from judge.store import Store, label_sources, splits
 from tests.annotate.agreement_helpers import annotate, judge
 from tests.cli.helpers import checked
 from tests.split.worlds import LABELS, add_run, gold, planted
@@ -201,12 +201,12 @@ def test_what_a_queue_brought_tests_nothing(tmp_path: Path) -> None:
     with Store.open(db) as store:
         given = store.conn.execute("SELECT unit_id FROM batch_units WHERE role = 'sample'").fetchall()
         kept = [
-            (unit, "stance", who, "first", 0, gold(int(unit[6:9]), 0), None, None)
+            (unit, "stance", who, gold(int(unit[6:9]), 0), None)
             for (unit,) in given
             for who in ("ann", "bob")
         ]
         with store.transaction() as conn:
-            label_rows.add(conn, kept)
+            label_sources.add_first(conn, kept, "items:pilot")
     found = routed(db, run, "--reference", "majority")
     assert found["tested_questions"] == 48, "four fifths of the 60 that were drawn by chance"
     assert any(text.startswith("40 labelled units are left out") for text in found["notes"])
@@ -220,9 +220,9 @@ def test_labels_of_a_queue_alone_are_refused_with_the_reason(tmp_path: Path) -> 
     annotate("batches", "new", "hard", "stance", "-n", "40", "--queue", "--annotators", "ann", "-d", db)
     with Store.open(db) as store:
         given = store.conn.execute("SELECT unit_id FROM batch_units").fetchall()
-        kept = [(u, "stance", "ann", "first", 0, gold(int(u[6:9]), 0), None, None) for (u,) in given]
+        kept = [(u, "stance", "ann", gold(int(u[6:9]), 0), None) for (u,) in given]
         with store.transaction() as conn:
-            label_rows.add(conn, kept)
+            label_sources.add_first(conn, kept, "items:pilot")
     told = judge("route", "stance", "--run", run, "--reference", "ann", "-d", db, code=2).stderr
     assert "0 questions with labels of ann test the promise" in told
     assert "40 labelled units are left out: no chance draw from all units brought them" in told
