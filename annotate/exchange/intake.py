@@ -302,7 +302,9 @@ class _Labels:
         row = (unit, name, who, _layer(kind), response.repeat, value, None, None, source, response.at, now())
         label_sources.add(conn, [row])
         if earlier:
-            replaced = label_sources.Conflict(who, name, unit, response.repeat, [*earlier, Said(source, "", value, None, "")])
+            replaced = label_sources.Conflict(
+                who, name, unit, response.repeat, [*earlier, Said(source, "", value, None, "")]
+            )
             label_sources.resolve(conn, [replaced], lambda _: value)
             self._done.replaced += 1
         others = {s.value for s in known if not _is_import(s)}
@@ -354,7 +356,9 @@ class _Labels:
         for one in same:
             label_sources.clear(self._conn, who, unit, repeat, one.source, [name])
             about = (one.source, one.given, one.stored)
-            label_sources.add(self._conn, [(unit, name, who, _layer(kind), repeat, one.value, None, None, *about)])
+            label_sources.add(
+                self._conn, [(unit, name, who, _layer(kind), repeat, one.value, None, None, *about)]
+            )
         self._done.declared += 1
         self._done.blind[kind] += 1
 

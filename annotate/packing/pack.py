@@ -161,7 +161,9 @@ def copy_units(source: sqlite3.Connection, target: sqlite3.Connection, task: Tas
     _copy(source, target, "units", units | {unit for unit, _, _ in gold}, {})
     if gold:
         target.execute("INSERT INTO annotators VALUES (?, 'gold', '{}')", [GOLD])
-    label_rows.add_gold(target, [(unit, field, GOLD, value, None) for unit, field, value in gold], "items:pack")
+    label_rows.add_gold(
+        target, [(unit, field, GOLD, value, None) for unit, field, value in gold], "items:pack"
+    )
 
 
 def _select(

@@ -66,7 +66,19 @@ def settle(
     add(
         conn,
         [
-            (unit[0], r.field, seat[1], r.layer, unit[1], r.value, r.rationale, r.derived_from, source, at, at)
+            (
+                unit[0],
+                r.field,
+                seat[1],
+                r.layer,
+                unit[1],
+                r.value,
+                r.rationale,
+                r.derived_from,
+                source,
+                at,
+                at,
+            )
             for r, at in zip(rows, times, strict=True)
         ],
     )

@@ -55,12 +55,13 @@ def add(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]]) -> None:
     )
 
 
-def add_first(
-    conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: str
-) -> None:
+def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: str) -> None:
     """Add votes (unit, field, annotator, value, rationale) that came with items, which say nothing of when."""
     stored = now()
-    add(conn, ((u, f, who, "first", 0, value, why, None, source, None, stored) for u, f, who, value, why in rows))
+    add(
+        conn,
+        ((u, f, who, "first", 0, value, why, None, source, None, stored) for u, f, who, value, why in rows),
+    )
 
 
 def clear(
@@ -84,7 +85,9 @@ def said(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat
 
 def of_items(conn: sqlite3.Connection, unit: str, field: str, annotator: str) -> str | None:
     """What votes that came with items say of a unit; those of a study of 0.2.0 may be among its other labels."""
-    query = f"SELECT value FROM label_sources WHERE {SAME} AND (source GLOB 'items:*' OR source = 'study:0.2.0')"
+    query = (
+        f"SELECT value FROM label_sources WHERE {SAME} AND (source GLOB 'items:*' OR source = 'study:0.2.0')"
+    )
     found = conn.execute(query, [annotator, field, unit, 0]).fetchone()
     return None if found is None else str(found[0])
 
@@ -107,8 +110,7 @@ def conflicts(
     return [
         Conflict(who, field, unit, repeat, said(conn, unit, field, who, repeat))
         for who, field, unit, repeat, source_field in rows
-        if (wanted is None or field in wanted)
-        and (derived or (who, source_field, unit, repeat) not in there)
+        if (wanted is None or field in wanted) and (derived or (who, source_field, unit, repeat) not in there)
     ]
 
 
@@ -127,9 +129,7 @@ def resolve(conn: sqlite3.Connection, found: Iterable[Conflict], keep: Callable[
             for s in one.said
             if s.value != value
         ]
-        conn.executemany(
-            f"INSERT OR IGNORE INTO label_resolutions VALUES ({', '.join('?' * 9)})", rows
-        )
+        conn.executemany(f"INSERT OR IGNORE INTO label_resolutions VALUES ({', '.join('?' * 9)})", rows)
         people.add(one.annotator)
         n += 1
     follow(conn, sorted(people))
