@@ -18,7 +18,11 @@ from tests.tui.studies import rows_of
 @pytest.fixture
 def study(judge: object, tmp_path: Path) -> Path:
     """One item with two passages, whose stance alice labelled in a pilot that was imported."""
-    item = {"id": "q", "claim": "Tea is hot.", "passages": [{"id": "a", "text": "It is."}, {"id": "b", "text": "No."}]}
+    item = {
+        "id": "q",
+        "claim": "Tea is hot.",
+        "passages": [{"id": "a", "text": "It is."}, {"id": "b", "text": "No."}],
+    }
     (tmp_path / "items.jsonl").write_text(json.dumps(item) + "\n")
     done: Done = judge("items", "import", "items.jsonl", "--dataset", "d")  # type: ignore[operator]
     assert done.code == 0
@@ -38,7 +42,9 @@ def sheet(path: Path, rows: list[tuple[str, str]], who: str = "alice", **more: s
 
 def labels(study: Path) -> list[tuple[str, ...]]:
     query = "SELECT unit_id, value, layer, sources FROM labels WHERE annotator_id = 'alice' ORDER BY 1"
-    return [(*row[:3], ", ".join(s.split(":")[0] for s in json.loads(row[3]))) for row in rows_of(study, query)]
+    return [
+        (*row[:3], ", ".join(s.split(":")[0] for s in json.loads(row[3]))) for row in rows_of(study, query)
+    ]
 
 
 PILOT = [("d:q/a", "support", "first", "import"), ("d:q/b", "refute", "first", "import")]
