@@ -30,7 +30,7 @@ from judge.files import file_sha, stop
 from judge.prompts.load import Task
 from judge.store import Store, label_sources
 from judge.store.export import stored_task
-from judge.store.label_sources import Said
+from judge.store.label_sources import SourceLabel
 from judge.store.study import dumps, now
 from judge.types import Json, Where, attributes
 
@@ -264,7 +264,7 @@ class _Labels:
                 self._conn, response.annotator, response.unit, "judge", "", "import", response.at
             )
 
-    def _news(self, response: Response, name: str, value: str) -> list[Said] | None:
+    def _news(self, response: Response, name: str, value: str) -> list[SourceLabel] | None:
         """What the sources say so far of a label that is to be stored; None when nothing is.
 
         Raises BadInput where an import said something else before, unless the later one is to count.
@@ -290,7 +290,7 @@ class _Labels:
             self._check_batches(response, name)
         return known
 
-    def _store_label(self, response: Response, name: str, value: str, known: list[Said]) -> str:
+    def _store_label(self, response: Response, name: str, value: str, known: list[SourceLabel]) -> str:
         """Store a label beside what is known of it; returns whether it is blind, assisted or undeclared."""
         who, unit, conn = response.annotator, response.unit, self._conn
         seen = exposure.is_exposed(conn, self._task, who, unit, response.at)
@@ -303,7 +303,7 @@ class _Labels:
         label_sources.add(conn, [row])
         if earlier:
             replaced = label_sources.Conflict(
-                who, name, unit, response.repeat, [*earlier, Said(source, "", value, None, "")]
+                who, name, unit, response.repeat, [*earlier, SourceLabel(source, "", value, None, "")]
             )
             label_sources.resolve(conn, [replaced], lambda _: value)
             self._done.replaced += 1
@@ -344,7 +344,7 @@ class _Labels:
             shut.append((batch, stored_task(self._store, task).fields, why, {unit for (unit,) in rows}))
         return shut
 
-    def _declare(self, key: tuple[str, str, str, int], kind: str, same: Sequence[Said]) -> None:
+    def _declare(self, key: tuple[str, str, str, int], kind: str, same: Sequence[SourceLabel]) -> None:
         """Say of a label that is there whether it was blind; in a batch only its log can."""
         unit, name, who, repeat = key
         same = [s for s in same if s.layer == UNDECLARED]
@@ -370,7 +370,7 @@ class _Labels:
         """Nothing is left to do."""
 
 
-def _is_import(said: Said) -> bool:
+def _is_import(said: SourceLabel) -> bool:
     """Whether a label came by a direct import; one of 0.2.0 that no batch explains may have."""
     return said.source.startswith(("import:", "study:"))
 

@@ -21,7 +21,7 @@ PEOPLE = "SELECT annotator_id FROM annotators WHERE kind IN ('human', 'adjudicat
 SAME = "annotator_id = ? AND field = ? AND unit_id = ? AND repeat = ?"
 
 
-class Said(NamedTuple):
+class SourceLabel(NamedTuple):
     """What one source says; `given` is None where nobody knows when the person gave the label."""
 
     source: str
@@ -43,7 +43,7 @@ class Conflict(NamedTuple):
     field: str
     unit: str
     repeat: int
-    said: list[Said]
+    said: list[SourceLabel]
 
 
 def add(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]]) -> None:
@@ -76,11 +76,11 @@ def clear(
     )
 
 
-def said(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat: int) -> list[Said]:
+def said(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat: int) -> list[SourceLabel]:
     """What each source says of a person's label, revised labels and what a lead decided against left out."""
     query = f"SELECT source, layer, value, given, stored FROM counted_labels WHERE {SAME} AND NOT revised"
     rows = conn.execute(query, [annotator, field, unit, repeat])
-    return sorted((Said(*row) for row in rows), key=lambda one: (one.at, one.source))
+    return sorted((SourceLabel(*row) for row in rows), key=lambda one: (one.at, one.source))
 
 
 def of_items(conn: sqlite3.Connection, unit: str, field: str, annotator: str) -> str | None:
