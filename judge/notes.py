@@ -153,6 +153,10 @@ WORDS: Mapping[str, Callable[..., str]] = {
         f"runs of {', '.join(tasks)} are left out: other labels of '{field}'"
     ),
     "origin": lambda who, told: f"{who}: {told}",
+    "in_conflict": lambda n, who: (
+        f"{_counted(n, 'label')} of {', '.join(who)} {'is' if n == 1 else 'are'} in conflict: given differently in two "
+        "ways, and counted as unlabelled until somebody decides (annotate conflicts list)"
+    ),
     "fitted_on": lambda who, n: (
         f"{who}: {n:,} units are left out, because it was fitted on labels of their questions"
     ),

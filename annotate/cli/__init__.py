@@ -6,6 +6,7 @@ import click
 
 from annotate.cli.agreement import agreement
 from annotate.cli.annotators import annotators
+from annotate.cli.conflicts import conflicts, verify
 from annotate.cli.label_studio import pull, push
 from annotate.cli.leading import batches
 from annotate.cli.plan import plan
@@ -41,6 +42,8 @@ for command in (
     push,
     pull,
     quarantine,
+    conflicts,
+    verify,
     formats,
     plan,
     report,

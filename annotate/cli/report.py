@@ -219,7 +219,11 @@ def _check(
     low = []
     good = ("trust", "trust in part") if allow_part else ("trust",)
     if require_trust:
-        low += [f"{r.judge}: {r.decision}" for r in document.rulings if r.decision not in good]
+        low += [
+            f"{r.judge}: {r.decision}" + (f" ({r.conflicts} labels in conflict)" if r.conflicts else "")
+            for r in document.rulings
+            if r.decision not in good
+        ]
         if document.no_ruling:
             low.append(document.no_ruling.rstrip("."))
     for name, least in limits:

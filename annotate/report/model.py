@@ -231,6 +231,8 @@ class Ruling:
     chances: Sequence[Chance] = ()
     curve: Sequence[Point] = ()
     numbers: Table | None = None
+    conflicts: int = 0
+    """Labels in conflict, with any of which the verdict stays undecided."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,6 +55,11 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
             field=subject.panel.field,
             confidence=subject.panel.confidence(judge),
         )
+        conflicts = sum(subject.panel.conflicts.values())
+        if conflicts:
+            # Leaving hard units in conflict must gain nothing: with them unlabelled the rest could look better than it is.
+            told = f"{counted(conflicts, 'label is', 'labels are')} in conflict (annotate conflicts list)"
+            found = replace(found, decision="undecided", because=told)
         if found.alt_test:
             tests[judge] = found.alt_test
         measures = tuple(replace(m, annotators=m.annotators or (judge,)) for m in found.measures)
@@ -71,6 +76,7 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
                 measures=measures,
                 warnings=(*found.warnings, *_warnings(subject, judge), *_looked(look)),
                 conditions=found.conditions,
+                conflicts=conflicts,
                 labels=found.labels,
                 like=_like(subject, found),
                 chances=found.outlook.curve if found.outlook else (),

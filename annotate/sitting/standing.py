@@ -6,7 +6,7 @@ Everything that appends events goes through here: a person's desk, imports, merg
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from importlib.metadata import version
 
 from ulid import ULID
@@ -18,7 +18,7 @@ from judge.prompts.load import Task
 from judge.store.label_rows import FIRST
 from judge.store.label_sources import add, clear
 from judge.store.study import now
-from judge.types import GOLD
+from judge.types import GOLD, Json
 
 _EVENT = "event_id, kind, field, value, reason, undoes, active_ms, idle_ms"
 WHOLE = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, session_id, at"
@@ -37,51 +37,62 @@ def settle(
     state: State,
 ) -> None:
     """Write how `seat` (batch, annotator, position) stands on `unit` (id, repeat): its assignment and its labels."""
-    stopped = is_stopped(conn, seat[0], seat[1])
-    if stopped:
-        state.layers = dict.fromkeys(state.answers, STOPPED) | state.layers
+    values, rows = follow(conn, task, seat, role, unit, state)
     columns = ", ".join(f"{c} = ?" for c in STANDING if c != "locked")
-    values = dict(
-        zip(STANDING, [*standing(state, [q.field for q in task.spec.questions]), now()], strict=True)
-    )
+    values["updated"] = now()
     locked = values.pop("locked")
     conn.execute(
         f"UPDATE assignments SET {columns}, locked = max(locked, ?) WHERE batch = ? AND annotator_id = ? AND position = ?",
-        [*values.values(), locked, *seat],
+        [*(values[c] for c in STANDING if c != "locked"), locked, *seat],
     )
+    if role in KEPT:
+        clear(conn, seat[1], *unit, source_of(seat[0], seat[1]), task.fields)
+        add(conn, rows)
+
+
+def follow(
+    conn: sqlite3.Connection,
+    task: Task,
+    seat: tuple[str, str, int],
+    role: str,
+    unit: tuple[str, int],
+    state: State,
+) -> tuple[dict[str, Json], list[Sequence[Json]]]:
+    """What follows from the state of a unit: the columns of its assignment but `updated`, and rows for `label_sources`."""
+    stopped = is_stopped(conn, seat[0], seat[1])
+    if stopped:
+        state.layers = dict.fromkeys(state.answers, STOPPED) | state.layers
+    fields = [q.field for q in task.spec.questions]
+    values: dict[str, Json] = dict(zip(STANDING[:-1], standing(state, fields), strict=True))
     if role not in KEPT:
-        return
-    source = source_of(seat[0], seat[1])
-    clear(conn, seat[1], *unit, source, task.fields)
+        return values, []
     # Why a lead decided as they did stands in the note of the unit; it is the reason of that label.
     reason = state.note if seat[1] == ADJUDICATED else None
-    rows = [
+    labels = [
         r._replace(rationale=r.rationale or reason)
         for r in label_rows(state, task)
         if not (stopped and r.layer == "revised")
     ]
-    rows += _from_gold(conn, task, unit[0], rows)
-    given = _given(conn, seat)
-    times = [given[r.derived_from or r.field, r.layer == "revised"] for r in rows]
-    add(
-        conn,
-        [
-            (
-                unit[0],
-                r.field,
-                seat[1],
-                r.layer,
-                unit[1],
-                r.value,
-                r.rationale,
-                r.derived_from,
-                source,
-                at,
-                at,
-            )
-            for r, at in zip(rows, times, strict=True)
-        ],
-    )
+    labels += _from_gold(conn, task, unit[0], labels)
+    source, given = source_of(seat[0], seat[1]), _given(conn, seat)
+    rows: list[Sequence[Json]] = []
+    for r in labels:
+        at = given[r.derived_from or r.field, r.layer == "revised"]
+        row = (
+            unit[0],
+            r.field,
+            seat[1],
+            r.layer,
+            unit[1],
+            r.value,
+            r.rationale,
+            r.derived_from,
+            source,
+            at,
+            at,
+        )
+        rows.append(row)
+    return values, rows
 
 
 def source_of(batch: str, annotator: str) -> str:

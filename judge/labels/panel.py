@@ -85,6 +85,8 @@ class Panel:
     weights: Mapping[str, float] = default(default_factory=dict)
     layers: Mapping[str, Mapping[str, int]] = default(default_factory=dict)
     looks: Mapping[str, Look] = default(default_factory=dict)
+    conflicts: Mapping[str, int] = default(default_factory=dict)
+    """Annotator -> units with labels that contradict each other, which count as unlabelled."""
 
     @property
     def domain(self) -> tuple[str, ...]:

@@ -13,8 +13,9 @@ from typing import Any
 
 ONE = "annotator_id = ? AND field = ? AND layer = ? AND repeat = ?"
 KINDS = (
-    "SELECT annotator_id, kind FROM annotators AS a WHERE kind <> 'judge' AND EXISTS "
-    "(SELECT 1 FROM labels AS l WHERE l.annotator_id = a.annotator_id{}) ORDER BY 1"
+    "SELECT annotator_id, kind FROM annotators AS a WHERE kind <> 'judge' AND (EXISTS "
+    "(SELECT 1 FROM labels AS l WHERE l.annotator_id = a.annotator_id{0}) OR EXISTS "
+    "(SELECT 1 FROM label_conflicts AS l WHERE l.annotator_id = a.annotator_id{0})) ORDER BY 1"
 )
 
 
@@ -66,6 +67,12 @@ def counts(conn: sqlite3.Connection, annotator: str, field: str) -> Counter[str]
     return Counter({str(v): int(n) for v, n in conn.execute(query, [annotator, field, "first", 0])})
 
 
+def in_conflict(conn: sqlite3.Connection, annotator: str, field: str, repeat: int = 0) -> set[str]:
+    """The units that a person labelled differently in two ways, so that no label counts until somebody decides."""
+    query = "SELECT unit_id FROM label_conflicts WHERE annotator_id = ? AND field = ? AND repeat = ?"
+    return {unit for (unit,) in conn.execute(query, [annotator, field, repeat])}
+
+
 def judged_values(conn: sqlite3.Connection, run: str, annotator: str, field: str) -> list[str]:
     """The first labels of an annotator on the units that a run has judged."""
     query = f"""
@@ -115,7 +122,7 @@ def labellers(conn: sqlite3.Connection, field: str | None = None) -> dict[str, s
     """Everybody but judges who labelled the field (any field: None) -> kind."""
     if field is None:
         return dict(conn.execute(KINDS.format("")).fetchall())
-    return dict(conn.execute(KINDS.format(" AND l.field = ?"), [field]).fetchall())
+    return dict(conn.execute(KINDS.format(" AND l.field = ?1"), [field]).fetchall())
 
 
 def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:

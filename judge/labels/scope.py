@@ -113,7 +113,7 @@ def read(
     closed = 0
     if chosen is not None and not opened and any(kinds[n] is not AnnotatorKind.JUDGE for n in names):
         closed = _close(store, chosen, [c for c in columns if kinds[c.annotator] is AnnotatorKind.JUDGE])
-    columns = [c for c in columns if c.labels or kinds[c.annotator] is not AnnotatorKind.HUMAN]
+    columns = [c for c in columns if c.asked or kinds[c.annotator] is not AnnotatorKind.HUMAN]
     if batch is not None and not any(batch.units & c.asked for c in columns):
         raise UsageError(f"no unit of the batch has a label of '{name}'")
     names = [c.annotator for c in columns]
@@ -145,6 +145,9 @@ def read(
         notes += sealed
         logged = splits.looks(store, splits.home(store, chosen))
         looks = {shown[run]: look for run in names if run in shown for look in logged if run in look.runs}
+    conflicts = {c.annotator: c.n_in_conflict for c in columns if c.n_in_conflict}
+    if conflicts:
+        notes.append(Note("in_conflict", n=sum(conflicts.values()), who=tuple(conflicts)))
     notes += [Note("fitted_on", who=shown[c.annotator], n=c.n_seen) for c in columns if c.n_seen]
     return Panel(
         field=name,
@@ -165,6 +168,7 @@ def read(
         weights=weights(store, scope.batch, name),
         layers={n: own for n, own in relation.layers(store.conn, name).items() if n in kinds},
         looks=looks,
+        conflicts=conflicts,
     )
 
 
@@ -204,6 +208,8 @@ class _Column:
     distributions: Mapping[str, str] = default(default_factory=dict)
     n_seen: int = 0
     """Units that take no part, because this derived judge was fitted on labels of their questions."""
+    n_in_conflict: int = 0
+    """Units that the person labelled differently in two ways: asked about, and without a label until somebody decides."""
 
     def leave_out(self, units: set[str]) -> None:
         """As if this judge had not been asked about these units."""
@@ -225,10 +231,15 @@ class _Column:
         key = (annotator, scope.field, scope.layer, scope.repeat)
         labels = relation.values(store.conn, *key)
         if kind is not AnnotatorKind.JUDGE:
+            first = scope.layer == "first"
+            unresolved = (
+                relation.in_conflict(store.conn, annotator, scope.field, scope.repeat) if first else set()
+            )
             if batch is not None:
                 mine = batch.units if kind is not AnnotatorKind.HUMAN or annotator in batch.people else ()
                 labels = {unit: value for unit, value in labels.items() if unit in mine}
-            return cls(annotator, labels, set(labels))
+                unresolved = unresolved.intersection(mine)
+            return cls(annotator, labels, unresolved.union(labels), n_in_conflict=len(unresolved))
         asked = relation.judged(store.conn, annotator, scope.repeat) | labels.keys()
         given = relation.distributions(store.conn, *key) if distributions else {}
         if fitted := seen(store.conn, annotator):

@@ -47,6 +47,7 @@ EXAMPLES = {
     "no_task": {"field": "stance", "level": "nominal"},
     "other_labels": {"field": "stance", "tasks": ("stance.v1", "stance.v2")},
     "origin": {"who": "m/judge", "told": "imported from labels.csv"},
+    "in_conflict": {"n": 2, "who": ("alice", "bob")},
     "fitted_on": {"who": "m/judge", "n": 12},
     "sealed": {"n": 12, "task": "stance", "looked": "nobody has looked at"},
     "closed": {"n": 2, "task": "stance"},

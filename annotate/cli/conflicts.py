@@ -1,0 +1,119 @@
+"""annotate conflicts and annotate verify: labels whose sources contradict each other, and whether a study adds up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from annotate.cli._named import in_study
+from judge.console import emit_rows, note, output_options
+from judge.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from judge.store import Store
+
+COLUMNS = ["unit", "annotator", "field", "repeat", "label", "layer", "source", "given", "stored"]
+DIFFERENCES = ["what", "where", "expected", "stored"]
+
+
+@click.group()
+def conflicts() -> None:
+    """Labels that one person gave differently in two ways (a batch, an import, another study): list, resolve.
+
+    Until somebody decides, such a label counts as unlabelled, and a verdict stays undecided.
+    """
+
+
+@conflicts.command("list")
+@click.option("--field", help="Only labels of this question.")
+@in_study
+@output_options
+def list_(field: str | None, store: Store, as_json: bool, as_csv: bool) -> None:
+    """List the labels in conflict: what each source says, and when it was given; the earliest first."""
+    from judge.store.label_sources import conflicts as found
+
+    rows: list[dict[str, Any]] = [
+        {
+            "unit": c.unit, "annotator": c.annotator, "field": c.field, "repeat": c.repeat, "label": s.value,
+            "layer": s.layer, "source": s.source, "given": s.given, "stored": s.stored,
+        }
+        for c in found(store.conn, None if field is None else [field])
+        for s in c.said
+    ]  # fmt: skip
+    shown = COLUMNS if as_csv else [c for c in COLUMNS if c not in ("repeat", "layer", "stored")]
+    emit_rows("conflicts", rows, shown, as_json, as_csv)
+
+
+@conflicts.command("resolve")
+@click.argument("unit", required=False)
+@click.option(
+    "--keep",
+    required=True,
+    metavar="LABEL",
+    help="Which label counts; or earliest or latest, by when each was given.",
+)
+@click.option(
+    "--all", "every", is_flag=True, help="All labels in conflict, with --keep earliest or --keep latest."
+)
+@click.option("--annotator", help="Only labels of this person.")
+@click.option("--field", help="Only labels of this question.")
+@in_study
+def resolve(
+    unit: str | None, keep: str, every: bool, annotator: str | None, field: str | None, store: Store
+) -> None:
+    """Say which label counts on UNIT, or with --all everywhere. What the others said is kept.
+
+    \b
+    annotate conflicts resolve d:q1/a --keep support
+    annotate conflicts resolve --all --keep latest
+
+    A label without a time counts from when it came into the study. Should a source say something new later, the label is
+    in conflict again.
+    """
+    from judge.store.label_sources import by_time, by_value
+    from judge.store.label_sources import conflicts as found
+    from judge.store.label_sources import resolve as decide
+
+    if every == (unit is not None):
+        raise UsageError("name a unit, or say --all: annotate conflicts list")
+    by = (
+        by_time("earliest" if keep == "earliest" else "latest")
+        if keep in ("earliest", "latest")
+        else by_value(keep)
+    )
+    if every and keep not in ("earliest", "latest"):
+        raise UsageError(
+            "--all goes with --keep earliest or --keep latest: one label cannot be right everywhere"
+        )
+    with store.transaction() as conn:
+        wanted = [
+            c
+            for c in found(conn, None if field is None else [field])
+            if (every or c.unit == unit) and annotator in (None, c.annotator)
+        ]
+        n = decide(conn, wanted, by)
+    note(f"{n} resolved; {len(found(store.conn))} labels are in conflict now")
+
+
+@click.command("verify")
+@in_study
+@output_options
+def verify(store: Store, as_json: bool, as_csv: bool) -> int:
+    """Fold every log again and compare what follows with what is stored; nothing is changed.
+
+    Also labels without a source, the weights of drawn units, splits, and who was shown what. Exit 1 with the rows that
+    differ.
+    """
+    from annotate.leading.verify import verify as check
+
+    found = check(store)
+    if found or as_json or as_csv:
+        emit_rows("verify", [d._asdict() for d in found], DIFFERENCES, as_json, as_csv)
+    note(f"{store.path}: {len(found)} differences" if found else f"{store.path}: everything adds up")
+    changed = store.conn.execute("SELECT count(*) FROM label_changes").fetchone()[0]
+    if changed:
+        note(
+            f"{changed} labels have another status than adjudge 0.2.0 gave them: the table label_changes lists them"
+        )
+    return Exit.ERROR if found else Exit.DONE
