@@ -63,6 +63,10 @@ class BatchPlan:
     """`ppi`: draw by the judge's uncertainty, with known probabilities, for corrected numbers."""
     allow_exposed: bool = False
     """Also people who were shown the known answer, or the judge, of these units."""
+    fresh: bool = False
+    """Only units of which none of the annotators answered a question of the task before."""
+    left_out: Sequence[str] | None = None
+    """The units that `fresh` left out. None: drawn by 0.2.0, whose frames had no unit of any earlier batch."""
     frame: int = 0
     """How many units it was drawn from."""
     adjudication: Policy = Policy()
@@ -104,6 +108,10 @@ class BatchPlan:
         if self.purpose == "ppi" and (self.by or self.by_question or self.queue):
             raise UsageError(
                 "--for ppi draws single units by the judge's uncertainty; --by, --by-question and --queue do not apply"
+            )
+        if not 0 <= self.repeats <= 0.5:
+            raise UsageError(
+                f"--repeats {self.repeats:.0%}: at most 50%, because a unit is shown again behind half of the others"
             )
         if self.reveal and self.repeats:
             raise UsageError(

@@ -110,6 +110,11 @@ def batches() -> None:
     help="Share of units with a known answer, unmarked: 3%.",
 )
 @click.option(
+    "--fresh",
+    is_flag=True,
+    help="Only units that these people have not labelled before; the estimates are then for the rest.",
+)
+@click.option(
     "--reveal", is_flag=True, help="Show the judge after each commit: keep or revise, kept as a second layer."
 )
 @allow_option
@@ -139,8 +144,8 @@ def new(
     annotate batches new pilot stance -n 500 --by label --seed 17 --annotators alice,bob,carol --overlap 3
     annotate batches new mirage mirage_support --by-question 100 -n 500 --annotators a,b,c
 
-    Units of an earlier batch on the same questions are never drawn again, so that a validation sample
-    stays apart from queues. Weights (frame units per drawn unit) are stored and exported.
+    Units that an earlier batch on the same questions drew with equal probabilities are not drawn again. Others may be,
+    and what these people said of them before is adopted. Weights (frame units per drawn unit) are stored and exported.
     """
     from annotate.batch_plan import BatchPlan
     from annotate.drawing.batch import new_batch

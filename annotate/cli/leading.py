@@ -82,16 +82,20 @@ def hand_over(
 
 @batches.command("extend")
 @click.argument("name", cls=BatchName)
-@click.option("-n", "n", type=click.IntRange(min=1), help="How many units more.")
-@click.option("--by-question", "questions", type=click.IntRange(min=1), help="How many whole questions more.")
+@click.option(
+    "--to",
+    required=True,
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="How many units it is to have; questions, where whole questions were drawn.",
+)
 @click.option("--annotators", metavar="A,B", help="Who labels them; default: all of the batch.")
 @allow_option
 @in_study
 @json_option
 def extend(
     name: str,
-    n: int | None,
-    questions: int | None,
+    to: int,
     annotators: str | None,
     allow_exposed: bool,
     store: Store,
@@ -99,12 +103,12 @@ def extend(
 ) -> None:
     """Draw more units for the batch NAME, as if they had been drawn with it: same frame, strata and seed.
 
-    The weights of all its units are written again.
+    The weights of all its units are written again. Given again, the command changes nothing: --to is the new total.
     """
     from annotate.drawing.batch import extend_batch
 
     people = None if annotators is None else _names(annotators)
-    done = extend_batch(store, name, n=n, questions=questions, people=people, allow_exposed=allow_exposed)
+    done = extend_batch(store, name, to=to, people=people, allow_exposed=allow_exposed)
     _tell(done, f"batch '{name}': {done.units} units more", as_json)
 
 

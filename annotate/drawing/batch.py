@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from annotate.batch_plan import BatchPlan
+from annotate.drawing.adopt import adopt, labelled_before
 from annotate.drawing.eligible import eligible, run_of, with_gold
 from annotate.drawing.frame import Frame
 from annotate.drawing.sample import (
@@ -72,6 +73,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
             raise UsageError(f"there is a batch '{plan.name}' already; take another name")
         keep_task(conn, task)
         ensure_human(conn, people)
+        plan = replace(plan, left_out=labelled_before(conn, task, people) if plan.fresh else ())
         candidates = eligible(store, task, plan, run)
         training, attention = _checks(store, task, candidates, plan)
         # A check unit cannot be drawn, so it is no part of what the sample stands for: weights add up to the frame.
@@ -100,11 +102,35 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
             add_places(conn, plan.name, person, places)
             made.positions[person] = len(places)
         units = {person: [u for block in shares[person] for u in block] + attention for person in people}
+        made.notes += _adopt(conn, task, plan, units)
         made.notes += check_exposed(store, task, plan.name, units, allow=plan.allow_exposed)
     made.units, made.training, made.attention = len(drawn), len(training), len(attention)
     made.questions = len({d.question_id for d in drawn})
     made.strata = strata_of(drawn, candidates)
     return made
+
+
+def _adopt(
+    conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[str, list[str]]
+) -> list[str]:
+    """Adopt what people said of their units before, and leave what is finished by that out of `units`; what to tell of it."""
+    notes = []
+    if plan.left_out:
+        notes.append(
+            f"--fresh: {len(plan.left_out):,} units that these people labelled before cannot be drawn: the estimates are "
+            "for the rest"
+        )
+    for person in units:
+        before = set(labelled_before(conn, task, [person])) & set(units[person])
+        if not before:
+            continue
+        adopted = adopt(conn, task, plan.name, person)
+        units[person] = [u for u in units[person] if u not in adopted]
+        notes.append(
+            f"{person} labelled {len(before):,} of the drawn units before; labels are adopted with what is known of how "
+            f"they were given, and {len(adopted):,} of these units are done (--fresh draws others instead)"
+        )
+    return notes
 
 
 def _checks(store: Store, task: Task, frame: Frame, plan: BatchPlan) -> tuple[list[str], list[str]]:
@@ -176,12 +202,12 @@ def extend_batch(
     store: Store,
     name: str,
     *,
-    n: int | None = None,
-    questions: int | None = None,
+    to: int,
     people: Sequence[str] | None = None,
     allow_exposed: bool = False,
 ) -> Changed:
-    """Draw `n` more units (or whole questions), of the frame and with the seed of the first draw.
+    """Draw on until the batch has `to` units (questions, where whole ones were drawn), of the frame and with the seed of
+    the first draw. A batch that has as many already stays as it is, so that the command can be given twice.
 
     The larger sample is the one that would have been drawn at once, so its weights are right for old and new units;
     all are written again. Raises UsageError when the frame has changed since, or another batch took those units.
@@ -194,8 +220,10 @@ def extend_batch(
         raise UsageError(
             f"batch '{name}' was drawn once for all (--for ppi, --from-route): draw another batch"
         )
-    larger = _larger(plan, n, questions)
+    larger = _larger(plan, to)
     done = Changed(name)
+    if larger is None:
+        return done
     with store.transaction() as conn:
         if people is None:
             people = [p for p in people_of(conn, name) if not is_stopped(conn, name, p)]
@@ -243,17 +271,16 @@ def extend_batch(
     return done
 
 
-def _larger(plan: BatchPlan, n: int | None, questions: int | None) -> BatchPlan:
-    if plan.by_question:
-        if questions is None or n is not None:
-            raise UsageError("this batch holds whole questions: say how many more with --by-question N")
-        more = plan.by_question + questions
-        return replace(
-            plan, by_question=more, n=None if plan.n is None else plan.n // plan.by_question * more
-        )
-    if n is None or questions is not None:
-        raise UsageError("say how many units more: -n N")
-    return replace(plan, n=(plan.n or 0) + n)
+def _larger(plan: BatchPlan, to: int) -> BatchPlan | None:
+    """The plan of the larger sample, None where the batch has that many. Raises UsageError where it has more."""
+    has, noun = (plan.by_question, "questions") if plan.by_question else (plan.n or 0, "units")
+    if to < has:
+        raise UsageError(f"--to {to}: batch '{plan.name}' has {has} {noun} already, and none can be taken out")
+    if to == has:
+        return None
+    if not plan.by_question:
+        return replace(plan, n=to)
+    return replace(plan, by_question=to, n=None if plan.n is None else plan.n // plan.by_question * to)
 
 
 def _untaken(store: Store, info: BatchInfo, units: set[str]) -> None:

@@ -53,16 +53,20 @@ def judge_run(store: Store, task: Task, name: str | None, what: str) -> str:
 
 
 def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None) -> Frame:
-    """Every unit with all inputs that no batch on the same questions holds yet, in study order.
+    """Every unit with all inputs that no batch drew with equal probabilities on the same questions yet, in study order.
 
-    With the name of a batch that is there: as when that one was drawn, whatever came after it.
+    Units that were labelled in another way (imported, from a queue, drawn by label) stay: without them the draw would not
+    be representative. With the name of a batch that is there: as when that one was drawn, whatever came after it.
     """
     fields = {q.field for q in task.spec.questions}
     before = "" if of is None else " WHERE rowid < (SELECT rowid FROM batches WHERE batch = ?)"
     rows = store.conn.execute(
         f"SELECT batch, task FROM batches{before}", [] if of is None else [of]
     ).fetchall()
-    taken = [b for b, name in rows if fields & {q.field for q in stored_task(store, name).spec.questions}]
+    alike = [b for b, name in rows if fields & {q.field for q in stored_task(store, name).spec.questions}]
+    # A check is never drawn: its answer is known to whom it was shown. 0.2.0 left out the units of every batch.
+    of_0_2_0 = of is not None and plan.left_out is None
+    taken = [b for b in alike if of_0_2_0 or _is_equal(store.conn, b)]
     examples = [e.item_id for e in task.spec.examples if e.item_id]
     usable = " AND ".join(f"coalesce({column(task, n)}, '') <> ''" for n in task.required_inputs)
     first = task.spec.questions[0].field
@@ -73,7 +77,9 @@ def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str
         SELECT t.unit_id, t.question_id, t.dataset, t.answer_id, t.n, {judged} FROM unit_texts AS t
         WHERE t.kind = :kind AND {usable} AND ({plan.where or "1"}
         ) AND t.item_id NOT IN (SELECT value FROM json_each(:examples))
-        AND t.unit_id NOT IN (SELECT b.unit_id FROM batch_units AS b WHERE b.batch IN (SELECT value FROM json_each(:taken)))
+        AND t.unit_id NOT IN (SELECT b.unit_id FROM batch_units AS b WHERE b.batch IN (SELECT value FROM json_each(:taken))
+            OR (b.role <> 'sample' AND b.batch IN (SELECT value FROM json_each(:alike))))
+        AND t.unit_id NOT IN (SELECT value FROM json_each(:left_out))
         ORDER BY t.n
     """
     values = {
@@ -82,6 +88,8 @@ def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str
         "kind": task.spec.unit,
         "examples": dumps(examples),
         "taken": dumps(taken),
+        "alike": dumps(alike),
+        "left_out": dumps(list(plan.left_out or ())),
     }
     frame = Frame(store.conn)
     try:
@@ -91,6 +99,15 @@ def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str
             raise
         raise UsageError(f"--where {plan.where!r}: {e}") from e
     return frame
+
+
+def _is_equal(conn: sqlite3.Connection, batch: str) -> bool:
+    """Whether the sample of a batch was drawn with one probability for all units."""
+    query = (
+        "SELECT count(*) = count(probability) AND max(probability) - min(probability) < 1e-9 FROM batch_units "
+        "WHERE batch = ? AND role = 'sample'"
+    )
+    return bool(conn.execute(query, [batch]).fetchone()[0])
 
 
 def _candidates(store: Store, task: Task, plan: BatchPlan, found: sqlite3.Cursor) -> Iterator[Candidate]:

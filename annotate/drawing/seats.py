@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from annotate.drawing.adopt import adopt
 from annotate.drawing.sample import Place, sequence
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, batch_info
@@ -80,7 +81,8 @@ def blocks_of(conn: sqlite3.Connection, info: BatchInfo, units: Sequence[str]) -
 def seat(
     conn: sqlite3.Connection, info: BatchInfo, person: str, blocks: Sequence[Sequence[str]], *, checks: bool
 ) -> list[str]:
-    """Put blocks behind what the person has; with the batch's checks for somebody new. Returns the units to label."""
+    """Put blocks behind what the person has; with the batch's checks for somebody new. Returns the units to label: what
+    the person labelled before is adopted."""
     name = info.batch
     query = "SELECT unit_id FROM batch_units WHERE batch = ? AND role = ? ORDER BY unit_id"
     roles = {
@@ -100,7 +102,8 @@ def seat(
         answer_of=answer_of,
     )
     add_places(conn, name, person, places)
-    return [p.unit_id for p in places if p.role in ("sample", "attention")]
+    adopted = adopt(conn, info.task, name, person)
+    return [p.unit_id for p in places if p.role in ("sample", "attention") and p.unit_id not in adopted]
 
 
 def last_position(conn: sqlite3.Connection, name: str, person: str) -> int:

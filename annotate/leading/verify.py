@@ -18,7 +18,7 @@ NEAR = 1e-6
 """How far a stored weight may be from what its probability says, relative to it."""
 
 
-class Difference(NamedTuple):
+class Finding(NamedTuple):
     """A row that is not as it should be. `what` names the check, `where` the row."""
 
     what: str
@@ -27,7 +27,7 @@ class Difference(NamedTuple):
     stored: str
 
 
-def verify(store: Store) -> list[Difference]:
+def verify(store: Store) -> list[Finding]:
     """Every difference between what is stored and what follows from the logs and the sources; nothing is changed."""
     conn = store.conn
     with store.reading_once():
@@ -41,7 +41,7 @@ def verify(store: Store) -> list[Difference]:
         ]
 
 
-def _logs(store: Store) -> Iterator[Difference]:
+def _logs(store: Store) -> Iterator[Finding]:
     """How units stand, and the labels of each batch, folded again from its log."""
     conn = store.conn
     for (batch,) in conn.execute("SELECT batch FROM batches ORDER BY rowid").fetchall():
@@ -64,13 +64,13 @@ def _logs(store: Store) -> Iterator[Difference]:
                 for name, value in stands.items():
                     if value != row[name]:
                         where = f"batch '{batch}', {person}, unit '{unit[0]}': {name}"
-                        yield Difference("log", where, str(value), str(row[name]))
+                        yield Finding("log", where, str(value), str(row[name]))
             yield from _sources(conn, batch, person, expected)
 
 
 def _sources(
     conn: sqlite3.Connection, batch: str, person: str, expected: set[tuple[Json, ...]]
-) -> Iterator[Difference]:
+) -> Iterator[Finding]:
     query = (
         "SELECT unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from, source, given, stored "
         "FROM label_sources WHERE annotator_id = ? AND source = ?"
@@ -79,10 +79,10 @@ def _sources(
     for row in sorted(expected ^ stored, key=str):
         where = f"batch '{batch}', {person}, unit '{row[0]}', field '{row[1]}', layer '{row[3]}'"
         told = f"{row[5]} (given {row[9]})"
-        yield Difference("log", where, *((told, "nothing") if row in expected else ("nothing", told)))
+        yield Finding("log", where, *((told, "nothing") if row in expected else ("nothing", told)))
 
 
-def _orphans(conn: sqlite3.Connection) -> Iterator[Difference]:
+def _orphans(conn: sqlite3.Connection) -> Iterator[Finding]:
     """Labels whose source is not in the study."""
     query = """
         SELECT s.annotator_id, s.unit_id, s.field, s.source, s.value FROM label_sources AS s WHERE NOT CASE
@@ -97,10 +97,10 @@ def _orphans(conn: sqlite3.Connection) -> Iterator[Difference]:
         ORDER BY 2, 1, 3
     """
     for person, unit, field, source, value in conn.execute(query):
-        yield Difference("source", f"{person}, unit '{unit}', field '{field}'", f"a source '{source}'", value)
+        yield Finding("source", f"{person}, unit '{unit}', field '{field}'", f"a source '{source}'", value)
 
 
-def _labels(conn: sqlite3.Connection) -> Iterator[Difference]:
+def _labels(conn: sqlite3.Connection) -> Iterator[Finding]:
     """The labels of people against what follows from their sources."""
     columns = "annotator_id, unit_id, field, repeat, layer, value, sources"
     sides = []
@@ -117,16 +117,16 @@ def _labels(conn: sqlite3.Connection) -> Iterator[Difference]:
                 f"{s[0]} ({', '.join(s[1])})" if s else "nothing"
                 for s in (expected.get(key), stored.get(key))
             ]
-            yield Difference("label", where, *told)
+            yield Finding("label", where, *told)
 
 
-def _weights(conn: sqlite3.Connection) -> Iterator[Difference]:
+def _weights(conn: sqlite3.Connection) -> Iterator[Finding]:
     """A drawn unit stands for as many as its probability says."""
     query = "SELECT batch, unit_id, probability, weight FROM batch_units WHERE role = 'sample' AND probability IS NOT NULL"
     for batch, unit, probability, weight in conn.execute(query):
         if not 0 < probability <= 1 or weight is None or abs(weight * probability - 1) > NEAR:
             expected = f"{1 / probability:g}" if 0 < probability <= 1 else "a probability from 0 to 1"
-            yield Difference(
+            yield Finding(
                 "weight", f"batch '{batch}', unit '{unit}'", expected, f"{weight} ({probability})"
             )
     query = (
@@ -135,24 +135,24 @@ def _weights(conn: sqlite3.Connection) -> Iterator[Difference]:
         "FROM batch_units AS u WHERE u.batch = a.batch AND u.unit_id = a.unit_id) ORDER BY 1, 2"
     )
     for batch, unit in conn.execute(query):
-        yield Difference("weight", f"batch '{batch}', unit '{unit}'", "a unit of the sample", "not drawn")
+        yield Finding("weight", f"batch '{batch}', unit '{unit}'", "a unit of the sample", "not drawn")
 
 
-def _splits(conn: sqlite3.Connection) -> Iterator[Difference]:
+def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
     """Questions of a split are questions of the study, and the looks at its test are counted without a gap."""
     query = "SELECT task_id, question_id FROM split_questions WHERE question_id NOT IN (SELECT question_id FROM units)"
     for task, question in conn.execute(query):
-        yield Difference(
+        yield Finding(
             "split", f"split of {task}", f"question '{question}' in the study", "it is not there"
         )
     query = (
         "SELECT task_id, count(*), max(look) FROM split_looks GROUP BY task_id HAVING count(*) <> max(look)"
     )
     for task, n, last in conn.execute(query):
-        yield Difference("split", f"looks at the test of {task}", f"{n}", f"the last is number {last}")
+        yield Finding("split", f"looks at the test of {task}", f"{n}", f"the last is number {last}")
 
 
-def _exposures(conn: sqlite3.Connection) -> Iterator[Difference]:
+def _exposures(conn: sqlite3.Connection) -> Iterator[Finding]:
     """Who labelled a unit at a desk was shown it, and the ledger says so."""
     query = """
         SELECT DISTINCT e.batch, s.person, a.unit_id FROM events AS e JOIN sessions AS s USING (session_id)
@@ -163,6 +163,6 @@ def _exposures(conn: sqlite3.Connection) -> Iterator[Difference]:
         ORDER BY 1, 2, 3
     """
     for batch, person, unit in conn.execute(query):
-        yield Difference(
+        yield Finding(
             "exposure", f"batch '{batch}', {person}, unit '{unit}'", "shown", "not in the ledger"
         )

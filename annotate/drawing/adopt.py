@@ -1,0 +1,75 @@
+"""Labels that a person gave before a batch was drawn become events of its log, as blind as they were."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection
+
+from ulid import ULID
+
+from annotate.sitting.events import BLIND, Event, Kind, fold
+from annotate.sitting.standing import append, events_at, new_session, settle
+from judge.labels import relation
+from judge.prompts.load import Task
+from judge.store import label_sources
+from judge.store.study import dumps
+
+LAYERS = ("first", "assisted", "undeclared")
+"""What is adopted: not what a stopped person said, and not a revised label, which follows a first one."""
+
+
+def adopt(conn: sqlite3.Connection, task: Task, batch: str, person: str) -> set[str]:
+    """Take over what the person said of units of the batch that nobody has begun; returns the units that are finished.
+
+    Leaving such units out of the draw would make it unrepresentative, and asking again would make the second answer one
+    that the first has led. A label in conflict is not adopted: the person labels the unit, and a lead decides.
+    """
+    query = (
+        "SELECT a.position, a.unit_id FROM assignments AS a WHERE a.batch = ? AND a.annotator_id = ? "
+        "AND a.role = 'sample' AND a.repeat = 0 AND NOT EXISTS (SELECT 1 FROM events AS e WHERE e.batch = a.batch "
+        "AND e.annotator_id = a.annotator_id AND e.position = a.position) ORDER BY a.position"
+    )
+    seats = conn.execute(query, [batch, person]).fetchall()
+    fields = [question.field for question in task.spec.questions]
+    known = {field: _known(conn, task, person, field) for field in fields}
+    session = None
+    finished = set()
+    for position, unit in seats:
+        found = {field: known[field][unit] for field in fields if unit in known[field]}
+        if not found:
+            continue
+        session = session or new_session(conn, batch, person, person, "adopt")
+        for field, (value, layer) in found.items():
+            sources = [s for s in label_sources.said(conn, unit, field, person, 0) if s.value == value]
+            event = Event(str(ULID()), Kind.LABEL, field, value, BLIND if layer == "first" else layer, None)
+            append(conn, batch, person, position, event, session, sources[0].at)
+            origin = dumps([s.source for s in sources])
+            conn.execute("INSERT INTO event_sources VALUES (?, ?)", [event.event_id, origin])
+        state = fold(events_at(conn, batch, person, position))
+        settle(conn, task, (batch, person, position), "sample", (unit, 0), state)
+        if len(found) == len(fields):
+            finished.add(unit)
+    return finished
+
+
+def labelled_before(conn: sqlite3.Connection, task: Task, people: Collection[str]) -> list[str]:
+    """The units of which any of these people answered a question of the task, in any way."""
+    query = (
+        "SELECT DISTINCT unit_id FROM label_sources WHERE annotator_id IN (SELECT value FROM json_each(?)) "
+        "AND field IN (SELECT value FROM json_each(?)) ORDER BY unit_id"
+    )
+    fields = [question.field for question in task.spec.questions]
+    return [unit for (unit,) in conn.execute(query, [dumps(list(people)), dumps(fields)])]
+
+
+def _known(
+    conn: sqlite3.Connection, task: Task, person: str, field: str
+) -> dict[str, tuple[str, str]]:
+    """Unit -> (label, layer) of what the person said, inside the domain of the question."""
+    domain = task.domain(field)
+    return {
+        unit: (value, layer)
+        for layer in LAYERS
+        for unit, value in relation.values(conn, person, field, layer).items()
+        if not domain or value in domain
+    }
