@@ -62,9 +62,7 @@ def labelled_before(conn: sqlite3.Connection, task: Task, people: Collection[str
     return [unit for (unit,) in conn.execute(query, [dumps(list(people)), dumps(fields)])]
 
 
-def _known(
-    conn: sqlite3.Connection, task: Task, person: str, field: str
-) -> dict[str, tuple[str, str]]:
+def _known(conn: sqlite3.Connection, task: Task, person: str, field: str) -> dict[str, tuple[str, str]]:
     """Unit -> (label, layer) of what the person said, inside the domain of the question."""
     domain = task.domain(field)
     return {

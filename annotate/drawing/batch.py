@@ -110,9 +110,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
     return made
 
 
-def _adopt(
-    conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[str, list[str]]
-) -> list[str]:
+def _adopt(conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[str, list[str]]) -> list[str]:
     """Adopt what people said of their units before, and leave what is finished by that out of `units`; what to tell of it."""
     notes = []
     if plan.left_out:
@@ -275,7 +273,9 @@ def _larger(plan: BatchPlan, to: int) -> BatchPlan | None:
     """The plan of the larger sample, None where the batch has that many. Raises UsageError where it has more."""
     has, noun = (plan.by_question, "questions") if plan.by_question else (plan.n or 0, "units")
     if to < has:
-        raise UsageError(f"--to {to}: batch '{plan.name}' has {has} {noun} already, and none can be taken out")
+        raise UsageError(
+            f"--to {to}: batch '{plan.name}' has {has} {noun} already, and none can be taken out"
+        )
     if to == has:
         return None
     if not plan.by_question:

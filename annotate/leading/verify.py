@@ -126,9 +126,7 @@ def _weights(conn: sqlite3.Connection) -> Iterator[Finding]:
     for batch, unit, probability, weight in conn.execute(query):
         if not 0 < probability <= 1 or weight is None or abs(weight * probability - 1) > NEAR:
             expected = f"{1 / probability:g}" if 0 < probability <= 1 else "a probability from 0 to 1"
-            yield Finding(
-                "weight", f"batch '{batch}', unit '{unit}'", expected, f"{weight} ({probability})"
-            )
+            yield Finding("weight", f"batch '{batch}', unit '{unit}'", expected, f"{weight} ({probability})")
     query = (
         "SELECT DISTINCT a.batch, a.unit_id FROM assignments AS a WHERE a.role IN ('sample', 'repeat') "
         "AND (SELECT packed_for FROM batches AS b WHERE b.batch = a.batch) IS NULL AND NOT EXISTS (SELECT 1 "
@@ -142,9 +140,7 @@ def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
     """Questions of a split are questions of the study, and the looks at its test are counted without a gap."""
     query = "SELECT task_id, question_id FROM split_questions WHERE question_id NOT IN (SELECT question_id FROM units)"
     for task, question in conn.execute(query):
-        yield Finding(
-            "split", f"split of {task}", f"question '{question}' in the study", "it is not there"
-        )
+        yield Finding("split", f"split of {task}", f"question '{question}' in the study", "it is not there")
     query = (
         "SELECT task_id, count(*), max(look) FROM split_looks GROUP BY task_id HAVING count(*) <> max(look)"
     )
@@ -163,6 +159,4 @@ def _exposures(conn: sqlite3.Connection) -> Iterator[Finding]:
         ORDER BY 1, 2, 3
     """
     for batch, person, unit in conn.execute(query):
-        yield Finding(
-            "exposure", f"batch '{batch}', {person}, unit '{unit}'", "shown", "not in the ledger"
-        )
+        yield Finding("exposure", f"batch '{batch}', {person}, unit '{unit}'", "shown", "not in the ledger")

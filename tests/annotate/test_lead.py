@@ -136,7 +136,7 @@ def test_an_extended_sample_is_the_one_that_would_have_been_drawn_at_once(
         judge_all(path)
         batch(path, n=n, by=by, seed=5, annotators=["alice", "bob"], training=2)
     with open_study(one) as store:
-        done = extend_batch(store, "pilot", n=10)
+        done = extend_batch(store, "pilot", to=16)
     query = "SELECT unit_id, stratum, weight FROM batch_units WHERE role = 'sample' ORDER BY 1"
     for path in (one, two):
         drawn[path] = rows_of(path, query)
@@ -145,13 +145,16 @@ def test_an_extended_sample_is_the_one_that_would_have_been_drawn_at_once(
     assert sum(w for _, _, w in drawn[one]) == pytest.approx(38)
     assert sorted(queue(one, "alice")) == sorted(u for u, *_ in drawn[one])
     with open_study(one) as store:
-        assert extend_batch(store, "pilot", n=2).units == 2, "and again"
+        assert extend_batch(store, "pilot", to=18).units == 2, "and again"
+        assert extend_batch(store, "pilot", to=18).units == 0, "typed twice it is drawn once"
+        with pytest.raises(UsageError, match="has 18 units already"):
+            extend_batch(store, "pilot", to=17)
 
 
 def test_what_was_drawn_on_is_printed_as_what_was_drawn(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=20)
     batch(path, n=6, annotators=["alice"])
-    table = annotate("batches", "extend", "pilot", "-n", "10", "-d", path).stdout.splitlines()
+    table = annotate("batches", "extend", "pilot", "--to", "16", "-d", path).stdout.splitlines()
     # 40 passages, 16 of them drawn: each stands for 2.5.
     assert [line.split() for line in table if "--" not in line] == [
         ["stratum", "frame", "drawn", "weight"],
@@ -173,15 +176,15 @@ def test_a_frame_that_changed_cannot_be_drawn_on(tmp_path: Path) -> None:
     with open_study(path) as store:
         batch(path, n=4, name="two", annotators=["bob"])
         with pytest.raises(UsageError, match=r"of the next units are in batch 'two', drawn since"):
-            extend_batch(store, "pilot", n=4)
+            extend_batch(store, "pilot", to=10)
         with pytest.raises(UsageError, match="only 20 units can be drawn"):
-            extend_batch(store, "pilot", n=40)
+            extend_batch(store, "pilot", to=46)
         with store.transaction() as conn:
             conn.execute(
                 "UPDATE passages SET text = '' WHERE passage_id IN (SELECT unit_id FROM batch_units)"
             )
         with pytest.raises(UsageError, match="the units it was drawn from have changed since"):
-            extend_batch(store, "pilot", n=1)
+            extend_batch(store, "pilot", to=7)
     assert len(queue(path, "alice")) == 6
 
 
@@ -189,9 +192,7 @@ def test_whole_questions_are_added_whole(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=10)
     batch(path, n=None, by_question=2, annotators=["alice", "bob"], overlap=1)
     with open_study(path) as store:
-        with pytest.raises(UsageError, match="whole questions"):
-            extend_batch(store, "pilot", n=2)
-        assert extend_batch(store, "pilot", questions=3).units == 6
+        assert extend_batch(store, "pilot", to=5).units == 6
     for person in ("alice", "bob"):
         items = [u.partition("/")[0] for u in queue(path, person)]
         assert len(items) == 2 * len(set(items)), "both passages of a question, one after the other"
@@ -353,9 +354,9 @@ def test_closing_and_reopening(tmp_path: Path) -> None:
         ("add pilot --annotators bob -n 9", "-n 9: batch 'pilot' has 2 units"),
         ("hand-over pilot --from eve --to bob", "is not for 'eve'"),
         ("hand-over pilot --from alice --to alice", "name others than alice"),
-        ("extend pilot", "say how many units more"),
-        ("extend pilot -n 99", "only 6 units can be drawn"),
-        ("extend pilot -n 1 --annotators eve", "eve is not in batch 'pilot'"),
+        ("extend pilot", "Missing option '--to'"),
+        ("extend pilot --to 99", "only 6 units can be drawn"),
+        ("extend pilot --to 99 --annotators eve", "eve is not in batch 'pilot'"),
         ("reopen pilot", "batch 'pilot' is open"),
         ("stop pilot --annotator alice", "--why: say why"),
         ("stop pilot --annotator eve --why x", "is not for 'eve'"),
@@ -400,7 +401,7 @@ def test_a_kill_in_the_middle_of_a_change_leaves_nothing_half(tmp_path: Path) ->
         f"store = open_study({str(path)!r})\n"
     )
     for call in (
-        "batch.extend_batch(store, 'pilot', n=4)",
+        "batch.extend_batch(store, 'pilot', to=10)",
         "lead.hand_over(store, 'pilot', 'alice', ['bob'])",
         "lead.add_people(store, 'pilot', ['bob'])",
     ):
@@ -408,7 +409,7 @@ def test_a_kill_in_the_middle_of_a_change_leaves_nothing_half(tmp_path: Path) ->
         assert done.returncode == -9, done.stderr
         assert {t: rows_of(path, f"SELECT * FROM {t}") for t in before} == before
     with open_study(path) as store:
-        assert extend_batch(store, "pilot", n=4).units == 4, "nothing is locked"
+        assert extend_batch(store, "pilot", to=10).units == 4, "nothing is locked"
 
 
 @pytest.mark.parametrize("same", [True, False])

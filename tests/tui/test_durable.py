@@ -244,7 +244,7 @@ async def test_an_open_session_counts_what_is_added_to_it(tmp_path: Path) -> Non
     async with sitting(path) as pilot:
         assert "1/4" in text_of(pilot, "top")
         with open_study(path) as store:
-            assert extend_batch(store, "pilot", n=3).units == 3
+            assert extend_batch(store, "pilot", to=7).units == 3
         await press(pilot, "s")
         assert "2/7" in text_of(pilot, "top") and "1 done" in text_of(pilot, "top")
         for _ in range(6):
