@@ -336,7 +336,7 @@ def test_numbers_within_a_tolerance_agree(tmp_path: Path) -> None:
 def test_closing_and_reopening(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=2)
     batch(path, n=2)
-    for verb in ("add --annotators bob", "hand-over --from alice --to bob", "extend -n 1"):
+    for verb in ("add --annotators bob", "hand-over --from alice --to bob", "extend --to 99"):
         annotate("batches", "close", "pilot", "-d", path)
         told = annotate("batches", *verb.split()[:1], "pilot", *verb.split()[1:], "-d", path, code=2).stderr
         assert "annotate batches reopen pilot" in told
@@ -354,7 +354,6 @@ def test_closing_and_reopening(tmp_path: Path) -> None:
         ("add pilot --annotators bob -n 9", "-n 9: batch 'pilot' has 2 units"),
         ("hand-over pilot --from eve --to bob", "is not for 'eve'"),
         ("hand-over pilot --from alice --to alice", "name others than alice"),
-        ("extend pilot", "Missing option '--to'"),
         ("extend pilot --to 99", "only 6 units can be drawn"),
         ("extend pilot --to 99 --annotators eve", "eve is not in batch 'pilot'"),
         ("reopen pilot", "batch 'pilot' is open"),
