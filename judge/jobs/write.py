@@ -179,7 +179,7 @@ class _Writing:
             while page := [
                 UnitRequest(unit, *self.asker.request(unit, repeat)) for unit in islice(units, AT_ONCE)
             ]:
-                self._page([replace(q, old_shas=self.asker.old_shas(q.request)) for q in page])
+                self._page(page)
                 if self.done.stopped:
                     return
 

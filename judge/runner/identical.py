@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from judge.parse import Parsed
 from judge.runner.calls import Attempt
@@ -24,8 +24,6 @@ class UnitRequest:
     unit: Unit
     request: Request
     record: RequestRecord
-    old_shas: tuple[str, ...] = ()
-    """What an earlier version called this request."""
 
     @property
     def sha(self) -> str:
@@ -46,18 +44,11 @@ class Identical:
         self.waiting = 0
         self._conn = conn
         self._asked: dict[str, _Asked] = {}
-        self._stored: dict[str, str] = {}
+        self._stored: set[str] = set()
 
     def look_up(self, questions: Sequence[UnitRequest]) -> None:
         """See which of these the study knows: once for several, before they are asked one by one."""
-        asked = judgements.known_requests(
-            self._conn, [sha for q in questions for sha in (q.sha, *q.old_shas)]
-        )
-        self._stored = {
-            q.sha: next(sha for sha in (q.sha, *q.old_shas) if sha in asked)
-            for q in questions
-            if not asked.isdisjoint((q.sha, *q.old_shas))
-        }
+        self._stored = judgements.known_requests(self._conn, [q.sha for q in questions])
 
     def answer(self, question: UnitRequest) -> Attempt | None:
         """The outcome of an identical request, if there is one by now.
@@ -66,17 +57,14 @@ class Identical:
         """
         if (asked := self._asked.get(question.sha)) is not None:
             return asked.outcome
-        stored = self._stored.get(question.sha)
-        if stored is None:
+        if question.sha not in self._stored:
             return None
         again, limit = question.unit.attempts > 0, question.request.max_tokens
-        known = judgements.find_known(self._conn, stored, labelled=again, limit=limit)
+        known = judgements.find_known(self._conn, question.sha, labelled=again, limit=limit)
         if known is None:
             return None
         reply = Reply(known.reply or "", resolved_model=known.resolved_model)
-        # The name under which the study has the request: an earlier version gave it another.
-        record = replace(question.record, request_sha=stored)
-        return Attempt(record, Parsed(known.status, known.labels, known.reason), reply)
+        return Attempt(question.record, Parsed(known.status, known.labels, known.reason), reply)
 
     def wait(self, question: UnitRequest) -> bool:
         """Keep the question until the identical one in flight has its outcome; False without such one."""
@@ -106,4 +94,4 @@ class Identical:
     def saved(self, sha: str) -> None:
         """The study knows this request from here on; what was looked up before did not show it."""
         self._asked.pop(sha, None)
-        self._stored[sha] = sha
+        self._stored.add(sha)

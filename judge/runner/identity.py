@@ -68,8 +68,7 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
         mask = _mask_of(found, provider, mask, notes)
     if isinstance(provider, Masks):
         provider.hold(mask)
-    old = runs.old_forms(store.conn, plan.model)
-    asker = Asker(plan.task, plan.model, provider, plan.sampling, mode, old, mask)
+    asker = Asker(plan.task, plan.model, provider, plan.sampling, mode, mask)
     options = {**asker.options, **plan.extra}
     if plan.asked_as is not None:
         options["asked_as"] = plan.asked_as

@@ -98,7 +98,6 @@ class Asker:
         provider: Provider,
         sampling: Sampling,
         mode: Mode | None = None,
-        old: Sequence[Mapping[str, Json]] = (),
         mask: str | None = None,
     ) -> None:
         if task.people_only:
@@ -148,16 +147,6 @@ class Asker:
         schema = self.renderer.schema
         self._schema = None if schema is None else canonical(schema)
         self._views = [self._view(renderer) for renderer in renderers]
-        # The first way of hashing had the address and the token limit in it.
-        codes = f'"codes":{canonical(self.renderer.codes)}'
-        self._old = [
-            self._hashing(
-                self._views[0].prefix,
-                f'"base_url":{canonical(url)},{codes}',
-                canonical({**parameters, "max_tokens": limit}),
-            )
-            for url, limit in _asked_alike(old, parameters)
-        ]
 
     def _renderers(self) -> Sequence[Renderer | PairRenderer]:
         """One for each label order."""
@@ -183,16 +172,13 @@ class Asker:
         end = f',"version":{REQUEST_VERSION}'
         if renderer.words is not None:
             end += f',"words":{canonical(list(renderer.words))}'
-        codes = f'"codes":{canonical(renderer.codes)}'
-        return _View(renderer, prefix, self._hashing(prefix, codes, self._parameters, end))
-
-    def _hashing(self, prefix: str, head: str, parameters: str, end: str = "") -> _Hashing:
-        """What stands before, after and behind the unit's own turns in a request's canonical JSON."""
-        return _Hashing(
-            _sha256(f'{{{head},"messages":{prefix[:-1]},'),
-            f'],"model":{canonical(self.model)},"parameters":{parameters},"repeat":',
+        # What stands before, after and behind the unit's own turns in the request's canonical JSON.
+        hashing = _Hashing(
+            _sha256(f'{{"codes":{canonical(renderer.codes)},"messages":{prefix[:-1]},'),
+            f'],"model":{canonical(self.model)},"parameters":{self._parameters},"repeat":',
             f',"schema":{self._schema or "null"}{end}}}',
         )
+        return _View(renderer, prefix, hashing)
 
     def _shown(self, request: Request) -> _View:
         """The label order that a request shows."""
@@ -231,13 +217,6 @@ class Asker:
             parameters=self._parameters,
             repeat=request.repeat,
         )
-
-    def old_shas(self, request: Request) -> tuple[str, ...]:
-        """What the request was called when address and token limit were part of its hash."""
-        if not self._old:
-            return ()
-        own = _canonical_turns(request.messages[request.prefix :])
-        return tuple(hashing.of(own, request.repeat) for hashing in self._old)
 
     def repair(self, request: Request, reply: Reply, reason: str) -> Request:
         """Ask once more, showing the model its own reply and what was wrong with it."""
@@ -361,19 +340,6 @@ class _Hashing:
         whole = self.head.copy()
         whole.update(_bytes(f"{own[1:-1]}{self.tail}{repeat}{self.end}"))
         return whole.hexdigest()
-
-
-def _asked_alike(
-    old: Sequence[Mapping[str, Json]], parameters: Mapping[str, Json]
-) -> list[tuple[str | None, int]]:
-    """(base URL, token limit) of earlier runs that were asked with the same parameters, each only once."""
-    alike = [
-        (options.get("base_url"), options["max_output_tokens"])
-        for options in old
-        if "max_output_tokens" in options
-        and all(options.get(n) == parameters.get(n) for n in ("temperature", "seed", "options", "content"))
-    ]
-    return list(dict.fromkeys(alike))
 
 
 def _reasoning(reply: Reply) -> Parsed:

@@ -200,8 +200,7 @@ class _Run:
             self.begun.set()
 
     def _question(self, unit: Unit, repeat: int) -> UnitRequest:
-        request, record = self.asker.request(unit, repeat)
-        return UnitRequest(unit, request, record, self.asker.old_shas(request))
+        return UnitRequest(unit, *self.asker.request(unit, repeat))
 
     async def _start(self, question: UnitRequest) -> None:
         while self._crowded():

@@ -43,7 +43,7 @@ SELECTED = "selected"
 PROBES = "probes"
 """The fact of a run that says what the questions about its server took, of all invocations together."""
 REQUEST_VERSION = 2
-"""How requests are hashed: 1 held the address and the token limit, too."""
+"""How requests are hashed; versions before 0.2.0 hashed the address and the token limit, too (1)."""
 TRIED = "tried"
 """The option of a run that a search tried and nobody asked for: it is read where it is named."""
 FACTS = ("answers", "asked_as", "base_url", "max_output_tokens", TRIED)
@@ -92,12 +92,6 @@ def reported_models(conn: sqlite3.Connection, run_id: str) -> set[str]:
     """The names that servers gave the model in replies of this run."""
     query = "SELECT DISTINCT resolved_model FROM judgements WHERE run_id = ? AND resolved_model IS NOT NULL"
     return {row[0] for row in conn.execute(query, [run_id])}
-
-
-def old_forms(conn: sqlite3.Connection, model: str) -> list[Mapping[str, Json]]:
-    """The options of the model's runs whose requests are hashed in the first way, each only once."""
-    query = "SELECT DISTINCT options FROM runs WHERE model = ? AND request_version = 1"
-    return [json.loads(row[0]) for row in conn.execute(query, [model])]
 
 
 def start_run(
