@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from annotate.store import open_study
 from judge.console import db_option
 from judge.errors import UsageError
 
@@ -19,8 +20,6 @@ def in_study(command: Callable[..., int | None]) -> Callable[..., int | None]:
     @db_option
     @wraps(command)
     def opened(db: Path, **given: Any) -> int | None:
-        from annotate.store import open_study
-
         with open_study(db) as store:
             return command(store=store, **given)
 
@@ -61,7 +60,6 @@ class Person(click.Option):
 
 def _batches(ctx: click.Context) -> list[dict[str, Any]]:
     from annotate.leading.progress import list_batches
-    from annotate.store import open_study
 
     db = ctx.params["db"]  # eager, so that it is known by now
     with open_study(db) as store:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from annotate.cli._show import table
 from judge.console import visible
@@ -11,10 +11,7 @@ from judge.errors import BadInput, UsageError
 from judge.labels.panel import Panel
 from judge.labels.reference import Reference, voices
 from judge.stats.verdict_plan import VerdictPlan, plan_verdict
-from judge.types import attributes
-
-if TYPE_CHECKING:
-    from judge.types import Json
+from judge.types import Json, attributes
 
 MOST_NAMED = 5
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from annotate.agreement.one_field import MOST_PAIRS, Agreement, Block, Many
 from judge import console
 from judge.console import visible
 from judge.notes import Note, general
+from judge.stats import Confusion
 from judge.types import AnnotatorKind, Measure
-
-if TYPE_CHECKING:
-    from judge.stats import Confusion
 
 MOST_SHOWN = 12
 MOST_REASONS = 10

@@ -13,6 +13,7 @@ import click
 from judge.console import db_option, note, together
 from judge.errors import UsageError
 from judge.labels.words import HELP
+from judge.store import Store
 
 if TYPE_CHECKING:
     from judge.labels.panel import Panel
@@ -72,7 +73,6 @@ class LabelSource:
         if self.table is not None:
             return [self.read()]
         from annotate.agreement.one_field import panels_of
-        from judge.store import Store
 
         with Store.open(self.db, create=False) as store:
             found, left_out = panels_of(

@@ -11,11 +11,11 @@ import click
 from annotate.cli._source import LabelSource, as_one, least_others_option, reference_option, source_options
 from judge.console import emit_json, emit_rows, note, notes, output_options
 from judge.errors import UsageError
+from judge.types import Json
 
 if TYPE_CHECKING:
     from annotate.agreement.one_field import Agreement
     from judge.stats.bootstrap import How
-    from judge.types import Json
 
 COLUMNS = (
     *("field", "measure", "weights", "level", "annotators", "value", "low", "high", "confidence"),

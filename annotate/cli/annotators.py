@@ -8,6 +8,7 @@ import click
 
 from judge.console import db_option, emit_json, emit_rows, json_option, output_options, tell
 from judge.errors import UsageError
+from judge.store import Store
 
 
 @click.group()
@@ -34,7 +35,6 @@ def set_(name: str, db: Path, as_json: bool, **values: str | None) -> None:
     Only what is given changes; an empty text removes it.
     """
     from annotate.leading.profiles import KEYS, set_profile
-    from judge.store import Store
 
     given = {key: value for key, value in values.items() if value is not None}
     if not given:
@@ -56,7 +56,6 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> None:
     annotate annotators list --json
     """
     from annotate.leading.profiles import KEYS, list_annotators
-    from judge.store import Store
 
     with Store.open(db, create=False) as store:
         rows = list_annotators(store)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from annotate.batch_plan import BatchPlan
 from annotate.cli._named import BatchName, in_study
 from judge.console import emit_json, emit_rows, json_option, note, output_options, say, table
 from judge.errors import UsageError
-
-if TYPE_CHECKING:
-    from judge.store import Store
+from judge.store import Store
 
 COLUMNS = ["unit", "question", "field", "annotator", "label", "layer", "repeat", "role", "blind", "seconds",
            "flag", "note", "stratum", "weight"]  # fmt: skip
@@ -147,7 +146,6 @@ def new(
     Units that an earlier batch on the same questions drew with equal probabilities are not drawn again. Others may be,
     and what these people said of them before is adopted. Weights (frame units per drawn unit) are stored and exported.
     """
-    from annotate.batch_plan import BatchPlan
     from annotate.drawing.batch import new_batch
     from judge.prompts import load_task
 

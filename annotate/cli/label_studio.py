@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from annotate.cli._named import BatchName, in_study
+from annotate.exchange.label_studio.server import Server
 from judge.console import emit_json, json_option, note, notes, pairs
 from judge.errors import Exit, UsageError
+from judge.store import Store
 from judge.types import attributes
 
 if TYPE_CHECKING:
     from annotate.exchange.label_studio.pull import Pulled
     from annotate.exchange.label_studio.push import Pushed
-    from judge.store import Store
 
 MOST_TOLD = 20
 url_option = click.option(
@@ -67,7 +69,6 @@ def push(
     """
     from annotate.exchange.label_studio.push import preview
     from annotate.exchange.label_studio.push import push as send
-    from annotate.exchange.label_studio.server import Server
     from annotate.sitting.desk import batch_info
 
     if run and not with_predictions:
@@ -148,7 +149,6 @@ def pull(name: str, url: str, annotators: tuple[str, ...], store: Store, as_json
     predictions. What cannot be taken over is named (exit 1), and asked for again by the next pull.
     """
     from annotate.exchange.label_studio.pull import pull as fetch
-    from annotate.exchange.label_studio.server import Server
     from annotate.sitting.desk import batch_info
 
     people = pairs(annotators, "--annotator")
@@ -192,7 +192,5 @@ def _tell_pull(done: Pulled) -> None:
 
 
 def _progress(done: int, of: int) -> None:
-    import sys
-
     if sys.stderr.isatty():
         print(f"\r{done:,} of {of:,}", end="\n" if done >= of else "", file=sys.stderr, flush=True)

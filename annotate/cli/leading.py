@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from annotate.batch_plan import Policy
 from annotate.cli._named import BatchName, in_study
 from annotate.cli.batches import allow_option, batches, print_strata
 from judge.console import TO_WRITE, emit_json, json_option, note, notes
 from judge.errors import Exit, UsageError
+from judge.store import Store
 from judge.types import attributes
 
 if TYPE_CHECKING:
     from annotate.drawing.seats import Changed
-    from judge.store import Store
 
 __all__ = ["batches"]
 """What the command line imports from here: the group, with the commands that this module adds to it."""
@@ -169,7 +170,6 @@ def policy(
 
     A unit is decided so once nobody has it open any more. The lead can still change it; the report tells the policy.
     """
-    from annotate.batch_plan import Policy
     from annotate.leading.adjudication import predecide, set_policy
     from annotate.sitting.desk import batch_info
 
@@ -195,10 +195,6 @@ def _tolerances(given: tuple[str, ...]) -> dict[str, float]:
         except ValueError:
             raise UsageError(f"--tolerance {text}: write it as FIELD=NUMBER") from None
     return found
-
-
-if TYPE_CHECKING:
-    from judge.store import Store
 
 
 @batches.command("pack")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,15 +11,12 @@ import click
 from annotate.cli._source import LabelSource, as_one, least_others_option, source_options
 from judge.console import emit_json, json_option, table, tell, visible
 from judge.errors import BadInput, UsageError
-from judge.types import attributes
+from judge.types import Json, attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from judge.labels.panel import Panel
     from judge.labels.reference import Reference
     from judge.stats import Design, SampleSize
-    from judge.types import Json
 
 MOST_PER_QUESTION = 10_000
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from annotate.cli._named import in_study
 from judge.console import emit_rows, note, output_options, short
 from judge.errors import UsageError
-
-if TYPE_CHECKING:
-    from judge.store import Store
+from judge.store import Store
 
 COLUMNS = ["id", "batch", "format", "place", "annotator", "unit", "code", "reason", "status", "found_at",
            "decided_at", "note", "readable"]  # fmt: skip

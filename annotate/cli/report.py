@@ -22,6 +22,7 @@ from annotate.cli._targets import FORMATS as NAMES
 from annotate.cli._targets import targets, write
 from judge.console import TO_WRITE, note, visible
 from judge.errors import BelowThreshold, UsageError
+from judge.store import Store
 
 if TYPE_CHECKING:
     from annotate.report.model import Document
@@ -145,7 +146,6 @@ def report(asked: ReportAsked) -> None:
     """
     from annotate.report import FORMATS, SHORT, ReportOptions, build, build_table, short
     from judge.stats.alternative import epsilon_of
-    from judge.store import Store
 
     if asked.allow_part and not asked.require_trust:
         raise UsageError("--allow-part goes with --require-trust")

@@ -11,6 +11,9 @@ from pathlib import Path
 import click
 
 from annotate.cli._named import BatchName, Person
+from annotate.store import open_study
+from annotate.tui.settings import held_ms, own_keymap, remembered_theme
+from annotate.tui.web import make_server
 from judge.console import db_option, note, say, visible
 from judge.errors import StudyError, UsageError
 
@@ -73,10 +76,8 @@ def _sit(
 ) -> None:
     from annotate.leading.adjudication import fill_queue
     from annotate.sitting.desk import Desk, batch_info, end_session
-    from annotate.store import open_study
     from annotate.tui.app import run_app
     from annotate.tui.keymap import load_keymap
-    from annotate.tui.settings import held_ms, own_keymap, remembered_theme
 
     # In a browser there is no terminal: annotate serve says so by naming the driver.
     if not (os.environ.get("TEXTUAL_DRIVER") or (sys.stdin.isatty() and sys.stdout.isatty())):
@@ -116,8 +117,6 @@ def serve(name: str, person: str, port: int, db: Path) -> None:
     an SSH tunnel: ssh -L 8642:127.0.0.1:8642 HOST. Ctrl+C ends it.
     """
     from annotate.sitting.desk import Desk
-    from annotate.store import open_study
-    from annotate.tui.web import make_server
 
     with open_study(db) as store:
         Desk.open(store, name, person).close()  # every complaint comes here, not into the browser
@@ -153,7 +152,6 @@ def watch(name: str, once: bool, every: float, db: Path) -> None:
 
     from annotate.leading.watch import look, sections, title
     from annotate.sitting.desk import batch_info
-    from annotate.store import open_study
 
     with open_study(db) as store:
         batch_info(store, name)

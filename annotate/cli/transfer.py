@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from annotate.cli._named import BatchName, in_study
-from judge.console import emit_json, json_option, note, pairs, visible
+from judge.console import emit_json, json_option, note, pairs, table, visible
 from judge.errors import BadInput, Exit, UsageError
-
-if TYPE_CHECKING:
-    from judge.store import Store
+from judge.store import Store
 
 
 @click.command("import")
@@ -151,10 +148,6 @@ def _label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
     return out
 
 
-if TYPE_CHECKING:
-    from judge.store import Store
-
-
 @click.command("export")
 @click.argument("batch", cls=BatchName)
 @click.option("--to", "name", required=True, metavar="FORMAT", help="annotate formats lists them.")
@@ -209,7 +202,6 @@ def export(
 def formats(as_json: bool) -> None:
     """What `annotate export --to` and `annotate import --from` know."""
     from annotate.exchange import base
-    from judge.console import table
 
     found = [base.get(name) for name in base.names()]
     if as_json:

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from judge.errors import UsageError
+from judge.importers.guess import nearest
 
 ITEM_FIELDS = (
     "id", "question_id", "question", "question_date", "claim", "reference_answers", "options",
@@ -49,8 +50,6 @@ def check(maps: Mapping[str, str], extra: Iterable[str] = ()) -> None:
 
 
 def _meant(name: str) -> str:
-    from judge.importers.guess import nearest
-
     found = nearest(name, [*ITEM_FIELDS, "passages", *(f"passages.{field}" for field in PASSAGE_FIELDS)])
     return f" ({found}?)" if found else ""
 
