@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.console import visible
 from judge.errors import UsageError
+from judge.files import PAGE, format_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +46,7 @@ class Outcome:
         path = Path(path)
         if self.page is None:
             raise UsageError(f"{self.title}: there is no page of it to write")
-        if path.suffix.lower() not in (".html", ".htm"):
-            raise UsageError(f"{path}: the page is HTML, name it so")
+        format_of(path, PAGE)
         path.write_text(self.page, encoding="utf-8")
         return path
 

@@ -17,12 +17,12 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
-from judge.errors import BadInput, MissingExtra
+from judge.errors import BadInput, MissingExtra, UsageError
 from judge.strict import BadObject, whole_object
 
 Bad = Callable[[BadInput], None]
@@ -72,6 +72,29 @@ def whole_file(path: Path, of: str = "") -> Iterator[Path]:
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+PAGE = {".html": "html", ".htm": "html"}
+"""The endings of a file that holds a page."""
+
+
+def format_of(path: Path, endings: Mapping[str, str], given: str | None = None, option: str = "") -> str:
+    """Return the format of a file to write: the one that the ending of its name stands for, or `given` by `option`.
+
+    `endings` maps endings, with their dot, to formats. Raises UsageError, which lists the endings, when neither the
+    name nor the option says a format, or when they say different ones.
+    """
+    ending = path.suffix.lower()
+    named = endings.get(ending)
+    if named is None and given is None:
+        or_option = f", or name the format with {option}" if option else ""
+        raise UsageError(
+            f"-o {path}: the ending of the name says no format that can be written; end it with one of "
+            f"{', '.join(endings)}{or_option}"
+        )
+    if named is not None and given not in (None, named):
+        raise UsageError(f"-o {path}: the ending says {named}, {option} says {given}; leave one of them out")
+    return given or str(named)
 
 
 def unmarked(handle: IO[bytes]) -> None:

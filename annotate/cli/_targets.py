@@ -10,9 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from judge.errors import UsageError, WriteFailed
+from judge.files import format_of
 
 FORMATS = ("html", "md", "json", "csv", "tex")
-_ALSO = {"htm": "html", "markdown": "md"}
+_ENDINGS = {**{f".{form}": form for form in FORMATS}, ".htm": "html", ".markdown": "md"}
 
 
 def targets(outputs: Sequence[Path], form: str | None, source: Path) -> dict[Path, str]:
@@ -25,7 +26,7 @@ def targets(outputs: Sequence[Path], form: str | None, source: Path) -> dict[Pat
     found: dict[Path, str] = {}
     named: dict[Path, Path] = {}
     for path in outputs:
-        found[path] = _format(path, form)
+        found[path] = format_of(path, _ENDINGS, form, "--format")
         where = path.resolve()
         if where in named:
             raise UsageError(f"-o {path}: the same file as -o {named[where]}; name each file once")
@@ -38,19 +39,6 @@ def targets(outputs: Sequence[Path], form: str | None, source: Path) -> dict[Pat
         if not os.access(touched, os.W_OK) or not (_is_device(where) or os.access(where.parent, os.W_OK)):
             raise UsageError(f"-o {path}: may not be written; name another file or folder")
     return found
-
-
-def _format(path: Path, form: str | None) -> str:
-    suffix = path.suffix.lower().lstrip(".")
-    suffix = _ALSO.get(suffix, suffix)
-    if suffix in FORMATS:
-        if form not in (None, suffix):
-            raise UsageError(f"-o {path}: the suffix says {suffix}, --format {form}; leave one of them out")
-        return suffix
-    if form is None:
-        known = ", ".join(f".{f}" for f in FORMATS)
-        raise UsageError(f"-o {path}: the suffix says no format ({known}); name one with --format")
-    return form
 
 
 def write(texts: Mapping[Path, str]) -> None:

@@ -15,6 +15,7 @@ from annotate.cli._named import BatchName, in_study
 from annotate.cli.batches import allow_option, batches, print_strata
 from judge.console import TO_WRITE, emit_json, json_option, note, notes
 from judge.errors import Exit, UsageError
+from judge.files import format_of
 from judge.store import Store
 from judge.types import attributes
 
@@ -210,6 +211,7 @@ def pack(name: str, person: str, out: Path | None, store: Store) -> None:
     from annotate.packing.pack import pack as write
 
     path = out or Path(f"{name}-{person}.db")
+    format_of(path, dict.fromkeys((".db", ".sqlite", ".sqlite3"), "study"))
     count = write(store, name, person, path)
     note(f"{path}: {count} units; send it to {person}: annotate open {name} --as {person} -d {path.name}")
 

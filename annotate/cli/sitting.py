@@ -114,12 +114,15 @@ def serve(name: str, person: str, port: int, db: Path) -> None:
     """Label the batch NAME in a browser on this machine.
 
     Listens on 127.0.0.1 only; the printed address holds a token that works once. From elsewhere, use
-    an SSH tunnel: ssh -L 8642:127.0.0.1:8642 HOST. Ctrl+C ends it.
+    an SSH tunnel from any local port: ssh -L 9000:127.0.0.1:8642 HOST. Ctrl+C ends it.
     """
-    from annotate.sitting.desk import Desk
+    from annotate.sitting.desk import check_available
 
-    with open_study(db) as store:
-        Desk.open(store, name, person).close()  # every complaint comes here, not into the browser
+    def check() -> None:
+        with open_study(db) as store:
+            check_available(store, name, person)
+
+    check()  # Errors are printed here, before a browser is needed.
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -127,7 +130,7 @@ def serve(name: str, person: str, port: int, db: Path) -> None:
         except OSError as e:
             raise StudyError(f"port {port} is taken; choose another with --port") from e
     program = [sys.executable, "-m", "annotate", "open", name, "--as", person, "-d", str(db.resolve())]
-    server, address = make_server(shlex.join(program), port)
+    server, address = make_server(shlex.join(program), port, check)
     note(f"open {address}")
     server.serve()
 

@@ -109,6 +109,8 @@ class Format:
         self.help: str = getattr(module, "HELP", "")
         self.options: Mapping[str, str] = getattr(module, "OPTIONS", {})
         self.writes: Literal["file", "folder"] | None = getattr(module, "WRITES", None)
+        self.ending: str | None = getattr(module, "ENDING", None)
+        """What the name of a file in the format ends with, with its dot; None for folders, and where any name will do."""
         self.reads: bool = hasattr(module, "read")
         self._module = module
 

@@ -17,7 +17,7 @@ from annotate.exchange.units import ExchangeUnits, absent, shown_by, shown_by_an
 from annotate.sitting import exposure
 from annotate.sitting.desk import batch_info
 from judge.errors import BadInput, UsageError
-from judge.files import stop
+from judge.files import format_of, stop
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.types import Json, attributes
@@ -96,6 +96,8 @@ def export_batch(
     options: Mapping[str, str] | None = None,
 ) -> Exported:
     """Write the batch. Raises UsageError for what does not exist, BadInput when there are no labels yet."""
+    if form.ending is not None and path.suffix:
+        format_of(path, {form.ending: form.name})
     info = batch_info(store, batch)
     units = ExchangeUnits(store, info, person)
     export = Export(batch, info.task, labels, units.read, lambda: iter(()), absent(store, info))

@@ -63,25 +63,18 @@ class Desk(Queue):
     ) -> Desk:
         """Sit down, for a pack that comes back (`returning`) also as somebody whose units were handed over; `busy_ms` is how long a commit waits for another program before it raises Busy. Raises UsageError for a batch or person that is not there, StudyError when the
         batch is closed or the same seat is taken by another terminal."""
-        info = batch_info(store, batch)
-        if info.closed:
-            raise StudyError(
-                f"batch '{batch}' was closed on {info.closed[:10]}: its labels stand as they are"
-            )
+        info = _open_batch(store, batch)
         annotator = ADJUDICATED if adjudicate else person
         if adjudicate:
             with store.transaction() as conn:
                 ensure_human(conn, [person])
         else:
             _check_assigned(store, batch, person, returning)
-        lock = store.run_lock(f"annotate {batch} {annotator}")
+        lock = store.run_lock(_lock_name(batch, annotator))
         try:
             lock.__enter__()
         except StudyError as e:
-            who = "adjudicating" if adjudicate else f"labelling as {person}"
-            raise StudyError(
-                f"batch '{batch}': another terminal is {who} at this moment; go on there, or close it first"
-            ) from e
+            raise _taken(batch, "adjudicating" if adjudicate else f"labelling as {person}") from e
         try:
             session = str(ULID())
             with store.transaction() as conn:
@@ -270,6 +263,31 @@ class Desk(Queue):
                 conn.execute("ROLLBACK")
             self._tally = tally
             raise
+
+
+def check_available(store: Store, batch: str, person: str) -> None:
+    """Raise what `Desk.open` would raise now for this person, without beginning a session."""
+    _open_batch(store, batch)
+    _check_assigned(store, batch, person, returning=False)
+    if store.is_running(_lock_name(batch, person)):
+        raise _taken(batch, f"labelling as {person}")
+
+
+def _open_batch(store: Store, batch: str) -> BatchInfo:
+    info = batch_info(store, batch)
+    if info.closed:
+        raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: its labels stand as they are")
+    return info
+
+
+def _lock_name(batch: str, annotator: str) -> str:
+    return f"annotate {batch} {annotator}"
+
+
+def _taken(batch: str, doing: str) -> StudyError:
+    return StudyError(
+        f"batch '{batch}': another terminal or browser tab is {doing} at this moment; go on there, or close it first"
+    )
 
 
 def _check_assigned(store: Store, batch: str, person: str, returning: bool) -> None:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
+from html import escape
 from typing import Any
 
-from judge.errors import MissingExtra
-
-COOKIE = "annotate"
-
+from judge.errors import AdjudgeError, MissingExtra
 
 # textual-serve's page asks another site for a font: whoever labels here is nobody else's business.
+# Older browsers do not count a WebSocket to the page's own address as 'self', so loopback sockets are named too.
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' ws://127.0.0.1:*; frame-ancestors 'none'"
+    "img-src 'self' data: blob:; font-src 'self' data:; "
+    "connect-src 'self' ws://127.0.0.1:* ws://localhost:*; frame-ancestors 'none'"
 )
+RELOAD_SECONDS = 5.0
+"""How long a tab waits for a session that is ending: a tab that is reloaded has just closed one."""
+BUSY = 4409
+"""The code with which a WebSocket is closed that gets no labelling screen; 4000 to 4999 are for applications."""
+BUSY_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>annotate</title></head>
+<body style="font-family: sans-serif; margin: 3em; max-width: 40em">
+<p>{reason}.</p>
+<p><a href="/">Try again</a></p>
+</body></html>
+"""
 
 
 # The terminal takes keys once it has the focus; without this, only after a click.
@@ -31,10 +43,27 @@ FOCUS = """<script>
 """
 
 
-def _focused(response: Any) -> Any:
-    """The page with a script that gives the terminal the focus; anything else as it is."""
+# textual-serve's own script shows its logo until the first output, for ever when none comes.
+TELL_WHY = f"""<script>
+window.WebSocket = class extends WebSocket {{
+  constructor(...given) {{
+    super(...given);
+    this.addEventListener("close", (event) => {{
+      if (event.code === {BUSY}) {{ window.location.replace("/busy"); }}
+    }});
+  }}
+}};
+</script>
+"""
+
+
+def _with_scripts(response: Any) -> Any:
+    """The labelling page with our scripts; anything else as it is."""
     if response.content_type == "text/html" and getattr(response, "text", None):
-        response.text = response.text.replace("</body>", FOCUS + "</body>")
+        # A class is to stand before the script that uses it, and the terminal before the one that focuses it.
+        response.text = response.text.replace("<head>", "<head>" + TELL_WHY).replace(
+            "</body>", FOCUS + "</body>"
+        )
     return response
 
 
@@ -44,11 +73,12 @@ async def _only_from_here(request: Any, response: Any) -> None:
     response.headers["Cache-Control"] = "no-store"
 
 
-def make_server(command: str, port: int) -> tuple[Any, str]:
-    """A server that runs `command` for whoever brings the token, and the address to open.
+def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any, str]:
+    """Return a server that runs `command` for the browser with the token, and the address to open.
 
     The first request with the token gets a cookie; after that the token is spent and the cookie is
-    needed. textual-serve has no login of its own. Raises MissingExtra without the package.
+    needed. textual-serve has no login of its own. `check` raises an AdjudgeError when the command could not start now;
+    the page then shows the error. Raises MissingExtra without the package.
     """
     try:
         from aiohttp import web
@@ -57,30 +87,76 @@ def make_server(command: str, port: int) -> tuple[Any, str]:
         raise MissingExtra("annotate serve needs textual-serve: pip install 'adjudge[serve]'") from e
 
     token, cookie = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+    # Browsers send a cookie to every port of a host. With a name of its own, no other server on 127.0.0.1 (on another
+    # port, or at the other end of a tunnel) can overwrite it.
+    cookie_name = f"annotate-{port}-{secrets.token_hex(4)}"
     unspent = [token]
 
     @web.middleware
     async def guard(
         request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        if secrets.compare_digest(request.cookies.get(COOKIE, ""), cookie):
+        if secrets.compare_digest(request.cookies.get(cookie_name, ""), cookie):
             host = request.headers.get("Host", "")
             origin = request.headers.get("Origin")
             if origin is not None and origin.partition("://")[2] != host:
                 raise web.HTTPForbidden(text="asked from another site")
-            found: web.StreamResponse = _focused(await handler(request))
+            found: web.StreamResponse = _with_scripts(await handler(request))
             return found
         given = request.query.get("token", "")
         if unspent and secrets.compare_digest(given, unspent[0]):
             unspent.clear()
             home = web.HTTPFound("/")
-            home.set_cookie(COOKIE, cookie, httponly=True, samesite="Strict")
+            home.set_cookie(cookie_name, cookie, httponly=True, samesite="Strict")
             raise home
         raise web.HTTPForbidden(text="open the address that annotate serve printed; it works once")
 
     class Guarded(Server):  # type: ignore[misc, unused-ignore]
+        is_labelling = False
+        """Whether a tab has the labelling screen open. The command refuses a second one only after it has started."""
+        reason = ""
+        """Why the last tab that got no screen got none."""
+
+        async def handle_index(self, request: web.Request) -> Any:
+            # textual-serve writes absolute addresses into the page. Through a tunnel the browser's port is not ours.
+            self.public_url = f"{request.scheme}://{request.host}"
+            return await super().handle_index(request)
+
+        async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+            if (reason := await self._busy()) is not None:
+                self.reason = reason
+                socket = web.WebSocketResponse()
+                await socket.prepare(request)
+                await socket.close(code=BUSY)
+                return socket
+            self.is_labelling = True
+            try:
+                return await super().handle_websocket(request)
+            finally:
+                self.is_labelling = False
+
+        async def handle_busy(self, request: web.Request) -> web.Response:
+            """Tell a tab without a screen why it has none."""
+            return web.Response(text=BUSY_PAGE.format(reason=escape(self.reason)), content_type="text/html")
+
+        async def _busy(self) -> str | None:
+            """Why no labelling screen can be opened now, None when it can."""
+            reason = "this batch is open in another tab of your browser; go on there, or close that tab first"
+            deadline = asyncio.get_running_loop().time() + RELOAD_SECONDS
+            while True:
+                if not self.is_labelling:
+                    try:
+                        check()
+                        return None
+                    except AdjudgeError as e:
+                        reason = str(e)
+                if asyncio.get_running_loop().time() > deadline:
+                    return reason
+                await asyncio.sleep(0.2)
+
         async def _make_app(self) -> web.Application:
             app: web.Application = await super()._make_app()
+            app.router.add_get("/busy", self.handle_busy)
             app.middlewares.append(guard)
             app.on_response_prepare.append(_only_from_here)
             return app

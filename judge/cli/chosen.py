@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from judge.errors import UsageError
+from judge.files import PAGE, format_of
 from judge.labels.words import HELP
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,8 +45,8 @@ reference_option = click.option(
 
 def check_files(page: Path | None, *others: Path | None) -> None:
     """Before a look at a sealed test is spent: the page is HTML, and the files can be written. Raises UsageError."""
-    if page is not None and page.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"-o {page}: the page is HTML, name it so")
+    if page is not None:
+        format_of(page, PAGE)
     for path in (page, *others):
         if path is None or (path.exists() and os.access(path, os.W_OK)):
             continue

@@ -14,6 +14,7 @@ from judge.cli.chain import chained, in_chain
 from judge.cli.runs import measure_table
 from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, table, tell
 from judge.errors import Exit, UsageError
+from judge.files import format_of
 from judge.labels import relation
 from judge.store import Store, choices
 from judge.store.distractors import FIELD, Reading
@@ -207,8 +208,7 @@ _WORDS = {
     "--format",
     "format_name",
     type=click.Choice(["urag", "jsonl"]),
-    default="urag",
-    help="URAG's one JSON document, or rows for judge items import jsonl.",
+    help="urag (.json): URAG's one JSON document; jsonl: rows for judge items import jsonl. Default: by the ending of -o.",
 )
 @click.option("--system", help="Whose distractors, when there are several.")
 @click.option("--check", "annotator", default="last", help="The run, or the annotator, that has checked.")
@@ -222,7 +222,7 @@ _WORDS = {
 @json_option
 def export(
     output: Path,
-    format_name: str,
+    format_name: str | None,
     system: str | None,
     annotator: str,
     slots: int,
@@ -245,6 +245,7 @@ def export(
     """
     from judge.store import distractors as made
 
+    format_name = format_of(output, {".json": "urag", ".jsonl": "jsonl"}, format_name, "--format")
     if output.exists() and not force:
         raise UsageError(f"{output} is there already; --force overwrites it")
     with Store.open(db, create=False) as store:

@@ -23,6 +23,7 @@ from judge.console import (
     table,
 )
 from judge.errors import UsageError
+from judge.files import format_of
 from judge.store import Store
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def measure_table(measures: list[Any]) -> str:
     return "\n".join([table(head, rows), *(f"- {n}" for n in undefined + notes)])
 
 
-FORMATS = {".csv": "csv", ".parquet": "parquet"}
+FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".qrels": "qrels"}
 """What the name of a file asks for; anything else is JSONL."""
 
 
@@ -149,7 +150,7 @@ FORMATS = {".csv": "csv", ".parquet": "parquet"}
     "--format",
     "form",
     type=click.Choice(["jsonl", "csv", "parquet", "qrels"]),
-    help="Default: by the name of -o, else jsonl. qrels: query 0 document grade, as TREC's tools read it.",
+    help="Default: by the ending of -o; without -o jsonl. qrels: query 0 document grade, as TREC's tools read it.",
 )
 @click.option("--field", help="With --to qrels: the field with the grades, when it is not the first one.")
 @click.option(
@@ -203,7 +204,13 @@ def export(
             raise UsageError(f"--format {form}: a joined file keeps its own format")
         if output is not None and output.exists() and output.samefile(joined.path):
             raise UsageError(f"-o {output}: that is the joined file itself; name another")
-    form = form or (FORMATS.get(output.suffix.lower()) if output is not None else None) or "jsonl"
+        if output is not None and _is_file(output) and output.suffix.lower() != joined.path.suffix.lower():
+            raise UsageError(
+                f"-o {output}: a joined file keeps its own format; end the name with {joined.path.suffix}"
+            )
+    elif output is not None and _is_file(output):
+        form = format_of(output, FORMATS, form, "--to")
+    form = form or "jsonl"
     if form == "parquet" and (output is None or (output.exists() and not output.is_file())):
         raise UsageError("--to parquet writes a file: name it with -o FILE.parquet")
     with Store.open(db, create=False) as store:
@@ -223,3 +230,8 @@ def export(
         count = write_lines(output, lines)
     header = joined.is_csv if joined is not None else form == "csv"
     note(f"{count - header} rows" + (f" in {output}" if output else ""))
+
+
+def _is_file(path: Path) -> bool:
+    """Whether the path names a file; a device or a pipe takes any format."""
+    return not path.exists() or path.is_file()

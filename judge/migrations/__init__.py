@@ -29,6 +29,8 @@ def names(folder: Path) -> tuple[str, ...]:
 
 NAMES = names(FOLDER)
 SET = "judge"
+SETS = {SET: FOLDER, "annotate": FOLDER.parents[1] / "annotate" / "migrations"}
+"""The folder of each set, in the order in which they are applied: what a study may hold is read off them."""
 
 
 def is_current(conn: sqlite3.Connection) -> bool:

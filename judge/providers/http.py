@@ -16,15 +16,17 @@ import ssl
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from types import TracebackType
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from yarl import URL
 
+from judge.addresses import ServerAddress
+from judge.addresses import server as server
 from judge.errors import (
     KeyProblem,
     ProviderError,
@@ -32,7 +34,6 @@ from judge.errors import (
     Rejected,
     ServerFault,
     Unreachable,
-    UsageError,
 )
 from judge.providers.options import Looked
 from judge.types import Json, RateState, Usage
@@ -52,35 +53,6 @@ NO_KEY = "no-key-was-given"
 _KEY_LIKE = re.compile(r"\b(?:sk|rk|pk)-[\w\-*.]{6,}|\bBearer\s+\S+", re.IGNORECASE)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|us|µs|ns|[dhms])")
 _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-
-
-@dataclass(frozen=True, slots=True)
-class ServerAddress:
-    """A base URL taken apart: `url` has no credentials and may be shown; `login` and `password` may not."""
-
-    url: str
-    host: str
-    login: str | None = field(default=None, repr=False)
-    password: str | None = field(default=None, repr=False)
-
-
-def server(base_url: str) -> ServerAddress:
-    """Take a base URL apart. Raises UsageError unless it is http(s)://host[:port][/path]."""
-    try:
-        parts = urlsplit(base_url.strip())
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port, parts = None, None, urlsplit("")
-    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
-        # The address is not repeated: it may hold a password.
-        raise UsageError("the base URL must look like http://host:port/v1 (no query, no fragment)")
-    netloc = (f"[{host}]" if ":" in host else host) + (f":{port}" if port else "")
-    return ServerAddress(
-        url=urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", "")),
-        host=host,
-        login=unquote(parts.username) if parts.username is not None else None,
-        password=unquote(parts.password) if parts.password is not None else None,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,7 +399,7 @@ def _reason(error: BaseException) -> str:
 
 def _proxy(at: ServerAddress) -> str | None:
     """The proxy that the environment names for this server; none for loopback addresses."""
-    if at.host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(at.host):
+    if at.is_loopback or proxy_bypass(at.host):
         return None
     proxies = getproxies()
     found = proxies.get(urlsplit(at.url).scheme) or proxies.get("all")

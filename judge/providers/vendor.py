@@ -44,7 +44,7 @@ class Vendor(ABC):
 
     def __init__(self, name: str, settings: Settings) -> None:
         self._at = http.server(self._address(settings))
-        self._own = self._at.host == self.host or self._at.host.endswith(f".{self.host}")
+        self._own = self._at.is_within(self.host)
         self._options = options.read(self.vendor, settings.options, self.known, self.taken)
         self._key = self._options.key or self.key
         self._name, self.timeout = name, settings.timeout

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from sqlite3 import Connection
 
+from judge import migrations
 from judge.errors import StudyError
 
-__all__ = ["Connection", "add_labels", "add_others", "add_splits", "add_tables", "add_texts", "tables"]
+__all__ = ["Connection", "add_labels", "add_others", "add_splits", "add_texts", "check_versions", "tables"]
 
 TEXTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "items": (
@@ -38,16 +38,19 @@ SHOWN = 60
 
 
 def tables(conn: Connection, schema: str) -> list[str]:
-    """The tables of a study, those of SQLite and of the migrations left out."""
-    query = f"SELECT name FROM {schema}.sqlite_master WHERE type = 'table' AND name NOT GLOB '*sqlite_*' ORDER BY rowid"
-    return [name for (name,) in conn.execute(query)]
+    """The tables of a study that the migrations made; extra tables of somebody's own are not merged."""
+    query = "SELECT name FROM {schema}.sqlite_master WHERE type = 'table' AND name NOT GLOB '*sqlite_*' ORDER BY rowid"
+    made = {name for (name,) in conn.execute(query.format(schema="main"))}
+    return [name for (name,) in conn.execute(query.format(schema=schema)) if name in made]
 
 
 @contextmanager
 def without_triggers(conn: Connection) -> Iterator[None]:
     """The triggers guard what people and runs do, row by row; here whole studies are added that they have guarded."""
     conn.execute("CREATE TEMP TABLE triggers (name TEXT PRIMARY KEY, sql TEXT NOT NULL)")
-    conn.execute(f"INSERT INTO temp.triggers {_TRIGGERS.format('main')}")
+    conn.execute(
+        "INSERT INTO temp.triggers SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger' ORDER BY rowid"
+    )
     for (name,) in conn.execute("SELECT name FROM temp.triggers").fetchall():
         conn.execute(f'DROP TRIGGER "{name}"')
     yield
@@ -55,36 +58,16 @@ def without_triggers(conn: Connection) -> Iterator[None]:
         conn.execute(sql)
 
 
-_TRIGGERS = "SELECT name, sql FROM {}.sqlite_master WHERE type = 'trigger' ORDER BY rowid"
-
-
-def add_tables(conn: Connection, path: Path) -> None:
-    """The tables, indexes and views that `src` has and `main` has not. Raises StudyError when theirs are of another age."""
-    query = "SELECT migration_set, json_group_array(name) FROM {}._sqlite_migrations GROUP BY 1"
-    have = dict(conn.execute(query.format("main")).fetchall())
-    for name, applied in conn.execute(query.format("src")).fetchall():
-        if name in have:
-            if sorted(json.loads(applied)) != sorted(json.loads(have[name])):
-                raise StudyError(
-                    f"{path}: its tables of '{name}' are of another version than those of the studies before it; "
-                    f"any command of {name} brings a study up to date (annotate batches list -d STUDY)"
-                )
-            continue
-        new = conn.execute(
-            "SELECT sql FROM src.sqlite_master AS s WHERE sql IS NOT NULL AND name NOT GLOB '*sqlite_*' "
-            "AND type <> 'trigger' "
-            "AND NOT EXISTS (SELECT 1 FROM main.sqlite_master AS m WHERE m.name = s.name) ORDER BY rowid"
-        ).fetchall()
-        for (sql,) in new:
-            conn.execute(sql)
-        conn.execute(f"INSERT OR IGNORE INTO temp.triggers {_TRIGGERS.format('src')}")
-        columns = columns_of(conn, "_sqlite_migrations")
-        listed = ", ".join(c for c in columns if c != "id")
-        conn.execute(
-            f"INSERT INTO main._sqlite_migrations ({listed}) SELECT {listed} FROM src._sqlite_migrations "
-            "WHERE migration_set = ? ORDER BY rowid",
-            [name],
-        )
+def check_versions(conn: Connection, path: Path) -> None:
+    """Raise StudyError for a study whose tables are of another schema version than those of the merged one."""
+    for of, folder in migrations.SETS.items():
+        query = "SELECT name FROM src._sqlite_migrations WHERE migration_set = ? ORDER BY rowid"
+        found = [name for (name,) in conn.execute(query, [of])]
+        if found and found != list(migrations.names(folder)):
+            raise StudyError(
+                f"{path}: its tables of '{of}' are of another version than those of this adjudge; any command of {of} "
+                "brings a study up to date (annotate batches list -d STUDY), unless a newer adjudge made it"
+            )
 
 
 def columns_of(conn: Connection, table: str) -> list[str]:
@@ -285,6 +268,8 @@ def _unique(conn: Connection, table: str) -> list[str]:
 def _mapped(conn: Connection, sql: str) -> str:
     """The SQL of a text in which joined runs have their new ids: 26 characters that stand for nothing else."""
     for old, new in conn.execute("SELECT old, new FROM temp.run_map WHERE old <> new").fetchall():
+        # The ids are those of a file from somebody else, and may hold a quote.
+        old, new = (name.replace("'", "''") for name in (old, new))
         sql = f"replace({sql}, '{old}', '{new}')"
     return sql
 

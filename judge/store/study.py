@@ -16,6 +16,7 @@ from pathlib import Path
 
 from judge import migrations
 from judge.errors import StudyError, WriteFailed
+from judge.store import schema
 from judge.types import Json
 
 MOST_AT_ONCE = 32
@@ -209,6 +210,7 @@ def _locked(path: Path) -> int:
 def _connect(path: Path) -> sqlite3.Connection:
     conn = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
+        schema.distrust(conn)
         conn.execute("PRAGMA foreign_keys = ON")
         # FULL: a commit that was acknowledged survives a power cut, not only a crash of the process.
         conn.execute("PRAGMA synchronous = FULL")
@@ -240,6 +242,7 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
         )
     uri = f"{path.absolute().as_uri()}?immutable=1"
     conn = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    schema.distrust(conn)
     conn.execute("PRAGMA query_only = ON")
     return conn
 
@@ -254,6 +257,7 @@ def _prepare(conn: sqlite3.Connection, path: Path) -> None:
             f"{path}: made by an adjudge before 0.2.0; let adjudge 0.2.0 bring it up to date first: "
             f"annotate batches list -d {path}"
         )
+    schema.check(conn, path)
     if newer := migrations.unknown(conn, migrations.SET, migrations.NAMES):
         raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade to read it")
     if conn.execute("PRAGMA query_only").fetchone()[0]:

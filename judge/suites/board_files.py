@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.errors import UsageError
+from judge.files import format_of
 from judge.resources import page
 from judge.scores.published import Published
 from judge.suites.board import ALPHA, Board, BoardRow, Cell
@@ -36,9 +36,7 @@ def formats() -> dict[str, Callable[[Board], str]]:
 def writer_of(path: Path) -> Callable[[Board], str]:
     """What writes a file of this name. Raises UsageError for an ending that is none of `formats`."""
     known = formats()
-    if path.suffix.lower() not in known:
-        raise UsageError(f"-o {path}: the name says the format, and ends with one of {', '.join(known)}")
-    return known[path.suffix.lower()]
+    return known[format_of(path, {ending: ending for ending in known})]
 
 
 def columns_of(found: Board) -> list[BoardRow]:

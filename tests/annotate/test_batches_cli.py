@@ -174,7 +174,7 @@ async def test_the_browser_needs_the_token_and_it_works_once() -> None:
 
     from annotate.tui.web import make_server
 
-    server, address = make_server("true", 8642)
+    server, address = make_server("true", 8642, lambda: None)
     runner = web.AppRunner(await server._make_app())
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

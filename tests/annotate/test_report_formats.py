@@ -335,7 +335,7 @@ def test_the_command_writes_markdown_to_stdout(db: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "told"),
     [
-        (("-o", "x.docx"), 2, "the suffix says no format"),
+        (("-o", "x.docx"), 2, "the ending of the name says no format"),
         (("--epsilon", "two"), 2, "give expert, skilled, crowd or a number from 0 to 1"),
         (("--batch", "pilot"), 2, "no batch 'pilot'; the study has no batches"),
         (("--run", "nobody"), 2, "called 'nobody'"),

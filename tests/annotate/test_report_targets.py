@@ -41,10 +41,13 @@ def nothing_computed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     [
         (("-o", "{t}/none/x.html"), "-o {t}/none/x.html: the folder {t}/none does not exist"),
         (("-o", "{t}/a.html", "-o", "{t}/none/x.json"), "-o {t}/none/x.json: the folder {t}/none does not"),
-        (("-o", "{t}/a.docx"), "-o {t}/a.docx: the suffix says no format (.html, .md, .json, .csv, .tex)"),
+        (
+            ("-o", "{t}/a.docx"),
+            "end it with one of .html, .md, .json, .csv, .tex, .htm, .markdown, or name the format with --format",
+        ),
         (("-o", "{t}/a.html", "-o", "{t}/../{n}/a.html"), "the same file as -o {t}/a.html"),
         (("-o", "{t}/a.md", "-o", "{t}/link.md"), "-o {t}/link.md: the same file as -o {t}/a.md"),
-        (("--format", "html", "-o", "{t}/b.json"), "-o {t}/b.json: the suffix says json, --format html"),
+        (("--format", "html", "-o", "{t}/b.json"), "-o {t}/b.json: the ending says json, --format says html"),
         (("--format", "md", "-o", "{db}"), "-o {db}: the labels are read from it"),
     ],
 )

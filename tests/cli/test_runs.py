@@ -139,8 +139,10 @@ def test_export_as_csv(judge: Judge, tmp_path: Path) -> None:
     assert rows[0]["reply"] == '{"stance": "support"}'
     judge("runs", "export", "-o", "labels.csv")
     assert (tmp_path / "labels.csv").read_text("utf-8") == text, "the name says the format"
-    judge("runs", "export", "-o", "labels.csv", "--format", "jsonl")
-    assert (tmp_path / "labels.csv").read_text("utf-8").startswith("{"), "unless an option does"
+    judge("runs", "export", "-o", "labels.txt", "--format", "jsonl")
+    assert (tmp_path / "labels.txt").read_text("utf-8").startswith("{"), (
+        "or an option where the name says none"
+    )
 
 
 def test_distributions_are_exported(judge: Judge) -> None:
@@ -171,7 +173,8 @@ def test_an_export_that_fails_leaves_no_file_and_the_old_one_alone(judge: Judge,
 
 def test_where_an_export_can_go(judge: Judge, tmp_path: Path) -> None:
     assert (
-        "no/such/x.part: No such file or directory" in judge("runs", "export", "-o", "no/such/x", code=1).err
+        "no/such/x.csv.part: No such file or directory"
+        in judge("runs", "export", "-o", "no/such/x.csv", code=1).err
     )
     target = tmp_path / "real.jsonl"
     target.write_text("")
@@ -253,3 +256,39 @@ def test_parquet_needs_a_file_and_comes_back_as_a_run(judge: Judge) -> None:
         for name in ("scr", "aga")
     )
     assert one == other
+
+
+@pytest.mark.parametrize(
+    ("words", "endings"),
+    [
+        (
+            ("runs", "export", "-o", "labels.xlsx"),
+            ".jsonl, .csv, .parquet, .qrels, or name the format with --to",
+        ),
+        (("runs", "export", "-o", "labels"), ".jsonl, .csv, .parquet, .qrels"),
+        (
+            ("distractors", "export", "-o", "questions.xlsx"),
+            ".json, .jsonl, or name the format with --format",
+        ),
+        (
+            ("score", "raguard", "-m", "a", "-m", "b", "--judges", "each", "-o", "board.xlsx"),
+            ".html, .md, .tex, .csv",
+        ),
+        (("compare", "stance", "-o", "page.xlsx"), ".html, .htm"),
+        (("route", "stance", "--run", "last", "--agree", "0.9", "-o", "page.xlsx"), ".html, .htm"),
+        (("improve", "stance", "-m", "scripted/hash", "-o", "page.xlsx"), ".html, .htm"),
+    ],
+    ids=lambda v: v[0] if isinstance(v, tuple) else "",
+)
+def test_a_file_whose_ending_names_no_format_is_refused(
+    judge: Judge, tmp_path: Path, words: tuple[str, ...], endings: str
+) -> None:
+    """Each of these wrote its own format under a name that says another."""
+    done = judge(*words, code=2)
+    assert f"-o {words[-1]}: the ending of the name says no format" in done.err and endings in done.err
+    assert not (tmp_path / words[-1]).exists()
+
+
+def test_an_ending_and_an_option_that_differ_are_refused(judge: Judge) -> None:
+    done = judge("runs", "export", "--to", "jsonl", "-o", "labels.csv", code=2)
+    assert "the ending says csv, --to says jsonl" in done.err

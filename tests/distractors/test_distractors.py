@@ -271,7 +271,7 @@ def test_people_decide_at_export(judge: Judge, study: None, tmp_path: Path) -> N
     assert [json.loads(line)["id"] for line in Path("a.jsonl").read_text().splitlines()] == ["france"]
     judge(*export, "-o", "b.jsonl")
     assert [json.loads(line)["id"] for line in Path("b.jsonl").read_text().splitlines()] == ["spider"]
-    assert "--check 'bob': no one annotator" in judge(*export[:-3], "bob", "-o", "c", code=2).err
+    assert "--check 'bob': no one annotator" in judge(*export[:-3], "bob", "-o", "c.json", code=2).err
 
 
 BAD = [

@@ -213,7 +213,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_read(judge: Jud
     assert "each named once" in judge(*part, "--system", "good", "--system", "good", code=2).err
     assert "several answers fit" not in judge(*part, "--system", "good").err
     assert "-o writes a leaderboard" in judge(*part, "--system", "good", "-o", "b.md", code=2).err
-    assert "ends with one of" in judge(*part, "--system", "all", "-o", "b.docx", code=2).err
+    assert "end it with one of" in judge(*part, "--system", "all", "-o", "b.docx", code=2).err
     assert "there is no folder" in judge(*part, "--system", "all", "-o", "no/b.md", code=1).err
     assert "one axis" in judge(*part, "--system", "all", "--judges", "each", "-m", "a", "-m", "b", code=2).err
     assert "several judges" in judge(*part, "--judges", "each", "-m", "a", code=2).err

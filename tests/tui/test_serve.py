@@ -8,14 +8,14 @@ import re
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import aiohttp
 import matplotlib.image
 import pytest
 
-from tests.annotate.report_browser import browser
+from tests.annotate.report_browser import Page, browser
 from tests.tui.studies import batch, build, labels, rows_of
 
 pytest.importorskip("textual_serve")
@@ -104,7 +104,7 @@ async def test_the_token_works_once_and_nothing_works_without(study: Path) -> No
                 await session.ws_connect(f"{home}ws", headers={"Origin": "http://evil.example"})
             assert e.value.status == 403
         assert await status(address) == 403, "the second use"
-        assert await status(home, cookies={"annotate": "guess"}) == 403
+        assert await status(home, cookies={cookie.partition("=")[0]: "guess"}) == 403
 
 
 @pytest.mark.real
@@ -117,7 +117,7 @@ async def test_a_key_in_the_browser_labels(study: Path, tmp_path: Path) -> None:
         await page.call("Page.navigate", url=address)
         for _ in range(300):
             sittings = rows_of(study, "SELECT count(*) FROM sessions")[0][0]
-            if sittings > 1:  # the first is the command's own look at batch and person
+            if sittings:
                 break
             await asyncio.sleep(0.1)
         await asyncio.sleep(2)  # nobody clicks: the terminal has the focus by itself
@@ -142,6 +142,78 @@ async def test_a_key_in_the_browser_labels(study: Path, tmp_path: Path) -> None:
         asked = [url for url in page.requests if not url.startswith((home, "data:", "blob:"))]
         assert all(page.blocked) and len(page.blocked) >= len(asked), "nothing is fetched from elsewhere"
     assert sorted(labels(study).values()) == ["neutral", "refute", "support"]
+
+
+@pytest.mark.real
+async def test_two_servers_share_a_browser_and_a_tunnel_may_end_on_any_port(
+    study: Path, tmp_path: Path
+) -> None:
+    """Cookies are of a host, whatever its port: the second server's must not replace the first's."""
+    other = build(tmp_path / "other.db")
+    batch(other, n=6)
+    async with serving(study) as one, serving(other) as two, browser() as page:
+        await page.call("Page.enable")
+        for address in (one, two):
+            await page.call("Page.navigate", url=address)
+            assert await eventually(page, "document.body.classList.contains('-first-byte')")
+        async with tunnel(int(re.findall(r":(\d+)/", one)[0])) as port:
+            await page.call("Page.navigate", url=f"http://127.0.0.1:{port}/")
+            assert await eventually(page, "document.body.classList.contains('-first-byte')")
+            await page.call("Page.navigate", url=f"http://localhost:{port}/")
+            assert await eventually(page, "document.body.innerText.includes('annotate serve printed')")
+
+
+@pytest.mark.real
+async def test_a_second_tab_says_why_it_has_no_screen(study: Path) -> None:
+    async with serving(study) as address, browser() as page:
+        home = address.partition("?")[0]
+        await page.call("Page.enable")
+        await page.call("Page.navigate", url=address)
+        assert await eventually(page, "document.body.classList.contains('-first-byte')")
+        # The same page again is no second tab: its own session ends first.
+        await page.call("Page.reload")
+        await asyncio.sleep(0.5)
+        assert await eventually(page, "document.body.classList.contains('-first-byte')")
+        # A second tab, of which the browser tells no more than the socket that its page opens.
+        await page.script(
+            f"(s => {{ s.onclose = (e) => {{ window.code = e.code; }} }})(new WebSocket('{home}ws'.replace('http', 'ws')))"
+        )
+        assert await eventually(page, "document.body.innerText.includes('is open in another tab')")
+        assert "Try again" in await page.script("document.body.innerText")
+        await page.call("Page.navigate", url="about:blank")
+        await asyncio.sleep(1)
+        await page.call("Page.navigate", url=home)
+        assert await eventually(page, "document.body.classList.contains('-first-byte')")
+
+
+async def eventually(page: Page, expression: str) -> bool:
+    for _ in range(300):
+        if await page.script(expression):
+            return True
+        await asyncio.sleep(0.1)
+    return False
+
+
+@asynccontextmanager
+async def tunnel(port: int) -> AsyncIterator[int]:
+    """What `ssh -L FREE:127.0.0.1:PORT` does."""
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(copy(reader, there_writer), copy(there_reader, writer))
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
 
 
 async def test_complaints_come_before_the_browser(study: Path) -> None:

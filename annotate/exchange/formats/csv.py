@@ -17,7 +17,7 @@ from judge.labels.rows import columns_of, read_rows
 
 NAME = "csv"
 HELP = "CSV: a sheet to fill in, one unit a row, or one label a row (--labels)"
-WRITES = "file"
+WRITES, ENDING = "file", ".csv"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

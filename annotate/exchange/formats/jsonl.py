@@ -13,7 +13,7 @@ from annotate.exchange.responses import Response
 
 NAME = "jsonl"
 HELP = "JSON Lines: one unit a line, or one label a line (--labels)"
-WRITES = "file"
+WRITES, ENDING = "file", ".jsonl"
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:

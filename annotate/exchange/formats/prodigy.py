@@ -29,7 +29,7 @@ from judge.types import Where
 
 NAME = "prodigy"
 HELP = "Prodigy's JSONL: choice and text_input tasks, answers with annotators and spans"
-WRITES = "file"
+WRITES, ENDING = "file", ".jsonl"
 OPTIONS = {
     "dataset": "import: the Prodigy dataset, cut off session names (DATASET-alice -> alice)",
     "unit": "import: key with the unit's id, dots for nested ones; default adjudge_unit_id, here or in meta",

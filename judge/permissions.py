@@ -1,0 +1,235 @@
+"""What a file from somebody else may configure. Nothing else decides it (docs/security.md).
+
+Tasks, labels, weights and options are accepted from any file. Three things are accepted from the user only, that is from
+the command line, a Python call, the environment or the configuration folder, and never from a recipe, a task file or a
+study by itself: the server that is asked, the environment variables that it receives, and the folder of a job.
+
+Servers and variables are permitted in pairs, so that a key that was given to one server does not reach another one. A
+server that a file names is permitted when it is
+
+- the vendor's own, or the one that the environment names (OPENAI_BASE_URL): with the vendor's usual variable;
+- named by --allow-host: with the vendor's usual variable;
+- remembered: with the variables that it received when the user named it;
+- on this machine (loopback): without a variable.
+
+--allow-env adds a variable to each of these. What the user names is remembered in `allowed.jsonl` in the configuration
+folder: a line for each pair of a server and a variable (or none), and for each folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge.addresses import ServerAddress, server
+from judge.errors import UsageError
+
+FILE = "allowed.jsonl"
+NO_KEY = "none"
+"""The value of the option `key` with which no key is sent."""
+_VARIABLE = re.compile(r"\s*env:\s*(\w+)\s*")
+_URL = re.compile(r"(\w*)://([^/\s\"'\\?#]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """A vendor's own domain, the variable with its key, and the variable that names another server."""
+
+    domain: str
+    key: str
+    base_url: str
+
+
+_OPENAI = Usual("openai.com", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+_USUAL = {
+    "openai": _OPENAI,
+    "openai-decisions": _OPENAI,
+    "anthropic": Usual("anthropic.com", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+}
+"""The vendors that can be asked without a key. Clouds (Azure, Bedrock, Vertex) always send credentials that they find by
+themselves, so a server that a file names for them is never permitted just because it is on this machine."""
+
+_named: set[tuple[str, str | None]] = set()
+_named_folders: set[Path] = set()
+# What was named in this process holds for it even where the configuration folder cannot be written.
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What the user permits files to name: the values of --allow-host, --allow-env and --allow-folder."""
+
+    hosts: Sequence[str] = ()
+    variables: Sequence[str] = ()
+    folders: Sequence[Path] = ()
+
+    def has(self, at: ServerAddress) -> bool:
+        """Whether --allow-host names the server: its host, or its host and port."""
+        return any(given in (at.place, at.name) for given in map(_place, self.hosts))
+
+
+def configuration_folder() -> Path:
+    """The user's own folder for what adjudge remembers."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "adjudge"
+
+
+def check_server(
+    source: str | Path | None,
+    vendor: str,
+    base_url: str | None,
+    options: Mapping[str, str],
+    allowed: Allowed = Allowed(),
+) -> dict[str, str]:
+    """Return the provider options with which a server may be asked, and remember it.
+
+    `source` is the file that names the server and the options, None when the user does. A server that may not receive
+    the vendor's usual key gets the option `key=none`. Raises UsageError, which names host, variable and the options to
+    type, for what the file may not choose.
+    """
+    at = None if base_url is None else server(base_url)
+    variables = [found[1] for value in options.values() if (found := _VARIABLE.fullmatch(value))]
+    usual = _USUAL.get(vendor)
+    implied = usual.key if usual and "key" not in options and os.environ.get(usual.key, "").strip() else None
+    if source is not None:
+        places = [at] if at is not None else []
+        places += [
+            server(f"{scheme if scheme == 'http' else 'https'}://{place}") for scheme, place in _urls(options)
+        ]
+        hosts = [place for place in places if not _is_permitted(place, vendor, allowed)]
+        refused = [name for name in variables if not _may_receive(at, vendor, name, allowed)]
+        if hosts or refused:
+            raise _refusal(source, hosts, refused)
+        if implied and not _may_receive(at, vendor, implied, allowed):
+            options, implied = {**options, "key": NO_KEY}, None
+    for name in [*variables, *([implied] if implied else [])] or [None]:
+        _remember_server(at, vendor, name)
+    return dict(options)
+
+
+def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = Allowed()) -> None:
+    """Check the folder of a job that the study `source` names. Raises UsageError unless the user has named it.
+
+    The folder that `judge jobs write` makes by itself, beside the study, needs no permission.
+    """
+    real = folder.resolve()
+    beside = source.resolve().parent
+    is_default = real.parent.parent == beside and real.parent.suffix == ".jobs" and real.name == job_id
+    if is_default or real in _named_folders or any(real == given.resolve() for given in allowed.folders):
+        if not is_default:
+            remember_folder(real)
+        return
+    if ["folder", str(real)] not in _remembered():
+        raise UsageError(
+            f"{source}: names the folder {real} for job {job_id}, which a study may not choose by itself; if it is yours, "
+            f"add --allow-folder {real}"
+        )
+
+
+def file_in(folder: Path, name: str) -> Path:
+    """The path of a file that a study names within a job's folder. Raises UsageError for one that lies elsewhere."""
+    path = folder / name
+    if not name.isprintable() or Path(name).name != name or name in ("", "..") or path.is_symlink():
+        raise UsageError(
+            f"{path}: a study may only name files of its job's own folder, and no links; nothing was done"
+        )
+    return path
+
+
+def remember_folder(folder: Path) -> None:
+    """Remember a folder that the user named for a job."""
+    real = folder.resolve()
+    if real not in _named_folders:
+        _named_folders.add(real)
+        _append(["folder", str(real)])
+
+
+def _is_permitted(at: ServerAddress, vendor: str, allowed: Allowed) -> bool:
+    """Whether a server that a file names may be asked at all."""
+    named = _with_usual_key(at, vendor, allowed) or any(origin == at.origin for origin, _ in _servers())
+    return named or (at.is_loopback and vendor in _USUAL)
+
+
+def _may_receive(at: ServerAddress | None, vendor: str, variable: str, allowed: Allowed) -> bool:
+    """Whether a permitted server may receive a variable; `at` is None where the vendor's usual server is asked."""
+    usual = _USUAL.get(vendor)
+    is_usual = usual is not None and usual.key == variable
+    return (
+        variable in allowed.variables
+        or (_remembered_as(at, vendor), variable) in _servers()
+        or (is_usual and (at is None or _with_usual_key(at, vendor, allowed)))
+    )
+
+
+def _with_usual_key(at: ServerAddress, vendor: str, allowed: Allowed) -> bool:
+    """Whether a server may have the vendor's usual key: the vendor's own, the environment's, or one that the user allows."""
+    usual = _USUAL.get(vendor)
+    is_vendors = usual is not None and at.origin.startswith("https:") and at.is_within(usual.domain)
+    home = os.environ.get(usual.base_url) if usual else None
+    return is_vendors or allowed.has(at) or (bool(home) and server(home or "").origin == at.origin)
+
+
+def _refusal(source: str | Path, hosts: Sequence[ServerAddress], variables: Sequence[str]) -> UsageError:
+    names = [f"the host {at.place}" for at in hosts] + [
+        f"the environment variable {name}" for name in variables
+    ]
+    words = [f"--allow-host {at.place}" for at in hosts] + [f"--allow-env {name}" for name in variables]
+    return UsageError(
+        f"{source}: names {' and '.join(names)}, which a file may not choose by itself; if you trust it, "
+        f"add {' '.join(words)}"
+    )
+
+
+def _urls(options: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Scheme and place of the addresses in options: plugins may take theirs from an option."""
+    return [found for value in options.values() for found in _URL.findall(value)]
+
+
+def _place(given: str) -> str:
+    """A value of --allow-host, a host or a host and a port, as it is compared. Raises UsageError for anything else."""
+    with suppress(UsageError):
+        return server(given if "://" in given else f"https://{given}").place
+    raise UsageError(
+        f"--allow-host {given}: write a host, as in gpu.lab, or a host and a port, as in gpu.lab:8000"
+    )
+
+
+def _remembered_as(at: ServerAddress | None, vendor: str) -> str:
+    """What is remembered of a server. The vendor's usual server is remembered by the vendor's name."""
+    return vendor if at is None else at.origin
+
+
+# What is remembered
+
+
+def _remember_server(at: ServerAddress | None, vendor: str, variable: str | None) -> None:
+    pair = _remembered_as(at, vendor), variable
+    needs_no_permission = variable is None and (at is None or at.is_loopback)
+    usual = _USUAL.get(vendor)
+    is_usual = usual is not None and variable == usual.key and (at is None or at.is_within(usual.domain))
+    if not (needs_no_permission or is_usual or pair in _servers()):
+        _named.add(pair)
+        _append(["server", *pair])
+
+
+def _servers() -> set[tuple[str, str | None]]:
+    """The pairs of a server and a variable (None: no variable) that the user has named."""
+    return _named | {(row[1], row[2]) for row in _remembered() if row[0] == "server" and len(row) == 3}
+
+
+def _remembered() -> list[list[str]]:
+    with suppress(OSError, ValueError):
+        lines = (configuration_folder() / FILE).read_text("utf-8").splitlines()
+        return [row for row in map(json.loads, lines) if isinstance(row, list) and row]
+    return []
+
+
+def _append(row: Sequence[str | None]) -> None:
+    """Add a line. Where nothing can be written, what was named holds for this process."""
+    with suppress(OSError):
+        configuration_folder().mkdir(parents=True, exist_ok=True)
+        with (configuration_folder() / FILE).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")

@@ -1,0 +1,113 @@
+"""Whether the tables, views and triggers of a study are those that the migrations make.
+
+SQLite runs the triggers and views of a file that somebody else made. A trigger on our tables could change labels while
+they are written, and a view in the place of a table could show others than are stored. What is ours is read off the
+migrations: they are applied to an empty database, and what is there after each of them is known.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+
+from judge import migrations
+from judge.errors import StudyError
+
+_OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+_WORD = re.compile(r"'[^']*'|\w+|[^\s\w]")
+_APPLIED = "_sqlite_migrations"
+
+
+def check(conn: sqlite3.Connection, path: Path) -> None:
+    """Raise StudyError, with the name, for a foreign trigger or unique index on our tables and for a replaced table or view.
+
+    Extra tables, views, indexes and full-text tables are fine.
+    """
+    ours = _ours()
+    found = [
+        (kind, name, name.lower(), on.lower(), sql or "") for kind, name, on, sql in conn.execute(_OBJECTS)
+    ]
+    tables = {key for key, states in ours.items() if states["table"] or states["view"]} | {_APPLIED}
+    # Deletions of ours reach an extra table that refers to one of ours, and so its triggers.
+    linked = {key for kind, name, key, _, sql in found if _is_plain_table(kind, sql) and _refers(conn, name)}
+    for kind, name, key, on, sql in found:
+        if _definition(kind, sql) in ours[key][kind] if key in ours else key == _APPLIED and kind == "table":
+            continue
+        if key in tables and kind in ("table", "view"):
+            raise StudyError(
+                f"{path}: its {kind} '{name}' is not the one that adjudge makes; a study from somebody else could show or "
+                "keep other labels than those that are given. Ask for the study as it was made, or use a backup"
+            )
+        # A unique index makes SQLite drop rows that it calls the same.
+        changes = (kind == "trigger" and on in tables | linked) or (
+            kind == "index" and on in ours and _is_unique(sql)
+        )
+        if changes:
+            raise StudyError(
+                f"{path}: its {kind} '{name}' on '{on}' is not one of adjudge's and could change labels while they are "
+                f"written; if it is yours, remove it with SQLite's DROP {kind.upper()}"
+            )
+
+
+def distrust(conn: sqlite3.Connection) -> None:
+    """Let the views, triggers and constraints of the file call only functions without side effects.
+
+    SQLite 3.38 to 3.40 (Debian 12) wrongly count their JSON functions among the others and would not open any study.
+    There only `check` protects; the functions without side effects are then all that Python's SQLite has, anyway.
+    """
+    if _json_is_usable():
+        conn.execute("PRAGMA trusted_schema = OFF")
+
+
+@cache
+def _json_is_usable() -> bool:
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.execute("PRAGMA trusted_schema = OFF")
+        made.execute("CREATE VIEW probe AS SELECT json_valid('1') AS is_json")
+        try:
+            made.execute("SELECT is_json FROM probe")
+        except sqlite3.OperationalError:
+            return False
+    return True
+
+
+@cache
+def _ours() -> Mapping[str, Mapping[str, set[tuple[str, ...]]]]:
+    """Name in lower case -> kind -> the definitions that an object of ours has had, from the first migration to the last."""
+    seen: dict[str, dict[str, set[tuple[str, ...]]]] = {}
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        made.execute("BEGIN")
+        for folder in migrations.SETS.values():
+            for name in migrations.names(folder):
+                migrations.execute(folder / f"{name}.sql", made)
+                for kind, object_name, _, sql in made.execute(_OBJECTS):
+                    states = seen.setdefault(object_name.lower(), defaultdict(set))
+                    states[kind].add(_definition(kind, sql or ""))
+    return seen
+
+
+def _definition(kind: str, sql: str) -> tuple[str, ...]:
+    """The words of a definition without quotes around names, which SQLite adds when it renames a table.
+
+    The words of a table are sorted: columns that an earlier version added stand at its end.
+    """
+    words = _WORD.findall(sql.replace('"', " "))
+    return tuple(sorted(words) if kind == "table" else words)
+
+
+def _is_plain_table(kind: str, sql: str) -> bool:
+    return kind == "table" and re.match(r"\s*CREATE\s+VIRTUAL\b", sql, re.IGNORECASE) is None
+
+
+def _refers(conn: sqlite3.Connection, table: str) -> bool:
+    quoted = table.replace('"', '""')
+    return conn.execute(f'PRAGMA foreign_key_list("{quoted}")').fetchone() is not None
+
+
+def _is_unique(sql: str) -> bool:
+    return re.match(r"\s*CREATE\s+UNIQUE\b", sql, re.IGNORECASE) is not None

@@ -1,0 +1,164 @@
+"""A study from somebody else: what it defines beside adjudge's own tables, and what opening or merging it may do."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from annotate.store import open_study
+from judge.errors import StudyError
+from judge.store import Store
+from tests.cli.helpers import Done, write_rows
+from tests.tui import studies
+
+Judge = Callable[..., Done]
+ROWS = [
+    {"id": f"c{n}", "claim": f"Claim {n}.", "passages": [{"id": "p", "text": f"Text {n}."}]} for n in range(4)
+]
+# Every label that is written becomes "refute".
+TURN = "BEGIN UPDATE labels SET value = 'refute' WHERE unit_id = NEW.unit_id AND field = 'stance'; END"
+FOREIGN = {
+    "on a table": (f"CREATE TRIGGER turn AFTER INSERT ON labels {TURN}", "trigger 'turn' on 'labels'"),
+    "in capitals": (f"CREATE TRIGGER turn AFTER INSERT ON LABELS {TURN}", "trigger 'turn' on 'labels'"),
+    "on judgements": (f"CREATE TRIGGER turn BEFORE INSERT ON judgements {TURN}", "trigger 'turn' on 'judgements'"),
+    "on a view": (
+        "CREATE TRIGGER turn INSTEAD OF INSERT ON unit_texts BEGIN DELETE FROM labels; END",
+        "trigger 'turn' on 'unit_texts'",
+    ),
+    "by the name of ours": (
+        f"DROP TRIGGER count_judgement; CREATE TRIGGER count_judgement AFTER INSERT ON labels {TURN}",
+        "trigger 'count_judgement' on 'labels'",
+    ),
+    "on a table that refers to ours": (
+        "CREATE TABLE mine (unit_id TEXT REFERENCES units(unit_id) ON UPDATE CASCADE);"
+        "CREATE TRIGGER turn AFTER UPDATE ON mine BEGIN UPDATE labels SET value = 'refute'; END",
+        "trigger 'turn' on 'mine'",
+    ),
+    "on the migrations": (
+        "CREATE TRIGGER turn AFTER INSERT ON _sqlite_migrations BEGIN DELETE FROM labels; END",
+        "trigger 'turn' on '_sqlite_migrations'",
+    ),
+    "a unique index": (
+        "CREATE UNIQUE INDEX one_value ON labels (field, value)", "index 'one_value' on 'labels'"
+    ),
+    "a view in the place of a table": (
+        "ALTER TABLE labels RENAME TO kept; CREATE VIEW labels AS SELECT * FROM kept", "view 'labels'"
+    ),
+    "another view of the name of ours": (
+        "DROP VIEW unit_texts; CREATE VIEW unit_texts AS SELECT unit_id, 'refute' AS stance FROM units",
+        "view 'unit_texts'",
+    ),
+    "another table of the name of ours": (
+        "ALTER TABLE requests RENAME TO kept; "
+        "CREATE TABLE requests (request_sha TEXT PRIMARY KEY ON CONFLICT IGNORE)",
+        "table 'requests'",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def study(judge: Judge, tmp_path: Path) -> Path:
+    judge("items", "import", "jsonl", write_rows(tmp_path / "mine.jsonl", ROWS))
+    return tmp_path / "study.db"
+
+
+def define(study: Path, script: str) -> None:
+    """Change the file as its sender would, without our code."""
+    with closing(sqlite3.connect(study)) as conn:
+        conn.execute("PRAGMA legacy_alter_table = ON")
+        conn.executescript(script)
+
+
+@pytest.mark.parametrize(("script", "named"), FOREIGN.values(), ids=FOREIGN)
+def test_what_could_change_labels_is_refused_by_name(
+    judge: Judge, study: Path, script: str, named: str
+) -> None:
+    define(study, script)
+    before = study.read_bytes()
+    done = judge("run", "stance", "-m", "scripted/hash", code=1)
+    assert f"study.db: its {named}" in done.err and len(done.err.splitlines()) == 1
+    assert study.read_bytes() == before, "nothing was written, no migration either"
+    judge("items", "import", "jsonl", study.with_name("mine.jsonl"), "-d", "other.db")
+    done = judge("studies", "merge", "study.db", "other.db", "--into", "both.db", code=1)
+    assert f"its {named}" in done.err and not study.with_name("both.db").exists()
+
+
+def test_a_trigger_on_tables_of_people_is_refused(tmp_path: Path) -> None:
+    study = studies.build(tmp_path / "s.db")
+    open_study(study).close()
+    define(study, "CREATE TRIGGER turn AFTER INSERT ON events BEGIN UPDATE labels SET value = 'refute'; END")
+    with pytest.raises(StudyError, match="trigger 'turn' on 'events' is not one of adjudge's"):
+        Store.open(study)
+
+
+def test_extra_views_indexes_and_full_text_tables_are_fine_and_are_not_merged(
+    judge: Judge, study: Path
+) -> None:
+    define(
+        study,
+        "CREATE VIEW mine AS SELECT * FROM labels; CREATE INDEX fast ON labels (value); "
+        "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT UNIQUE); INSERT INTO notes VALUES (1, 'x'); "
+        "CREATE VIRTUAL TABLE found USING fts5(text); INSERT INTO found VALUES ('y'); "
+        "CREATE VIRTUAL TABLE notes_found USING fts5(text, content='notes', content_rowid='id'); "
+        "CREATE TRIGGER keep_found AFTER INSERT ON notes BEGIN "
+        "INSERT INTO notes_found(rowid, text) VALUES (NEW.id, NEW.text); END",
+    )
+    judge("run", "stance", "-m", "scripted/hash")
+    judge("items", "import", "jsonl", study.with_name("mine.jsonl"), "-d", "other.db")
+    judge("studies", "merge", "other.db", "study.db", "--into", "both.db")
+    with closing(sqlite3.connect(study.with_name("both.db"))) as conn:
+        names = {name for (name,) in conn.execute("SELECT name FROM sqlite_master")}
+        assert conn.execute("SELECT count(*) FROM labels").fetchone() == (4,)
+    assert not names & {"mine", "fast", "notes", "found", "keep_found"}
+
+
+def test_a_merge_makes_its_tables_itself(judge: Judge, study: Path) -> None:
+    """Only one of the studies has the tables of people, and its sender calls his own tables another set of migrations."""
+    open_study(study).close()
+    define(
+        study,
+        "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('evil', 'm001', '2026');"
+        "CREATE TABLE evil (x); CREATE VIEW evil_view AS SELECT * FROM labels",
+    )
+    judge("items", "import", "jsonl", study.with_name("mine.jsonl"), "-d", "other.db")
+    judge("studies", "merge", "other.db", "study.db", "--into", "both.db")
+    with closing(sqlite3.connect(study.with_name("both.db"))) as conn:
+        sets = {name for (name,) in conn.execute("SELECT DISTINCT migration_set FROM _sqlite_migrations")}
+        names = {name for (name,) in conn.execute("SELECT name FROM sqlite_master")}
+    assert sets == {"judge", "annotate"} and {"events", "events_keep", "batch_labels"} <= names
+    assert not names & {"evil", "evil_view"}
+    open_study(study.with_name("both.db")).close()
+
+
+def test_the_id_of_a_run_is_no_sql(judge: Judge, study: Path) -> None:
+    """Joined runs are renamed in every text of the other study, and their ids come from its file."""
+    judge("run", "stance", "-m", "scripted/hash")
+    judge("items", "import", "jsonl", study.with_name("mine.jsonl"), "-d", "other.db")
+    judge("run", "stance", "-m", "scripted/hash", "-d", "other.db")
+    other = study.with_name("other.db")
+    with closing(sqlite3.connect(other)) as conn:
+        (run,) = conn.execute("SELECT run_id FROM runs").fetchone()
+        evil = "', '') || 'refute' || replace('"
+        for table, column in (
+            ("runs", "run_id"), ("judgements", "run_id"), ("requests", "run_id"), ("run_counts", "run_id"),
+            ("labels", "annotator_id"), ("annotators", "annotator_id"),
+        ):  # fmt: skip
+            conn.execute(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", [evil, run])
+        conn.commit()
+    judge("studies", "merge", "study.db", "other.db", "--into", "both.db", code=None)
+    before = json.loads(judge("runs", "list", "--json").out)["rows"]
+    if study.with_name("both.db").exists():
+        after = json.loads(judge("runs", "list", "--json", "-d", "both.db").out)["rows"]
+        assert [row["run_id"] for row in after] == [row["run_id"] for row in before]
+
+
+def test_unsafe_functions_are_off_where_sqlite_can_do_without(study: Path) -> None:
+    """SQLite 3.38 to 3.40 count their JSON functions, which our own tables use, among the unsafe ones."""
+    with closing(Store.open(study)) as store:
+        is_off = store.conn.execute("PRAGMA trusted_schema").fetchone() == (0,)
+    assert is_off or (3, 38) <= sqlite3.sqlite_version_info[:2] <= (3, 40)
