@@ -126,13 +126,13 @@ class RateLimited(ProviderError):
 
 
 class ServerFault(ProviderError):
-    """5xx, or an answer that is not in the vendor's format. `retry_after` as in RateLimited."""
+    """5xx, or an answer that is not in the vendor's format. `retry_after` as in RateLimited; `overloaded`: status 503."""
 
     retryable = True
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
+    def __init__(self, message: str, retry_after: float | None = None, *, overloaded: bool = False) -> None:
         super().__init__(message)
-        self.retry_after = retry_after
+        self.retry_after, self.overloaded = retry_after, overloaded
 
 
 class Rejected(ProviderError):

@@ -38,7 +38,7 @@ class RunOptions:
     relevant: str | None = None
     examples: str | None = None
     repeats: int = 1
-    concurrency: int = 64
+    concurrency: int | None = None
     replicas: tuple[str, ...] = ()
     patience: float = 1800.0
     retry: tuple[str, ...] = ()

@@ -39,6 +39,7 @@ def estimate(task_name: str, model: str, **options: Any) -> None:
     """
     from judge.runner.estimate import Throughput
     from judge.runner.estimate import estimate as made
+    from judge.runner.rate import MOST
 
     given = RunOptions.of(options)
     plan = make_plan(task_name, model, given)
@@ -47,7 +48,7 @@ def estimate(task_name: str, model: str, **options: Any) -> None:
     count = getattr(provider, "count_tokens", None) if options["counted"] else None
     if options["counted"] and count is None:
         raise UsageError(f"--count: {model} has no endpoint that counts tokens")
-    pace = Throughput(plan.concurrency, options["latency"], options["rpm"], options["tpm"])
+    pace = Throughput(plan.concurrency or MOST, options["latency"], options["rpm"], options["tpm"])
 
     async def work(store: Store) -> Any:
         try:

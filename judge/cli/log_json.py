@@ -61,16 +61,18 @@ class Log:
             self._write("progress", **_counts(live, now))
 
     def _changes(self, live: Live, now: float) -> None:
-        if live.gate.refused > self._refused and now - self._last >= self._every:
-            self._write("refusals", refused=live.gate.refused - self._refused, slowed=live.gate.cuts)
-            self._refused = live.gate.refused
-        for number, lane in enumerate(live.gate.lanes):
-            if lane.is_down and number not in self._down:
+        if live.dispatcher.refused > self._refused and now - self._last >= self._every:
+            self._write(
+                "refusals", refused=live.dispatcher.refused - self._refused, slowed=live.dispatcher.cuts
+            )
+            self._refused = live.dispatcher.refused
+        for number, server in enumerate(live.dispatcher.servers):
+            if server.is_down and number not in self._down:
                 self._down[number] = now
-                self._write("outage", server=lane.url, error=_kind(lane.error))
-            elif not lane.is_down and number in self._down:
+                self._write("outage", server=server.url, error=_kind(server.error))
+            elif not server.is_down and number in self._down:
                 seconds = round(now - self._down.pop(number), 1)
-                self._write("outage_over", server=lane.url, seconds=seconds)
+                self._write("outage_over", server=server.url, seconds=seconds)
         if live.stalled is not None and self._stalled is None:
             self._stalled = now
             self._write("cannot_write", error=_kind(live.stalled[1]))
@@ -83,10 +85,10 @@ class Log:
         told: dict[str, Any] = {}
         how = "error" if error is not None else "done"
         if self._live is not None:
-            report, gate = self._live.report, self._live.gate
+            report, dispatcher = self._live.report, self._live.dispatcher
             self._changes(self._live, time.monotonic())
-            if gate.refused > self._refused:
-                self._write("refusals", refused=gate.refused - self._refused, slowed=gate.cuts)
+            if dispatcher.refused > self._refused:
+                self._write("refusals", refused=dispatcher.refused - self._refused, slowed=dispatcher.cuts)
             told = {
                 "run": report.run_id,
                 **_counts(self._live, time.monotonic()),
@@ -129,8 +131,8 @@ def _counts(live: Live, now: float) -> dict[str, Any]:
         "pending": report.pending if report.units else None,
         "seconds": round(seconds, 3),
         "rate": round(fresh / seconds, 3) if seconds > 0 else None,
-        "calls": live.gate.in_flight,
-        "limit": live.gate.limit,
+        "calls": live.dispatcher.in_flight,
+        "limit": live.dispatcher.limit,
         "tokens": dict(report.usage),
         "cost": None if report.price is None else round(report.spent.cost, 6),
         "lost_calls": report.spent.lost,

@@ -60,15 +60,15 @@ def line(live: Live, now: float) -> str:
 
 
 def _state(live: Live, now: float) -> str:
-    patience = duration(live.gate.patience)
+    patience = duration(live.dispatcher.patience)
     if live.stalled is not None:
         since, error = live.stalled
         return f"cannot write for {duration(now - since)} of {patience}: {error}"
-    if (down := live.gate.down_for()) is not None:
+    if (down := live.dispatcher.down_for()) is not None:
         return f"server down for {duration(down[0])} of {patience}: {down[1]}"
-    gone = sum(lane.is_down for lane in live.gate.lanes)
-    calls = f"{live.gate.in_flight} of {live.gate.limit} calls"
-    return calls + (f" · {gone} of {len(live.gate.lanes)} servers down" if gone else "")
+    gone = sum(server.is_down for server in live.dispatcher.servers)
+    calls = f"{live.dispatcher.in_flight} of {live.dispatcher.limit} calls"
+    return calls + (f" · {gone} of {len(live.dispatcher.servers)} servers down" if gone else "")
 
 
 def duration(seconds: float) -> str:

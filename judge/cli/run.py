@@ -49,9 +49,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 @click.option("--repeats", default=1, type=click.IntRange(1), help="Ask this often.")
 @click.option(
     "--concurrency",
-    default=64,
     type=click.IntRange(1),
-    help="Most calls at once, to each server; what a server is good for below that is found out.",
+    help="Calls at once to each server, from the first call on (default: at most 100, growing from what the study last "
+    "sustained there).",
 )
 @click.option(
     "--replicas",

@@ -283,7 +283,9 @@ def failure(
         word = "overloaded" if status == 529 else "rate limit"
         return RateLimited(f"{who}: {word} (HTTP {status}){said}", retry_after(answer.headers))
     if status in (408, 409) or status >= 500:
-        return ServerFault(f"{who}: HTTP {status}{said}", retry_after(answer.headers))
+        return ServerFault(
+            f"{who}: HTTP {status}{said}", retry_after(answer.headers), overloaded=status == 503
+        )
     if status == 404:
         return Rejected(f"{who} does not know model '{model}' or this address (HTTP 404){said}", status)
     if 300 <= status < 400:

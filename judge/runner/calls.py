@@ -17,8 +17,7 @@ from judge.errors import (
 )
 from judge.parse import Parsed
 from judge.runner.budget import Budget, Reserve
-from judge.runner.gate import Gate
-from judge.runner.lane import Lane, Slot, ending
+from judge.runner.dispatch import Dispatcher, End, Server, Slot, ending
 from judge.runner.requests import Asker
 from judge.runner.retry import Patience, told_to_wait
 from judge.store.judgements import RequestRecord
@@ -44,9 +43,9 @@ class Attempt:
 
 
 class Caller:
-    """Sends requests within gate, patience and budget, to the server that the gate names.
+    """Sends requests within gate, patience and budget, to the server that the dispatcher names.
 
-    `stop` ends the sending for a reason, `fail` for an error; both shut the gate, and whoever waits
+    `stop` ends the sending for a reason, `fail` for an error; both shut the dispatcher, and whoever waits
     to send is then cancelled, which leaves the unit pending. `named`: what replicas called their one model
     when the run began (None = was not there), by address; None = it may be another one.
     """
@@ -54,14 +53,14 @@ class Caller:
     def __init__(
         self,
         asker: Asker,
-        gate: Gate,
+        dispatcher: Dispatcher,
         patience: Patience,
         budget: Budget,
         stop: Callable[[str], None],
         fail: Callable[[AdjudgeError], None],
         named: Mapping[str, str | None] | None = None,
     ) -> None:
-        self.asker, self.gate, self.patience = asker, gate, patience
+        self.asker, self.dispatcher, self.patience = asker, dispatcher, patience
         self.budget, self.stop, self.fail = budget, stop, fail
         self.last_failure: ProviderError | None = None
         self._first = {url for url, name in (named or {}).items() if name}
@@ -75,7 +74,7 @@ class Caller:
     ) -> list[Attempt]:
         """Every attempt on one unit; the last one counts.
 
-        The slot of the gate is taken already, and the budget's claim is held. One repair follows a reply that cannot
+        The dispatcher's slot is taken already, and the budget's claim is held. One repair follows a reply that cannot
         be read. Where the model reasons first, that is an attempt of its own, and the answer the next one; so is each
         of several label orders, and the last one has the label of all. Raises CancelledError when the run is being
         stopped before the unit's end.
@@ -124,13 +123,13 @@ class Caller:
         return await self._attempt(request, self.asker.record(request), claim, slot)
 
     async def admitted(self, request: Request) -> tuple[Reserve, Slot]:
-        """Wait until budget and gate have room for a call; what it holds of both."""
+        """Wait until budget and dispatcher have room for a call. Return what it holds of both."""
         claim = self.budget.claim(request)
         if not await self.budget.room(claim):
             self.stop(self.budget.reason)
         self.budget.hold(claim)
         try:
-            return claim, await self.gate.enter(claim.estimate)
+            return claim, await self.dispatcher.enter(claim.estimate)
         except BaseException:
             self.budget.release(claim)
             raise
@@ -151,96 +150,99 @@ class Caller:
         """Send until there is a reply, within patience; with its latency and who gave it. The slot is given
         back before every wait.
 
-        While a server is waited for, tries say nothing about the unit and are not counted.
+        While a server is down or overloaded, tries say nothing about the unit and are not counted.
         """
         tries = 0
         begun = slot.at
         while True:
-            lane, sent = slot.lane, self.gate.now()
+            server, sent = slot.server, self.dispatcher.now()
             error: BaseException | None = None
             try:
-                reply = await self._complete(lane, request, claim)
+                reply = await self._complete(server, request, claim)
             except ProviderError as e:
                 error = e
-                self._note(slot, begun, unit, e)
-                tries += not lane.is_down
-                wait = self.patience.wait(e, max(1, tries), lane.flow(self.gate.now()))
-                if wait is None and not self._is_servers_fault(lane, begun, e):
+                tries += self._note(slot, begun, unit, e)
+                wait = self.patience.wait(e, max(1, tries), server.flow(self.dispatcher.now()))
+                if wait is None and not self._is_servers_fault(server, begun, e):
                     raise
             except BaseException as e:
                 error = e
                 raise
             else:
-                self._answered_at = self.gate.now()
+                self._answered_at = self.dispatcher.now()
                 self._not_found = 0
                 if reply.rate is not None:
-                    lane.note(reply.rate, self._answered_at)
-                return reply, self._answered_at - sent, lane.url
+                    server.rate.obey(reply.rate, self._answered_at)
+                return reply, self._answered_at - sent, server.url
             finally:
-                self.gate.leave(slot, ending(error))
+                self.dispatcher.leave(slot, ending(error))
             if wait is None:
                 tries, wait = 0, self.patience.longest
             if not await self.budget.again(claim):
                 self.stop(self.budget.reason)
-            await self.gate.rest(0.0 if lane.is_down else wait)
-            slot = await self.gate.enter(claim.estimate)
+            await self.dispatcher.rest(0.0 if server.is_down else wait)
+            slot = await self.dispatcher.enter(claim.estimate)
 
-    async def _complete(self, lane: Lane, request: Request, claim: Reserve) -> Reply:
+    async def _complete(self, server: Server, request: Request, claim: Reserve) -> Reply:
         """One call, counted however it ends: cancelled ones too, which the server may go on with."""
-        assert lane.provider is not None
+        assert server.provider is not None
         try:
-            reply = await lane.provider.complete(request)
+            reply = await server.provider.complete(request)
         except BaseException as error:
             self.budget.failed(claim, error)
             raise
         self.budget.answered(claim, reply.usage)
         if (crossed := self.budget.crossed) is not None:
             self.stop(crossed)
-        self._check_model(lane, reply)
+        self._check_model(server, reply)
         return reply
 
-    def _check_model(self, lane: Lane, reply: Reply) -> None:
+    def _check_model(self, server: Server, reply: Reply) -> None:
         """Raises UsageError for a reply of another model: a replica that was away may come back with one."""
         name = reply.resolved_model
         if not self._names or not name:
             return
-        if lane.url in self._first:
+        if server.url in self._first:
             # It was there when the names were compared; this is how it signs.
-            self._first.discard(lane.url)
+            self._first.discard(server.url)
             self._names.add(name)
         elif name not in self._names:
             raise UsageError(
-                f"--replicas: {lane.url} answers as '{name}', where the run began with {', '.join(sorted(self._names))}; "
+                f"--replicas: {server.url} answers as '{name}', where the run began with {', '.join(sorted(self._names))}; "
                 "that reply was not kept: leave the server out, or say --same-model"
             )
 
-    def _note(self, slot: Slot, begun: float, unit: str, error: ProviderError) -> None:
-        """Tell the lane what its server's failure says about the server; stop when it was down for too long."""
+    def _note(self, slot: Slot, begun: float, unit: str, error: ProviderError) -> bool:
+        """Pass a failure on to what is known of its server; end the run when all have been down for too long.
+
+        Return whether the call counts as one of its unit's tries.
+        """
         if not error.retryable:
-            return
-        now = self.gate.now()
-        told = told_to_wait(error)
-        if isinstance(error, RateLimited) and error.retry_after is not None:
-            if told > self.patience.most_told:
-                return
-            slot.lane.hold(now, told)
-        slot.lane.failed(now, slot.at, begun, unit, error)
-        down = self.gate.down_for()
-        absent = isinstance(error, Unreachable) and not error.sent and not self.gate.has_answered
-        if down is not None and (absent or down[0] >= self.gate.patience):
+            return True
+        now = self.dispatcher.now()
+        wait = told_to_wait(error)
+        if wait > self.patience.most_told:
+            return True
+        if wait and ending(error) is End.REFUSED:
+            slot.server.rate.hold(now, wait)
+        counts = slot.server.failed(slot, now, begun, unit, error)
+        down = self.dispatcher.down_for()
+        absent = isinstance(error, Unreachable) and not error.sent and not self.dispatcher.has_answered
+        if down is not None and (absent or down[0] >= self.dispatcher.patience):
             # One that was never there is more likely a wrong address than an outage.
             self.last_failure = error
             self.fail(error)
             raise asyncio.CancelledError
+        return counts
 
-    def _is_servers_fault(self, lane: Lane, begun: float, error: ProviderError) -> bool:
+    def _is_servers_fault(self, server: Server, begun: float, error: ProviderError) -> bool:
         """Whether a unit whose tries are used up shall wait with its server rather than fail."""
-        if not error.retryable or told_to_wait(error) > self.patience.most_told or self.gate.is_shut:
+        if not error.retryable or told_to_wait(error) > self.patience.most_told or self.dispatcher.is_shut:
             return False
-        if isinstance(error, RateLimited) and not lane.answered_since(begun) and not lane.is_down:
+        if isinstance(error, RateLimited) and server.answered_at < begun and not server.is_down:
             # Nothing at all has passed for as long as this unit was tried.
-            lane.went_down(self.gate.now(), error)
-        return lane.is_down
+            server.went_down(self.dispatcher.now(), error)
+        return server.is_down
 
     def _give_up(self, error: ProviderError) -> None:
         """Find out whether the unit or the whole run has no chance. Raises CancelledError when the
@@ -251,7 +253,7 @@ class Caller:
             raise asyncio.CancelledError
         not_found = isinstance(error, Rejected) and error.status == NOT_FOUND
         own_fault = isinstance(error, Rejected) and not not_found
-        if self.gate.is_shut and not own_fault:
+        if self.dispatcher.is_shut and not own_fault:
             raise asyncio.CancelledError
         self.last_failure = error
         if own_fault:

@@ -10,7 +10,7 @@ from typing import Protocol
 from judge.errors import AdjudgeError, ProviderError
 from judge.prompts.load import Task
 from judge.runner.budget import Opened, Spent
-from judge.runner.gate import Gate
+from judge.runner.dispatch import Dispatcher
 from judge.runner.prices import Price, find, wanted
 from judge.runner.requests import Sampling
 from judge.runner.retry import Patience
@@ -45,7 +45,8 @@ class Plan:
     selection: Selection = field(default_factory=Selection)
     sampling: Sampling = field(default_factory=Sampling)
     repeats: int = 1
-    concurrency: int = 64
+    concurrency: int | None = None
+    """Calls at once to each server, from the first call on; None = what the rate controller finds."""
     retry: Collection[str] = ()
     max_tokens: int | None = None
     max_cost: float | None = None
@@ -183,7 +184,7 @@ class Live:
     """What a progress line shows, read whenever it likes."""
 
     report: RunReport
-    gate: Gate
+    dispatcher: Dispatcher
     started: float
     stalled: tuple[float, AdjudgeError] | None = None
     """Since when (as `time.monotonic`) and why no commit can be made; None = they can."""

@@ -1,4 +1,4 @@
-"""One run: pending units through gate, provider and parser to the writer, until none is left.
+"""One run: pending units through dispatcher, provider and parser to the writer, until none is left.
 
 The order of events for a unit is fixed: rendered, admitted, sent, parsed, queued, committed,
 counted. Whatever stops a run in between (a kill, a full disk, a dead server, Ctrl-C) leaves the
@@ -23,12 +23,11 @@ from judge.providers.base import Provider
 from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Reserve
 from judge.runner.calls import Attempt, Caller
+from judge.runner.dispatch import Dispatcher, Slot
 from judge.runner.ends import Interrupts, close, count, hardly_waiting, interrupts, judged_before, labelled
 from judge.runner.entries import CallFacts, Entries
-from judge.runner.gate import Gate
 from judge.runner.identical import Identical, UnitRequest
 from judge.runner.identity import Settled, settle
-from judge.runner.lane import Slot
 from judge.runner.plan import Live, Plan, RunReport
 from judge.runner.requests import Asker
 from judge.runner.writer import Attempts, Writer
@@ -128,13 +127,20 @@ class _Run:
         self.store, self.plan, self.asker, self.report, self.watch = store, plan, asker, report, watch
         self.provider, self.facts = provider, dict(provider.describe())
         self.loop = asyncio.get_running_loop()
-        ceiling = min(plan.concurrency, provider.max_concurrency or plan.concurrency)
-        self.gate = Gate(ceiling, replicas(provider), plan.patience.outage, self.loop.time)
+        self.dispatcher = Dispatcher(
+            plan.concurrency,
+            replicas(provider),
+            plan.patience.outage,
+            self.loop.time,
+            most=provider.max_concurrency,
+        )
         limits = plan.max_tokens, plan.max_cost
         self.budget = Budget(*limits, report.price, report.usage, report.spent)
         named = None if plan.same_model else self.facts.get("replicas")
-        self.caller = Caller(asker, self.gate, plan.patience, self.budget, self._stop, self._fail, named)
-        self.live = Live(report, self.gate, time.monotonic())
+        self.caller = Caller(
+            asker, self.dispatcher, plan.patience, self.budget, self._stop, self._fail, named
+        )
+        self.live = Live(report, self.dispatcher, time.monotonic())
         self.feeder: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[None]] = set()
         self.identical = Identical(store.conn)
@@ -175,7 +181,7 @@ class _Run:
             gc.set_threshold(*young)
             gc.unfreeze()
             self.report.seconds = time.monotonic() - self.live.started
-            self.report.cuts = self.gate.cuts
+            self.report.cuts = self.dispatcher.cuts
 
     # Units in
 
@@ -218,7 +224,7 @@ class _Run:
     def _crowded(self) -> bool:
         """Whether too much waits: for a commit, for an identical request, or for its next try."""
         unsaved = self.identical.waiting + self.writer.unsaved
-        return unsaved >= MOST_UNSAVED or len(self.tasks) > self.gate.ceiling + MOST_RESTING
+        return unsaved >= MOST_UNSAVED or len(self.tasks) > self.dispatcher.ceiling + MOST_RESTING
 
     # Answers out
 
@@ -273,7 +279,7 @@ class _Run:
     def _stalled(self, error: AdjudgeError | None) -> None:
         """A commit cannot be made for now: nothing more is sent, and what was received waits."""
         self.live.stalled = None if error is None else (time.monotonic(), error)
-        self.gate.pause(error is not None)
+        self.dispatcher.pause(error is not None)
 
     async def _tick(self) -> None:
         while self.watch is not None:
@@ -308,7 +314,7 @@ class _Run:
     def _stop(self, reason: str, grace: float | None = None) -> None:
         """Send nothing more; calls in flight have `grace` seconds, None = all they need."""
         self.report.stopped = self.report.stopped or reason
-        self.gate.shut()
+        self.dispatcher.shut()
         if self.feeder is not None:
             self.feeder.cancel()
         if grace is not None:

@@ -10,7 +10,7 @@ import pytest
 
 from judge.providers import base
 from judge.providers.tokens import label_distribution
-from judge.runner import Live, lane, open_patiently
+from judge.runner import Live, dispatch, open_patiently
 from judge.runner.retry import Patience
 from judge.types import LabelDistribution, Message, Request
 from tests.loopback.calls import LABELS
@@ -26,7 +26,7 @@ async def test_a_real_server_that_goes_and_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require("embedded-model")
-    monkeypatch.setattr(lane, "LAST_PROBE", 0.5)
+    monkeypatch.setattr(dispatch, "LAST_PROBE", 0.5)
     db = make_study(tmp_path / "s.db", numbered(UNITS))
     waits = Patience(base=0.05, longest=0.2, outage=60.0)
     with ServerProcess("llama") as server:

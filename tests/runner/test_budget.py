@@ -26,7 +26,6 @@ from judge.providers import base
 from judge.providers.replicas import replicated
 from judge.runner import RunReport, open_patiently
 from judge.runner.budget import Opened
-from judge.runner.level import FIRST
 from judge.runner.prices import Price, find, read_prices
 from judge.runner.requests import Sampling
 from judge.store import Store
@@ -37,6 +36,7 @@ from tests.loopback.openai_server import OpenAIServer
 from tests.runner.helpers import Fake, label, make_study, numbered, plan, run, select, served
 
 UNITS = 60
+FIRST = 8
 OWN = {"own_server": True}
 
 
@@ -123,7 +123,7 @@ async def test_a_server_that_counts_more_while_calls_are_on_their_way_is_stopped
             return Reply(label().text, usage=Usage(1_000, 4_000, 0))
 
     late = Late()
-    report = await run(db, late, plan(max_tokens=18_000))
+    report = await run(db, late, plan(max_tokens=18_000, concurrency=FIRST))
     assert (len(late.requests), report.labelled, report.spent.tokens) == (FIRST, FIRST, 40_000)
     assert report.stopped is not None
     assert report.stopped.startswith("the limit is crossed (40,000 tokens of 18,000): the server counted 3.")

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from judge.errors import KeyProblem, RateLimited, Rejected, Unreachable
-from judge.runner import Live, lane
+from judge.runner import Live, dispatch
 from judge.runner import run as run_module
-from judge.runner.level import Level
+from judge.runner.rate import RateController
 from judge.runner.retry import Patience
 from judge.types import Reply, Request
 from tests.loopback.anthropic_server import AnthropicServer
@@ -52,8 +52,8 @@ def db(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane, "FIRST_PROBE", 0.01)
-    monkeypatch.setattr(lane, "LAST_PROBE", 0.02)
+    monkeypatch.setattr(dispatch, "FIRST_PROBE", 0.01)
+    monkeypatch.setattr(dispatch, "LAST_PROBE", 0.02)
     monkeypatch.setattr(run_module, "TICK_SECONDS", 0.01)
 
 
@@ -112,20 +112,29 @@ async def test_no_answer_in_time_is_tried_again(server: LoopbackServer, db: Path
 
 
 def test_a_call_that_stalls_while_others_come_back_is_no_queue() -> None:
-    """A time-out cuts the level where everything is slow, and not where one call of many hangs."""
-    level = Level(64, timeout=1.0)
-    for n in range(8):
-        level.took(0.0)
-        if n:
-            level.ended(0.05, 0.0, good=True)
-    level.timed_out(1.0, 0.0)
-    assert level.cuts == 0
-    slow = Level(64, timeout=1.0)
+    """A time-out lowers the limit where everything is slow, and not where one call of many hangs."""
+    stalled = RateController(64, 64, timeout=1.0)
     for _ in range(8):
-        slow.took(0.0)
-    slow.timed_out(1.0, 0.0)
-    assert slow.cuts == 1
-    assert slow.limit < level.limit
+        stalled.sent(0.0)
+    for _ in range(7):
+        stalled.ended()
+        stalled.replied(0.05, 0.0, 64)
+    assert not stalled.timed_out(1.0, 0.0), "it is the unit that has lost a try"
+    assert (stalled.limit, stalled.cuts) == (64, 0)
+    queue = RateController(64, 64, timeout=1.0)
+    for _ in range(64):
+        queue.sent(0.0)
+    # One at a time, 0.1 s each: 9 are answered before the others time out, 10 a second.
+    for n in range(1, 10):
+        queue.ended()
+        queue.replied(n / 10, 0.0, 64)
+    assert queue.timed_out(1.0, 0.0)
+    # Between the first reply (at 0.1 s) and the time-out 8 more in 0.9 s are 8.9 a second, of which 4 take 0.5 s.
+    assert (queue.limit, queue.cuts) == (4, 1)
+    assert queue.timed_out(1.0, 0.0)
+    assert (queue.limit, queue.cuts) == (4, 1), (
+        "calls that were sent before the cut are no evidence against it"
+    )
 
 
 async def test_a_reply_that_cannot_be_read_is_repaired_once(server: LoopbackServer, db: Path) -> None:
@@ -219,7 +228,7 @@ async def test_a_server_that_dies_and_comes_back(server: LoopbackServer, db: Pat
     gone = asyncio.Event()
 
     def watch(live: Live) -> None:
-        if live.gate.down_for() is not None:
+        if live.dispatcher.down_for() is not None:
             gone.set()
 
     async with served(server) as provider:

@@ -10,7 +10,7 @@ import pytest
 from judge.runner import RunReport
 from judge.runner.retry import Patience
 from tests.runner.helpers import make_study, numbered, plan, run
-from tests.runner.test_pace import TokenBucket
+from tests.runner.test_spacing import TokenBucket
 from tests.runner.virtual import Limited, simulated
 
 
@@ -27,7 +27,7 @@ def test_a_limit_without_burst_is_used_from_the_first_call_to_the_last(tmp_path:
     provider = Limited(TokenBucket(rate), 1)
     report = ask(tmp_path, provider, units)
     assert report.ended == {"ok": units}
-    assert provider.ended <= units / (0.9 * rate) + 2
+    assert provider.ended <= units / (0.9 * rate) + 25 / rate + 2
     assert provider.requests <= 1.3 * units + 200
 
 

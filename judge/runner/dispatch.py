@@ -1,0 +1,372 @@
+"""Admission of calls: one queue in front of one server or several, and whether each server is there.
+
+A refused call waits out its own backoff and delays nobody else, unless the server says when to come back. A server
+that cannot be reached, or that has answered none of several new units, is down: one call at a time finds out whether
+it is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from judge.errors import ProviderError, RateLimited, Rejected, ServerFault, Unreachable
+from judge.providers.base import Provider
+from judge.runner.rate import MOST, RateController
+from judge.runner.retry import told_to_wait
+
+EARLY_SECONDS = 0.001
+"""A loop's timer is up to this late; the rest is waited for by looking at the clock."""
+SUSPECTS = 3
+"""If this many units begun since a server's last answer have all failed, the server counts as down."""
+REFUSALS, REFUSED_SECONDS = 16, 5.0
+"""So does one that has refused this many calls in a row for so long; in a shorter time it may be a rate limit."""
+FLOW = 32
+"""A refused call waits at most as long as the server took for its last answers of this number."""
+FIRST_PROBE, LAST_PROBE = 0.5, 30.0
+"""Seconds between the calls that look whether a server is back: doubled, up to the last."""
+
+
+class End(Enum):
+    """How a call ended, as far as the server's capacity goes."""
+
+    REPLY = "reply"
+    REFUSED = "refused"
+    FAILED = "failed"
+    LEFT = "left"
+
+
+class Slot(NamedTuple):
+    """Permission for one call: to which server, when it was given, and the server's limit then."""
+
+    server: Server
+    at: float
+    limit: int
+
+
+class Server:
+    """One server: its rate controller, and whether it is there. Times are in seconds of one clock, `now` its reading."""
+
+    def __init__(
+        self,
+        provider: Provider | None,
+        ceiling: int,
+        start: int | None = None,
+        known: Mapping[str, int] | None = None,
+    ) -> None:
+        self.provider = provider
+        url = provider.describe().get("base_url") if provider is not None else None
+        self.url = url if isinstance(url, str) else None
+        start = start or (known or {}).get(self.url or "")
+        self.rate = RateController(ceiling, start, getattr(provider, "timeout", None) or math.inf)
+        self.down_since: float | None = None
+        self.error: ProviderError | None = None
+        self.answered_at = -math.inf
+        self._refused_from = -math.inf
+        self._answers: deque[float] = deque(maxlen=FLOW)
+        self._suspects: set[str] = set()
+        self._refusals = 0
+        self._probing = False
+        self._probe_at = 0.0
+        self._probes = 0
+
+    @property
+    def is_down(self) -> bool:
+        """Whether the server is being waited for."""
+        return self.down_since is not None
+
+    @property
+    def in_flight(self) -> int:
+        """Calls under way."""
+        return self.rate.in_flight
+
+    @property
+    def limit(self) -> int:
+        """Calls that may be in flight; one, while the server is down."""
+        return 1 if self.is_down else self.rate.limit
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a slot is free."""
+        return not self._probing if self.is_down else self.rate.in_flight < self.rate.limit
+
+    def delay(self, now: float, tokens: int = 0) -> float:
+        """Seconds for which a call of this many tokens is held back, if a slot is free."""
+        return max(0.0, self._probe_at - now) if self.is_down else self.rate.delay(now, tokens)
+
+    def take(self, now: float, tokens: int = 0) -> Slot:
+        """A call goes out."""
+        self._probing = self.is_down
+        self.rate.sent(now, tokens)
+        return Slot(self, now, self.rate.limit)
+
+    def leave(self, slot: Slot, now: float, end: End) -> None:
+        """A call came back."""
+        if self.down_since is not None and slot.at >= self.down_since:
+            self._probing = False
+        self.rate.ended()
+        if end is End.REPLY:
+            self.rate.replied(now, slot.at, slot.limit)
+            self._answered(now)
+        elif end is End.REFUSED:
+            self.rate.refused(now, slot.at)
+
+    def flow(self, now: float) -> float:
+        """Seconds since the last FLOW answers began to come, infinite before as many have."""
+        return now - self._answers[0] if len(self._answers) == FLOW else math.inf
+
+    def failed(self, slot: Slot, now: float, begun: float, unit: str, error: ProviderError) -> bool:
+        """A call has failed in a way that may pass; its unit's first call went out at `begun`.
+
+        Return whether that counts as one of the unit's tries: it does not where the server is down or overloaded.
+        """
+        if self.down_since is not None:
+            if slot.at >= self.down_since:
+                self._probes += 1
+                wait = min(LAST_PROBE, FIRST_PROBE * 2.0 ** (self._probes - 1))
+                self._probe_at = now + max(wait, told_to_wait(error))
+                self.error = error
+            return False
+        timed_out = isinstance(error, Unreachable) and error.timed_out
+        # While units are left to send, a whole time-out without any answer is evidence by itself. At the end of a run
+        # the calls still open may be those of units that no server answers.
+        since = slot.at if timed_out and self.rate.feeding else begun
+        if isinstance(error, RateLimited):
+            if self._refusals == 0:
+                self._refused_from = slot.at
+            self._refusals += self.answered_at < slot.at
+        elif since > self.answered_at:
+            self._suspects.add(unit)
+        absent = isinstance(error, Unreachable) and not error.sent and self.answered_at < slot.at
+        refuses_all = self._refusals >= REFUSALS and now - self._refused_from >= REFUSED_SECONDS
+        if absent or len(self._suspects) >= SUSPECTS or refuses_all:
+            self.went_down(now, error)
+            return False
+        return not (timed_out and self.rate.timed_out(now, slot.at))
+
+    def went_down(self, now: float, error: ProviderError) -> None:
+        """Wait for the server from now on."""
+        self.down_since, self.error = now, error
+        self._probing, self._probes = False, 0
+        self._probe_at = now + FIRST_PROBE / 4
+        self._suspects.clear()
+        self._refusals = 0
+
+    def _answered(self, now: float) -> None:
+        self.answered_at = now
+        self._answers.append(now)
+        self._suspects.clear()
+        self._refusals = 0
+        if self.is_down:
+            self.down_since = self.error = None
+            self._probing = False
+            self.rate.restart()
+
+
+def ending(error: BaseException | None) -> End:
+    """How a call ended that raised this, None = nothing."""
+    if error is None or isinstance(error, Rejected):
+        return End.REPLY
+    if isinstance(error, RateLimited) or (isinstance(error, ServerFault) and error.overloaded):
+        return End.REFUSED
+    return End.FAILED if isinstance(error, ProviderError) else End.LEFT
+
+
+class Timer(Protocol):
+    """A timer that was set."""
+
+    def cancel(self) -> None:
+        """Never fire."""
+
+
+class _Precise:
+    """A timer that is not late: spaced calls go out at even distances, to a server that counts them."""
+
+    def __init__(self, seconds: float, call: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._at, self._call = self._loop.time() + seconds, call
+        self._handle: asyncio.Handle = self._loop.call_later(max(0.0, seconds - EARLY_SECONDS), self._look)
+
+    def _look(self) -> None:
+        if self._loop.time() >= self._at:
+            self._call()
+        else:
+            self._handle = self._loop.call_soon(self._look)
+
+    def cancel(self) -> None:
+        self._handle.cancel()
+
+
+class Dispatcher:
+    """Admits calls in the order in which they came, each to the server with most room.
+
+    `concurrency` is the number of calls to each server that the user gave, None = none given; `most` is the number that
+    the provider can use. `known` has the concurrency that the study last sustained, by address. `patience` is how
+    long, in seconds, all servers may be down.
+    """
+
+    def __init__(
+        self,
+        concurrency: int | None,
+        providers: Sequence[Provider | None] = (None,),
+        patience: float = 1800.0,
+        clock: Callable[[], float] = time.monotonic,
+        later: Callable[[float, Callable[[], None]], Timer] = _Precise,
+        most: int | None = None,
+        known: Mapping[str, int] | None = None,
+    ) -> None:
+        ceiling = concurrency or MOST
+        if most is not None:
+            ceiling = min(ceiling, most)
+        self.patience = patience
+        self._clock, self._later = clock, later
+        self.servers = [Server(provider, ceiling, concurrency, known) for provider in providers]
+        self.ceiling = ceiling * len(providers)
+        self._waiting: deque[tuple[asyncio.Future[Slot], int]] = deque()
+        self._resting: set[asyncio.Future[None]] = set()
+        self._timer: Timer | None = None
+        self.is_shut = False
+        self.paused = False
+        self.refused = 0
+        """Calls that servers have turned down (429, 503)."""
+
+    @property
+    def in_flight(self) -> int:
+        """Calls under way."""
+        return sum(server.in_flight for server in self.servers)
+
+    @property
+    def limit(self) -> int:
+        """Calls that may be under way now."""
+        return sum(server.limit for server in self.servers)
+
+    @property
+    def cuts(self) -> int:
+        """How often a server was sent less."""
+        return sum(server.rate.cuts for server in self.servers)
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether any server has ever answered a call."""
+        return any(server.answered_at > -math.inf for server in self.servers)
+
+    def feed_is_empty(self) -> None:
+        """No unit is left to send: what is still open are stragglers."""
+        for server in self.servers:
+            server.rate.feeding = False
+
+    def down_for(self) -> tuple[float, ProviderError] | None:
+        """Seconds for which no server at all has been there, with what the last one said; None = one is."""
+        since = [(server.down_since, server.error) for server in self.servers]
+        known = [(at, error) for at, error in since if at is not None and error is not None]
+        if len(known) < len(since):
+            return None
+        at, error = max(known, key=lambda one: one[0])
+        return self._clock() - at, error
+
+    def now(self) -> float:
+        """Seconds by the clock that all times here are of."""
+        return self._clock()
+
+    async def enter(self, tokens: int = 0) -> Slot:
+        """Take a slot, waiting for one as long as it takes. Raises CancelledError once `shut`."""
+        if self.is_shut:
+            raise asyncio.CancelledError
+        if not self._waiting and not self.paused:
+            slot, _ = self._choose(tokens)
+            if slot is not None:
+                return slot
+        ticket: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
+        self._waiting.append((ticket, tokens))
+        self._admit()
+        try:
+            return await ticket
+        except asyncio.CancelledError:
+            # Cancelled between the admission and this line: the slot must go to the next one.
+            if ticket.done() and not ticket.cancelled():
+                self.leave(ticket.result(), End.LEFT)
+            else:
+                ticket.cancel()
+                self._admit()
+            raise
+
+    def leave(self, slot: Slot, end: End) -> None:
+        """Give the slot back."""
+        self.refused += end is End.REFUSED
+        slot.server.leave(slot, self._clock(), end)
+        if self._waiting:
+            self._admit()
+
+    async def rest(self, seconds: float) -> None:
+        """Wait outside, before a retry. Raises CancelledError once `shut`."""
+        if self.is_shut:
+            raise asyncio.CancelledError
+        ticket: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        timer = self._later(seconds, lambda: _set(ticket))
+        self._resting.add(ticket)
+        try:
+            await ticket
+        finally:
+            timer.cancel()
+            self._resting.discard(ticket)
+
+    def pause(self, paused: bool) -> None:
+        """Let nobody in for now, or again; calls under way end."""
+        self.paused = paused
+        self._admit()
+
+    def shut(self) -> None:
+        """Let nobody in any more; those who wait are cancelled."""
+        self.is_shut = True
+        for ticket in [ticket for ticket, _ in self._waiting]:
+            ticket.cancel()
+        for resting in list(self._resting):
+            resting.cancel()
+        self._waiting.clear()
+        self._stop_timer()
+
+    def _choose(self, tokens: int) -> tuple[Slot | None, float | None]:
+        """Take a slot where most is free; else the seconds until one may be taken, None = when one is left."""
+        now = self._clock()
+        best: Server | None = None
+        load, soonest = 2.0, None
+        for server in self.servers:
+            if not server.has_room:
+                continue
+            wait = server.delay(now, tokens)
+            if wait > 0:
+                soonest = wait if soonest is None else min(soonest, wait)
+            elif (share := server.in_flight / server.limit) < load or best is None:
+                best, load = server, share
+        return (None if best is None else best.take(now, tokens)), soonest
+
+    def _admit(self) -> None:
+        """Let in who is first, as far as slots and allowances go, and look again when the wait ends."""
+        self._stop_timer()
+        while self._waiting and not self.paused:
+            ticket, tokens = self._waiting[0]
+            if ticket.done():
+                self._waiting.popleft()
+                continue
+            slot, wait = self._choose(tokens)
+            if slot is None:
+                if wait is not None:
+                    self._timer = self._later(wait, self._admit)
+                return
+            self._waiting.popleft()
+            ticket.set_result(slot)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _set(ticket: asyncio.Future[None]) -> None:
+    if not ticket.done():
+        ticket.set_result(None)

@@ -1,0 +1,367 @@
+"""The rate controller: how many calls one server gets at once, and how fast they follow each other.
+
+Calls run at the full concurrency unless there is evidence against it. Without an explicit concurrency the limit
+starts at the one that the study last sustained at this address, else at `START`, and every good reply admits one more
+call, up to `MOST`. Four observations lower it, and nothing else does:
+
+- Retry-After and the vendors' rate headers: no call goes out before the time that they name.
+- Refusals (429, 503) of more than `TOLERATED` of the calls: calls are spaced evenly (`Spacing`).
+- Time-outs while the other calls are slow too: the limit falls to what the server answers in half a time-out.
+- A doubling of the limit that raises the latency so much that no more replies come back: it is undone.
+
+A straggler lowers nothing. It is a call that is still open when no unit is left to send, or one that timed out while
+the median latency is below a quarter of the time-out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from statistics import median
+
+from judge.types import RateState
+
+MOST, START = 100, 16
+"""The limit without an explicit concurrency, and where it starts at a server that the study does not know."""
+RECENT = 256
+"""Replies from which throughput and median latency are computed."""
+SAFE = 0.5
+"""Share of the time-out that a call may be expected to take: above it the limit does not grow."""
+STRAGGLER = 0.25
+"""While the median latency is below this share of the time-out, a call that times out is a straggler."""
+LEAST_GAIN = 1.2
+"""A doubled limit must bring at least this many times the replies per second."""
+JUDGED_BY = 32
+"""Replies by which a doubling is judged, once."""
+SURE = 2.5
+"""Standard errors by which the latency must have risen."""
+FORGET_SECONDS = 300.0
+"""After so long a doubling that brought nothing is tried again: the server may have got more capacity."""
+
+TOLERATED, CHANCE = 0.15, 10.0
+"""Refusals beyond this share of the calls and this many more are evidence of a rate limit."""
+WINDOW = 200
+"""Calls by which the share of refusals is counted anew."""
+TRIAL = 32
+"""Calls by which a slower rate is judged."""
+FEW = 0.1
+"""Where fewer calls than this share are accepted, the rate is much too high, and the share too small to compare with."""
+BURST_SECONDS = 0.1
+"""Calls sent in less time than that are a burst and no rate."""
+TARGET = 0.13
+"""Share of refusals at which a rate that follows a limit settles: fewer would leave some of the limit unused."""
+STEP = 0.04
+"""What one refusal takes off a rate that follows a limit."""
+SLOWEST = 1 / 30
+"""Calls per second below which no rate falls."""
+TIMER_SECONDS = 0.002
+"""How late a timer may be. Where calls are hardly further apart than that, later ones make up for it."""
+
+
+class RateController:
+    """Limits the calls to one server. Times are in seconds, of one clock that the caller reads.
+
+    `ceiling` bounds the calls in flight, `start` is the first limit, and `timeout` is that of one call.
+    """
+
+    def __init__(self, ceiling: int, start: int | None = None, timeout: float = math.inf) -> None:
+        self.ceiling = max(1, ceiling)
+        self.limit = min(self.ceiling, max(1, start or START))
+        self.timeout = timeout
+        self.spacing = Spacing()
+        self.in_flight = 0
+        self.cuts = 0
+        self.notes: list[str] = []
+        """What people should know of the server, with what to type next."""
+        self.most_used = 0
+        self.feeding = True
+        """Units are left to send."""
+        self._not_before = 0.0
+        self._requests, self._tokens = _Allowance(), _Allowance()
+        self._full_at = self._cut_at = -math.inf
+        self._latencies: deque[float] = deque(maxlen=RECENT)
+        self._replies: deque[float] = deque(maxlen=RECENT)
+        self._doublings: dict[int, _Latency] = {}
+        self._top = self.ceiling
+        self._try_again_at = math.inf
+
+    @property
+    def sustained(self) -> int:
+        """The concurrency that the server has borne: the limit where it was reached, else the most calls at once."""
+        return self.limit if self.most_used >= self.limit else self.most_used
+
+    @property
+    def replied_at(self) -> float:
+        """When the last good reply came."""
+        return self._replies[-1] if self._replies else -math.inf
+
+    def delay(self, now: float, tokens: int = 0) -> float:
+        """Seconds until a call of so many tokens may go out, if the limit has room for it."""
+        waits = (self._requests.wait(1, now), self._tokens.wait(tokens, now))
+        return max(0.0, self._not_before - now, self.spacing.delay(now), *waits)
+
+    def sent(self, now: float, tokens: int = 0) -> None:
+        """A call goes out."""
+        self.in_flight += 1
+        self.most_used = max(self.most_used, self.in_flight)
+        if self.in_flight >= self.limit:
+            self._full_at = now
+        self.spacing.sent(now)
+        self._requests.take(1)
+        self._tokens.take(tokens)
+
+    def ended(self) -> None:
+        """A call has come back, however it went."""
+        self.in_flight -= 1
+
+    def replied(self, now: float, sent_at: float, limit: int) -> None:
+        """A good reply to a call that was sent under this limit."""
+        self._latencies.append(now - sent_at)
+        self._replies.append(now)
+        if now >= self._try_again_at:
+            self._doublings.clear()
+            self._top, self._try_again_at = self.ceiling, math.inf
+        if self.limit >= self._top or self._full_at < sent_at:
+            return  # As many as there may be, or fewer were sent than the limit allows.
+        self._judge_doubling(now, now - sent_at, limit)
+        # Little's law: so long would a call take if one more brought no reply more per second.
+        if self.limit < self._top and self._throughput(now) > (self.limit + 1) / (self.timeout * SAFE):
+            self.limit += 1
+
+    def refused(self, now: float, sent_at: float) -> None:
+        """The server turned a call down (429, 503)."""
+        self.cuts += self.spacing.refused(now, sent_at)
+
+    def timed_out(self, now: float, sent_at: float) -> bool:
+        """Lower the limit if a call had no answer in time because the server has too many. Return whether that is so."""
+        if sent_at <= self._cut_at:
+            return True
+        if self.timeout == math.inf:
+            self.timeout = max(now - sent_at, 1e-3)  # The provider has one and does not say which.
+        is_silent = self.feeding and self.replied_at < sent_at
+        is_slow = bool(self._latencies) and median(self._latencies) >= self.timeout * STRAGGLER
+        served = int(self._throughput(now, until_now=True) * self.timeout * SAFE)
+        if not (is_silent or is_slow) or served >= self.limit or self.limit == 1:
+            return False
+        before, self.limit = self.limit, max(1, min(self.limit // 2, served))
+        if not self.notes:
+            self.notes.append(
+                f"calls timed out after {self.timeout:g} s because the server was slow: concurrency was cut from {before} to "
+                f"{self.limit}. --concurrency {self.limit} or a longer --timeout avoids the lost calls"
+            )
+        self.cuts += 1
+        self._begin_again(now)
+        return True
+
+    def restart(self) -> None:
+        """The server is back after an outage: begin as at an unknown one."""
+        self.limit = min(self.limit, START)
+        self.spacing = Spacing()
+        self._begin_again(-math.inf)
+
+    def hold(self, now: float, seconds: float) -> None:
+        """Obey Retry-After: send nothing for so long."""
+        self._not_before = max(self._not_before, now + seconds)
+
+    def obey(self, state: RateState, now: float) -> None:
+        """Obey the rate headers of a reply."""
+        self._requests.note(state.remaining_requests, state.reset_requests, now)
+        self._tokens.note(state.remaining_tokens, state.reset_tokens, now)
+
+    def _begin_again(self, cut_at: float) -> None:
+        """Forget what was measured at another limit."""
+        self._cut_at = cut_at
+        self._replies.clear()
+        self._doublings.clear()
+        self._top, self._try_again_at = self.ceiling, math.inf
+
+    def _throughput(self, now: float, until_now: bool = False) -> float:
+        """Replies per second, 0 before the second one; `until_now` counts the time without one since."""
+        if len(self._replies) < 2:
+            return 0.0
+        seconds = (now if until_now else self._replies[-1]) - self._replies[0]
+        return (len(self._replies) - 1) / max(seconds, 1e-6)
+
+    def _judge_doubling(self, now: float, latency: float, limit: int) -> None:
+        """Undo the last doubling of the limit if it has only made calls slower."""
+        doubling = limit.bit_length()
+        here = self._doublings.setdefault(doubling, _Latency())
+        here.add(latency)
+        before = self._doublings.get(doubling - 1)
+        if before is None or before.n < JUDGED_BY / 2 or here.n != JUDGED_BY:
+            return
+        rise = here.mean - before.mean
+        # Throughput is concurrency / latency, and the concurrency has doubled.
+        if rise > math.log(2 / LEAST_GAIN) and rise > SURE * math.sqrt(here.error2 + before.error2):
+            self.limit = self._top = 2 ** (doubling - 1)
+            self._try_again_at = now + FORGET_SECONDS
+            self.cuts += 1
+
+
+@dataclass(slots=True)
+class _Latency:
+    """Mean and variance of the logarithm of latencies (Welford 1962, Technometrics 4, 419-420)."""
+
+    n: int = 0
+    mean: float = 0.0
+    _squares: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        value = math.log(max(seconds, 1e-6))
+        self.n += 1
+        before = value - self.mean
+        self.mean += before / self.n
+        self._squares += before * (value - self.mean)
+
+    @property
+    def error2(self) -> float:
+        """The squared standard error of the mean."""
+        return self._squares / max(1, self.n - 1) / max(1, self.n)
+
+
+class Spacing:
+    """The time between calls to a server that refuses more of them than it should.
+
+    Single refusals say nothing. When more than `TOLERATED` of the calls are refused, the rate is halved until that
+    helps. From there it rises a little with every call and falls with every refusal, and so settles where `TARGET` of
+    the calls are refused (the weighted up-down method, Kaernbach 1991, Perception & Psychophysics 49, 227-229). If a
+    slower rate does not help, the server refuses at random: that share is tolerated, and calls go out freely again.
+    """
+
+    def __init__(self) -> None:
+        self.rate: float | None = None
+        """Calls per second, None = as many as the limit allows."""
+        self._background = 0.0
+        self._trial: _Trial | None = None
+        self._next = self._fastest = 0.0
+        self._echo = 0.0
+        """How long a refusal takes to come back, at most."""
+        self._from, self._until = -math.inf, math.inf
+        self._sent = self._refused = 0
+
+    def delay(self, now: float) -> float:
+        """Seconds until the next call may go out."""
+        return 0.0 if self.rate is None else max(0.0, self._next - now)
+
+    def sent(self, now: float) -> None:
+        """A call goes out."""
+        trial = self._trial
+        if trial is None and self._sent >= WINDOW:
+            if self.rate is None:
+                self._background = min(self._background, self._refused / self._sent)
+            self._begin(now)
+        if trial is None or self._sent < TRIAL:
+            self._from = now if self._sent == 0 else self._from
+            self._sent += 1
+            self._until = now
+        elif now > self._until + 1.5 * self._echo:
+            # The refusals of all the calls that count are back.
+            self._end_trial(trial, now)
+        if self.rate is None:
+            return
+        gap = 1 / self.rate
+        if self._trial is None and now - self._next < gap / 2:
+            # The rate is what holds calls back; otherwise a higher one would mean nothing.
+            self._change(STEP * self._target / (1 - self._target))
+        late = TIMER_SECONDS if gap < 2 * TIMER_SECONDS else 0.0
+        self._next = max(self._next, now - late) + gap
+
+    def refused(self, now: float, sent_at: float) -> bool:
+        """A call was refused. Return whether a search for a slower rate begins."""
+        self._echo = max(now - sent_at, 0.95 * self._echo)
+        if not self._from <= sent_at <= self._until:
+            return False  # It was sent at another rate.
+        self._refused += 1
+        if self._trial is not None:
+            return False
+        if self.rate is None:
+            if self._refused <= CHANCE + (TOLERATED + self._background) * self._sent:
+                return False
+            self._search(now, self._sent / max(now - self._from, BURST_SECONDS) / 2)
+            return True
+        self._change(-STEP)
+        if (now - sent_at) * self.rate < 0.5:
+            # The refusal is back before the next call is due: the slot that was missed is tried again.
+            self._next = min(self._next, now + 1 / (16 * self.rate))
+        if self.rate < self._fastest / 4:
+            self._search(now, self.rate)
+            return True
+        return False
+
+    @property
+    def _target(self) -> float:
+        """The share of refusals to settle at."""
+        return self._background + (1 - self._background) * TARGET
+
+    def _change(self, step: float) -> None:
+        assert self.rate is not None
+        self.rate = max(SLOWEST, self.rate * math.exp(step))
+        self._fastest = max(self._fastest, self.rate)
+
+    def _search(self, now: float, rate: float) -> None:
+        """Look for a rate at which fewer calls are refused, from this one downwards."""
+        self._trial = _Trial()
+        self.rate = max(SLOWEST, rate)
+        self._begin(now)
+
+    def _end_trial(self, trial: _Trial, now: float) -> None:
+        """Decide whether the slower rate has helped, and what comes next."""
+        assert self.rate is not None
+        taken = 1 - self._refused / self._sent
+        gained = 1.0 if trial.accepted is None else (taken - trial.accepted) / (1.001 - trial.accepted)
+        if gained > 2 / 3 and taken >= 1 - self._background - TOLERATED:
+            self._trial, self._fastest = None, self.rate
+        elif gained < 1 / 3 and trial.expected >= 1:
+            self._background, self._trial, self.rate = 1 - taken, None, None
+        elif taken < FEW:
+            self.rate = max(SLOWEST, self.rate / 4)
+        else:
+            if trial.accepted is None:
+                trial.accepted = trial.expected = taken
+            # Under a rate limit the share of accepted calls doubles as the rate is halved.
+            trial.expected *= 2
+            self.rate = max(SLOWEST, self.rate / 2)
+        self._begin(now)
+
+    def _begin(self, now: float) -> None:
+        """Count anew."""
+        self._from, self._until = now, math.inf
+        self._sent = self._refused = 0
+
+
+class _Trial:
+    """A search for a slower rate: the share of accepted calls at its start, and what a rate limit would accept now."""
+
+    def __init__(self) -> None:
+        self.accepted: float | None = None
+        self.expected = 0.0
+
+
+class _Allowance:
+    """What the server says is left of one of its limits, less what was sent since it said so."""
+
+    __slots__ = ("left", "reset")
+
+    def __init__(self) -> None:
+        self.left: float | None = None
+        self.reset = 0.0
+
+    def wait(self, cost: float, now: float) -> float:
+        """Seconds until `cost` fits. After its reset the allowance is unknown again, and no call waits for more."""
+        if self.left is None:
+            return 0.0
+        if now >= self.reset:
+            self.left = None
+            return 0.0
+        return 0.0 if cost <= self.left else self.reset - now
+
+    def take(self, cost: float) -> None:
+        """Count what a call takes of it."""
+        if self.left is not None:
+            self.left -= cost
+
+    def note(self, left: int | None, seconds: float | None, now: float) -> None:
+        """Note what a header says: so much is left, and in so many seconds it is full again."""
+        if left is not None and seconds is not None:
+            self.left, self.reset = float(left), now + seconds
