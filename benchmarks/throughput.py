@@ -76,7 +76,7 @@ def bare(options: argparse.Namespace) -> dict[str, float]:
     import aiohttp
 
     imports = _resident()
-    bodies = _bodies(options)
+    bodies = bodies_of(options.units, options.answers)
 
     async def run() -> tuple[float, float]:
         connector = aiohttp.TCPConnector(limit=0)
@@ -169,20 +169,20 @@ def make_study(db: Path, units: int) -> None:
         add_items(store, rows, ImportInfo("bench", {}), [], fail)
 
 
-def _bodies(options: argparse.Namespace) -> list[bytes]:
+def bodies_of(units: int, answers: str) -> list[bytes]:
     """What the tool posts for these units."""
     from judge.prompts import load_task
     from judge.prompts.render import Mode, Renderer
 
-    renderer = Renderer(load_task("stance"), Mode(options.answers))
+    renderer = Renderer(load_task("stance"), Mode(answers))
     form = {"name": "answer", "schema": renderer.schema, "strict": True}
     rest: dict[str, Any] = {"temperature": 0.0, "max_tokens": 512}
-    if options.answers == "json":
+    if answers == "json":
         rest["response_format"] = {"type": "json_schema", "json_schema": form}
     else:
         rest |= {"logprobs": True, "top_logprobs": 20, "max_tokens": 16}
     bodies = []
-    for n, text in enumerate(_texts(options.units)):
+    for n, text in enumerate(_texts(units)):
         prompt = renderer.render({"claim": f"Claim {n} holds.", "passage": text})
         messages = [{"role": m.role, "content": m.content} for m in prompt.messages]
         bodies.append(json.dumps({"model": "loopback", "messages": messages, **rest}).encode())

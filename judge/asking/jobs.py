@@ -33,7 +33,7 @@ def run_in_batches(
     check(asking, options)
     plan = asking.plan
     with store.run_lock(f"{plan.task.name} {plan.model}"):
-        report = run_batches(store, asyncio.run(_opened(asking)), asking.provider, Waiting(poll, said))
+        report = run_batches(store, asyncio.run(_opened(store, asking)), asking.provider, Waiting(poll, said))
         return ended(store, asking, report)
 
 
@@ -56,7 +56,7 @@ def write_job(
     plan = asking.plan
     with store.run_lock(f"{plan.task.name} {plan.model}"):
         if not offline:
-            opened = asyncio.run(_opened(asking))
+            opened = asyncio.run(_opened(store, asking))
             left = opened if opened.opened is None else opened.less(opened.opened)
             return write_job(store, left, asking.provider, folder)
         provider = Offline(asking.provider, plan.sampling.answers in ("codes", "words"))
@@ -75,7 +75,7 @@ def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None
         raise UsageError(f"--option {of_calls[0]} goes with single calls, and no batch has it: leave it out")
 
 
-async def _opened(asking: Asking) -> Plan:
+async def _opened(store: Store, asking: Asking) -> Plan:
     """Find out what the model takes, and let go of it: what is left to do is done by the vendor's own client.
 
     The plan, with what that took."""
@@ -84,7 +84,7 @@ async def _opened(asking: Asking) -> Plan:
     from judge.runner import open_patiently
 
     try:
-        plan = await open_patiently(asking.provider, asking.plan)
+        plan = await open_patiently(asking.provider, asking.plan, store=store)
         if isinstance(asking.provider, OpenAI):
             questions = plan.task.spec.questions
             await asking.provider.learn(CODES[: len(plan.task.domain(questions[0].field))])

@@ -276,10 +276,10 @@ def improve(
         if stop is not None:
             stop.bind()
         try:
-            plan = await open_patiently(asking.provider, asking.plan)
+            plan = await open_patiently(asking.provider, asking.plan, store=store)
             if rewriter is not None:
                 left = plan.less(*filter(None, [plan.opened]))
-                opened = (await open_patiently(rewriter.provider, left, rewriter.price)).opened
+                opened = (await open_patiently(rewriter.provider, left, rewriter.price, store=store)).opened
                 rewriter = dataclasses.replace(rewriter, opened=opened)
             flow = Flow(store, asking.provider, plan, progress)
             return await Improve(store, flow, plan.task, name, reference, rewriter).go(anyway)

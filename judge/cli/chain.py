@@ -41,9 +41,11 @@ async def in_chain(
     checker = writer if check.model == write.model else provider_of(check.model, options)
     progress = Progress(sys.stderr)
     try:
-        write = await open_patiently(writer, write)
+        write = await open_patiently(writer, write, store=store)
         if checker is not writer:
-            opened = (await open_patiently(checker, check.less(*filter(None, [write.opened])))).opened
+            opened = (
+                await open_patiently(checker, check.less(*filter(None, [write.opened])), store=store)
+            ).opened
             # Its own runs have it in their reports; to the others it is gone.
             check, write = replace(check, opened=opened), write.less(*filter(None, [opened]))
         first = second = Flow(store, writer, write, progress)

@@ -88,7 +88,7 @@ async def _execute(store: Store, generation: Generation, provider: Provider) -> 
 
     progress = Progress(sys.stderr)
     try:
-        plan = await open_patiently(provider, generation.plan)
+        plan = await open_patiently(provider, generation.plan, store=store)
         return await make(store, dataclasses.replace(generation, plan=plan), provider, progress)
     finally:
         progress.end()

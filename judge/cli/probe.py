@@ -123,7 +123,7 @@ async def _ask(store: Any, scratch: Any, plan: Any, provider: Any, wanted: Wante
 
     progress = Progress(sys.stderr)
     try:
-        plan = await open_patiently(provider, plan)
+        plan = await open_patiently(provider, plan, store=store)
         return await asked(store, scratch, plan, provider, wanted, progress)
     finally:
         progress.end()

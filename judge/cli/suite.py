@@ -127,7 +127,7 @@ async def _perform(
         note(f"suite: {text}")
 
     try:
-        plan = await open_patiently(provider, plan)
+        plan = await open_patiently(provider, plan, store=store)
         return await perform(store, missing, provider, plan, lambda: Progress(sys.stderr), told, load)
     finally:
         await provider.close()

@@ -148,6 +148,22 @@ class Probing(Protocol):
 
 
 @runtime_checkable
+class Learning(Protocol):
+    """A provider that asks its server what it can do, and can be told by a study that knows the answers.
+
+    `learnt_at` is the time of the questions (ISO 8601), empty before them.
+    """
+
+    learnt_at: str
+
+    def learnt(self) -> Json:
+        """Return what is known of the server by now, for `recall` in a later process."""
+
+    def recall(self, learnt: Json, at: str) -> None:
+        """Take up what was known at that time, before `open`, which then asks no questions. What does not fit is ignored."""
+
+
+@runtime_checkable
 class PairReader(Protocol):
     """A provider that reads a statement and its evidence and no prompt: a classifier (known before `open`)."""
 

@@ -7,10 +7,12 @@ names a parameter moves it one step down, for good.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, UsageError
@@ -56,6 +58,7 @@ class Provider(Vendor):
         self._probed: set[str] = set()
         self._tried: dict[tuple[str, ...], bool | None] = {}
         self._has_tokens = False
+        self.learnt_at = ""
 
     def _address(self, settings: Settings) -> str:
         """The base URL."""
@@ -68,18 +71,52 @@ class Provider(Vendor):
         errors of `complete`.
         """
         wire = self._connect()
-        # Opened again after an error, it goes on: a server that takes one call at a time refuses the second
-        # of two probes however often both are sent.
-        if "codes" not in self._probed:
-            await self._probe_codes(wire)
-            self._probed.add("codes")
-        if not self._is_openai and "json" not in self._probed:
-            await self._probe_json(wire)
-            self._probed.add("json")
+        if self.learnt_at:
+            return
+        # Asked together: each takes a round trip. Opened again after an error, only what is not answered is asked again,
+        # because a server that takes one call at a time refuses the second however often both are sent.
+        asked = {"codes": self._probe_codes} | ({} if self._is_openai else {"json": self._probe_json})
+        left = [name for name in asked if name not in self._probed]
+        ended = await asyncio.gather(*(asked[name](wire) for name in left), return_exceptions=True)
+        self._probed |= {name for name, error in zip(left, ended, strict=True) if error is None}
+        for error in ended:
+            if error is not None:
+                raise error
         if not self._is_held:
             await self._probe_masks(wire)
         self._probed.clear()
         self._tried.clear()
+        self.learnt_at = datetime.now(UTC).isoformat()
+
+    def learnt(self) -> Json:
+        """What the questions of `open` and later refusals have shown, and with which options they were asked."""
+        return {
+            "asked": self._asked_with(),
+            "dialect": asdict(self._dialect),
+            "label_codes": self.label_codes,
+            "mask": self.mask,
+            "reports": self._reports,
+        }
+
+    def recall(self, learnt: Json, at: str) -> None:
+        """Take up what another process has learnt, if it asked with the same options."""
+        if not isinstance(learnt, dict) or learnt.get("asked") != self._asked_with():
+            return
+        try:
+            fields: dict[str, Any] = {
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in learnt["dialect"].items()
+            }
+            self._dialect = chat.Dialect(**fields)
+            self.label_codes, self.mask = bool(learnt["label_codes"]), learnt["mask"]
+            self._reports = learnt["reports"]
+        except (KeyError, TypeError, AttributeError):
+            return  # Another version has written it.
+        self.learnt_at = at
+
+    def _asked_with(self) -> dict[str, Json]:
+        """The options that decide what the server is asked."""
+        return {"mask": self.chosen_mask, **self._options.identity()}
 
     def hold(self, mask: str | None, alternatives: int | None = None) -> None:
         """Ask for this mask from now on, or for none: that with which the run began."""

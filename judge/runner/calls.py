@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from judge.errors import (
@@ -42,12 +42,23 @@ class Attempt:
     base_url: str | None = None
 
 
+@dataclass(slots=True)
+class Named:
+    """What the servers of a run may call its model.
+
+    `compared`: addresses whose names were compared when the run began. Their first reply may add the name that they
+    sign with.
+    """
+
+    names: set[str]
+    compared: set[str]
+
+
 class Caller:
     """Sends requests within gate, patience and budget, to the server that the dispatcher names.
 
     `stop` ends the sending for a reason, `fail` for an error; both shut the dispatcher, and whoever waits
-    to send is then cancelled, which leaves the unit pending. `named`: what replicas called their one model
-    when the run began (None = was not there), by address; None = it may be another one.
+    to send is then cancelled, which leaves the unit pending. `named` is None where the model may have any name.
     """
 
     def __init__(
@@ -58,13 +69,12 @@ class Caller:
         budget: Budget,
         stop: Callable[[str], None],
         fail: Callable[[AdjudgeError], None],
-        named: Mapping[str, str | None] | None = None,
+        named: Named | None = None,
     ) -> None:
         self.asker, self.dispatcher, self.patience = asker, dispatcher, patience
         self.budget, self.stop, self.fail = budget, stop, fail
         self.last_failure: ProviderError | None = None
-        self._first = {url for url, name in (named or {}).items() if name}
-        self._names = {name for name in (named or {}).values() if name}
+        self._named = named or Named(set(), set())
         self._answered_at = float("-inf")
         self._not_found = 0
         self._refused = 0
@@ -199,17 +209,16 @@ class Caller:
 
     def _check_model(self, server: Server, reply: Reply) -> None:
         """Raises UsageError for a reply of another model: a replica that was away may come back with one."""
-        name = reply.resolved_model
-        if not self._names or not name:
+        name, named = reply.resolved_model, self._named
+        if not named.names or not name:
             return
-        if server.url in self._first:
-            # It was there when the names were compared; this is how it signs.
-            self._first.discard(server.url)
-            self._names.add(name)
-        elif name not in self._names:
+        if server.url in named.compared:
+            named.compared.discard(server.url)
+            named.names.add(name)
+        elif name not in named.names:
             raise UsageError(
-                f"--replicas: {server.url} answers as '{name}', where the run began with {', '.join(sorted(self._names))}; "
-                "that reply was not kept: leave the server out, or say --same-model"
+                f"{server.url} answers as '{name}', where the run has answers of {', '.join(sorted(named.names))}. That "
+                "reply was not kept. --same-model goes on with the run, --as NAME makes another judge of it"
             )
 
     def _note(self, slot: Slot, begun: float, unit: str, error: ProviderError) -> bool:

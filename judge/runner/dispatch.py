@@ -251,6 +251,11 @@ class Dispatcher:
         return sum(server.rate.cuts for server in self.servers)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What people should know of the servers."""
+        return tuple(f"{server.url}: {note}" for server in self.servers for note in server.rate.notes)
+
+    @property
     def has_answered(self) -> bool:
         """Whether any server has ever answered a call."""
         return any(server.answered_at > -math.inf for server in self.servers)

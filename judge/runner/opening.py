@@ -1,4 +1,7 @@
-"""A provider is opened: again while its server is busy, and within the limits that hold for everything asked."""
+"""Opening a provider: what the study knows of its server is taken up, and only a new server is asked questions first.
+
+The questions are ordinary calls: they count against the limits of the run, and are retried with its patience.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from judge.errors import LimitReached, RateLimited, ServerFault
-from judge.providers.base import Probing, Provider
+from judge.errors import LimitReached, ProviderError, Unreachable
+from judge.providers.base import Learning, Probing, Provider
+from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Opened
 from judge.runner.ends import judged_before, labelled
 from judge.runner.identity import own_runs
@@ -27,7 +31,7 @@ async def open_or_finished(store: Store, provider: Provider, plan: Plan) -> Plan
     """
     opened = Opened()
     try:
-        return await open_patiently(provider, plan, opened=opened)
+        return await open_patiently(provider, plan, opened=opened, store=store)
     except LimitReached:
         if (report := _finished(store, plan, provider)) is None:
             raise
@@ -55,13 +59,18 @@ def _finished(store: Store, plan: Plan, provider: Provider) -> RunReport | None:
 
 
 async def open_patiently(
-    provider: Provider, plan: Plan, price: Price | None = None, opened: Opened | None = None
+    provider: Provider,
+    plan: Plan,
+    price: Price | None = None,
+    opened: Opened | None = None,
+    store: Store | None = None,
 ) -> Plan:
-    """Open a provider; the plan with what that took, which counts against its limits.
+    """Open a provider. Return the plan with what that took, which counts against its limits.
 
-    `price` is that of the provider's model where it is not the plan's, `opened` is filled as the questions go. A server that is busy or faulty is asked again,
-    one that is not there is not waited for. Raises LimitReached where a limit has no room for the questions about the
-    server, and what `Provider.open` raises.
+    `price` is that of the provider's model where it is not the plan's, `opened` is filled as the questions go, and
+    `store` is the study that may know the server. A server that fails in a way that may pass is asked again, for as
+    long as the plan's patience; one that accepts no connection is not waited for. Raises LimitReached where a limit
+    has no room for the questions about the server, and what `Provider.open` raises.
     """
     opened, begun = opened or Opened(), time.monotonic()
     if isinstance(provider, Probing):
@@ -69,6 +78,8 @@ async def open_patiently(
         provider.purse = _Purse(
             Budget(plan.max_tokens, plan.max_cost, price, opened.usage, opened.spent), opened
         )
+    if store is not None:
+        recall(store, provider)
     limit = asyncio.timeout(plan.max_time)
     try:
         async with limit:
@@ -83,16 +94,28 @@ async def open_patiently(
     return replace(plan, opened=opened)
 
 
+def recall(store: Store, provider: Provider) -> None:
+    """Hand what the study has learnt of a server to the provider, or to each of its replicas."""
+    known = runs.known_servers(store.conn, provider.describe())
+    for member in replicas(provider):
+        server = known.get(str(member.describe().get("base_url")))
+        if server is not None and server.is_fresh and isinstance(member, Learning):
+            member.recall(server.learnt, server.learnt_at)
+
+
 async def _opened(provider: Provider, patience: Patience) -> None:
-    tries = 0
+    """Open the provider, again after each failure that may pass. Raises the last one when patience ends."""
+    begun, tries = time.monotonic(), 0
     while True:
         try:
             await provider.open()
             return
-        except (RateLimited, ServerFault) as error:
-            tries += 1
+        except ProviderError as error:
+            # A server that accepts no connection is more likely a wrong address than an outage.
+            is_absent = isinstance(error, Unreachable) and not error.sent
+            tries = min(tries + 1, patience.tries - 1)  # The backoff stops growing, the tries go on.
             wait = patience.wait(error, tries)
-            if wait is None:
+            if is_absent or wait is None or time.monotonic() - begun > patience.outage:
                 raise
             await asyncio.sleep(wait)
 

@@ -75,10 +75,10 @@ class Plan:
     def after(self, reports: Iterable[RunReport]) -> Plan:
         """The plan with what these runs, one after the other, have left of its limits."""
         done = list(reports)
-        # That a provider was opened is counted in the first report after it, but for the time.
-        openings = {id(report.opened): report.opened for report in done if report.opened is not None}
-        left = self.less(*done, *(Opened(seconds=opened.seconds) for opened in openings.values()))
-        return replace(left, opened=None) if id(self.opened) in openings else left
+        # That a provider was opened is counted in the first report after it.
+        is_counted = any(report.opened is self.opened for report in done)
+        left = self.less(*done)
+        return replace(left, opened=None) if is_counted else left
 
     def less(self, *done: Used) -> Plan:
         """The plan with what these have left of its limits."""

@@ -19,10 +19,10 @@ from typing import Any
 
 from judge.errors import AdjudgeError, StudyError
 from judge.plugins import unexpected
-from judge.providers.base import Provider
+from judge.providers.base import Learning, Provider
 from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Reserve
-from judge.runner.calls import Attempt, Caller
+from judge.runner.calls import Attempt, Caller, Named
 from judge.runner.dispatch import Dispatcher, Slot
 from judge.runner.ends import Interrupts, close, count, hardly_waiting, interrupts, judged_before, labelled
 from judge.runner.entries import CallFacts, Entries
@@ -33,8 +33,8 @@ from judge.runner.requests import Asker
 from judge.runner.writer import Attempts, Writer
 from judge.store import jobs, runs, selection
 from judge.store.aside import take_in
-from judge.store.study import Store, explained
-from judge.types import Status, Unit
+from judge.store.study import Store, explained, now
+from judge.types import Json, Status, Unit
 
 GRACE_SECONDS = 10.0
 TICK_SECONDS = 0.5
@@ -108,9 +108,10 @@ async def _begun(
     if remarks is not None:
         report.notes += remarks()
     report.labelled = labelled(store, plan, run_id)
+    report.notes += run.dispatcher.notes
     if not isinstance(report.error, StudyError):
         # What a server refuses of a request shows in the first calls.
-        await close(store, plan, report, {**facts, **provider.describe()})
+        await close(store, plan, report, {**facts, **provider.describe(), runs.SERVERS: run.servers()})
     return report
 
 
@@ -127,20 +128,24 @@ class _Run:
         self.store, self.plan, self.asker, self.report, self.watch = store, plan, asker, report, watch
         self.provider, self.facts = provider, dict(provider.describe())
         self.loop = asyncio.get_running_loop()
+        self.known = runs.known_servers(store.conn, self.facts)
         self.dispatcher = Dispatcher(
             plan.concurrency,
             replicas(provider),
             plan.patience.outage,
             self.loop.time,
             most=provider.max_concurrency,
+            known={url: server.concurrency for url, server in self.known.items() if server.concurrency},
         )
         limits = plan.max_tokens, plan.max_cost
         self.budget = Budget(*limits, report.price, report.usage, report.spent)
-        named = None if plan.same_model else self.facts.get("replicas")
+        named = None if plan.same_model else self._named()
         self.caller = Caller(
             asker, self.dispatcher, plan.patience, self.budget, self._stop, self._fail, named
         )
-        self.live = Live(report, self.dispatcher, time.monotonic())
+        # A run begins with the first question to its server.
+        opening = plan.opened.seconds if plan.opened is not None else 0.0
+        self.live = Live(report, self.dispatcher, time.monotonic() - opening)
         self.feeder: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[None]] = set()
         self.identical = Identical(store.conn)
@@ -150,6 +155,17 @@ class _Run:
         """The first units are found, or there are none."""
         patience = plan.patience.outage
         self.writer = Writer(store, self._acknowledged, self._fail, patience=patience, stalled=self._stalled)
+
+    def _named(self) -> Named | None:
+        """The names under which the servers may answer: those of replicas, or of the run where nothing was asked."""
+        opened, replicas_named = self.plan.opened, self.facts.get("replicas")
+        was_asked = opened is None or opened.calls > 0
+        if replicas_named:
+            names = {url: name for url, name in replicas_named.items() if name}
+            return Named(set(names.values()), set(names) if was_asked else set())
+        if was_asked or not self.report.resumed or self.facts.get("own_server"):
+            return None
+        return Named(runs.reported_models(self.store.conn, self.report.run_id), set())
 
     async def go(self) -> None:
         """Feed, wait, commit; interrupts and errors stop the feeding and let calls in flight end."""
@@ -190,6 +206,7 @@ class _Run:
             self.report.reused += judged_before(self.store, self.plan, self.report.run_id)
             for repeat in range(self.plan.repeats):
                 await self._feed_repeat(repeat)
+        self.dispatcher.feed_is_empty()
 
     async def _feed_repeat(self, repeat: int) -> None:
         units = selection.pending(self.store, self.plan.task, self.report.run_id, repeat, self.plan.retry)
@@ -273,8 +290,25 @@ class _Run:
         price = {} if self.report.price is None else {"price": self.report.price.as_json()}
         with suppress(StudyError), hardly_waiting(self.store):
             # Held by another program: with the next commit, then. Calls in flight wait for this thread.
-            runs.keep_facts(self.store, self.report.run_id, {**facts, **price})
+            runs.keep_facts(self.store, self.report.run_id, {**facts, **price, runs.SERVERS: self.servers()})
             self.facts = facts
+
+    def servers(self) -> dict[str, Json]:
+        """What the study is to know of the servers, by address, so that the next run need not find it out."""
+        found: dict[str, Json] = {}
+        for server in self.dispatcher.servers:
+            before = self.known.get(server.url or "")
+            sustained = server.rate.sustained
+            if not server.rate.cuts and before is not None:
+                # A short run that was sent without trouble says nothing against more calls at once.
+                sustained = max(sustained, before.concurrency or 0)
+            if server.url is None or not sustained:
+                continue
+            entry: dict[str, Json] = {"at": now(), "concurrency": sustained}
+            if isinstance(server.provider, Learning) and server.provider.learnt_at:
+                entry |= {"learnt": server.provider.learnt(), "learnt_at": server.provider.learnt_at}
+            found[server.url] = entry
+        return found
 
     def _stalled(self, error: AdjudgeError | None) -> None:
         """A commit cannot be made for now: nothing more is sent, and what was received waits."""

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 from ulid import ULID
 
@@ -42,6 +43,10 @@ SELECTED = "selected"
 """The fact of a run that says over how many units it was last asked, every repeat counted; None = too many to say at once."""
 PROBES = "probes"
 """The fact of a run that says what the questions about its server took, of all invocations together."""
+SERVERS = "servers"
+"""The fact of a run that says, by address, what was learnt of a server: see `KnownServer`."""
+KNOWN_FOR = timedelta(days=1)
+"""What a server can do is known for so long: it may be started again with other settings."""
 REQUEST_VERSION = 2
 """How requests are hashed; versions before 0.2.0 hashed the address and the token limit, too (1)."""
 TRIED = "tried"
@@ -75,6 +80,39 @@ class Begun:
         first = self.options.get("base_url")
         known = self.provider.get("addresses") or {}
         return {**({first: self.provider.get("reports")} if first else {}), **known}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownServer:
+    """What a study knows of a server: the concurrency that it last sustained, and what its provider has learnt of it.
+
+    `at` is the time of the concurrency, `learnt_at` that of the questions to the server; both are ISO 8601.
+    """
+
+    at: str
+    concurrency: int | None = None
+    learnt: Json = None
+    learnt_at: str = ""
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the server can be taken to be what it was."""
+        return self.learnt_at > (datetime.now(UTC) - KNOWN_FOR).isoformat()
+
+
+def known_servers(conn: sqlite3.Connection, facts: Mapping[str, Json]) -> dict[str, KnownServer]:
+    """By address: what is known of the servers that were asked for the model that a provider says these facts of."""
+    query = (
+        f"SELECT json_extract(provider, '$.{SERVERS}') FROM runs WHERE json_extract(provider, '$.vendor') = ? "
+        f"AND json_extract(provider, '$.model') = ? AND json_extract(provider, '$.{SERVERS}') IS NOT NULL"
+    )
+    found: dict[str, KnownServer] = {}
+    for (servers,) in conn.execute(query, [facts.get("vendor"), facts.get("model")]):
+        for url, entry in json.loads(servers).items():
+            server = KnownServer(**entry)
+            if url not in found or found[url].at < server.at:
+                found[url] = server
+    return found
 
 
 def begun(conn: sqlite3.Connection, task: str, model: str, identities: Collection[str]) -> list[Begun]:
@@ -202,7 +240,7 @@ def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:
             asked.setdefault(str(url), provider.get("reports"))
         for url, name in asked.items():
             addresses[url] = name or addresses.get(url)
-        own = {k: v for k, v in json.loads(known).items() if k in (SELECTED, PROBES)}
+        own = {k: v for k, v in json.loads(known).items() if k in (SELECTED, PROBES, SERVERS)}
         facts = {**own, **provider, **({"addresses": addresses} if addresses else {})}
         conn.execute("UPDATE runs SET provider = ? WHERE run_id = ?", [dumps(facts), run_id])
 

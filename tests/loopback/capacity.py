@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import heapq
+import math
+import random
 import time
 from typing import Protocol
 
@@ -63,8 +65,52 @@ class Bucket:
         return 0.0
 
 
+class LogNormal:
+    """Latencies that differ as those of real models do: log-normal, drawn with a seed. `stall`: a share of the calls
+    takes `stall_seconds` instead."""
+
+    def __init__(
+        self, seconds: float, sigma: float, stall: float = 0.0, stall_seconds: float = 60.0, seed: float = 1
+    ) -> None:
+        self.draw = random.Random(seed)
+        self.median, self.sigma, self.stall, self.stall_seconds = seconds, sigma, stall, stall_seconds
+
+    def wait(self) -> float:
+        latency = self.median * math.exp(self.draw.gauss(0.0, self.sigma))
+        return self.stall_seconds if self.draw.random() < self.stall else latency
+
+
+class Changing:
+    """Every call takes `before` seconds at first and `after` later: after so many calls, or after so many seconds."""
+
+    def __init__(
+        self, before: float, after: float, calls: float = math.inf, seconds: float = math.inf
+    ) -> None:
+        self.before, self.after, self.calls, self.seconds = before, after, calls, seconds
+        self._begun: float | None = None
+
+    def wait(self) -> float:
+        now = time.monotonic()
+        self._begun = self._begun or now
+        self.calls -= 1
+        return self.after if self.calls < 0 or now - self._begun >= self.seconds else self.before
+
+
+class Mixed:
+    """Short answers and, in one call of `every`, a very long one."""
+
+    def __init__(self, short: float, long: float, every: float) -> None:
+        self.short, self.long, self.every = short, long, every
+        self._calls = 0
+
+    def wait(self) -> float:
+        self._calls += 1
+        return self.long if self._calls % self.every == 0 else self.short
+
+
 def capacity(text: str) -> Capacity:
-    """`serial:0.05`, `slots:0.05,10`, `batching:0.05,40` or `bucket:100` of the command line."""
+    """`serial:0.05`, `slots:0.05,10`, `batching:0.05,40`, `bucket:100`, `lognormal:MEDIAN,SIGMA[,SHARE,SECONDS]`,
+    `cold:BEFORE,AFTER,CALLS`, `slowing:BEFORE,AFTER,SECONDS` or `mixed:SHORT,LONG,EVERY` of the command line."""
     kind, _, rest = text.partition(":")
     numbers = [float(n) for n in rest.split(",")]
     if kind == "serial":
@@ -75,4 +121,12 @@ def capacity(text: str) -> Capacity:
         return Batching(numbers[0], int(numbers[1]))
     if kind == "bucket":
         return Bucket(numbers[0])
+    if kind == "lognormal":
+        return LogNormal(*numbers)
+    if kind == "cold":
+        return Changing(numbers[0], numbers[1], calls=numbers[2])
+    if kind == "slowing":
+        return Changing(numbers[0], numbers[1], seconds=numbers[2])
+    if kind == "mixed":
+        return Mixed(*numbers)
     raise ValueError(f"no capacity '{text}'")

@@ -347,15 +347,16 @@ async def test_a_finished_run_is_repeated_within_any_limit(tmp_path: Path) -> No
         again = await asked(server.url, max_tokens=1)
         assert (again.run_id, again.reused, again.labelled, again.stopped) == (first.run_id, 3, 3, None)
         assert server.requests == again.spent.tokens == 0
-        for url, changes in ((other.url, {}), (server.url, {"repeats": 2})):
-            with pytest.raises(LimitReached):
-                await asked(url, max_tokens=1, **changes)
+        with pytest.raises(LimitReached):
+            await asked(other.url, max_tokens=1)
+        more = await asked(server.url, max_tokens=1, repeats=2)
+        assert (more.pending, more.stopped) == (3, "another call could cross the limit of 1 tokens")
         assert server.requests == other.requests == 0
 
 
 def test_the_time_of_opening_counts_for_what_comes_after() -> None:
-    """Members of a panel are opened one by one: 10 s less 2 s asked and 3 s opened, which two reports may share."""
+    """Members of a panel are opened one by one: 10 s less 3 s opened and 2 s asked, of which the first report has 4 s."""
     opened = Opened(seconds=3.0)
-    done = [RunReport("r", False, 1, seconds=1.0, opened=opened) for _ in range(2)]
+    done = [RunReport("r", False, 1, seconds=4.0, opened=opened), RunReport("s", False, 1, seconds=1.0)]
     assert plan(max_time=10.0).after(done).max_time == 5.0
     assert plan(max_time=10.0, opened=opened).after(done).opened is None

@@ -27,7 +27,7 @@ def test_a_limit_without_burst_is_used_from_the_first_call_to_the_last(tmp_path:
     provider = Limited(TokenBucket(rate), 1)
     report = ask(tmp_path, provider, units)
     assert report.ended == {"ok": units}
-    assert provider.ended <= units / (0.9 * rate) + 25 / rate + 2
+    assert provider.ended <= units / (0.9 * rate) + 48 / rate + 2
     assert provider.requests <= 1.3 * units + 200
 
 
