@@ -17,7 +17,7 @@ from judge.errors import (
 )
 from judge.parse import Parsed
 from judge.runner.budget import Budget, Reserve
-from judge.runner.dispatch import Dispatcher, End, Server, Slot, ending
+from judge.runner.dispatch import Dispatcher, End, ModelServer, Slot, ending
 from judge.runner.requests import Asker
 from judge.runner.retry import Patience, told_to_wait
 from judge.store.judgements import RequestRecord
@@ -43,7 +43,7 @@ class Attempt:
 
 
 @dataclass(slots=True)
-class Named:
+class ModelNames:
     """What the servers of a run may call its model.
 
     `compared`: addresses whose names were compared when the run began. Their first reply may add the name that they
@@ -69,12 +69,12 @@ class Caller:
         budget: Budget,
         stop: Callable[[str], None],
         fail: Callable[[AdjudgeError], None],
-        named: Named | None = None,
+        named: ModelNames | None = None,
     ) -> None:
         self.asker, self.dispatcher, self.patience = asker, dispatcher, patience
         self.budget, self.stop, self.fail = budget, stop, fail
         self.last_failure: ProviderError | None = None
-        self._named = named or Named(set(), set())
+        self._named = named or ModelNames(set(), set())
         self._answered_at = float("-inf")
         self._not_found = 0
         self._refused = 0
@@ -193,7 +193,7 @@ class Caller:
             await self.dispatcher.rest(0.0 if server.is_down else wait)
             slot = await self.dispatcher.enter(claim.estimate)
 
-    async def _complete(self, server: Server, request: Request, claim: Reserve) -> Reply:
+    async def _complete(self, server: ModelServer, request: Request, claim: Reserve) -> Reply:
         """One call, counted however it ends: cancelled ones too, which the server may go on with."""
         assert server.provider is not None
         try:
@@ -207,7 +207,7 @@ class Caller:
         self._check_model(server, reply)
         return reply
 
-    def _check_model(self, server: Server, reply: Reply) -> None:
+    def _check_model(self, server: ModelServer, reply: Reply) -> None:
         """Raises UsageError for a reply of another model: a replica that was away may come back with one."""
         name, named = reply.resolved_model, self._named
         if not named.names or not name:
@@ -244,7 +244,7 @@ class Caller:
             raise asyncio.CancelledError
         return counts
 
-    def _is_servers_fault(self, server: Server, begun: float, error: ProviderError) -> bool:
+    def _is_servers_fault(self, server: ModelServer, begun: float, error: ProviderError) -> bool:
         """Whether a unit whose tries are used up shall wait with its server rather than fail."""
         if not error.retryable or told_to_wait(error) > self.patience.most_told or self.dispatcher.is_shut:
             return False

@@ -44,12 +44,12 @@ class End(Enum):
 class Slot(NamedTuple):
     """Permission for one call: to which server, when it was given, and the server's limit then."""
 
-    server: Server
+    server: ModelServer
     at: float
     limit: int
 
 
-class Server:
+class ModelServer:
     """One server: its rate controller, and whether it is there. Times are in seconds of one clock, `now` its reading."""
 
     def __init__(
@@ -225,7 +225,7 @@ class Dispatcher:
             ceiling = min(ceiling, most)
         self.patience = patience
         self._clock, self._later = clock, later
-        self.servers = [Server(provider, ceiling, concurrency, known) for provider in providers]
+        self.servers = [ModelServer(provider, ceiling, concurrency, known) for provider in providers]
         self.ceiling = ceiling * len(providers)
         self._waiting: deque[tuple[asyncio.Future[Slot], int]] = deque()
         self._resting: set[asyncio.Future[None]] = set()
@@ -338,7 +338,7 @@ class Dispatcher:
     def _choose(self, tokens: int) -> tuple[Slot | None, float | None]:
         """Take a slot where most is free; else the seconds until one may be taken, None = when one is left."""
         now = self._clock()
-        best: Server | None = None
+        best: ModelServer | None = None
         load, soonest = 2.0, None
         for server in self.servers:
             if not server.has_room:

@@ -22,7 +22,7 @@ from judge.plugins import unexpected
 from judge.providers.base import Learning, Provider
 from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Reserve
-from judge.runner.calls import Attempt, Caller, Named
+from judge.runner.calls import Attempt, Caller, ModelNames
 from judge.runner.dispatch import Dispatcher, Slot
 from judge.runner.ends import Interrupts, close, count, hardly_waiting, interrupts, judged_before, labelled
 from judge.runner.entries import CallFacts, Entries
@@ -156,16 +156,16 @@ class _Run:
         patience = plan.patience.outage
         self.writer = Writer(store, self._acknowledged, self._fail, patience=patience, stalled=self._stalled)
 
-    def _named(self) -> Named | None:
+    def _named(self) -> ModelNames | None:
         """The names under which the servers may answer: those of replicas, or of the run where nothing was asked."""
         opened, replicas_named = self.plan.opened, self.facts.get("replicas")
         was_asked = opened is None or opened.calls > 0
         if replicas_named:
             names = {url: name for url, name in replicas_named.items() if name}
-            return Named(set(names.values()), set(names) if was_asked else set())
+            return ModelNames(set(names.values()), set(names) if was_asked else set())
         if was_asked or not self.report.resumed or self.facts.get("own_server"):
             return None
-        return Named(runs.reported_models(self.store.conn, self.report.run_id), set())
+        return ModelNames(runs.reported_models(self.store.conn, self.report.run_id), set())
 
     async def go(self) -> None:
         """Feed, wait, commit; interrupts and errors stop the feeding and let calls in flight end."""
