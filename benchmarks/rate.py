@@ -241,16 +241,17 @@ async def judge(job: dict[str, Any]) -> dict[str, Any]:
     import inspect
 
     from judge.prompts import load_task
-    from judge.providers import base
+    from judge.providers import base, replicas
     from judge.runner import Plan, open_patiently, run_task
     from judge.runner.requests import Sampling
     from judge.store import Store
     from judge.store.selection import Selection
 
     first, *more = job["urls"]
-    provider = base.get(
-        "openai/loopback", base.Settings(base_url=first, timeout=job["timeout"], replicas=tuple(more))
-    )
+    settings = base.Settings(base_url=first, timeout=job["timeout"], replicas=tuple(more))
+    # A version that is compared may make replicas itself.
+    make = getattr(replicas, "replicated", base.get) if more else base.get
+    provider = make("openai/loopback", settings)
     old = "store" not in inspect.signature(open_patiently).parameters
     plan = Plan(
         load_task("stance"),

@@ -179,7 +179,9 @@ async def test_a_replica_that_comes_later_with_another_model_is_found_out(
         report = await run(db, provider)
         await provider.close()
         assert isinstance(report.error, UsageError)
-        assert f"{two.url} answers as 'other-weights', where the run has answers of loopback" in str(report.error)
+        assert f"{two.url} answers as 'other-weights', where the run has answers of loopback" in str(
+            report.error
+        )
         names = select(db, "SELECT DISTINCT resolved_model FROM judgements")
         assert set(names) <= {("loopback-2026-01-01",)}, "nothing of it is in the run"
         assert report.pending > 0
