@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from judge.errors import BadInput, UsageError
+from judge.files import file_sha
 from judge.importers.base import Bad, Importer, Options
 from judge.store import Store
 from judge.store.imports import ImportInfo, ImportReport
@@ -34,7 +34,7 @@ def import_files(
         for group in groups:
             skipped, bad = skipping(skip_bad)
             info = ImportInfo(
-                name, {str(p): _sha256(p) for p in group}, options.dataset, options.maps, options.label_maps
+                name, {str(p): file_sha(p) for p in group}, options.dataset, options.maps, options.label_maps
             )
             rows = importer.read(group, options, bad)
             reports.append(([str(p) for p in group], add_items(store, rows, info, skipped, bad)))
@@ -56,7 +56,7 @@ def import_each(
     for path in paths:
         _check_file(path)
         skipped, bad = skipping(skip_bad)
-        own = replace(info, files={str(path): _sha256(path)})
+        own = replace(info, files={str(path): file_sha(path)})
         yield path, add(store, read(path, bad), own, skipped, bad)
 
 
@@ -75,8 +75,3 @@ def skipping(skip_bad: bool) -> tuple[list[BadInput], Bad]:
 def _check_file(path: Path) -> None:
     if not path.is_file():
         raise UsageError(f"{path}: {'a folder: name its files' if path.is_dir() else 'no such file'}")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
