@@ -69,6 +69,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """The verdicts and the drawings, in a style of their own; no script, and everything that came from elsewhere escaped."""
-        from annotate.report.render.notebook import render
 
-        return render(self.document)
+        from annotate.report.render.html import piece
+
+        return piece(self.document)

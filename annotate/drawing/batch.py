@@ -10,31 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from annotate.batch_plan import BatchPlan
+from annotate.drawing import sample, seats
 from annotate.drawing.adopt import adopt, labelled_before
 from annotate.drawing.eligible import eligible, run_of, with_gold
 from annotate.drawing.frame import Frame
-from annotate.drawing.sample import (
-    DrawnUnit,
-    assign,
-    draw,
-    draw_questions,
-    draw_queue,
-    draw_rest,
-    draw_uncertain,
-    sequence,
-    shuffled,
-)
-from annotate.drawing.seats import (
-    Changed,
-    add_places,
-    check_exposed,
-    finish,
-    log,
-    not_stopped,
-    open_batch,
-    sample_of,
-    seat,
-)
+from annotate.drawing.sample import DrawnUnit
+from annotate.drawing.seats import Changed
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.standing import is_stopped, people_of
 from annotate.store import ensure_human
@@ -87,10 +68,10 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
             + [(plan.name, u, "training", None, None, None) for u in training]
             + [(plan.name, u, "attention", None, None, None) for u in attention],
         )
-        shares = assign(drawn, people, plan.each, plan.seed, together=plan.by_question is not None)
+        shares = sample.assign(drawn, people, plan.each, plan.seed, together=plan.by_question is not None)
         answer_of = {d.unit_id: d.answer for d in drawn if d.answer}
         for person in people:
-            places = sequence(
+            places = sample.sequence(
                 shares[person],
                 person,
                 plan.seed,
@@ -99,11 +80,11 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
                 repeats=plan.repeats,
                 answer_of=answer_of,
             )
-            add_places(conn, plan.name, person, places)
+            seats.add_places(conn, plan.name, person, places)
             made.positions[person] = len(places)
         units = {person: [u for block in shares[person] for u in block] + attention for person in people}
         made.notes += _adopt(conn, task, plan, units)
-        made.notes += check_exposed(store, task, plan.name, units, allow=plan.allow_exposed)
+        made.notes += seats.check_exposed(store, task, plan.name, units, allow=plan.allow_exposed)
     made.units, made.training, made.attention = len(drawn), len(training), len(attention)
     made.questions = len({d.question_id for d in drawn})
     made.strata = strata_of(drawn, candidates)
@@ -135,14 +116,14 @@ def _checks(store: Store, task: Task, frame: Frame, plan: BatchPlan) -> tuple[li
     """The training and the attention units: some of those with a known answer."""
     wanted = round((plan.n or plan.by_question or 0) * plan.attention)
     known = with_gold(store, task, frame) if plan.training or plan.attention else []
-    training = shuffled(known, plan.seed, "training")[: plan.training]
+    training = sample.shuffled(known, plan.seed, "training")[: plan.training]
     if len(training) < plan.training:
         raise BadInput(
             f"--training gold:{plan.training}: only {len(training)} units that can be drawn have a gold label of "
             f"{', '.join(q.field for q in task.spec.questions)}"
         )
     left = set(known) - set(training)
-    attention = shuffled(left, plan.seed, "attention")[:wanted]
+    attention = sample.shuffled(left, plan.seed, "attention")[:wanted]
     if len(attention) < wanted:
         raise BadInput(f"--attention: {wanted} units with a gold label are needed, {len(attention)} are left")
     return training, attention
@@ -165,20 +146,20 @@ def redraw(candidates: Frame, plan: BatchPlan) -> list[DrawnUnit]:
             raise UsageError(
                 "--queue needs a run with stored distributions (a model that gives log-probabilities)"
             )
-        return draw_queue(candidates, plan.n or 0)
+        return sample.draw_queue(candidates, plan.n or 0)
     if plan.from_route:
         if not len(candidates):
             raise UsageError(f"--from-route {plan.from_route}: it left no unit that can be drawn")
-        return draw_rest(candidates, plan.n or len(candidates), plan.seed)
+        return sample.draw_rest(candidates, plan.n or len(candidates), plan.seed)
     if plan.purpose == "ppi":
         if not any(c.confidence is not None for c in candidates):
             raise UsageError(
                 "--for ppi needs a run with stored distributions (a model that gives log-probabilities)"
             )
-        return draw_uncertain(candidates, plan.n or 0, plan.seed)
+        return sample.draw_uncertain(candidates, plan.n or 0, plan.seed)
     if plan.by_question:
-        return draw_questions(candidates, plan.by_question, plan.seed, n=plan.n)
-    return draw(candidates, plan.n or 0, plan.seed, proportional=plan.proportional)
+        return sample.draw_questions(candidates, plan.by_question, plan.seed, n=plan.n)
+    return sample.draw(candidates, plan.n or 0, plan.seed, proportional=plan.proportional)
 
 
 def strata_of(drawn: Sequence[DrawnUnit], frame: Frame) -> dict[str, dict[str, Json]]:
@@ -210,7 +191,7 @@ def extend_batch(
     The larger sample is the one that would have been drawn at once, so its weights are right for old and new units;
     all are written again. Raises UsageError when the frame has changed since, or another batch took those units.
     """
-    info = open_batch(store, name)
+    info = seats.open_batch(store, name)
     plan = info.plan
     if not plan.annotators:
         raise UsageError(f"batch '{name}' does not say how it was drawn: draw a new batch")
@@ -231,7 +212,7 @@ def extend_batch(
                 f"{others[0]} is not in batch '{name}': annotate batches add {name} --annotators {others[0]}"
             )
         for person in people:
-            not_stopped(conn, name, person)
+            seats.not_stopped(conn, name, person)
         overlap = plan.overlap or len(people)
         if not people or overlap > len(people):
             raise UsageError(f"each unit of batch '{name}' needs {overlap} people: there are {len(people)}")
@@ -239,7 +220,7 @@ def extend_batch(
         apart = [u for (u,) in conn.execute(checks, [name])]
         frame = eligible(store, info.task, plan, plan.run, name)
         frame.leave_out(apart)
-        before = set(sample_of(conn, name))
+        before = set(seats.sample_of(conn, name))
         try:
             again = {d.unit_id for d in redraw(frame, plan)}
         except UsageError:
@@ -261,10 +242,10 @@ def extend_batch(
             "UPDATE batches SET options = json_set(options, '$.n', ?, '$.by_question', ?) WHERE batch = ?",
             [larger.n, larger.by_question, name],
         )
-        shares = assign(new, people, overlap, plan.seed, together=plan.by_question is not None)
-        given = {p: seat(conn, info, p, blocks, checks=False) for p, blocks in shares.items() if blocks}
-        log(conn, name, "extend", None, {"units": len(new), "sample": len(drawn)})
-        finish(store, info, given, done, allow_exposed)
+        shares = sample.assign(new, people, overlap, plan.seed, together=plan.by_question is not None)
+        given = {p: seats.seat(conn, info, p, blocks, checks=False) for p, blocks in shares.items() if blocks}
+        seats.log(conn, name, "extend", None, {"units": len(new), "sample": len(drawn)})
+        seats.finish(store, info, given, done, allow_exposed)
     done.units, done.strata = len(new), strata_of(drawn, frame)
     return done
 

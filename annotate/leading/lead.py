@@ -8,17 +8,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
+from annotate.drawing import seats
 from annotate.drawing.sample import shuffled
-from annotate.drawing.seats import (
-    Changed,
-    blocks_of,
-    finish,
-    log,
-    not_stopped,
-    open_batch,
-    sample_of,
-    seat,
-)
+from annotate.drawing.seats import Changed
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped, not_for, people_of, settle_log
 from annotate.store import ensure_human
@@ -34,7 +26,7 @@ def close_batch(store: Store, name: str) -> BatchInfo:
         raise UsageError(f"batch '{name}' was closed on {info.closed[:10]}")
     with store.transaction() as conn:
         conn.execute("UPDATE batches SET closed = ? WHERE batch = ?", [now(), name])
-        log(conn, name, "close")
+        seats.log(conn, name, "close")
     return info
 
 
@@ -45,7 +37,7 @@ def reopen_batch(store: Store, name: str, note: str | None = None) -> None:
         raise UsageError(f"batch '{name}' is open")
     with store.transaction() as conn:
         conn.execute("UPDATE batches SET closed = NULL WHERE batch = ?", [name])
-        log(conn, name, "reopen", detail={"closed": info.closed}, note=note)
+        seats.log(conn, name, "reopen", detail={"closed": info.closed}, note=note)
 
 
 def add_people(
@@ -56,14 +48,14 @@ def add_people(
     They begin with the batch's training units and get its attention units. Raises UsageError for somebody who is
     in the batch already, was stopped in it, or knows the answers from elsewhere.
     """
-    info = open_batch(store, name)
+    info = seats.open_batch(store, name)
     people = list(dict.fromkeys(people))
     if not people:
         raise UsageError("--annotators: name at least one, as in --annotators dave,erin")
     done = Changed(name)
     with store.transaction() as conn:
         _newcomers(conn, name, people)
-        blocks = blocks_of(conn, info, sample_of(conn, name))
+        blocks = seats.blocks_of(conn, info, seats.sample_of(conn, name))
         if n is not None and n > sum(map(len, blocks)):
             raise UsageError(f"-n {n}: batch '{name}' has {sum(map(len, blocks))} units")
         given: dict[str, list[str]] = {}
@@ -77,9 +69,9 @@ def add_people(
                     mine.append(by_name[head])
             for unit in (u for block in mine for u in block):
                 load[unit] = load.get(unit, 0) + 1
-            given[person] = seat(conn, info, person, mine, checks=True)
-            log(conn, name, "add", person, {"units": sum(map(len, mine))})
-        finish(store, info, given, done, allow_exposed)
+            given[person] = seats.seat(conn, info, person, mine, checks=True)
+            seats.log(conn, name, "add", person, {"units": sum(map(len, mine))})
+        seats.finish(store, info, given, done, allow_exposed)
     done.units = len({u for units in given.values() for u in units})
     return done
 
@@ -99,7 +91,7 @@ def hand_over(
     What nobody of them can take stays. Hidden repeats and checks of the person fall away. Raises StudyError while
     the person is at work, UsageError as `add_people`.
     """
-    info = open_batch(store, name)
+    info = seats.open_batch(store, name)
     to = list(dict.fromkeys(to))
     known = people_of(store.conn, name)
     if person not in known:
@@ -111,7 +103,7 @@ def hand_over(
     with store.run_lock(f"annotate {name} {person}", busy), store.transaction() as conn:
         _newcomers(conn, name, [p for p in to if p not in known])
         for other in to:
-            not_stopped(conn, name, other)
+            seats.not_stopped(conn, name, other)
         _move(conn, store, info, person, to, done, note, allow_exposed)
     return done
 
@@ -135,7 +127,7 @@ def _move(
     todo = {p: _open_count(conn, name, p) for p in to}
     mine: dict[str, list[list[str]]] = {p: [] for p in to}
     moved: dict[str, str] = {}
-    for block in blocks_of(conn, info, units):
+    for block in seats.blocks_of(conn, info, units):
         free = [p for p in to if not holds[p] & set(block)]
         if not free:
             continue
@@ -160,12 +152,12 @@ def _move(
     given = {}
     for other, blocks in mine.items():
         if blocks:
-            given[other] = seat(conn, info, other, blocks, checks=other not in known)
-    log(conn, name, "hand over", person, {"to": {p: len(u) for p, u in given.items()}}, note)
+            given[other] = seats.seat(conn, info, other, blocks, checks=other not in known)
+    seats.log(conn, name, "hand over", person, {"to": {p: len(u) for p, u in given.items()}}, note)
     if left := len(units) - len(moved):
         done.notes.append(f"{left} units stay with {person}: {', '.join(to)} have them already")
     done.units = len(moved)
-    finish(store, info, given, done, allow_exposed)
+    seats.finish(store, info, given, done, allow_exposed)
 
 
 _UNTOUCHED = """
@@ -181,7 +173,7 @@ def stop_person(store: Store, name: str, person: str, why: str) -> int:
 
     The log keeps everything, and `resume_person` brings the labels back. Returns how many units this concerns.
     """
-    info = open_batch(store, name)
+    info = seats.open_batch(store, name)
     if person not in (known := people_of(store.conn, name)):
         raise not_for(name, person, known)
     if not why.strip():
@@ -190,24 +182,24 @@ def stop_person(store: Store, name: str, person: str, why: str) -> int:
         if told := is_stopped(conn, name, person):
             raise UsageError(f"batch '{name}': {person} is stopped already ({told})")
         conn.execute("INSERT INTO stopped VALUES (?, ?, ?, ?)", [name, person, why.strip(), now()])
-        log(conn, name, "stop", person, {}, why.strip())
+        seats.log(conn, name, "stop", person, {}, why.strip())
         return settle_log(conn, info.task, name, person)
 
 
 def resume_person(store: Store, name: str, person: str, note: str | None = None) -> int:
     """Take a stop back: the labels are again what they were. Returns how many units this concerns."""
-    info = open_batch(store, name)
+    info = seats.open_batch(store, name)
     with store.transaction() as conn:
         if not is_stopped(conn, name, person):
             raise UsageError(f"batch '{name}': {person} is not stopped")
         conn.execute("DELETE FROM stopped WHERE batch = ? AND annotator_id = ?", [name, person])
-        log(conn, name, "resume", person, {}, note)
+        seats.log(conn, name, "resume", person, {}, note)
         return settle_log(conn, info.task, name, person)
 
 
 def _newcomers(conn: sqlite3.Connection, name: str, people: Iterable[str]) -> None:
     for person in people:
-        not_stopped(conn, name, person)
+        seats.not_stopped(conn, name, person)
         if person in people_of(conn, name):
             raise UsageError(f"{person} is in batch '{name}' already: annotate batches extend, or hand-over")
         ensure_human(conn, [person])

@@ -11,17 +11,26 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from textual.content import Content
+from textual.style import Style
 
+from annotate.guidelines import label_keys
 from annotate.sitting.desk import Sheet
-from annotate.sitting.unit import ShownPassage
-from annotate.tui import head
+from annotate.sitting.unit import AnswerPart, ShownPassage
 from annotate.tui.colours import MARK, QUIET
 from annotate.tui.untrusted import ShownText, find_answers, find_terms, one_line, query_terms, shown
+from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
 from judge.text import markers
 
 BODY = ("answer", "baseline_answer", "passage")
 NAMES = {
+    "question": "Question",
+    "claim": "Claim",
+    "counter_claim": "Counter claim",
+    "options": "Options",
+    "reference_answers": "Reference answer",
+    "sentence": "Sentence",
+    "answer_claim": "Claim of the answer",
     "answer": "Answer",
     "passage": "Passage",
     "baseline_answer": "Human answer",
@@ -91,7 +100,7 @@ def unit_text(
     apart = bool(inputs.get("answer"))
     beside = ["passage"] if apart and inputs.get("passage") else []
     own += [n for n in BODY if inputs.get(n) and n not in beside]
-    lists = [n for n in inputs if n in head.LISTS and inputs.get(n)]
+    lists = [n for n in inputs if n in LIST_INPUTS and inputs.get(n)]
     for name in own:
         maker.text(name, beside=False)
     for name in beside:
@@ -101,7 +110,7 @@ def unit_text(
     body, aside = (Content("").join(maker.parts[side]) for side in (False, True))
     names = [NAMES[n] for n in [*beside, *lists]]
     out = UnitText(
-        head.head(task, sheet), body, aside if apart and names else None,
+        head(task, sheet), body, aside if apart and names else None,
         NAMES.get(own[0], "") if own else "", " · ".join(names), maker.texts, maker.matches, maker.focus,
     )  # fmt: skip
     if sheet.parts:
@@ -216,7 +225,7 @@ def _firsts(found: Iterable[tuple[int, int, str]]) -> list[tuple[int, int]]:
 
 def _own_names(inputs: dict[str, Any]) -> set[str]:
     """The ids by which the passages on the screen can be cited."""
-    lists: Iterable[Sequence[ShownPassage]] = (inputs[n] for n in head.LISTS if inputs.get(n))
+    lists: Iterable[Sequence[ShownPassage]] = (inputs[n] for n in LIST_INPUTS if inputs.get(n))
     return {p.own for passages in lists for p in passages if p.own}
 
 
@@ -234,3 +243,54 @@ def _title(name: str, inputs: dict[str, Any]) -> Content:
             parts.append((f"  {one_line(str(about[0]), 200)}", "bold"))
         parts += [(f"  · {one_line(str(a), 100)}", QUIET) for a in about[1:] if a]
     return Content.assemble(*parts, "\n")
+
+
+HEAD = ("question", "claim", "counter_claim", "options", "reference_answers", "sentence", "answer_claim")
+BOLD = ("question", "claim", "counter_claim", "sentence", "answer_claim")
+GOLD_STYLE = "bold $text on $warning-muted"
+HERE_STYLE = "bold $text on $primary-muted"
+MOST_PARTS = 40
+
+
+def head(task: Task, sheet: Sheet) -> Content:
+    """What is asked about, in a few lines."""
+    inputs, rows = sheet.inputs, []
+    for name in HEAD:
+        value = inputs.get(name)
+        if not value:
+            continue
+        label = NAMES[name]
+        if name == "question" and inputs.get("question_date"):
+            label += f" ({one_line(str(inputs['question_date']), 40)})"
+        if isinstance(value, list):
+            value = " · ".join(str(v) for v in value)
+        elif isinstance(value, dict):
+            value = "\n".join(f"{k}. {v}" for k, v in value.items())
+        style = "bold" if name in BOLD else ""
+        rows.append(Content.assemble((f"{label}  ", NAME_STYLE), (shown(str(value)).text, style)))
+    for name, gold in task.gold_inputs.items():
+        told = one_line(str(inputs[name]), 200)
+        rows.append(Content.assemble((f" {gold}: {told} ", GOLD_STYLE), ("  shown: not a blind task", QUIET)))
+    if len(sheet.parts) > 1:
+        rows.append(_steps(task, sheet))
+    return Content("\n").join(rows)
+
+
+def _steps(task: Task, sheet: Sheet) -> Content:
+    """The parts of this answer and what was said of them: a click goes there."""
+    keys = {value: key for labels in label_keys(task).values() for key, value in labels.items()}
+    at = next(i for i, p in enumerate(sheet.parts) if p.position == sheet.position)
+    kind = task.spec.unit.capitalize()
+    first = max(0, min(at - MOST_PARTS // 2, len(sheet.parts) - MOST_PARTS))
+    chips = [Content.styled(f"{kind} {at + 1} of {len(sheet.parts)} to label in this answer  ", NAME_STYLE)]
+    for number, part in enumerate(sheet.parts[first : first + MOST_PARTS], first + 1):
+        told = f" {number}{_mark(part, keys)} "
+        chip = Content.styled(told, HERE_STYLE if part.position == sheet.position else QUIET)
+        chips.append(chip.stylize(Style.from_meta({"@click": f"screen.go({part.position})"})))
+    return Content("").join(chips)
+
+
+def _mark(part: AnswerPart, keys: dict[str, str]) -> str:
+    if part.status == "skipped":
+        return "-"
+    return "".join(keys.get(value, "✓") for value in part.answers.values()) or "·"

@@ -1,4 +1,8 @@
-"""One self-contained page: no script, no network, everything that came from elsewhere escaped."""
+"""One self-contained page: no script, no network, everything that came from elsewhere escaped.
+
+`piece` has the verdicts and the drawings as a piece of a page that is not ours, a notebook's output: the page's style sheet
+is nested under our own element, without a link.
+"""
 
 from __future__ import annotations
 
@@ -91,3 +95,30 @@ def _bold(text: str) -> Markup:
 def _drawing(figure: Figure) -> Markup:
     # The drawing's text went through an XML writer, which escapes it.
     return Markup(plots.draw(figure.draw, figure.data, f"fig-{figure.key}", figure.caption, figure.text))
+
+
+_ROOT = re.compile(r"(?<![\w.#-])(?::root|html|body)(?=\s*\{)")
+
+
+def piece(document: Document) -> str:
+    """The document's verdicts and figures as one element."""
+    figures = [b for section in document.sections for b in section.blocks if isinstance(b, Figure)]
+    told = "\n".join([document.title, *(r.sentence for r in document.rulings), *(f.text for f in figures)])
+    # Two reports in one notebook must not share the ids that drawings refer to.
+    mark = f"adjudge-{hashlib.sha256(told.encode('utf-8', 'replace')).hexdigest()[:10]}"
+
+    def drawing(figure: Figure) -> Markup:
+        return Markup(
+            plots.draw(figure.draw, figure.data, f"{mark}-{figure.key}", figure.caption, figure.text)
+        )
+
+    template = environment(drawing, f"{mark}-").get_template("notebook.html.j2")
+    return template.render(document=document, figures=figures, mark=mark, style=Markup(_piece_style()))
+
+
+def _piece_style() -> str:
+    """The page's style sheet, for our element only (CSS nesting); what is of a page as a whole is left out."""
+    style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+    style = _ROOT.sub("&", re.sub(r"@page\s*\{[^}]*\}", "", style))
+    own = "& { padding: .25rem 1rem 1rem; margin: 0; } .title { font-size: 1.3rem; font-weight: 600; }"
+    return f".adjudge-report {{\n{style}\n{own}\n}}"
