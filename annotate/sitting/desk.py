@@ -26,11 +26,13 @@ from annotate.sitting.unit import Sheet, TimeSpent
 from annotate.store import ADJUDICATED, ensure_human
 from judge.errors import StudyError, UsageError
 from judge.store import Store
-from judge.store.label_rows import quoted
 from judge.store.study import dumps, now
 
 __all__ = ["BatchInfo", "Desk", "Sheet", "TimeSpent", "batch_info", "end_session"]
 NO_TIME = TimeSpent()
+_HERE = "a.batch = :batch AND a.annotator_id = :annotator AND a.position = :position"
+_SAID = f"SELECT a.unit_id, 'labels' AS what, '' AS field FROM assignments AS a WHERE {_HERE}"
+"""When deciding: what others said of a unit, as `exposure.note_rows` takes it."""
 
 
 class Desk(Queue):
@@ -106,17 +108,16 @@ class Desk(Queue):
             pass
 
     def _write_seen(self, conn: Connection) -> None:
-        seat = self.seat
         for position in self._unnoted:
-            rows = exposure.rows_shown(self.task, self._here(position))
-            exposure.note_rows(conn, seat.person, rows, seat.batch, "sitting")
-            if seat.is_deciding:
-                said = f"SELECT a.unit_id, 'labels' AS what, '' AS field FROM assignments AS a WHERE {self._here(position)}"
-                exposure.note_rows(conn, seat.person, said, seat.batch, "sitting")
+            self._note(conn, position, exposure.rows_shown(self.task, _HERE))
+            if self.seat.is_deciding:
+                self._note(conn, position, _SAID)
 
-    def _here(self, position: int) -> str:
-        batch, who = quoted(self.seat.batch), quoted(self.seat.annotator)
-        return f"a.batch = {batch} AND a.annotator_id = {who} AND a.position = {int(position)}"
+    def _note(self, conn: Connection, position: int, rows: str) -> None:
+        seat = self.seat
+        exposure.note_rows(
+            conn, seat.person, rows, seat.batch, "sitting", annotator=seat.annotator, position=position
+        )
 
     def close(self) -> None:
         """Stand up."""
@@ -225,8 +226,7 @@ class Desk(Queue):
             on_screen = spent.shown_ms if kind in (Kind.LABEL, Kind.KEEP, Kind.REVISE) else None
             append(conn, *place, event, seat.session, shown_ms=on_screen)
             if kind == Kind.SHOWN:
-                after = exposure.rows_after(self.task, self._here(position))
-                exposure.note_rows(conn, seat.person, after, seat.batch, "sitting")
+                self._note(conn, position, exposure.rows_after(self.task, _HERE))
             state = fold([*events, event])
             settle(conn, self.task, place, role, (unit, repeat), state)
             self._count((before[0], before[1]), state)

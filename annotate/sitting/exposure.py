@@ -107,12 +107,14 @@ def is_exposed(
     return bool(conn.execute(query, {"person": person, "unit": unit, "before": before}).fetchone()[0])
 
 
-def note_rows(conn: sqlite3.Connection, person: str, rows: str, batch: str, how: str) -> None:
-    """Note that the person was shown what a query of (unit_id, what, field) returns."""
+def note_rows(
+    conn: sqlite3.Connection, person: str, rows: str, batch: str, how: str, **values: str | int
+) -> None:
+    """Note that the person was shown what a query of (unit_id, what, field) returns; `values` are its parameters."""
     conn.execute(
         "INSERT OR IGNORE INTO exposures (person, unit_id, what, field, batch, how, at) "
-        f"SELECT ?, unit_id, what, field, ?, ?, ? FROM ({rows})",
-        [person, batch, how, now()],
+        f"SELECT :person, unit_id, what, field, :batch, :how, :at FROM ({rows})",
+        {"person": person, "batch": batch, "how": how, "at": now(), **values},
     )
 
 
