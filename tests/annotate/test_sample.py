@@ -229,7 +229,7 @@ def test_a_batch_for_ppi_stores_its_probabilities_and_the_report_weighs_by_them(
     chance = {sure[unit]: p for unit, p, _ in rows}
     assert chance[0.5] > chance[0.98]
     assert own[rows[0][0]] / own[rows[1][0]] == pytest.approx(rows[0][2] / rows[1][2])
-    told = annotate("batches", "extend", "ppi", "-n", "5", "-d", db, code=2).stderr
+    told = annotate("batches", "extend", "ppi", "--to", "500", "-d", db, code=2).stderr
     assert "drawn once for all" in told
 
 
