@@ -61,7 +61,7 @@ def from_rows(
 
     `name` stands for the file in errors, which count rows from 1. Raises as `import_files` does.
     """
-    from judge.importers.memory import import_rows
+    from judge.importers.importing import import_rows
 
     done = Imported([([name], import_rows(db, name, rows, options, skip_bad, columns))])
     return _told(db, done)

@@ -16,7 +16,7 @@ from judge.console import TO_WRITE, db_option, emit_json, json_option, note, not
 from judge.errors import Exit, UsageError
 from judge.files import format_of
 from judge.labels import relation
-from judge.store import Store, choices
+from judge.store import Store
 from judge.store.distractors import FIELD, Reading
 from judge.types import Measure
 
@@ -262,9 +262,11 @@ def export(
                 f"no question of '{system}' is challenging by the labels of '{check}' with {slots} distractors "
                 f"({_WORDS[reading]})"
             )
-        rows = choices.rows(store, chosen, seed)
+        rows = made.choice_rows(store, chosen, seed)
     if format_name == "urag":
-        text = json.dumps(choices.urag(rows, name, calibration, seed), ensure_ascii=False, indent=1) + "\n"
+        text = (
+            json.dumps(made.urag_document(rows, name, calibration, seed), ensure_ascii=False, indent=1) + "\n"
+        )
     else:
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     output.write_text(text, encoding="utf-8")

@@ -8,8 +8,7 @@ import numpy as np
 
 from judge.improve.bench import PURPOSE, Bench
 from judge.improve.climb import steps
-from judge.improve.found import Improved, Tried
-from judge.improve.people import people_of
+from judge.improve.found import Improved, Tried, people_of
 from judge.improve.recipe import Recipe
 from judge.improve.rewrite import Rewriter
 from judge.labels.scope import Scope, read

@@ -12,10 +12,9 @@ import pytest
 
 from judge.errors import Rejected, ServerFault
 from judge.improve import recipe as recipes
-from judge.improve.found import Improved
+from judge.improve.found import Improved, clauses
 from judge.improve.improve import Improve
 from judge.improve.page import next_version, proved, sentences
-from judge.improve.people import clauses
 from judge.improve.rewrite import Rewriter
 from judge.prompts import Mode, Renderer, load_task, parse_task
 from judge.providers import base

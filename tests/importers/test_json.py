@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.errors import BadInput
-from judge.importers.records import csv_records, json_pairs, json_records
-from judge.importers.streams import DEEPEST, Shallow
+from judge.importers.records import DEEPEST, Shallow, csv_records, json_pairs, json_records
 from tests.real import ROOT
 
 CODE = """
