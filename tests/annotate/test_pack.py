@@ -90,6 +90,17 @@ def test_work_goes_on_in_the_packed_file_where_it_stopped(study: Path) -> None:
         assert desk.undo() == 1
 
 
+def test_a_label_given_before_the_judge_was_shown_is_in_the_pack(study: Path) -> None:
+    """Before: triggers of the session that settled the pack took it for one given afterwards, and left it out."""
+    batch(study, "stance", name="shown", n=2, annotators=["alice"], reveal=True, allow_exposed=True)
+    with open_study(study) as store:
+        with Desk.open(store, "shown", "alice") as desk:
+            desk.label(1, "stance", "refute")
+            desk.lock(1, "judge")
+        pack(store, "shown", "alice", study.with_name("alice.db"))
+    assert list(labels(study.with_name("alice.db")).values()) == ["refute"]
+
+
 def test_what_would_be_lost_is_named_and_left_and_the_rest_comes_together(study: Path) -> None:
     """Changed in both places after packing: what stands here is not overwritten without a word."""
     out = packed(study)
