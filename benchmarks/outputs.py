@@ -10,9 +10,9 @@ both checkouts: start it with the environment and in the folder of the version t
 
 The outputs are about 1,100: `judge score` of every paper on planted studies (systems, options, judges, strata, references,
 leaderboards in every format), reports of three studies in every format, and agreement. They are exact to the last digit.
-Only what differs between two runs of one version is replaced: run ids (numbered by first appearance), times, and the
-temporary folder. All labels come from scripted models or from a seeded table. Exit code 1: something differs. It takes
-about three and a half minutes of processor time on one core.
+Only what differs between two runs of one version is replaced: run ids (numbered by first appearance), times, durations of
+calls, the temporary folder and that of the checkout. All labels come from scripted models or from a seeded table. Exit
+code 1: something differs. It takes about four minutes on a quiet core.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ import os
 import re
 import runpy
 import shlex
+import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +63,7 @@ def run(program: str, *words: str) -> tuple[int, str, str]:
     texts = []
     for stream in (out, err):
         stream.flush()
-        texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+        texts.append(stream.buffer.getvalue().decode())
     return code, texts[0], texts[1]
 
 
@@ -77,6 +79,8 @@ def do(line: str, codes: Sequence[int] = (0,)) -> str:
 # Normalising ---------------------------------------------------------------------------------------------------------
 
 RUN_ID = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b")
+RUN_END = re.compile(r"(?<=\.v\d · )[0-9A-HJKMNP-TV-Z]{4}\b")
+"""In a run's name ("scripted/hash · stance.v1 · 9X3M"), the end of its id."""
 TIME = re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?")
 DAY = re.compile(r"\b202[5-9]-\d\d-\d\d\b")
 
@@ -88,10 +92,16 @@ def normalised(text: str, folder: str) -> str:
     def numbered(match: re.Match[str]) -> str:
         return names.setdefault(match[0], f"<run {len(names) + 1}>")
 
-    text = RUN_ID.sub(numbered, text.replace(folder, "<folder>"))
+    # LaTeX may break a long word, and has its own hyphen and dot.
+    for latex, plain in ((r"\allowbreak{}", ""), ("{-}", "-"), (r"\textperiodcentered{}", "·")):
+        text = text.replace(latex, plain)
+    text = text.replace(folder, "<folder>").replace(str(Path.cwd()), "<checkout>")
+    text = RUN_ID.sub(numbered, text)
     # Tables may show the end of a run's id only.
     for name, number in names.items():
         text = text.replace(name[-8:], f"{number[:-1]} end>")
+    ends: dict[str, str] = {}
+    text = RUN_END.sub(lambda match: ends.setdefault(match[0], f"<end {len(ends) + 1}>"), text)
     return DAY.sub("<day>", TIME.sub("<time>", text))
 
 
@@ -459,7 +469,7 @@ def confirmation(folder: Path) -> Path:
 def relevance(folder: Path) -> Path:
     """Graded relevance with gold, two judges with and without probabilities, three people in a batch, two rankings."""
     db = folder / "relevance.db"
-    questions = [
+    questions: list[dict[str, Any]] = [
         {
             "id": f"q{n}",
             "question": f"What is known about {n}?",
@@ -797,6 +807,12 @@ def outputs() -> Iterator[tuple[str, str]]:
             yield study, f"annotate agreement {field} --replicates 200 {more}"
 
 
+def without_seconds(db: Path) -> None:
+    """Give every call the same duration: reports print it, and it differs between two runs of one version."""
+    with closing(sqlite3.connect(db)) as conn, conn:
+        conn.execute("UPDATE judgements SET latency = 0.25 WHERE latency IS NOT NULL")
+
+
 def write(db: Path, line: str, folder: Path) -> str:
     """The command's exit code, stdout, stderr and the files that it wrote, as one text."""
     for old in folder.iterdir():
@@ -828,6 +844,8 @@ def write_all(target: Path) -> int:
             print(f"made {make.__name__}", file=sys.stderr)
         (root / "faithfulness").mkdir()
         studies["faithfulness"] = faithfulness(root / "faithfulness", root / "garage")
+        for db in studies.values():
+            without_seconds(db)
         written = root / "written"
         written.mkdir()
         for number, (study, line) in enumerate(outputs()):
@@ -853,9 +871,8 @@ def compare(first: Path, second: Path) -> int:
         ]
         if texts[0] != texts[1]:
             differing += 1
-            lines = difflib.unified_diff(
-                *(text.splitlines() for text in texts), str(first), str(second), "", "", 0, ""
-            )
+            before, after = (text.splitlines() for text in texts)
+            lines = difflib.unified_diff(before, after, str(first), str(second), n=0, lineterm="")
             print(f"{name}:")
             print("\n".join(f"    {line[:300]}" for line in itertools.islice(lines, 12)))
     print(f"{differing} of {len(names)} outputs differ between {first} and {second}")
