@@ -51,7 +51,14 @@ class BatchPlan:
     training: int = 0
     attention: float = 0.0
     by_question: int | None = None
-    proportional: bool = False
+    equal_parts: bool = False
+    """Equally many units of each stratum, not in proportion to its size: examples of a rare label, and no verdict."""
+    strata: Mapping[str, int] = field(default_factory=dict)
+    """What was drawn from: stratum -> its units, or its questions where these are drawn whole."""
+    looks: int | None = None
+    """1: the verdict is computed once, at the end of this batch, and not at the fixed places."""
+    judges: Sequence[str] = ()
+    """Runs whose verdicts on this frame share one level: declared at the draw, or fixed by the first verdict."""
     queue: bool = False
     reveal: bool = False
     run: str | None = None
@@ -83,6 +90,11 @@ class BatchPlan:
         """How many people label a unit."""
         return self.overlap or len(self.people)
 
+    @property
+    def is_even(self) -> bool:
+        """Whether it was drawn so that all units may have the same probability."""
+        return not (self.equal_parts or self.queue or self.from_route or self.purpose)
+
     def check(self) -> None:
         """Raises UsageError for what cannot be drawn."""
         if not self.people:
@@ -97,6 +109,10 @@ class BatchPlan:
             raise UsageError(
                 f"--by-question keeps questions whole, and their units differ by {self.by}: use --by dataset"
             )
+        if self.equal_parts and not self.by:
+            raise UsageError("--equal-parts is of strata: name them with --by label, dataset or confidence")
+        if self.looks == 1 and not self.is_even:
+            raise UsageError("--looks 1 is a look of a verdict, which takes a draw with equal probabilities")
         if self.queue and (self.by or self.by_question):
             raise UsageError(
                 "--queue takes the units the judge is least sure of; --by and --by-question do not apply"
@@ -130,5 +146,9 @@ class BatchPlan:
     def read(cls, text: str) -> BatchPlan:
         """The other way. What a study from before does not say is as if it had not been asked for."""
         known = {f.name for f in fields(cls)}
-        found = {name: value for name, value in json.loads(text).items() if name in known}
+        stored = json.loads(text)
+        if "equal_parts" not in stored:
+            # Version 0.2.0 drew equal parts unless it was asked for proportions.
+            stored["equal_parts"] = bool(stored.get("by")) and not stored.get("proportional", False)
+        found = {name: value for name, value in stored.items() if name in known}
         return cls(**found | {"adjudication": Policy(**(found.get("adjudication") or {}))})

@@ -19,20 +19,26 @@ import csv
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 from itertools import product
 from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
-from judge.stats.conditions import ConditionArrays, rule
-from judge.stats.leaning import carried
-from judge.stats.ratings import BoolArray, FloatArray, IntArray
-from judge.stats.verdict_inputs import DISTRUST, IN_PART, TRUST, Limits, sums
+from judge.stats.conditions import ConditionArrays, decide, estimates, rule
+from judge.stats.looks import boundary, places_until, spent_at
+from judge.stats.pairwise import copied
+from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
+from judge.stats.verdict_inputs import DISTRUST, HOLDS, IN_PART, TRUST, Limits, Sums, sums
 
 TABLE = Path(__file__).parent.parent / "judge" / "stats" / "verdict_rates.csv"
 JUDGES = ("good", "inside", "margin", "worse", "random", "uniform", "constant", "blind")
+LOOKED_AT = ("good", "margin", "misses", "over-calls", "random", "uniform", "constant")
+"""Judges of the margin cells, which are looked at at every place. Two are as good as a person but for the rarest label: one
+gives it too seldom, so that it finds it .2 less often than another person, and one too often, so that its label means .2 less."""
 CORRELATION = 0.3
 BLOCK = 150_000  # units of one block of studies: it stays in the cache, more or less
 
@@ -115,6 +121,15 @@ class Drawn:
             if name == "good":
                 return self._good
             return np.where(self._good == self.cell.labels - 1, 0, self._good)
+        if name in ("misses", "over-calls"):
+            last, turned = (
+                self.cell.labels - 1,
+                self.rng.random(self.truth.shape) < turned_share(self.cell, name),
+            )
+            own = self._rater(sqrt(self.cell.kappa))
+            if name == "misses":
+                return np.where((own == last) & turned, 0, own)
+            return np.where((own == 0) & turned, last, own)
         if known is not None:
             return self._rater(known)
         if name == "uniform":
@@ -143,6 +158,21 @@ class Drawn:
             return guess
         knows = self._mixed(lambda shape: self.rng.random(shape, dtype=np.float32) < known)
         return np.where(knows, self.truth, guess)
+
+
+def turned_share(cell: Cell, judge: str) -> float:
+    """The share of its labels that a judge turns into another one, so that (d) of the rarest label lies at -.2.
+
+    With people and judge alike P(X says L | Y says L) = r = kappa + (1 - kappa) p. Turning a share t of its L leaves t r of
+    them unfound: t = .2 / r. Turning a share t of its 0 adds t P(judge 0) to its L, of which a share s = (1 - kappa) p
+    (two labels; the chance that another person says L where it says 0) are L: solve (p r + t a s) / (p + t a) = r - .2.
+    """
+    p = shares(cell)
+    rare, a = float(p[-1]), float(p[0])
+    r, s = cell.kappa + (1 - cell.kappa) * rare, (1 - cell.kappa) * rare
+    if judge == "misses":
+        return 0.2 / r
+    return 0.2 * rare / (a * (r - 0.2 - s))
 
 
 def truth(cell: Cell, judge: str) -> tuple[float, float, list[bool]]:
@@ -193,33 +223,75 @@ def measure(cell: Cell, judges: Sequence[str], studies: int) -> dict[str, Rates]
         for judge in judges:
             labels = drawn.judge(judge)
             found = rule(sums(labels, drawn.people, drawn.clusters, agreement, 1 - agreement), limits)
-            rests = _carried(found, labels, drawn.people, drawn.clusters, agreement)
-            counts[judge] += _counted(found, missed[judge], rests)
+            counts[judge] += _counted(found, missed[judge])
     return {judge: Rates(*(counts[judge] / studies).tolist()) for judge in judges}
 
 
-def _carried(
-    found: ConditionArrays, judge: IntArray, people: IntArray, clusters: IntArray, agreement: FloatArray
-) -> BoolArray:
-    """[studies]: what would be trust is undecided, as a part of the people may have copied the judge (`leaning`)."""
-    rests = np.zeros(len(judge), dtype=bool)
-    asked = np.flatnonzero(np.isin(found.decision, (TRUST, IN_PART)))
-    if len(asked) and people.shape[2] > 1:
-        rests[asked] = carried(judge[asked], people[asked], clusters, agreement, Limits()).carried
-    return rests
-
-
-def _counted(found: ConditionArrays, missed: np.ndarray[Any, Any], rests: BoolArray) -> FloatArray:
-    trust = np.isin(found.decision, (TRUST, IN_PART)) & ~rests
+def _counted(found: ConditionArrays, missed: np.ndarray[Any, Any]) -> FloatArray:
+    trust = np.isin(found.decision, (TRUST, IN_PART))
     return np.array(
         [
             trust.sum(),
-            ((found.decision == TRUST) & ~rests).sum(),
+            (found.decision == TRUST).sum(),
             (found.decision == DISTRUST).sum(),
-            (trust & (found.shown & missed).any(axis=1)).sum(),
+            (trust & ((found.found == HOLDS) & missed).any(axis=1)).sum(),
         ],
         dtype=np.float64,
     )
+
+
+class Sequence_(NamedTuple):
+    """Of one judge in one cell, [studies, looks]: the decision at each look, and (d) of the rarest label in its verdicts of trust."""
+
+    decision: IntArray
+    finds: BoolArray
+    means: BoolArray
+
+
+def looked_at(
+    cell: Cell, judges: Sequence[str], studies: int, *, by_units: bool = False
+) -> dict[str, Sequence_]:
+    """Studies that are looked at at every place up to `cell.units`, each look as strict as the boundary says."""
+    rng = np.random.default_rng(np.random.SeedSequence([7, *(round(1000 * float(x)) for x in cell)]))
+    agreement, limits = np.eye(cell.labels), Limits()
+    places = places_until(cell.units)
+    spent = spent_at(places, cell.units)
+    parts: dict[str, list[Sequence_]] = {judge: [] for judge in judges}
+    left = studies
+    while left:
+        block = min(left, max(1, BLOCK // cell.units))
+        left -= block
+        drawn = Drawn(cell, block, rng)
+        for judge in judges:
+            whole = sums(drawn.judge(judge), drawn.people, drawn.clusters, agreement, 1 - agreement)
+            information = np.zeros((block, 0))
+            at: list[Sequence_] = []
+            for k, place in enumerate(places):
+                of = estimates(_first(whole, place // cell.per_question), limits)
+                known = np.full(block, float(place)) if by_units else of.information
+                information = np.column_stack([information, known])
+                z = boundary(information, spent[: k + 1])
+                found = decide(of, limits, 2 * ndtr(z) - 1)
+                trust = np.isin(found.decision, (TRUST, IN_PART))
+                at.append(
+                    Sequence_(
+                        found.decision,
+                        trust & (found.found[:, -1] == HOLDS),
+                        trust & (found.meant[:, -1] == HOLDS),
+                    )
+                )
+            parts[judge].append(Sequence_(*(np.stack(x, axis=1) for x in zip(*at, strict=True))))
+    return {j: Sequence_(*(np.concatenate(x) for x in zip(*some, strict=True))) for j, some in parts.items()}
+
+
+def _first(whole: Sums, questions: int) -> Sums:
+    """The sums of the first questions of each study."""
+    arrays = {
+        f.name: getattr(whole, f.name)
+        for f in fields(whole)
+        if f.name not in ("agreement", "alone", "weighted")
+    }
+    return replace(whole, **{name: a[:, :questions] for name, a in arrays.items()})
 
 
 def targets(row: dict[str, Any]) -> list[tuple[str, float, float]]:
@@ -314,7 +386,7 @@ COPIES = (
 
 
 def copies(studies: int) -> None:
-    """Judges beside people who copied them, or who guess: how often they are trusted, by the conditions and with `leaning`."""
+    """Judges beside people who copied them, or who guess: how often they are trusted, by the conditions and with `copied`."""
     for minority, units in product((0.5, 0.1), (100, 300)):
         for seed, (judge, told) in enumerate(COPIES):
             who = told.split()
@@ -324,9 +396,16 @@ def copies(studies: int) -> None:
             people = np.stack([_person(drawn, labels, kind) for kind in who], axis=-1)
             found = rule(sums(labels, people, drawn.clusters, np.eye(2), 1 - np.eye(2)), Limits())
             trust = np.isin(found.decision, (TRUST, IN_PART))
-            kept = trust & ~_carried(found, labels, people, drawn.clusters, np.eye(2))
+            kept = trust & ~_copied(labels, people)
             what = f"{judge}, {units} units, minority {minority}: {told}"
             print(f"{what:100s} {trust.mean():.3f} {kept.mean():.3f} of {studies}")
+
+
+def _copied(judge: IntArray, people: IntArray) -> BoolArray:
+    """[studies]: what would be trust is undecided, as somebody's labels are nearly the judge's."""
+    names = [f"person {i}" for i in range(people.shape[2])]
+    tables = (Ratings.from_codes(codes, ["a", "b"], names) for codes in people)
+    return np.array([bool(copied(table, own)) for table, own in zip(tables, judge, strict=True)])
 
 
 def _person(drawn: Drawn, judge: IntArray, kind: str) -> IntArray:

@@ -53,21 +53,6 @@ def _signed_rank(n: int, of: int, fewest: int, least: int, noun: str) -> str:
     )
 
 
-def _copied(judge: str, who: tuple[tuple[str, int], ...], alone: bool, without: str | None) -> str:
-    shown = "; ".join(f"{name} ({n:,} units)" for name, n in who[:3])
-    more = f"; and {len(who) - 3} more" if len(who) > 3 else ""
-    rest = "nobody else labelled" if alone else "the others give them less often"
-    told = (
-        f"The judge's own labels throughout: {shown}{more}; {rest}. If they were copied from {judge}, or stood there to be "
-        "confirmed, it agrees with itself however it guesses: no trust rests on them. "
-    )
-    if alone:
-        return told + "Have a second person label."
-    return told + (
-        f"Without them the verdict is: {without}." if without else "Leave them out (--annotators)."
-    )
-
-
 def few(names: Sequence[str]) -> str:
     """The names, or three of them and how many more there are."""
     first = [*names[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])]
@@ -97,12 +82,9 @@ WORDS: Mapping[str, Callable[..., str]] = {
     "same_everywhere": lambda: (
         "no interval: the difference is the same on every question; its p value is that of the sign test"
     ),
-    "copied_judge": _copied,
-    "leaning": lambda judge, who, others, agreement, rest: (
-        f"only {few(who)} agree{'s' if len(who) == 1 else ''} with '{judge}' so well ({agreement:.3f}); "
-        f"{few(others)} do{'es' if len(others) == 1 else ''} not ({rest:.3f}). Labels that were copied from a judge "
-        "look like this however it guesses, and nothing seen says that they were not. Find out who is right, and leave "
-        "the others out (--annotators)"
+    "weighted": lambda n_eff: (
+        f"units were drawn with unequal probabilities and are weighted: they tell as much as {n_eff:,.0f} drawn alike; no "
+        "interval, because a rare label's jackknife interval is too narrow there"
     ),
     "cut": lambda least, most, value: f"cut to {least:g}..{most:g} from {value:.3f}",
     "all_same": lambda bounded: (

@@ -6,47 +6,64 @@ from dataclasses import asdict
 from typing import Any
 
 from annotate.cli._show import table
+from annotate.drawing.looks import StudyDraws, verdicts
 from judge.console import visible
 from judge.errors import BadInput, UsageError
-from judge.labels.panel import Panel
 from judge.labels.reference import Reference, voices
-from judge.stats.verdict_plan import VerdictPlan, plan_verdict
-from judge.types import Json, attributes
+from judge.stats import Verdict, verdict
+from judge.stats.looks import Draw
+from judge.stats.verdict_plan import VerdictPlan, plan_of
+from judge.types import AnnotatorKind, Json, attributes
 
 MOST_NAMED = 5
 
 
 def verdict_plans(
-    panel: Panel, reference: Reference | None, measure: str | None, confidence: float, **rule: Any
+    drawn: StudyDraws,
+    reference: Reference | None,
+    measure: str | None,
+    confidence: float,
+    power: float,
+    **rule: Any,
 ) -> list[VerdictPlan]:
-    """A plan for each judge of the field; `rule` has the verdict's limits, as `plan_verdict` takes them.
+    """A plan for each judge of the field; `rule` has the verdict's limits, as `verdict` takes them.
 
     Raises UsageError without a judge, BadInput for what cannot be judged.
     """
+    panel = drawn.panel
     if not panel.judges:
         raise UsageError("--verdict is on a judge: --judge NAME, or a judge run")
     if panel.are_scores:
         raise BadInput(f"'{panel.field}' has continuous numbers: a verdict takes labels")
     if not panel.people and reference is None:
         raise BadInput(f"'{panel.field}' has nobody to compare a judge with: import gold labels, or votes")
+    if not 0.5 <= power < 1:
+        raise BadInput(f"a verdict is planned with a chance from 0.5 and below 1, not {power:g}")
     (key,) = panel.keys([measure or panel.coefficient])
     people = voices(panel, reference)
-    plans = []
-    for judge in panel.judges:
-        name = reference.name if reference is not None and reference.name != judge else None
-        plans.append(
-            plan_verdict(
-                panel.judged(judge, name, people),
-                judge,
-                people,
-                reference=name,
-                name=key,
-                level=panel.level,
-                confidence=max(confidence, panel.confidence(judge)),
-                **rule,
-            )
+
+    def compared(judge: str) -> str | None:
+        return reference.name if reference is not None and reference.name != judge else None
+
+    tables = {judge: panel.judged(judge, compared(judge), people) for judge in panel.judges}
+
+    def decide(judge: str, draw: Draw, whole: bool) -> Verdict:
+        return verdict(
+            tables[judge],
+            judge,
+            people,
+            reference=compared(judge),
+            gold=next(iter(panel.of_kind(AnnotatorKind.GOLD)), None),
+            draw=draw,
+            name=key,
+            level=panel.level,
+            confidence=max(confidence, panel.confidence(judge)),
+            power=power if whole else None,
+            **rule,
         )
-    return plans
+
+    found = verdicts({judge: drawn.of(judge, tables[judge]) for judge in panel.judges}, decide)
+    return [plan_of(one, power) for one in found.values()]
 
 
 def as_json(plan: VerdictPlan) -> dict[str, Json]:

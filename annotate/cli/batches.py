@@ -56,10 +56,12 @@ def batches() -> None:
 @click.option(
     "--by",
     type=click.Choice(["label", "dataset", "confidence"]),
-    help="Stratify by the judge's label, its confidence, or data set.",
+    help="Stratify by the judge's label, its confidence, or data set, in proportion to the strata.",
 )
 @click.option(
-    "--proportional", is_flag=True, help="Strata in proportion to their size, not equally many of each."
+    "--equal-parts",
+    is_flag=True,
+    help="With --by: equally many of each stratum, for examples of a rare label. No verdict rests on them.",
 )
 @click.option(
     "--by-question",
@@ -116,6 +118,17 @@ def batches() -> None:
 @click.option(
     "--reveal", is_flag=True, help="Show the judge after each commit: keep or revise, kept as a second layer."
 )
+@click.option(
+    "--looks",
+    type=click.IntRange(1, 1),
+    metavar="1",
+    help="Compute the verdict once, at the end of this batch, and not at 100, 200, 300, 450, 650 and 1,000 units.",
+)
+@click.option(
+    "--judges",
+    metavar="RUN,RUN",
+    help="The runs whose verdicts on these units share one level; default: those with labels on half of them at the first verdict.",
+)
 @allow_option
 @click.option(
     "--run", help="The judge run for --by, --queue, --for and --reveal; default: the newest of the task."
@@ -132,6 +145,7 @@ def new(
     task_name: str,
     annotators: str,
     training: str | None,
+    judges: str | None,
     prompts: Path | None,
     store: Store,
     as_json: bool,
@@ -140,7 +154,7 @@ def new(
     """Draw the batch NAME of units for TASK and hand it out.
 
     \b
-    annotate batches new pilot stance -n 500 --by label --seed 17 --annotators alice,bob,carol --overlap 3
+    annotate batches new pilot stance -n 300 --seed 17 --annotators alice,bob,carol --overlap 3
     annotate batches new mirage mirage_support --by-question 100 -n 500 --annotators a,b,c
 
     Units that an earlier batch on the same questions drew with equal probabilities are not drawn again. Others may be,
@@ -148,10 +162,13 @@ def new(
     """
     from annotate.drawing.batch import new_batch
     from judge.prompts import load_task
+    from judge.store.export import find_run
 
     people = [a.strip() for a in annotators.split(",") if a.strip()]
     task = load_task(task_name, prompts)
-    made = new_batch(store, task, BatchPlan(name, people, training=_training(training), **options))
+    runs = [find_run(store, r.strip())["run_id"] for r in judges.split(",") if r.strip()] if judges else []
+    plan = BatchPlan(name, people, training=_training(training), judges=runs, **options)
+    made = new_batch(store, task, plan)
     if as_json:
         emit_json("batch-new", {s: getattr(made, s) for s in made.__slots__ if s != "notes"})
         return

@@ -147,7 +147,9 @@ def plan(asked: PlanAsked) -> None:
 
 def _verdict(asked: PlanAsked) -> None:
     from annotate.cli import _plan_verdict as verdict
+    from annotate.drawing.looks import StudyDraws
     from judge.labels.reference import resolve
+    from judge.store import Store
 
     for name in ("width", "expect", "shares", "pair", "per_question", "icc"):
         if getattr(asked, name) is not None:
@@ -167,7 +169,9 @@ def _verdict(asked: PlanAsked) -> None:
     rule |= {key: value for key in ("margin", "threshold") if (value := getattr(asked, key)) is not None}
     rule["clustered"] = asked.source.cluster.in_alt_test
     reference = resolve(panel, asked.reference)
-    plans = verdict.verdict_plans(panel, reference, asked.name, asked.confidence, **rule)
+    with Store.open(":memory:" if asked.source.table else asked.source.db) as store:
+        drawn = StudyDraws(store, panel, asked.source.batch, asked.source.table is not None)
+        plans = verdict.verdict_plans(drawn, reference, asked.name, asked.confidence, **rule)
     document = {
         "source": str(asked.source),
         **attributes(asked, "confidence", "power", "epsilon"),

@@ -6,6 +6,7 @@ The weights (1 / probability) lead from the sample back to the study, for a samp
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +17,7 @@ from annotate.drawing.eligible import eligible, run_of, with_gold
 from annotate.drawing.frame import Frame
 from annotate.drawing.sample import DrawnUnit
 from annotate.drawing.seats import Changed
+from annotate.drawing.sequences import in_blocks, sequence_of
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.standing import is_stopped, people_of
 from annotate.store import ensure_human
@@ -25,6 +27,12 @@ from judge.store import Store
 from judge.store.runs import keep_task
 from judge.store.study import dumps, now
 from judge.types import Json
+
+NOT_EVEN = (
+    "units of this batch have different probabilities: they are examples (of a rare label, for calibration, for training a "
+    "judge), and estimates from them are weighted; no verdict rests on them, which takes a draw without --equal-parts, --for "
+    "and --queue"
+)
 
 
 @dataclass(slots=True)
@@ -61,28 +69,40 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
         candidates.leave_out([*training, *attention])
         made.frame = len(candidates)
         drawn = redraw(candidates, plan)
-        _keep(conn, task, replace(plan, annotators=people, overlap=plan.each, run=run, frame=made.frame))
+        plan = replace(
+            plan,
+            annotators=people,
+            overlap=plan.each,
+            run=run,
+            frame=made.frame,
+            strata=_strata(candidates, plan),
+        )
+        _keep(conn, task, plan)
         conn.executemany(
             "INSERT INTO batch_units VALUES (?, ?, ?, ?, ?, ?)",
             [(plan.name, d.unit_id, "sample", d.stratum, d.probability, d.weight) for d in drawn]
             + [(plan.name, u, "training", None, None, None) for u in training]
             + [(plan.name, u, "attention", None, None, None) for u in attention],
         )
-        shares = sample.assign(drawn, people, plan.each, plan.seed, together=plan.by_question is not None)
+        made.notes += _beside(store, task, plan)
+        blocks = in_blocks(store, task, plan.name, drawn)
         answer_of = {d.unit_id: d.answer for d in drawn if d.answer}
-        for person in people:
-            places = sample.sequence(
-                shares[person],
-                person,
-                plan.seed,
-                training=training,
-                attention=attention,
-                repeats=plan.repeats,
-                answer_of=answer_of,
-            )
-            seats.add_places(conn, plan.name, person, places)
-            made.positions[person] = len(places)
-        units = {person: [u for block in shares[person] for u in block] + attention for person in people}
+        units: dict[str, list[str]] = {person: list(attention) for person in people}
+        for number, block in enumerate(blocks):
+            shares = sample.assign(block, people, plan.each, plan.seed, together=plan.by_question is not None)
+            for person in people:
+                places = sample.sequence(
+                    shares[person],
+                    person,
+                    plan.seed,
+                    training=training if number == 0 else (),
+                    attention=attention[number :: len(blocks)],
+                    repeats=plan.repeats,
+                    answer_of=answer_of,
+                )
+                seats.add_places(conn, plan.name, person, places)
+                made.positions[person] = made.positions.get(person, 0) + len(places)
+                units[person] += [u for some in shares[person] for u in some]
         made.notes += _adopt(conn, task, plan, units)
         made.notes += seats.check_exposed(store, task, plan.name, units, allow=plan.allow_exposed)
     made.units, made.training, made.attention = len(drawn), len(training), len(attention)
@@ -158,8 +178,35 @@ def redraw(candidates: Frame, plan: BatchPlan) -> list[DrawnUnit]:
             )
         return sample.draw_uncertain(candidates, plan.n or 0, plan.seed)
     if plan.by_question:
-        return sample.draw_questions(candidates, plan.by_question, plan.seed, n=plan.n)
-    return sample.draw(candidates, plan.n or 0, plan.seed, proportional=plan.proportional)
+        return sample.draw_questions(
+            candidates, plan.by_question, plan.seed, n=plan.n, equal=plan.equal_parts
+        )
+    return sample.draw(candidates, plan.n or 0, plan.seed, equal=plan.equal_parts)
+
+
+def _strata(candidates: Frame, plan: BatchPlan) -> dict[str, int]:
+    """The sizes of the strata, from which the order of a stratified draw follows; one stratum needs none."""
+    if not plan.by or not plan.is_even:
+        return {}
+    if not plan.by_question:
+        return dict(candidates.strata())
+    return dict(Counter(stratum for _, stratum, _ in candidates.questions()))
+
+
+def _beside(store: Store, task: Task, plan: BatchPlan) -> list[str]:
+    """What the draw is for, and what not, where no verdict will rest on it."""
+    field = task.spec.questions[0].field
+    if not plan.is_even:
+        return [NOT_EVEN]
+    found = sequence_of(store, field, plan.name)
+    if found is None:
+        return [NOT_EVEN]
+    if found.one_look and found.batches[0].name != plan.name:
+        return [
+            f"batch '{found.batches[0].name}' declared one look at its end: these units will give estimates, and no other "
+            "verdict over this frame"
+        ]
+    return []
 
 
 def strata_of(drawn: Sequence[DrawnUnit], frame: Frame) -> dict[str, dict[str, Json]]:
@@ -198,6 +245,10 @@ def extend_batch(
     if plan.purpose or plan.from_route:
         raise UsageError(
             f"batch '{name}' was drawn once for all (--for ppi, --from-route): draw another batch"
+        )
+    if plan.looks == 1:
+        raise UsageError(
+            f"batch '{name}' declared one look at its end, so it does not grow: a new batch over the same frame gives estimates"
         )
     larger = _larger(plan, to)
     done = Changed(name)
@@ -242,8 +293,12 @@ def extend_batch(
             "UPDATE batches SET options = json_set(options, '$.n', ?, '$.by_question', ?) WHERE batch = ?",
             [larger.n, larger.by_question, name],
         )
-        shares = sample.assign(new, people, overlap, plan.seed, together=plan.by_question is not None)
-        given = {p: seats.seat(conn, info, p, blocks, checks=False) for p, blocks in shares.items() if blocks}
+        given: dict[str, list[str]] = {}
+        for block in in_blocks(store, info.task, name, new):
+            shares = sample.assign(block, people, overlap, plan.seed, together=plan.by_question is not None)
+            for person, some in shares.items():
+                if some:
+                    given.setdefault(person, []).extend(seats.seat(conn, info, person, some, checks=False))
         seats.log(conn, name, "extend", None, {"units": len(new), "sample": len(drawn)})
         seats.finish(store, info, given, done, allow_exposed)
     done.units, done.strata = len(new), strata_of(drawn, frame)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import itertools
 import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from annotate.batch_plan import BatchPlan
 from annotate.drawing.frame import Candidate, Frame
 from judge.errors import UsageError
 
@@ -53,25 +55,15 @@ def shuffled(names: Iterable[str], seed: int, purpose: str) -> list[str]:
     return sorted(names, key=lambda name: (_rank(seed, purpose, name), name))
 
 
-def allocate(sizes: Mapping[str, int], n: int, *, proportional: bool = False) -> dict[str, int]:
-    """How many to draw of each stratum: equally many, or in proportion; never more than it has.
+BLOCK = 50
+"""Units of one block of a stratified draw. Every place at which a verdict is computed is the end of a block."""
 
-    What a small stratum cannot give goes to the others. Every stratum gets one while n allows.
-    """
-    n = min(n, sum(sizes.values()))
+
+def equal_parts(sizes: Mapping[str, int], n: int) -> dict[str, int]:
+    """How many to draw of each stratum: equally many, but never more than it has. Others give what a small one cannot."""
+    left = min(n, sum(sizes.values()))
     order = sorted(sizes, key=lambda s: (sizes[s], s))
     taken = dict.fromkeys(sizes, 0)
-    if proportional:
-        total = sum(sizes.values())
-        exact = {s: n * sizes[s] / total for s in order}
-        taken = {s: min(sizes[s], max(int(exact[s]), 1 if n >= len(sizes) else 0)) for s in order}
-        while (spare := n - sum(taken.values())) != 0:
-            step = 1 if spare > 0 else -1
-            open_ = [s for s in order if (taken[s] < sizes[s] if step > 0 else taken[s] > 1)] or order
-            best = max(open_, key=lambda s: (step * (exact[s] - taken[s]), s))
-            taken[best] += step
-        return {s: taken[s] for s in sizes}
-    left = n
     for i, stratum in enumerate(order):
         # Smallest first: an equal share of what is left, the remainder to the largest.
         taken[stratum] = min(sizes[stratum], left // (len(order) - i))
@@ -83,21 +75,87 @@ def allocate(sizes: Mapping[str, int], n: int, *, proportional: bool = False) ->
     return taken
 
 
-def draw(
-    candidates: Collection[Candidate], n: int, seed: int, *, proportional: bool = False
-) -> list[DrawnUnit]:
-    """A stratified random sample of n units, in the memory of n. Raises UsageError when there are fewer."""
+def in_proportion(sizes: Mapping[str, int], seed: int) -> Iterator[dict[str, int]]:
+    """How many each block of a stratified draw has of each stratum, until all units are drawn.
+
+    A block has of each stratum the share that it has of the units left. Of what is not a whole unit a systematic draw decides
+    (Madow 1949), so that every unit has the same probability, however small its stratum.
+    """
+    left = dict(sorted(sizes.items()))
+    for number in itertools.count():
+        total = sum(left.values())
+        if not total:
+            return
+        size = min(BLOCK, total)
+        taken = {stratum: size * n // total for stratum, n in left.items()}
+        place = int.from_bytes(_rank(seed, "remainder", str(number)), "big") % total
+        for stratum, n in left.items():
+            before, place = place, place + size * n % total
+            taken[stratum] += place // total - before // total
+        left = {stratum: n - taken[stratum] for stratum, n in left.items()}
+        yield taken
+
+
+def stratified(drawn: Mapping[str, Sequence[str]], sizes: Mapping[str, int], seed: int) -> list[str]:
+    """The order of a draw in proportion to the strata: block after block, each in a random order of its own.
+
+    So the first n are a sample with equal probabilities for every n. `drawn` has the names of each stratum in their order,
+    which may end before the stratum does; `sizes` are those of the whole strata.
+    """
+    if len(sizes) <= 1:
+        return [name for names in drawn.values() for name in names]
+    order: list[str] = []
+    at = dict.fromkeys(sizes, 0)
+    wanted = sum(map(len, drawn.values()))
+    for block in in_proportion(sizes, seed):
+        if len(order) >= wanted:
+            break
+        some = [name for s, n in block.items() for name in drawn.get(s, ())[at[s] : at[s] + n]]
+        order += shuffled(some, seed, "block")
+        at = {s: at[s] + n for s, n in block.items()}
+    return order
+
+
+def draw(candidates: Collection[Candidate], n: int, seed: int, *, equal: bool = False) -> list[DrawnUnit]:
+    """A random sample of n units in the order drawn, in the memory of n. Raises UsageError when there are fewer.
+
+    Its strata are in proportion to their size and every unit has the same probability; or, with `equal`, there are equally many
+    of each.
+    """
     _check_enough(candidates, n)
     sizes = Counter(c.stratum for c in candidates)
-    wanted = allocate(sizes, n, proportional=proportional)
-    kept = {stratum: _First(wanted[stratum]) for stratum in sizes}
+    wanted: Mapping[str, int] = Counter()
+    if equal:
+        wanted = equal_parts(sizes, n)
+    elif len(sizes) == 1:
+        wanted = dict.fromkeys(sizes, n)
+    else:
+        for block in itertools.islice(in_proportion(sizes, seed), math.ceil(n / BLOCK)):
+            wanted = Counter(wanted) + Counter(block)
+    kept = {stratum: _First(wanted[stratum]) for stratum in sizes if wanted[stratum]}
     for c in candidates:
-        kept[c.stratum].add(_rank(seed, f"draw:{c.stratum}", c.unit_id), c)
-    return [
-        _drawn(c, wanted[stratum] / sizes[stratum])
-        for stratum in sorted(sizes)
-        for c in kept[stratum].ordered()
-    ]
+        if c.stratum in kept:
+            kept[c.stratum].add(_rank(seed, f"draw:{c.stratum}", c.unit_id), c)
+    found = {c.unit_id: c for stratum in sorted(kept) for c in kept[stratum].ordered()}
+    if equal:
+        return [_drawn(c, wanted[c.stratum] / sizes[c.stratum]) for c in found.values()]
+    names = {s: [c.unit_id for c in kept[s].ordered()] for s in kept}
+    return [_drawn(found[name], n / len(candidates)) for name in stratified(names, sizes, seed)[:n]]
+
+
+def in_order(drawn: Iterable[DrawnUnit], plan: BatchPlan) -> list[DrawnUnit]:
+    """Units of a batch in the order in which they were drawn, which follows from its seed; whole questions stay together."""
+    heads: dict[str, list[DrawnUnit]] = {}
+    for d in drawn:
+        heads.setdefault(d.question_id if plan.by_question else d.unit_id, []).append(d)
+    strata: dict[str, list[str]] = {}
+    for name, units in heads.items():
+        strata.setdefault(units[0].stratum, []).append(name)
+    ranked = {stratum: shuffled(names, plan.seed, f"draw:{stratum}") for stratum, names in strata.items()}
+    order = (
+        stratified(ranked, plan.strata or dict.fromkeys(strata, 0), plan.seed) if not plan.equal_parts else []
+    )
+    return [d for name in order or heads for d in sorted(heads[name], key=lambda d: d.unit_id)]
 
 
 class _First:
@@ -140,7 +198,9 @@ class _Heads(Collection[Candidate]):
         return any(candidate == head for head in self)
 
 
-def draw_questions(frame: Frame, questions: int, seed: int, *, n: int | None = None) -> list[DrawnUnit]:
+def draw_questions(
+    frame: Frame, questions: int, seed: int, *, n: int | None = None, equal: bool = False
+) -> list[DrawnUnit]:
     """Whole questions, drawn within their strata; with `n`, n / questions units of each.
 
     Raises UsageError when there are not enough questions with that many units.
@@ -155,7 +215,7 @@ def draw_questions(frame: Frame, questions: int, seed: int, *, n: int | None = N
         what = "questions" if each is None else f"questions with {each} units or more"
         raise UsageError(f"--by-question {questions}: only {len(heads)} {what} can be drawn")
     drawn = []
-    for head in draw(heads, questions, seed):
+    for head in draw(heads, questions, seed, equal=equal):
         units = {c.unit_id: c for c in frame.of_question(head.question_id)}
         kept = shuffled(units, seed, "within")[:each] if each else list(units)
         share = (head.probability or 1) * len(kept) / len(units)

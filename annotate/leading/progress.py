@@ -43,7 +43,7 @@ def show_batch(store: Store, name: str) -> dict[str, Json]:
     return {
         "batch": name,
         "task": info.task.name,
-        "options": json.loads(options),
+        "options": {k: v for k, v in json.loads(options).items() if k not in ("strata", "judges")},
         "reveal": info.reveal,
         "closed": info.closed,
         "strata": list(dicts(store.conn, _STRATA, [name])),

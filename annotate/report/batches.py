@@ -87,7 +87,7 @@ def _sampling(purpose: str, seed: int, plan: BatchPlan, earlier: list[tuple[str,
         )
         how += f" of the units that were in no earlier batch ({told})"
     if plan.by:
-        how += ", in proportion to the strata" if plan.proportional else ", equally many of each stratum"
+        how += ", equally many of each stratum" if plan.equal_parts else ", in proportion to the strata"
     return f"{how} (seed {seed})"
 
 

@@ -56,7 +56,7 @@ def build_table(panel: Panel, asked: ReportOptions) -> Document:
 
 def _document(store: Store, subject: Subject) -> Document:
     name = subject.table.name if subject.table else store.path.name
-    ruled, tests, none = rulings.rule(subject)
+    ruled, tests, none = rulings.rule(store, subject)
     ruled = summary.with_numbers(subject, ruled)
     sections = [
         summary.summary(subject, ruled),

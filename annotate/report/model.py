@@ -212,6 +212,7 @@ class Section:
 class Ruling:
     """The verdict on one judge: the sentence, the rule that made it and the numbers it rests on.
 
+    `draw` says on how many units it rests and how they were drawn, `next_place` at how many it is computed next.
     `numbers`: the agreements that it is read from, which stand in its box; the section `summary` has them for all judges.
     """
 
@@ -220,6 +221,8 @@ class Ruling:
     sentence: str
     rule: str
     because: str
+    draw: str = ""
+    next_place: int | None = None
     more_units: int | None = None
     more_questions: int | None = None
     ceiling_known: bool = False

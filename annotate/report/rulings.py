@@ -10,15 +10,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from annotate.drawing.looks import StudyDraws, verdicts
 from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Figure, Ruling, Section, Table, heads
 from annotate.report.subject import Subject
 from judge.labels.reference import voices
-from judge.notes import code_of
 from judge.stats import MISSING, AltTest, Verdict, curve, verdict
+from judge.stats.looks import Draw
 from judge.stats.rates import like_this
-from judge.stats.told import UNKNOWN_CEILING, labels_text
+from judge.stats.told import labels_text
+from judge.store import Store
 from judge.store.splits import Look
+from judge.types import AnnotatorKind
 
 # Above this share of one label a judge can agree with people without telling units apart.
 ONE_SIDED = 0.95
@@ -26,10 +29,9 @@ ONE_SIDED = 0.95
 SILENT = 0.05
 # A label with fewer units says nothing of how often the judge is silent on it; a smaller gap is no pattern.
 FEW, UNEVEN = 10, 0.1
-MOST_NAMED = 5
 
 
-def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
+def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
     """A ruling for each judge, the alt-tests that decided, and why there is no ruling, if there is none."""
     if not subject.panel.judges:
         return [], {}, "No judge labelled this field, so there is nothing to trust or distrust yet."
@@ -37,29 +39,12 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
         return [], {}, "Nobody but judges labelled this field: import gold labels, or have people label some."
     rulings: list[Ruling] = []
     tests: dict[str, AltTest] = {}
-    people = voices(subject.panel, subject.held)
-    for judge in subject.panel.judges:
+    for judge, found in _verdicts(store, subject).items():
         look = subject.panel.looks.get(judge)
-        found = verdict(
-            subject.panel.judged(judge, subject.reference, people),
-            judge,
-            people,
-            reference=subject.reference,
-            epsilon=subject.asked.epsilon,
-            least_others=subject.asked.least_others,
-            clustered=subject.asked.clustered,
-            margin=subject.asked.margin,
-            threshold=subject.asked.threshold,
-            name=subject.panel.coefficient,
-            level=subject.panel.level,
-            field=subject.panel.field,
-            confidence=subject.panel.confidence(judge),
-        )
-        conflicts = sum(subject.panel.conflicts.values())
-        if conflicts:
+        if conflicts := sum(subject.panel.conflicts.values()):
             # Leaving hard units in conflict must gain nothing: with them unlabelled the rest could look better than it is.
             told = f"{counted(conflicts, 'label is', 'labels are')} in conflict (annotate conflicts list)"
-            found = replace(found, decision="undecided", because=told)
+            found = replace(found, decision="undecided", because=told, held_up=told)
         if found.alt_test:
             tests[judge] = found.alt_test
         measures = tuple(replace(m, annotators=m.annotators or (judge,)) for m in found.measures)
@@ -67,9 +52,11 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
             Ruling(
                 judge=judge,
                 decision=found.decision,
-                sentence=_sentence(subject, judge, found),
+                sentence=sentence(subject, judge, found),
                 rule=found.rule,
                 because=_because(found),
+                draw=drawn_words(found),
+                next_place=found.draw.next_place,
                 more_units=found.more_units,
                 more_questions=found.more_clusters,
                 ceiling_known=found.ceiling_known,
@@ -84,6 +71,35 @@ def rule(subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
             )
         )
     return rulings, tests, ""
+
+
+def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
+    people = voices(subject.panel, subject.held)
+    gold = next(iter(subject.panel.of_kind(AnnotatorKind.GOLD)), None)
+    tables = {judge: subject.panel.judged(judge, subject.reference, people) for judge in subject.panel.judges}
+    drawn = StudyDraws(store, subject.panel, subject.asked.batch, subject.table is not None)
+
+    def decide(judge: str, draw: Draw, whole: bool) -> Verdict:
+        return verdict(
+            tables[judge],
+            judge,
+            people,
+            reference=subject.reference,
+            gold=gold,
+            draw=draw,
+            epsilon=subject.asked.epsilon,
+            least_others=subject.asked.least_others,
+            clustered=subject.asked.clustered,
+            margin=subject.asked.margin,
+            threshold=subject.asked.threshold,
+            name=subject.panel.coefficient,
+            level=subject.panel.level,
+            field=subject.panel.field,
+            confidence=subject.panel.confidence(judge),
+            power=0.8 if whole else None,
+        )
+
+    return verdicts({judge: drawn.of(judge, tables[judge]) for judge in subject.panel.judges}, decide)
 
 
 def _because(found: Verdict) -> str:
@@ -149,61 +165,81 @@ def _at_chance(subject: Subject) -> list[str]:
     ]
 
 
-def _sentence(subject: Subject, judge: str, found: Verdict) -> str:
-    whom = "people" if subject.panel.people else subject.reference_text
+def drawn_words(found: Verdict) -> str:
+    """On how many units the verdict rests, and how they were drawn."""
+    looks = found.draw.looks
+    n = looks.places[-1] if looks is not None and looks.places else found.of.n_units
+    return f"{counted(n, 'unit')} {found.draw.words}"
+
+
+def sentence(subject: Subject, judge: str, found: Verdict) -> str:
+    """The verdict for an engineer, in at most 60 words beside names: what was compared, on which units, the result, what next."""
+    people = len(found.people)
+    whom = f"{people} people" if people > 1 else f"'{found.source}'"
+    of_family = f", one of {found.draw.family} judges," if found.draw.family > 1 else ""
+    start = f"{judge}{of_family} was compared with {whom} on {drawn_words(found)}."
     if found.decision in ("trust", "trust in part"):
         asked, given = _asked_and_given(subject, judge)
-        where = (
-            f", where it gives a label ({given:,} of {counted(asked, 'unit')})"
-            if asked - given > SILENT * asked
-            else ""
-        )
+        where = f", where it gives a label ({given:,} of {asked:,})" if asked - given > SILENT * asked else ""
         which = f" {labels_text(found.labels)}" if found.decision == "trust in part" else ""
-        tail = "by the rule of the verdict it may stand in for"
-        if found.regime == "threshold":
-            tail = f"this is {UNKNOWN_CEILING}; by the rule of the verdict it may stand in for"
-        return f"Trust {judge} on '{subject.panel.field}'{where}{which}: {tail} {whom}."
+        head = "Trust it" if found.decision == "trust" else "Trust it in part"
+        return f"{start} It {_non_inferior(found)}. {head} on '{subject.panel.field}'{where}{which}."
     if found.decision == "do not trust":
-        return f"Do not trust {judge} on '{subject.panel.field}': by the rule of the verdict it cannot stand in for {whom}."
-    start = f"Undecided whether {judge} can be trusted on '{subject.panel.field}': "
-    if not found.more_units:
-        if found.measures and found.measures[0].value is None:
-            start += f"{found.because}; "
-        why = f": {found.outlook.why}" if found.outlook is not None and found.outlook.why else ""
-        return f"{start}no number of further labels would do{why}."
-    units = f"about {found.more_units:,} more labelled unit{'s' if found.more_units > 1 else ''}"
-    if found.more_clusters and found.more_clusters != found.more_units:
-        units += f" (of {found.more_clusters:,} more question{'s' if found.more_clusters > 1 else ''})"
-    if len(found.people) > 1:
-        named = (
-            ", ".join(found.people) if len(found.people) <= MOST_NAMED else f"the {len(found.people)} people"
+        limit = _limit(found)
+        return f"{start} It is worse than {limit}. Do not trust it on '{subject.panel.field}': improve it (judge improve), or label by hand."
+    if found.refused:
+        return f"{start} No verdict on '{subject.panel.field}': {found.refused}.{_ahead(found)}"
+    return f"{start} Undecided on '{subject.panel.field}': {found.held_up or _open(found)}.{_ahead(found)}"
+
+
+def _limit(found: Verdict) -> str:
+    if found.regime == "threshold":
+        return f"the threshold {found.limits.threshold:g} allows"
+    return f"the margin {found.limits.margin:g} below people's own agreement allows"
+
+
+def _non_inferior(found: Verdict) -> str:
+    if found.regime == "threshold":
+        return (
+            f"agrees above the threshold {found.limits.threshold:g}; how well people would agree is unknown"
         )
-        units += f", labelled by {named},"
+    return f"is non-inferior to a human annotator within the margin {found.limits.margin:g}"
+
+
+def _open(found: Verdict) -> str:
+    names = {"evidence": "too few labels", "people_agree": "people do not agree enough with each other"}
+    for c in found.conditions:
+        if c.state == "open" and c.name in names:
+            return names[c.name]
+    if all(c.state != "open" for c in found.conditions if c.name in ("non_inferiority", "threshold")):
+        return "no label is shown"
+    return f"neither as good as {_limit(found)} nor worse is shown"
+
+
+def _ahead(found: Verdict) -> str:
+    """What to do next: how many units more, or that none would do."""
+    if found.held_up:
+        return ""
+    draw = found.draw
+    if draw.looks is not None and not draw.looks.ahead:
+        return " No look is left on these units."
     ahead = found.outlook
-    if ahead is None or not ahead.curve:
-        text = f"{start}{units} would be enough to plan from."
-    else:
-        most = f"{ahead.most:,} for 90 %" if ahead.most is not None else "none on the curve for 90 %"
-        half = f"{ahead.half:,} for an even chance, " if ahead.half is not None else ""
-        n = found.conditions[0]
-        pilot = f"planned from {counted(n.n_units, 'unit')} of {counted(n.n_clusters, 'question')}"
-        text = f"{start}{units} would decide with a chance of 80 % ({half}{most}; {pilot})."
-    used = (
-        found.measures[0].n_units
-        if found.measures
-        else int(subject.panel.judged(judge, subject.reference).n_units)
-    )
-    left = _asked_and_given(subject, judge)[0] - used
-    if found.more_units > left:
-        # What lies in a sealed test is not in the table, and nobody says here how many units that are.
-        sealed = any(code_of(told) == "closed" for told in subject.panel.notes)
-        apart = " outside the sealed test" if sealed else ""
-        text += (
-            f" That is more than the {counted(left, 'other')} that this judge was asked about{apart}."
-            if left
-            else f" This judge was asked about no others{apart}."
+    parts = [f" The next look is at {draw.next_place:,} units."] if draw.next_place else []
+    if found.more_units:
+        units = (
+            f"about {found.more_units:,} more"
+            if not found.of.sums.weighted
+            else f"about {found.more_units:,} drawn so"
         )
-    return text
+        chance = (
+            " would decide with a chance of 80 %"
+            if ahead is not None and ahead.curve
+            else " would be enough to plan from"
+        )
+        parts.append(f" {units[:1].upper()}{units[1:]}{chance}.")
+    elif ahead is not None and ahead.why:
+        parts.append(f" No number of further labels would do: {ahead.why}.")
+    return "".join(parts)
 
 
 def _looked(look: Look | None) -> list[str]:

@@ -107,13 +107,13 @@ def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
         span = "" if row.low is None or row.high is None else f" ({cell(row.low)} to {cell(row.high)})"
         shown = "undefined" if row.difference is None else f"{cell(row.difference)}{span}"
         state = f"{row.state}: {row.why}" if row.why else row.state
-        rows.append([row.label, state, row.judge_recall, row.people_recall, shown, f"{row.n_units:,.4g}"])
+        rows.append([row.label, row.direction, state, row.judge, row.people, shown, f"{row.n_units:,.4g}"])
     head = interval_head("difference", [subject.panel.confidence(ruling.judge)])
-    columns = heads("text", "label", "the judge on it") + heads("share", "judge's recall", "another person's")
+    columns = heads("text", "label", "", "the judge on it") + heads("share", "judge", "another person")
     columns += heads("number", head, "units")
     note = (
-        "Recall: how often the judge, or another person, gives the label where a person does. A unit counts by the share of its "
-        "people who gave the label."
+        "Finds: how often the judge, or another person, gives the label where a person does (recall). Means: how often a person "
+        "gives it where the judge, or another person, does (precision). A unit counts by the share of its people who gave it."
     )
     return Table(f"labels_{number}", f"{ruling.judge}, label by label", columns, rows, (note,))
 

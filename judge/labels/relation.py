@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+
+from judge.store.label_rows import FIRST
+from judge.store.study import dumps
 
 ONE = "annotator_id = ? AND field = ? AND layer = ? AND repeat = ?"
 KINDS = (
@@ -86,6 +89,15 @@ def judged(conn: sqlite3.Connection, run: str, repeat: int = 0) -> set[str]:
     """The units that a run was asked about, with a label or without."""
     query = "SELECT unit_id FROM judgements WHERE run_id = ? AND repeat = ?"
     return {unit for (unit,) in conn.execute(query, [run, repeat])}
+
+
+def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dict[str, int]:
+    """Judge -> on how many of these units it has a label of the field."""
+    query = (
+        f"SELECT l.annotator_id, count(DISTINCT l.unit_id) FROM {FIRST} JOIN annotators AS a USING (annotator_id) "
+        "WHERE a.kind = 'judge' AND l.field = ? AND l.unit_id IN (SELECT value FROM json_each(?)) GROUP BY 1 ORDER BY 1"
+    )
+    return dict(conn.execute(query, [field, dumps(list(units))]).fetchall())
 
 
 def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:

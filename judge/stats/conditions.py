@@ -9,7 +9,6 @@ labels cannot matter. docs/verdict.md says the rule in words, benchmarks/verdict
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +32,8 @@ from judge.stats.verdict_inputs import (
 # Results are rounded to this many digits, so that sums in another order cannot decide.
 DIGITS = 10
 NO_SPREAD = 1e-9
+LABELS = 3
+"""Where the statistics of the labels begin."""
 SMALL = 50
 """Questions below which (a) takes its quantiles from those that carry its variance; without it a judge at the margin was
 trusted in 6 to 8 % of studies of 30 units and five people."""
@@ -47,37 +48,81 @@ class IntervalArrays(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ConditionArrays:
-    """What the conditions found, arrays over studies (labels, people as a second axis).
+class Estimates:
+    """What the conditions are about, with standard errors: arrays over studies, statistics as the last axis.
 
-    `difference` (a), None with one source of labels; `skill` (b) at its own confidence; `agreement` of the judge
-    with people at the usual one; `ceiling` (e); `labels` (d). States are HOLDS, OPEN, FAILS. `shown` and
-    `missed` are by label.
+    The statistics are (a) the difference of the judge's agreement and people's, the judge's agreement with people, people's
+    own agreement, then for each label (d) how much oftener the judge than another person *finds* it (recall), and how much
+    oftener it *means* it (precision). `few` is the number of questions that carry each one, the degrees of freedom plus 1.
+    `unseen(confidence)` of `reach` bounds a statistic that no question moves.
     """
 
     units: FloatArray
     questions: FloatArray
     by_label: FloatArray
+    judge_labels: FloatArray
     other: FloatArray
+    value: FloatArray
+    error: FloatArray
+    few: FloatArray
+    scale: FloatArray
+    judge_finds: FloatArray
+    people_find: FloatArray
+    judge_means: FloatArray
     one_label: BoolArray
+    alone: bool
+    alt_test: IntArray
+
+    @property
+    def information(self) -> FloatArray:
+        """Of what decides, [studies]: 1 / (standard error)^2; infinite where no question differs from another."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: FloatArray = 1 / self.error[:, 1 if self.alone else 0] ** 2
+        return found
+
+    def interval(self, column: int, confidence: float | FloatArray) -> IntervalArrays:
+        """The interval of one statistic; `confidence` is one number, or one for each study."""
+        few, error = self.few[:, column], self.error[:, column]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # No question differs from another: what might have been seen still has its exact bound.
+            unseen = _unseen(self.questions if column < LABELS else few, confidence)
+            unseen = unseen / self.scale if column < LABELS else unseen
+            reach = np.where(error < NO_SPREAD, unseen, _quantile(few, confidence) * error)
+        return _interval(self.value[:, column], reach)
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionArrays:
+    """What the conditions found, arrays over studies (labels as a second axis).
+
+    `difference` (a), None with one source of labels; `skill` (b) at its own confidence; `agreement` of the judge
+    with people at the usual one; `ceiling` (e); `finds` and `means` (d) by label, each with its state. States are HOLDS,
+    OPEN, FAILS.
+    """
+
+    of: Estimates
     difference: IntervalArrays | None
     agreement: IntervalArrays
     skill: IntervalArrays
     ceiling: IntervalArrays | None
-    labels: IntervalArrays | None
-    judge_recall: FloatArray
-    people_recall: FloatArray
+    finds: IntervalArrays | None
+    means: IntervalArrays | None
     states: dict[str, IntArray]
-    shown: BoolArray
-    missed: BoolArray
+    found: IntArray
+    meant: IntArray
     decision: IntArray
 
 
 def rule(found: Sums, limits: Limits, weights: IntArray | None = None) -> ConditionArrays:
     """The verdict on each study. `weights` [studies, questions] count questions several times, for plans."""
+    return decide(estimates(found, limits, weights), limits)
+
+
+def estimates(found: Sums, limits: Limits, weights: IntArray | None = None) -> Estimates:
+    """The statistics of each study with jackknife errors by question; of `limits` only what (c) takes acts."""
     w = np.ones(found.units.shape) if weights is None else weights.astype(np.float64)
     w = np.where(found.units > 0, w, 0.0)
-    n_labels = len(found.agreement)
+    n = len(found.agreement)
     rows = np.concatenate(
         [
             found.units[..., None],
@@ -101,12 +146,11 @@ def rule(found: Sums, limits: Limits, weights: IntArray | None = None) -> Condit
             axis=1
         )
         error = np.sqrt((questions - 1) / questions)[:, None] * np.sqrt(spread)
-        by_label, judge_labels = total[:, 3 : 3 + n_labels], total[:, 3 + n_labels : 3 + 2 * n_labels]
+        by_label, judge_labels = total[:, 3 : 3 + n], total[:, 3 + n : 3 + 2 * n]
         commonest = by_label.argmax(axis=1)
         units = total[:, 0]
         other = np.round(units - by_label.max(axis=1), DIGITS)
         # Where a label is rare few questions carry the variance, so the quantiles are those of as many.
-        with_label = _effective(found.shares, w)
         without = (
             found.units
             - np.take_along_axis(
@@ -115,78 +159,85 @@ def rule(found: Sums, limits: Limits, weights: IntArray | None = None) -> Condit
                 axis=2,
             )[..., 0]
         )
-        telling = _effective(without[..., None], w)[:, 0]
-        scale = 1 - value[:, -1]
+        telling = _effective(without[..., None], w)
         # Of few questions, fewer still carry the variance of (a): counted from what each one moves it by.
         moved = w * np.where(w > 0, left_out[..., 0] - centre[:, :1], 0.0) ** 2
         carrying = np.where(
             questions < SMALL, moved.sum(axis=1) ** 2 / (moved**2 / np.maximum(w, 1)).sum(axis=1), np.inf
-        )
-
-        def interval(column: int, confidence: float) -> IntervalArrays:
-            few = np.fmin(telling, carrying) if column == 0 else telling
-            spread = _quantile(few, confidence) * error[:, column]
-            # No question differs from another: what might have been seen still has its exact bound.
-            unseen = _unseen(questions, confidence) / scale
-            return _interval(value[:, column], np.where(error[:, column] < NO_SPREAD, unseen, spread))
-
-        difference = None if found.alone else interval(0, limits.confidence)
-        agreement = interval(1, limits.confidence)
-        skill = interval(1, limits.skill_confidence)
-        ceiling = None if found.alone else interval(2, limits.confidence)
-        labels = None
-        if not found.alone:
-            own = error[:, 3 : 3 + n_labels]
-            unseen = _unseen(with_label, limits.confidence)
-            reach = np.where(own < NO_SPREAD, unseen, _quantile(with_label, limits.confidence) * own)
-            labels = _interval(value[:, 3 : 3 + n_labels], reach)
-        judge_recall = np.round(total[:, 3 + 2 * n_labels : 3 + 3 * n_labels] / by_label, DIGITS)
-        people_recall = np.round(total[:, 3 + 3 * n_labels :] / by_label, DIGITS)
-    one_label = (judge_labels > 1e-9).sum(axis=1) <= 1
-    enough = (questions >= FEWEST_QUESTIONS) & (other >= FEWEST_OTHER - 1e-9)
-    states = {
-        "evidence": np.where(enough, HOLDS, OPEN),
-        "non_inferiority": _state(difference, limits.margin)
-        if difference
-        else _state(agreement, limits.threshold),
-        "skill": _state(skill, 0.0),
-        "alt_test": alt_state(found, limits, weights),
-        "people_agree": np.where(ceiling.low > limits.ceiling, HOLDS, OPEN)
-        if ceiling
-        else np.ones(len(w), dtype=int),
-    }
-    shown = np.zeros(by_label.shape, dtype=bool)
-    missed = shown.copy()
-    if labels is not None:
-        counted_label = by_label >= FEWEST_OTHER - 1e-9
-        # A label that the judge gives no oftener where a person does than elsewhere is not shown, however few people give it.
-        better = judge_recall > np.round(judge_labels / np.maximum(units, 1)[:, None], DIGITS)
-        shown = counted_label & better & (labels.low > limits.label_margin)
-        missed = counted_label & (labels.high < limits.label_margin)
-    ask_labels = limits.by_label and not found.alone
-    decision = _decision(states, one_label, shown, ask_labels)
-    return ConditionArrays(
+        )[:, None]
+        few = [np.fmin(telling, carrying), telling, telling]
+        few += [_effective(found.shares, w), _effective(found.judge_shares, w)]
+        judge_finds = np.round(total[:, 3 + 2 * n : 3 + 3 * n] / by_label, DIGITS)
+        people_find = np.round(total[:, 3 + 3 * n :] / by_label, DIGITS)
+        judge_means = np.round(total[:, 3 + 2 * n : 3 + 3 * n] / judge_labels, DIGITS)
+    return Estimates(
         units,
         questions,
         by_label,
+        judge_labels,
         other,
-        one_label,
-        difference,
-        agreement,
-        skill,
-        ceiling,
-        labels,
-        judge_recall,
-        people_recall,
-        states,
-        shown,
-        missed,
-        decision,
+        value[:, :-1],
+        error[:, :-1],
+        np.concatenate(few, axis=1),
+        1 - value[:, -1],
+        judge_finds,
+        people_find,
+        judge_means,
+        (judge_labels > 1e-9).sum(axis=1) <= 1,
+        found.alone,
+        alt_state(found, limits, weights),
     )
 
 
+def decide(of: Estimates, limits: Limits, confidence: FloatArray | None = None) -> ConditionArrays:
+    """The verdict on each study from its estimates; `confidence` [studies] in place of that of the limits."""
+    sure: float | FloatArray = limits.confidence if confidence is None else confidence
+    n = of.by_label.shape[1]
+    difference = None if of.alone else of.interval(0, sure)
+    agreement, skill = of.interval(1, sure), of.interval(1, limits.skill_confidence)
+    ceiling = None if of.alone else of.interval(2, sure)
+    first = _state(difference, limits.margin) if difference else _state(agreement, limits.threshold)
+    enough = (of.questions >= FEWEST_QUESTIONS) & (of.other >= FEWEST_OTHER - 1e-9)
+    states = {
+        "evidence": np.where(enough, HOLDS, OPEN),
+        "non_inferiority": first,
+        "skill": _state(skill, 0.0),
+        "alt_test": of.alt_test,
+        "people_agree": np.where(ceiling.low > limits.ceiling, HOLDS, OPEN)
+        if ceiling
+        else np.ones(len(of.units), dtype=int),
+    }
+    finds = means = None
+    found = meant = np.full((len(of.units), n), OPEN)
+    if not of.alone:
+        finds = _together([of.interval(LABELS + i, sure) for i in range(n)])
+        means = _together([of.interval(LABELS + n + i, sure) for i in range(n)])
+        # A label that the judge gives no oftener where a person does than elsewhere is not shown, however few people give it.
+        units = np.maximum(of.units, 1)[:, None]
+        found = _shown(finds, of.by_label, of.judge_finds > np.round(of.judge_labels / units, DIGITS), limits)
+        meant = _shown(means, of.judge_labels, of.judge_means > np.round(of.by_label / units, DIGITS), limits)
+    decision = _decision(states, of.one_label, found, meant, limits, of.alone)
+    return ConditionArrays(
+        of, difference, agreement, skill, ceiling, finds, means, states, found, meant, decision
+    )
+
+
+def _together(found: list[IntervalArrays]) -> IntervalArrays:
+    value, low, high = (np.stack(parts, axis=1) for parts in zip(*found, strict=True))
+    return IntervalArrays(value, low, high)
+
+
+def _shown(found: IntervalArrays, units: FloatArray, better: BoolArray, limits: Limits) -> IntArray:
+    """HOLDS where a label is shown, FAILS where it is missed, else OPEN."""
+    counted = units >= FEWEST_OTHER - 1e-9
+    with np.errstate(invalid="ignore"):
+        shown = counted & better & (found.low > limits.label_margin)
+        missed = counted & (found.high < limits.label_margin)
+    return np.where(shown, HOLDS, np.where(missed, FAILS, OPEN))
+
+
 def _statistics(total: FloatArray, agreement: FloatArray) -> FloatArray:
-    """(a), agreement of the judge with people, of people, (d) by label, and the people's chance agreement, last axis."""
+    """(a), agreement of the judge with people, of people, (d) finds and means by label, and the people's chance agreement."""
     n = len(agreement)
     units = total[..., :1]
     shares, judge_shares = total[..., 3 : 3 + n] / units, total[..., 3 + n : 3 + 2 * n] / units
@@ -196,11 +247,15 @@ def _statistics(total: FloatArray, agreement: FloatArray) -> FloatArray:
     observed, people = total[..., 1] / units[..., 0], total[..., 2] / units[..., 0]
     with_people = (observed - chance) / (1 - chance)
     among_people = (people - people_chance) / (1 - people_chance)
-    recall = (total[..., 3 + 2 * n : 3 + 3 * n] - total[..., 3 + 3 * n :]) / total[..., 3 : 3 + n]
+    both, of_two = total[..., 3 + 2 * n : 3 + 3 * n], total[..., 3 + 3 * n :]
+    of_people = of_two / total[..., 3 : 3 + n]
+    finds = both / total[..., 3 : 3 + n] - of_people
+    means = both / total[..., 3 + n : 3 + 2 * n] - of_people
     return np.concatenate(
         [
             np.stack([with_people - among_people, with_people, among_people], axis=-1),
-            recall,
+            finds,
+            means,
             people_chance[..., None],
         ],
         axis=-1,
@@ -227,38 +282,44 @@ def _state(found: IntervalArrays, limit: float) -> IntArray:
         return np.where(found.low > limit, HOLDS, np.where(found.high < limit, FAILS, OPEN))
 
 
-def _unseen(questions: FloatArray, confidence: float) -> FloatArray:
+def _unseen(questions: FloatArray, confidence: float | FloatArray) -> FloatArray:
     """The largest share of questions that might have told otherwise where none did: the exact binomial bound."""
     bound: FloatArray = 1 - ((1 - confidence) / 2) ** (1 / np.maximum(questions, 1))
     return bound
 
 
-def _quantile(questions: FloatArray, confidence: float) -> FloatArray:
-    table = _quantiles(confidence)
-    return table[np.clip(questions, 0, len(table) - 1).astype(np.int64)]
-
-
-@lru_cache
-def _quantiles(confidence: float) -> FloatArray:
-    """Of Student's t for 0, 1, 2 ... questions, infinite below two."""
+def _quantile(questions: FloatArray, confidence: float | FloatArray) -> FloatArray:
+    """Of Student's t with whole degrees of freedom, one fewer than questions; infinite below two questions."""
     from scipy.special import stdtrit
 
-    found: FloatArray = stdtrit(np.maximum(np.arange(2001.0) - 1, 1), 1 - (1 - confidence) / 2)
-    found[:2] = np.inf
+    whole = np.floor(np.clip(np.nan_to_num(questions), 0, 2000))
+    found: FloatArray = np.where(
+        whole < 2, np.inf, stdtrit(np.maximum(whole - 1, 1), 1 - (1 - confidence) / 2)
+    )
     return found
 
 
 def _decision(
-    states: dict[str, IntArray], one_label: BoolArray, shown: BoolArray, ask_labels: bool
+    states: dict[str, IntArray],
+    one_label: BoolArray,
+    found: IntArray,
+    meant: IntArray,
+    limits: Limits,
+    alone: bool,
 ) -> IntArray:
     a, b, c, e = (states[name] for name in ("non_inferiority", "skill", "alt_test", "people_agree"))
     enough = states["evidence"] == HOLDS
-    trusted = (a == HOLDS) & (b == HOLDS) & (c == HOLDS) & (e == HOLDS) & ~one_label
-    # The two ways to ask whether the judge is as good as a person may not contradict each other.
-    conflict = (a == HOLDS) & (c == FAILS)
-    failed = (e == HOLDS) & ((a == FAILS) | (b == FAILS) | (c == FAILS)) & ~conflict
-    if ask_labels:
-        kind = np.where(shown.all(axis=1), TRUST, np.where(shown.any(axis=1), IN_PART, UNDECIDED))
+    trusted, failed = a == HOLDS, a == FAILS
+    if limits.near_labels:
+        # Weights of near labels reward a judge that is always a little off: (b) and (c) stop those that (a) lets through.
+        # The two ways to ask whether the judge is as good as a person may not contradict each other.
+        trusted &= (b == HOLDS) & (c == HOLDS)
+        failed = (failed | (b == FAILS) | (c == FAILS)) & ~((a == HOLDS) & (c == FAILS))
+    trusted &= (e == HOLDS) & ~one_label
+    failed &= e == HOLDS
+    if limits.by_label and not alone:
+        both = np.concatenate([found, meant], axis=1) == HOLDS
+        kind = np.where(both.all(axis=1), TRUST, np.where(both.any(axis=1), IN_PART, UNDECIDED))
     else:
         kind = np.full(len(a), TRUST)
     kind = np.where(trusted, kind, UNDECIDED)

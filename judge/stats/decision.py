@@ -1,7 +1,7 @@
-"""May this judge be trusted? One rule, five conditions, each tested in both directions, said with its numbers.
+"""May this judge be trusted? One rule, its conditions tested in both directions, said with its numbers.
 
-docs/verdict.md explains the rule; `conditions` computes it, `outlook` says what is still needed. `curve` puts the same
-labels to the rule at other limits.
+docs/verdict.md explains the rule; `conditions` computes it, `looks` says how strict each look is, `outlook` says what is
+still needed. `curve` puts the same labels to the rule at other limits.
 """
 
 from __future__ import annotations
@@ -11,22 +11,26 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Unpack
 
+import numpy as np
+
 from judge.errors import BadInput
-from judge.notes import Note, few
+from judge.notes import few
 from judge.stats import told
 from judge.stats.alternative import FEWEST_FOR_T_TEST, AltTest, alt_test
 from judge.stats.bootstrap import How
-from judge.stats.conditions import ConditionArrays, rule
-from judge.stats.leaning import leaning
-from judge.stats.outlook import Outlook, outlook
+from judge.stats.conditions import ConditionArrays, estimates, rule
+from judge.stats.looks import Draw, boundary
+from judge.stats.outlook import LookAhead, Outlook, outlook
 from judge.stats.pairwise import copied, identical
-from judge.stats.ratings import Ratings
+from judge.stats.ratings import FloatArray, Ratings
 from judge.stats.told import Condition, Decision, LabelRow
-from judge.stats.verdict_inputs import FEWEST_QUESTIONS, Case, Limits, Regime, case
+from judge.stats.verdict_inputs import FAILS, FEWEST_QUESTIONS, HOLDS, Case, Limits, Regime, case
 from judge.types import Measure
 
 MARGIN = Limits.margin
 THRESHOLD = Limits.threshold
+MOST_SKIPPED = 0.2
+"""Share of the units handed to people that may be skipped: the verdict is on the others, which are the easier ones."""
 DECISIONS: tuple[Decision, ...] = ("undecided", "trust", "trust in part", "do not trust")
 
 
@@ -34,9 +38,10 @@ DECISIONS: tuple[Decision, ...] = ("undecided", "trust", "trust in part", "do no
 class Verdict:
     """`rule` is the rule in words, `because` its numbers. `more_clusters` and `more_units` (None when
     decided, or where no number would do: `outlook` says why) are labels still needed. `ceiling_known` is False where
-    people cannot be compared with people. `people` are those that took part, `source` the one source of labels. `of`
-    and `limits` are what the rule was put to. `copies` are people who gave the judge's own labels throughout, or on whom alone its
-    agreement rests (`leaning`): beside them no judge is trusted."""
+    people cannot be compared with people. `people` are those that took part, `source` the one source of labels. `draw` says
+    how the units came to be labelled, `of` and `limits` are what the rule was put to. `copies` are people who gave nearly the
+    judge's labels: beside them no judge is trusted. `held_up` says what else keeps them from
+    it. `refused`: the numbers are estimates, no verdict rests on them."""
 
     judge: str
     decision: Decision
@@ -52,23 +57,33 @@ class Verdict:
     ceiling_known: bool
     of: Case
     limits: Limits
+    draw: Draw
     measures: tuple[Measure, ...] = ()
     alt_test: AltTest | None = None
     outlook: Outlook | None = None
     warnings: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
+    held_up: str = ""
+
+    @property
+    def refused(self) -> str:
+        """Why no verdict can rest on these units; empty where one can."""
+        return self.draw.refused
 
     @property
     def shown(self) -> tuple[str, ...]:
-        return tuple(row.label for row in self.labels if row.state == "shown")
+        """The labels that are shown in both directions."""
+        return tuple(told.by_state(self.labels)["shown"])
 
     @property
     def missed(self) -> tuple[str, ...]:
-        return tuple(row.label for row in self.labels if row.state == "missed")
+        """The labels that are missed in either direction."""
+        return tuple(told.by_state(self.labels)["missed"])
 
     @property
     def not_shown(self) -> tuple[str, ...]:
-        return tuple(row.label for row in self.labels if row.state == "not shown")
+        """The labels that are neither."""
+        return tuple(told.by_state(self.labels)["not_shown"])
 
 
 def verdict(
@@ -77,6 +92,8 @@ def verdict(
     people: Sequence[str] = (),
     *,
     reference: str | None = None,
+    gold: str | None = None,
+    draw: Draw | None = None,
     epsilon: float = Limits.epsilon,
     margin: float = MARGIN,
     threshold: float = THRESHOLD,
@@ -91,20 +108,17 @@ def verdict(
     """The verdict on a judge among `people`, or against `reference` (one person, gold, decided) alone.
 
     Agreement is pooled: averaged within the units that the judge and two people labelled, chance from the pooled
-    shares; `name` and `level` give the weights of near labels. `power` None leaves out what is still needed.
-    With a person who gave the judge's own labels throughout (`pairwise.copied`) what would be trust is undecided, and the
-    verdict without them is told. `how`: only `confidence` acts, as the intervals are jackknife ones;
-    above .95 (b) and (c) are as much stricter. Raises BadInput without anybody to
-    compare with, for unknown names, limits out of range, and for interval=None.
+    shares; `name` and `level` give the weights of near labels. `draw` says how the units were drawn: with its looks the
+    verdict is on the units of the last one, as strict as the boundary says; without, this is one look at all of them. `gold`
+    is a column of gold labels: where people contradict it the verdict is undecided. `power` None leaves out what is still
+    needed. `how`: only `confidence` acts, as the intervals are jackknife ones; above .95 (b) and (c) are as much stricter.
+    Raises BadInput without anybody to compare with, for unknown names, limits out of range, and for interval=None.
     """
     if how.get("interval", "bca") is None:
         raise BadInput("a verdict needs intervals")
     if not 0 <= epsilon <= 1 or not -1 <= margin <= 1 or not -1 <= threshold <= 1:
         raise BadInput("epsilon lies in 0..1, the margin and the threshold in -1..1")
-    confidence = how.get("confidence", Limits.confidence)
-    # A look at a sealed test is tested more strictly: every condition by the same factor, so that all looks together
-    # keep each condition's promise.
-    stricter = min(1.0, (1 - confidence) / (1 - Limits.confidence))
+    draw = draw or Draw()
     limits = Limits(
         margin=margin,
         epsilon=epsilon,
@@ -112,19 +126,36 @@ def verdict(
         least_others=least_others,
         clustered=clustered,
         by_label=level in ("nominal", "ordinal"),
-        q=Limits.q * stricter,
-        confidence=confidence,
-        skill_confidence=1 - stricter * (1 - Limits.skill_confidence),
+        near_labels=level == "ordinal" and name.endswith(":quadratic"),
     )
-    about_it = case(
-        ratings, judge, people, reference=reference, name=name, level=level, least_others=least_others
-    )
+
+    def sides(units: Ratings, of: str = judge) -> Case:
+        return case(
+            units,
+            of,
+            people,
+            reference=reference if of == judge else None,
+            name=name,
+            level=level,
+            least_others=least_others,
+        )
+
+    used = ratings.subset(draw.looks.masks[-1]) if draw.looks and draw.looks.masks else ratings
+    about_it = sides(used)
+    if draw.looks and draw.looks.masks:
+        # Units that everybody skipped are not in the table.
+        about_it = replace(about_it, n_asked=draw.looks.places[-1])
+    information = [
+        estimates(sides(ratings.subset(mask)).sums, limits).information
+        for mask in (draw.looks.masks if draw.looks and not draw.refused else ())
+    ]
+    limits = limits.at(_confidence(draw, information, how.get("confidence", Limits.confidence)))
     found = rule(about_it.sums, limits)
     decision = DECISIONS[int(found.decision[0])]
     test = None
     if about_it.regime == "people" and len(about_it.people) >= 3:
         test = alt_test(
-            ratings,
+            used,
             judge,
             about_it.people,
             epsilon=epsilon,
@@ -133,90 +164,107 @@ def verdict(
             least_others=least_others,
             clustered=clustered,
         )
-    table = ratings.select(about_it.people) if about_it.people else None
+    table = used.select(about_it.people) if about_it.people else None
     conditions = told.conditions(about_it, found, limits, test, table)
-    voices = about_it.people or [p for p in people if p == about_it.source]
-    copies = copied(ratings.select(voices), ratings.column(judge)) if voices else ()
-    lean = None if copies else leaning(ratings, judge, about_it.people, limits, name, level)
+    labels = told.labels(used, found, limits) if about_it.regime == "people" and limits.by_label else ()
     warnings = identical(table) if table is not None else ()
-    labels = told.labels(ratings, found, limits) if about_it.regime == "people" and limits.by_label else ()
+    voices = about_it.people or tuple(p for p in people if p == about_it.source)
+    copies = copied(used.select(voices), used.column(judge)) if voices else ()
+    held_up = ""
+    if draw.refused:
+        decision = "undecided"
+        conditions = tuple(replace(c, state="not asked") for c in conditions)
+        if used.weights is not None:
+            conditions, labels = told.without_intervals(conditions, labels)
+    elif decision != "do not trust":
+        if copies:
+            conditions = (*conditions, told.independence(copies, int(found.of.questions[0])))
+            held_up = f"the labels of {few([copy.person for copy in copies])} are nearly the judge's own"
+        if gold is not None and voices and gold not in voices and gold != about_it.source:
+            against = rule(sides(used, gold).sums, limits)
+            if against.states["evidence"][0] == HOLDS and against.states["non_inferiority"][0] == FAILS:
+                conditions = (*conditions, told.gold_agrees(against, gold, limits))
+                held_up = held_up or f"people contradict '{gold}'"
+        if draw.looks and draw.looks.skipped > MOST_SKIPPED:
+            held_up = held_up or (
+                f"people skipped {draw.looks.skipped:.0%} of the units that they were handed; what is left are the easier ones"
+            )
+    if held_up:
+        decision = "undecided"
     ahead = None
-    if copies and decision != "do not trust":
-        decision = "undecided"
-        names = [name for name, _ in copies]
-        without = None
-        if rest := [person for person in people if person not in names]:
-            without = verdict(
-                ratings,
-                judge,
-                rest,
-                reference=reference,
-                epsilon=epsilon,
-                margin=margin,
-                threshold=threshold,
-                least_others=least_others,
-                clustered=clustered,
-                name=name,
-                level=level,
-                field=field,
-                power=None,
-                **how,
-            ).decision
-        warnings = (Note("copied_judge", judge=judge, who=copies, alone=not rest, without=without), *warnings)
-        conditions = (*conditions, told.independence(copies, limits, int(found.questions[0])))
-        why = f"{' and '.join(names[:3])} gave the judge's own labels throughout"
-        ahead = Outlook(power or 0.0, why=why)
-    elif lean is not None and decision != "do not trust":
-        decision = "undecided"
-        warnings = (
-            Note(
-                "leaning",
-                judge=judge,
-                who=lean.people,
-                others=lean.others,
-                agreement=lean.agreement,
-                rest=lean.rest,
-            ),
-            *warnings,
-        )
-        n, g = round(float(found.units[0])), int(found.questions[0])
-        conditions = (*conditions, told.carried(lean, n, g))
-        why = f"the judge's agreement rests on {few(lean.people)} alone"
-        ahead = Outlook(power or 0.0, why=why)
+    if held_up:
+        ahead = Outlook(power or 0.0, why=held_up)
     elif decision == "undecided" and power is not None:
-        ahead = outlook(about_it.sums, limits, power=power)
-    more = (None, None) if copies or lean else _more(ahead, found)
+        ahead = outlook(
+            about_it.sums,
+            limits,
+            power=power,
+            looks=_ahead(draw, information),
+            anew=used.weights is not None,
+        )
     return Verdict(
         judge,
         decision,
         about_it.regime,
         told.rule(about_it, limits),
-        told.because(found, conditions, labels, decision),
+        draw.refused or held_up or told.because(found, conditions, labels, decision, limits),
         conditions,
         labels,
         about_it.people,
         about_it.source,
-        *more,
+        *((None, None) if held_up else _more(ahead, found)),
         about_it.regime == "people",
         about_it,
         limits,
+        draw,
         told.measures(judge, about_it, found, limits, name, level, field),
         test,
         ahead,
         tuple(warnings),
-        tuple(name for name, _ in copies) or (lean.people if lean else ()),
+        tuple(copy.person for copy in copies),
+        held_up,
     )
+
+
+def _confidence(draw: Draw, information: Sequence[FloatArray], confidence: float) -> float:
+    """Of the intervals that decide: at a look what the boundary asks for, and for one look the usual one."""
+    if draw.looks is None or not information:
+        return 1 - (1 - confidence) * draw.share
+    from scipy.special import ndtr
+
+    spent = [draw.share * level for level in draw.looks.spent[: len(information)]]
+    z = boundary(np.column_stack(information), spent)
+    return float(2 * ndtr(z[0]) - 1)
+
+
+def _ahead(draw: Draw, information: Sequence[FloatArray]) -> list[LookAhead]:
+    """The looks to come, each with what its boundary will be if information grows with the units."""
+    from scipy.special import ndtr
+
+    looks, done = draw.looks, len(information)
+    if looks is None:
+        return []
+    now = looks.places[-1] if done else looks.size
+    per_unit = float(information[-1][0]) / now if done else 1.0
+    known = np.array([*(float(x[0]) for x in information), *(per_unit * place for place in looks.ahead)])
+    found = []
+    for k, place in enumerate(looks.ahead, done + 1):
+        z = boundary(known[None, :k], [draw.share * level for level in looks.spent[:k]])
+        found.append(
+            LookAhead(place / now - 1 if now else 0.0, place - looks.size, float(2 * ndtr(z[0]) - 1))
+        )
+    return found
 
 
 def _more(ahead: Outlook | None, found: ConditionArrays) -> tuple[int | None, int | None]:
     if ahead is None:
         return None, None
-    questions = int(found.questions[0])
+    questions = int(found.of.questions[0])
     if questions >= FEWEST_QUESTIONS:
         return ahead.more_clusters, ahead.more_units
     # No pilot: thirty questions are one.
     missing = FEWEST_FOR_T_TEST - questions
-    per = float(found.units[0]) / questions if questions else 1.0
+    per = float(found.of.units[0]) / questions if questions else 1.0
     return missing, max(missing, round(missing * per))
 
 
@@ -241,12 +289,12 @@ def curve(found: Verdict) -> tuple[Point, ...]:
     Epsilon acts where the alt-test is asked (three people who share ten questions), the threshold where there is one
     source of labels. A limit chosen after looking at this is no test any more: the caller says so.
     """
-    limits, sums = found.limits, found.of.sums
+    limits = found.limits
 
     def at(**given: Any) -> Decision:
-        decision = DECISIONS[int(rule(sums, replace(limits, **given)).decision[0])]
-        # No limit makes copied labels a check on the judge.
-        return "undecided" if found.copies and decision != "do not trust" else decision
+        decision = DECISIONS[int(rule(found.of.sums, replace(limits, **given)).decision[0])]
+        # No limit makes copied labels a check on the judge, or these units ones that were drawn alike.
+        return "undecided" if found.refused or (found.held_up and decision != "do not trust") else decision
 
     if found.regime == "threshold":
         steps = sorted({*THRESHOLDS, limits.threshold})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -19,6 +21,21 @@ def holm(p_values: ArrayLike) -> FloatArray:
     order = np.argsort(p, kind="stable")
     stepped = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
     return _restored(np.minimum(stepped, 1.0), order)
+
+
+def holm_steps(names: Sequence[str], size: int, decided: Callable[[str, float], bool]) -> dict[str, float]:
+    """The share of one level that each of a family of `size` hypotheses is tested at, by Holm's steps.
+
+    `decided(name, share)` tests one at a share. All begin with 1 / size; what is decided leaves the rest to the others.
+    """
+    left, shares, open_size = list(names), dict.fromkeys(names, 1.0 / size), size
+    while left:
+        found = [name for name in left if decided(name, 1.0 / open_size)]
+        shares |= dict.fromkeys(left, 1.0 / open_size)
+        if not found or len(found) == open_size:
+            break
+        left, open_size = [name for name in left if name not in found], open_size - len(found)
+    return shares
 
 
 def benjamini_yekutieli(p_values: ArrayLike) -> FloatArray:

@@ -8,6 +8,7 @@ over all truths that the pilot allows, not at the one value that it happened to 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from math import ceil
 
@@ -51,9 +52,30 @@ class Outlook:
     why: str = ""
 
 
-def outlook(found: Sums, limits: Limits, *, power: float = 0.8, draws: int = DRAWS, seed: int = 0) -> Outlook:
+@dataclass(frozen=True, slots=True)
+class LookAhead:
+    """A look to come: with `growth` times the units of the pilot beside it, `more_units` of them not drawn yet, decided at
+    this confidence."""
+
+    growth: float
+    more_units: int
+    confidence: float
+
+
+def outlook(
+    found: Sums,
+    limits: Limits,
+    *,
+    power: float = 0.8,
+    looks: Sequence[LookAhead] = (),
+    anew: bool = False,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Outlook:
     """The curve of one study (arrays with one study). Nothing to add where it is decided already is the caller's business.
 
+    With `looks` a study is decided at the first of them that decides it, and the curve has these alone. `anew`: the pilot's
+    units were drawn with unequal probabilities and weighted; it says what units are like, and new ones are drawn without it.
     Fewer than ten questions are no pilot: `why` says so, and no number is given.
     """
     questions, units = int((found.units[0] > 0).sum()), float(found.units.sum())
@@ -61,40 +83,118 @@ def outlook(found: Sums, limits: Limits, *, power: float = 0.8, draws: int = DRA
         return Outlook(power, why=f"{questions} questions are no pilot to plan from")
     if float(found.shares.sum(axis=(0, 1)).max()) > units - 1e-9:
         return Outlook(power, why="people gave one label only, so no rate of others is known")
-    pilot, count = _patterns(found)
+    pilot, count, share = _patterns(found)
     rng = np.random.default_rng(seed)
-    truths = rng.dirichlet(count, size=draws)
-    seeds = rng.integers(0, 2**63, size=len(TIMES))
-    curve: list[Chance] = []
-    for times, one in zip(TIMES, seeds, strict=True):
-        more = max(1, ceil(questions * (times - 1)))
-        added = round(more * units / questions)
-        if curve and added > MOST_UNITS:
-            break
-        drawn = np.random.default_rng(one).multinomial(more, truths)
-        decision = _decide(pilot, limits, count + drawn)
-        trusted = float(np.isin(decision, (TRUST, IN_PART)).mean())
-        distrusted = float((decision == DISTRUST).mean())
-        curve.append(Chance(more, max(1, added), float((decision != UNDECIDED).mean()), trusted, distrusted))
-    clusters, fewest = _crossing(curve, power)
+    truths = rng.dirichlet(share, size=draws)
+    kept = np.zeros_like(count) if anew else count
+    decided = _Grown(pilot, kept, truths, limits, units / questions)
+    if looks:
+        curve = decided.at_looks(looks, questions, seed)
+        first = next((point for point in curve if point.decided >= power - 1e-9), None)
+        half = next((point for point in curve if point.decided >= 0.5 - 1e-9), None)
+        most = next((point for point in curve if point.decided >= 0.9 - 1e-9), None)
+    else:
+        curve = []
+        for times in TIMES:
+            more = max(1, ceil(questions * (times - 1)))
+            if curve and more * units / questions > MOST_UNITS:
+                break
+            curve.append(decided.at(more))
+        first, half, most = (decided.crossing(curve, chance) for chance in (power, 0.5, 0.9))
     why = ""
-    if fewest is None:
+    if first is None:
         last = curve[-1]
         why = f"with {last.more_units:,} more units the chance is {last.decided:.0%}"
     return Outlook(
-        power, tuple(curve), clusters, fewest, _crossing(curve, 0.5)[1], _crossing(curve, 0.9)[1], why
+        power,
+        tuple(curve),
+        first.more_clusters if first else None,
+        first.more_units if first else None,
+        half.more_units if half else None,
+        most.more_units if most else None,
+        why,
     )
 
 
-def _patterns(found: Sums) -> tuple[Sums, IntArray]:
-    """Questions that are alike are one pattern, counted, in an order that no name decides."""
-    arrays = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in ("agreement", "alone")}
+@dataclass(frozen=True, eq=False)
+class _Grown:
+    """Studies that grow by new questions, one for each of the truths [draws, patterns]."""
+
+    pilot: Sums
+    count: IntArray
+    truths: FloatArray
+    limits: Limits
+    units_per_question: float
+
+    def at(self, more: int) -> Chance:
+        """The chances with so many more questions."""
+        drawn = np.random.default_rng(more).multinomial(more, self.truths)
+        decision = _decide(self.pilot, self.limits, self.count + drawn)
+        return _chance(more, max(1, round(more * self.units_per_question)), decision)
+
+    def at_looks(self, looks: Sequence[LookAhead], questions: int, seed: int) -> list[Chance]:
+        """The chances up to each look, of the same studies as they grow."""
+        rng = np.random.default_rng(seed + 1)
+        drawn, before = np.zeros(self.truths.shape, dtype=np.int64), 0
+        decision = np.full(len(self.truths), UNDECIDED)
+        curve = []
+        for look in looks:
+            more = max(before, round(questions * look.growth))
+            drawn = drawn + rng.multinomial(more - before, self.truths)
+            before = more
+            now = _decide(self.pilot, self.limits.at(look.confidence), self.count + drawn)
+            decision = np.where(decision == UNDECIDED, now, decision)
+            curve.append(_chance(more, look.more_units, decision))
+        return curve
+
+    def crossing(self, curve: Sequence[Chance], power: float) -> Chance | None:
+        """The fewest questions with this chance, between two points of the curve.
+
+        They are tried, not interpolated: a condition that takes ten units of a kind makes a step of the curve.
+        """
+        over = next((i for i, point in enumerate(curve) if point.decided >= power - 1e-9), None)
+        if over is None:
+            return None
+        found, below = curve[over], curve[over - 1].more_clusters if over else 0
+        while found.more_clusters - below > 1:
+            middle = self.at((found.more_clusters + below) // 2)
+            if middle.decided >= power - 1e-9:
+                found = middle
+            else:
+                below = middle.more_clusters
+        return found
+
+
+def _chance(more_clusters: int, more_units: int, decision: IntArray) -> Chance:
+    trusted = float(np.isin(decision, (TRUST, IN_PART)).mean())
+    distrusted = float((decision == DISTRUST).mean())
+    return Chance(more_clusters, more_units, float((decision != UNDECIDED).mean()), trusted, distrusted)
+
+
+def _patterns(found: Sums) -> tuple[Sums, IntArray, FloatArray]:
+    """Questions that are alike are one pattern, counted, in an order that no name decides; and the units' weights by pattern.
+
+    Weighted units are taken back to what each is by itself; the weights, which are all 1 without, sum to as many questions as
+    would tell as much (Kish 1965).
+    """
+    names = [f.name for f in fields(found) if f.name not in ("agreement", "alone", "weighted")]
     used = found.units[0] > 0
-    flat = np.concatenate([a[0][used].reshape(int(used.sum()), -1) for a in arrays.values()], axis=1)
-    rows, first, count = np.unique(flat.round(9), axis=0, return_index=True, return_counts=True)
+    mean = float(found.units[0][used].mean())
+    weight = found.units[0][used] / mean if found.weighted else np.ones(int(used.sum()))
+    arrays = {name: getattr(found, name)[:, used] for name in names}
+    if found.weighted:
+        arrays = {
+            name: a if name.startswith("apart") else a / weight.reshape(1, -1, *[1] * (a.ndim - 2))
+            for name, a in arrays.items()
+        }
+    flat = np.concatenate([a[0].reshape(len(weight), -1) for a in arrays.values()], axis=1)
+    rows, first, which, count = np.unique(
+        flat.round(9), axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
     order = canonical(rows, count)
-    pilot = replace(found, **{name: a[:, used][:, first[order]] for name, a in arrays.items()})
-    return pilot, count[order].astype(np.int64)
+    share = np.bincount(which.reshape(-1), weights=weight)[order] * weight.sum() / (weight**2).sum()
+    pilot = replace(found, **{name: a[:, first[order]] for name, a in arrays.items()})
+    return pilot, count[order].astype(np.int64), share
 
 
 def _decide(pilot: Sums, limits: Limits, weights: IntArray) -> IntArray:
@@ -102,18 +202,3 @@ def _decide(pilot: Sums, limits: Limits, weights: IntArray) -> IntArray:
     block = max(1, _CELLS // max(1, patterns * (3 + 4 * len(pilot.agreement))))
     parts = [rule(pilot, limits, weights[i : i + block]).decision for i in range(0, len(weights), block)]
     return np.concatenate(parts)
-
-
-def _crossing(curve: list[Chance], power: float) -> tuple[int | None, int | None]:
-    """Where the chance first reaches `power`, on the line between two points of the curve; it may not fall again."""
-    chances: FloatArray = np.maximum.accumulate([point.decided for point in curve])
-    over = np.flatnonzero(chances >= power - 1e-9)
-    if not len(over):
-        return None, None
-    i = int(over[0])
-    if i == 0:
-        return curve[0].more_clusters, curve[0].more_units
-    low, high = curve[i - 1], curve[i]
-    part = (power - chances[i - 1]) / (chances[i] - chances[i - 1])
-    clusters = ceil(low.more_clusters + part * (high.more_clusters - low.more_clusters))
-    return clusters, ceil(low.more_units + part * (high.more_units - low.more_units))

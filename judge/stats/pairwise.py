@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
 
 FEWEST = 10
 SHOWN = 3
-# A person is taken for a copy of the judge when somebody who agrees with it as often as the others do would give its label
-# on all their units with less than this chance.
+# Labels that differ from the judge's on at most this share of the units are nearly identical with its. More than this is what
+# a careful person and a good judge come to where one label is rare.
+NEARLY = 0.02
+# They are taken for copies when somebody who agrees with the judge as often as the others do would differ from it so seldom
+# with less than this chance. Labels of a person who labelled alone must be identical throughout, where somebody who agrees on
+# ALIKE of the units would not be.
 BY_CHANCE = 0.001
 ALIKE = 0.9
 
@@ -60,16 +66,29 @@ def identical(people: Ratings) -> tuple[str, ...]:
     )
 
 
-def copied(people: Ratings, labels: IntArray) -> tuple[tuple[str, int], ...]:
-    """Who gave the judge's own labels throughout, and on how many units: a judge that is counted among the people agrees
-    with them however it guesses. `labels` [units] are the judge's codes.
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A person whose labels are nearly the judge's: on `units` that both labelled they differ on `apart`."""
 
-    They are named when somebody who agrees with the judge as often as the others do (one person alone: on ALIKE of the
-    units) would do so with less than the chance BY_CHANCE.
+    person: str
+    units: int
+    apart: int
+
+
+def copied(people: Ratings, labels: IntArray) -> tuple[Copy, ...]:
+    """Who gave the judge's labels, or nearly: such a person is no check on it. `labels` [units] are the judge's codes.
+
+    Named is who differs from the judge on at most NEARLY of ten units or more (one person alone: on none), where somebody who
+    agrees with it as often as the others do (alone: on ALIKE of the units) would do so with less than the chance BY_CHANCE.
     """
+    from scipy.special import bdtr
+
     both = (people.codes != MISSING) & (labels != MISSING)[:, None]
     shared, equal = both.sum(axis=0), (both & (people.codes == labels[:, None])).sum(axis=0)
     others, agreed = shared.sum() - shared, equal.sum() - equal
     rate = np.where(others >= FEWEST, agreed / np.maximum(others, 1), ALIKE if len(shared) == 1 else 1.0)
-    same = (shared >= FEWEST) & (equal == shared) & (rate**shared < BY_CHANCE)
-    return tuple((people.annotators[i], int(shared[i])) for i in np.flatnonzero(same).tolist())
+    apart = shared - equal
+    near = (shared >= FEWEST) & (apart <= (NEARLY * shared if len(shared) > 1 else 0))
+    chance = bdtr(apart.astype(np.float64), np.maximum(shared, 1), 1 - rate)
+    found = np.flatnonzero(near & (chance < BY_CHANCE)).tolist()
+    return tuple(Copy(people.annotators[i], int(shared[i]), int(apart[i])) for i in found)

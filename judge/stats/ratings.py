@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any
@@ -29,6 +29,9 @@ class Ratings:
     because weights and chance corrections depend on them. `clusters[u]` numbers the question that
     unit `u` belongs to; `clustered` is False when every unit stands for itself.
     Build it with `from_rows` or `from_codes`, which check everything.
+
+    `weights[u]` is how many units unit `u` stands for, where units were drawn with unequal probabilities; only their
+    proportions act. None where all stand for as many. `weighted` adds them.
     """
 
     codes: IntArray
@@ -37,6 +40,7 @@ class Ratings:
     units: tuple[str, ...]
     clusters: IntArray
     clustered: bool
+    weights: FloatArray | None = None
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[Any]], domain: Sequence[str]) -> Ratings:
@@ -119,10 +123,18 @@ class Ratings:
         annotators: tuple[str, ...],
         units: tuple[str, ...],
         clusters: ArrayLike,
+        weights: FloatArray | None = None,
     ) -> Ratings:
         distinct, numbered = np.unique(np.asarray(clusters), return_inverse=True)
         codes = np.asfortranarray(codes)  # everything below walks down columns
-        return cls(codes, domain, annotators, units, numbered.astype(np.int64), len(distinct) < len(codes))
+        clustered = len(distinct) < len(codes)
+        return cls(codes, domain, annotators, units, numbered.astype(np.int64), clustered, weights)
+
+    def weighted(self, weights: FloatArray) -> Ratings:
+        """The same with a weight for each unit. Raises BadInput for another number of them, or one that is not above 0."""
+        if weights.shape != (self.n_units,) or not (np.isfinite(weights) & (weights > 0)).all():
+            raise BadInput(f"weights are one number above 0 for each of {self.n_units} units")
+        return replace(self, weights=weights)
 
     @property
     def n_units(self) -> int:
@@ -152,26 +164,30 @@ class Ratings:
         codes = np.empty((self.n_units, len(annotators)), dtype=np.int64, order="F")
         for j, name in enumerate(annotators):
             codes[:, j] = self.column(name)
-        return Ratings(codes, self.domain, tuple(annotators), self.units, self.clusters, self.clustered)
+        return replace(self, codes=codes, annotators=tuple(annotators))
 
     def subset(self, mask: BoolArray) -> Ratings:
         """The units where `mask` is true, with the same annotators and clusters."""
         if mask.all():
             return self
         kept = tuple(compress(self.units, mask.tolist()))
-        return Ratings._make(self.codes[mask], self.domain, self.annotators, kept, self.clusters[mask])
+        weights = None if self.weights is None else self.weights[mask]
+        return Ratings._make(
+            self.codes[mask], self.domain, self.annotators, kept, self.clusters[mask], weights
+        )
 
     def with_annotator(self, name: str, codes: IntArray) -> Ratings:
         """One more column, for example the majority vote."""
         if name in self.annotators:
             raise BadInput(f"there is an annotator '{name}' already")
-        return Ratings.from_codes(
+        made = Ratings.from_codes(
             np.column_stack([self.codes, codes]),
             self.domain,
             (*self.annotators, name),
             clusters=self.clusters,
             units=self.units,
         )
+        return replace(made, weights=self.weights)
 
     def numbers(self, level: str) -> FloatArray:
         """The domain as numbers, for interval and ratio measures.
@@ -191,6 +207,11 @@ class Ratings:
         if level == "ratio" and (numbers < 0).any():
             raise BadInput("level ratio needs numbers that are not negative")
         return numbers
+
+
+def effective_size(weights: FloatArray) -> float:
+    """Kish's effective sample size (Kish 1965, Survey Sampling, section 11.7): (sum w)^2 / sum w^2."""
+    return float(weights.sum() ** 2 / (weights**2).sum()) if len(weights) else 0.0
 
 
 def _domain(domain: Sequence[str]) -> tuple[str, ...]:

@@ -8,19 +8,20 @@ from typing import Literal
 
 import numpy as np
 
-from judge.notes import Note, few
+from judge.notes import Note
 from judge.stats.alternative import FEWEST_FOR_T_TEST, AltTest
 from judge.stats.conditions import ConditionArrays, IntervalArrays
 from judge.stats.estimate import about
-from judge.stats.leaning import Leaning
-from judge.stats.pairwise import lone
-from judge.stats.ratings import FloatArray, Ratings
+from judge.stats.pairwise import Copy, lone
+from judge.stats.ratings import FloatArray, IntArray, Ratings
 from judge.stats.verdict_inputs import FEWEST_OTHER, FEWEST_QUESTIONS, Case, Limits
 from judge.types import Measure
 
 Decision = Literal["trust", "trust in part", "do not trust", "undecided"]
+Direction = Literal["finds", "means"]
 State = Literal["holds", "open", "fails", "not asked"]
 STATES: dict[int, State] = {1: "holds", 0: "open", -1: "fails"}
+_SHOWN: dict[int, Literal["shown", "missed", "not shown"]] = {1: "shown", 0: "not shown", -1: "missed"}
 UNKNOWN_CEILING = "against a threshold; how well people would agree is unknown"
 
 
@@ -29,7 +30,7 @@ class Condition:
     """One condition: `value` with its interval (at `confidence`) against `limit`; `why` says it in words.
 
     `name` is evidence, non_inferiority (a) or threshold in its place, skill (b), alt_test (c) or people_agree (e);
-    independence where people gave the judge's own labels throughout, or carry its agreement alone.
+    independence where people gave nearly the judge's labels, gold where gold labels contradict people.
     """
 
     name: str
@@ -46,17 +47,19 @@ class Condition:
 
 @dataclass(frozen=True)
 class LabelRow:
-    """Condition (d) on one label: how often the judge and another person say it where a person does.
+    """Condition (d) on one label in one direction.
 
-    `n_units` are units with the label, a unit counting by the share of its people who gave it. `why` says why it is
-    not shown, empty where it is shown or missed.
+    `finds`: how often the judge says it where a person does (recall), beside another person. `means`: how often a person says
+    it where the judge does (precision), beside where another person does. `n_units` are units with the label in the people's
+    or in the judge's labels; a unit counts by the share of its people who gave the label. `why` says why it is not shown.
     """
 
     label: str
+    direction: Direction
     state: Literal["shown", "missed", "not shown"]
     n_units: float
-    judge_recall: float | None
-    people_recall: float | None
+    judge: float | None
+    people: float | None
     difference: float | None
     low: float | None
     high: float | None
@@ -89,9 +92,9 @@ def conditions(
     of: Case, found: ConditionArrays, limits: Limits, test: AltTest | None, table: Ratings | None
 ) -> tuple[Condition, ...]:
     """Each condition with its interval; `table` are the people's labels, `test` the alt-test of the study."""
-    n, g = round(float(found.units[0])), int(found.questions[0])
+    n, g = of.n_units, int(found.of.questions[0])
     states = {name: STATES[int(state[0])] for name, state in found.states.items()}
-    usual, other = limits.confidence, float(found.other[0])
+    usual, other = limits.confidence, float(found.of.other[0])
 
     def one(
         name: str, interval: IntervalArrays | None, limit: float, confidence: float, why: str, state: str = ""
@@ -102,7 +105,7 @@ def conditions(
     why = (
         f"{g:,} questions and {other:.4g} units with a label other than the commonest one; both have to be "
         f"{FEWEST_QUESTIONS} or more"
-        + ("; the judge gives one label only" if bool(found.one_label[0]) else "")
+        + ("; the judge gives one label only" if bool(found.of.one_label[0]) else "")
     )
     evidence = Condition("evidence", states["evidence"], other, None, None, FEWEST_OTHER, None, n, g, why)
     why = f"the {100 * limits.skill_confidence:g} % interval of the judge's agreement, {_span(found.skill)}, against 0, which is guessing"
@@ -125,24 +128,28 @@ def conditions(
     return evidence, first, skill, _alt_condition(of, states["alt_test"], limits, test, n, g), agree
 
 
-def independence(copies: Sequence[tuple[str, int]], limits: Limits, questions: int) -> Condition:
-    """People who gave the judge's own labels throughout are no check on it: open, whatever the other conditions say."""
-    who, n = "; ".join(f"{name} on {n:,} units" for name, n in copies), max(n for _, n in copies)
-    why = f"labels that were given without the judge's: {who} gave its own throughout, which hardly happens by chance"
-    return Condition("independence", "open", 1.0, None, None, 1.0, None, n, questions, why)
+def independence(copies: Sequence[Copy], questions: int) -> Condition:
+    """People who gave the judge's labels, or nearly, are no check on it: open, whatever the other conditions say."""
+    who = "; ".join(f"{copy.person} differs on {copy.apart:,} of {copy.units:,} units" for copy in copies)
+    n = max(copy.units for copy in copies)
+    why = f"labels that were given without the judge's: {who}, which hardly happens by chance"
+    return Condition("independence", "open", None, None, None, 1.0, None, n, questions, why)
 
 
-def carried(lean: Leaning, units: int, questions: int) -> Condition:
-    """Agreement that a few people carry may be their copying: open, its value that with the others."""
-    why = (
-        f"agreement that everybody bears out: {few(lean.people)} agree{'s' if len(lean.people) == 1 else ''} with the judge ({lean.agreement:.3f}), "
-        f"{few(lean.others)} {_less(lean)} ({lean.rest:.3f})"
+def gold_agrees(gold: ConditionArrays, name: str, limits: Limits) -> Condition:
+    """Gold labels that people contradict: what the judge has learnt of people may be what both get wrong."""
+    n, g = round(float(gold.of.units[0])), int(gold.of.questions[0])
+    why = f"people's agreement with '{name}' is {_span(gold.agreement)}"
+    limit = limits.threshold
+    if gold.difference is not None and gold.ceiling is not None:
+        limit = limits.margin
+        why += f", with each other {_span(gold.ceiling)}: the difference, {_span(gold.difference, 2.0)}, is below {limit:g}"
+    else:
+        why += f", below {limit:g}"
+    numbers = _numbers(gold.difference or gold.agreement, 2.0)
+    return Condition(
+        "gold", "open", *numbers, limit, limits.confidence, n, g, f"{why}; find out who is right"
     )
-    return Condition("independence", "open", lean.rest, None, None, 0.0, None, units, questions, why)
-
-
-def _less(lean: Leaning) -> str:
-    return "does less" if len(lean.others) == 1 else "do less"
 
 
 def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None, n: int, g: int) -> Condition:
@@ -168,37 +175,48 @@ def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None,
 
 
 def labels(ratings: Ratings, found: ConditionArrays, limits: Limits) -> tuple[LabelRow, ...]:
-    assert found.labels is not None
+    """Two rows for each label: what the judge finds of it, and what it means by it."""
+    assert found.finds is not None and found.means is not None
+    of = found.of
     rows = []
     for i, label in enumerate(ratings.domain):
-        n = float(found.by_label[0, i])
-
-        def number(values: FloatArray, i: int = i) -> float | None:
-            value = float(values[0, i])
-            return value if np.isfinite(value) else None
-
-        state: Literal["shown", "missed", "not shown"] = (
-            "shown" if found.shown[0, i] else "missed" if found.missed[0, i] else "not shown"
+        people = _number(of.people_find, i)
+        rows.append(
+            _label(label, "finds", i, of.by_label, of.judge_finds, people, found.finds, found.found, limits)
         )
         rows.append(
-            LabelRow(
-                label,
-                state,
-                round(n, 6),
-                number(found.judge_recall),
-                number(found.people_recall),
-                number(found.labels.value),
-                number(found.labels.low),
-                number(found.labels.high),
-                _not_shown(n, float(found.labels.low[0, i]), limits) if state == "not shown" else "",
+            _label(
+                label, "means", i, of.judge_labels, of.judge_means, people, found.means, found.meant, limits
             )
         )
     return tuple(rows)
 
 
-def _not_shown(n: float, low: float, limits: Limits) -> str:
+def _label(
+    label: str,
+    direction: Direction,
+    i: int,
+    units: FloatArray,
+    judge: FloatArray,
+    people: float | None,
+    difference: IntervalArrays,
+    states: IntArray,
+    limits: Limits,
+) -> LabelRow:
+    n, state = float(units[0, i]), _SHOWN[int(states[0, i])]
+    value, low, high = (_number(x, i) for x in difference)
+    why = "" if state != "not shown" else _not_shown(direction, n, float(difference.low[0, i]), limits)
+    return LabelRow(label, direction, state, round(n, 6), _number(judge, i), people, value, low, high, why)
+
+
+def _number(values: FloatArray, i: int) -> float | None:
+    value = float(values[0, i])
+    return value if np.isfinite(value) else None
+
+
+def _not_shown(direction: Direction, n: float, low: float, limits: Limits) -> str:
     if n < 1e-9:
-        return "0 units: no person gave it"
+        return f"0 units: {'no person' if direction == 'finds' else 'the judge never'} gave it"
     if n < FEWEST_OTHER - 1e-9:
         return f"{n:.4g} units, fewer than {FEWEST_OTHER}"
     if low > limits.label_margin:
@@ -206,24 +224,57 @@ def _not_shown(n: float, low: float, limits: Limits) -> str:
     return f"{n:.4g} units; the interval holds {limits.label_margin:g}"
 
 
+def by_state(rows: Sequence[LabelRow]) -> dict[str, list[str]]:
+    """The labels that are shown in both directions, those missed in either, and the others, which are not shown."""
+    states: dict[str, set[str]] = {}
+    for row in rows:
+        states.setdefault(row.label, set()).add(row.state)
+    shown = [label for label, found in states.items() if found == {"shown"}]
+    missed = [label for label, found in states.items() if "missed" in found]
+    return {"shown": shown, "missed": missed, "not_shown": [x for x in states if x not in (*shown, *missed)]}
+
+
 def labels_text(rows: Sequence[LabelRow]) -> str:
-    """ "trust for A (40 units), B (30 units); not for C (12 units); D is not shown (9 units)", without the word trust."""
-    parts = []
-    for state, told in (("shown", "for"), ("missed", "not for")):
-        named = [f"'{row.label}' ({row.n_units:.4g} units)" for row in rows if row.state == state]
-        parts += [f"{told} {', '.join(named)}"] if named else []
-    parts += [f"'{row.label}' is not shown ({row.why})" for row in rows if row.state == "not shown"]
-    return "; ".join(parts)
+    """What a verdict allows label by label, without the word trust: "for 'A' (40 units); it finds 'B' (12 units), but what it
+    calls 'B' is not shown to be it (9 units, fewer than 10); not for 'C' (30 units)"."""
+    whole, part, missed, silent = [], [], [], []
+    for finds, means in zip(rows[::2], rows[1::2], strict=True):
+        name, units = f"'{finds.label}'", f"{finds.n_units:.4g} units"
+        states = finds.state, means.state
+        if states == ("shown", "shown"):
+            whole.append(f"{name} ({units})")
+        elif finds.state == "shown":
+            but = "is it too seldom" if means.state == "missed" else f"is not shown to be it ({means.why})"
+            part.append(f"it finds {name} ({units}), but what it calls {name} {but}")
+        elif means.state == "shown":
+            but = "it misses it" if finds.state == "missed" else f"it is not shown to find it ({finds.why})"
+            part.append(f"what it calls {name} is {name} ({means.n_units:.4g} units), but {but}")
+        elif "missed" in states:
+            missed.append(f"{name} ({units})")
+        else:
+            silent.append(f"{name} is not shown ({finds.why})")
+    parts = [f"for {', '.join(whole)}"] if whole else []
+    parts += part
+    parts += [f"not for {', '.join(missed)}"] if missed else []
+    return "; ".join(parts + silent)
 
 
 def because(
-    found: ConditionArrays, conditions: Sequence[Condition], labels: Sequence[LabelRow], decision: Decision
+    found: ConditionArrays,
+    conditions: Sequence[Condition],
+    labels: Sequence[LabelRow],
+    decision: Decision,
+    limits: Limits,
 ) -> str:
-    if decision == "do not trust" and bool(found.one_label[0]):
+    """The numbers of the conditions that made the decision."""
+    if decision == "do not trust" and bool(found.of.one_label[0]):
         return "the judge gives one label only"
     wanted = {"do not trust": ("fails",), "undecided": ("open", "fails")}.get(decision, ("holds",))
+    shown_only = () if limits.near_labels else ("skill", "alt_test")
     telling = [
-        c.why for c in conditions if c.state in wanted and not (c.name == "evidence" and "holds" in wanted)
+        c.why
+        for c in conditions
+        if c.state in wanted and c.name not in shown_only and not (c.name == "evidence" and "holds" in wanted)
     ]
     if decision == "undecided" and not telling:
         telling = ["no label is shown"]
@@ -235,6 +286,8 @@ def because(
 
 
 def rule(of: Case, limits: Limits) -> str:
+    """The rule in words; docs/verdict.md has it at length."""
+    sure = f"{100 * limits.confidence:.4g} %"
     evidence = (
         f"Undecided with fewer than {FEWEST_QUESTIONS} questions or {FEWEST_OTHER} units with a label other than the "
         "commonest; a judge that gives one label only is not trusted. "
@@ -242,28 +295,44 @@ def rule(of: Case, limits: Limits) -> str:
     if of.regime == "threshold":
         return (
             f"One source of labels ('{of.source}'). {evidence}Trust when the judge's agreement with it, chance-corrected, lies "
-            f"with its whole interval above {limits.threshold:g} and above 0 at {100 * limits.skill_confidence:g} %; do not trust when "
-            f"the interval lies below {limits.threshold:g}; else undecided. This is {UNKNOWN_CEILING}."
+            f"with its {sure} interval above {limits.threshold:g}; do not trust when the interval lies below; else undecided. "
+            f"This is {UNKNOWN_CEILING}."
         )
-    third = (
-        f", (c) it wins the alt-test at epsilon {limits.epsilon:g} against half of the people"
-        if len(of.people) > 2
+    near = (
+        f" Near labels count in part, so (b) skill and (c) the alt-test at epsilon {limits.epsilon:g} decide, too."
+        if limits.near_labels
         else ""
     )
     return (
         f"{len(of.people)} people. {evidence}Trust when (a) the judge's agreement with people, chance-corrected, minus "
-        f"theirs with each other lies with its whole interval above {limits.margin:g}, (b) the judge's agreement is above 0 "
-        f"at {100 * limits.skill_confidence:g} %{third}, and (e) people's own agreement is above {limits.ceiling:g}; (d) says for "
-        f"which labels: those where its recall is less than {-limits.label_margin:g} below another person's. Do not trust when "
-        f"{'(a), (b) or (c)' if third else '(a) or (b)'} fails in the other direction. Else undecided. Questions are the units of the intervals."
+        f"theirs with each other lies with its {sure} interval above {limits.margin:g} and (e) people's own agreement above "
+        f"{limits.ceiling:g}; (d) says for which labels: what the judge finds and what it means by each, less than "
+        f"{-limits.label_margin:g} below another person. Do not trust when (a) lies below {limits.margin:g}. Else "
+        f"undecided.{near} Questions are the units of the intervals."
+    )
+
+
+def without_intervals(
+    conditions: Sequence[Condition], labels: Sequence[LabelRow]
+) -> tuple[tuple[Condition, ...], tuple[LabelRow, ...]]:
+    """The same as weighted estimates of units drawn with unequal probabilities: their jackknife intervals are too narrow."""
+    return (
+        tuple(replace(c, low=None, high=None) for c in conditions),
+        tuple(replace(r, low=None, high=None, state="not shown", why="weighted estimate") for r in labels),
     )
 
 
 def measures(
-    judge: str, of: Case, found: ConditionArrays, limits: Limits, name: str, level: str, field: str | None
+    judge: str,
+    of: Case,
+    found: ConditionArrays,
+    limits: Limits,
+    name: str,
+    level: str,
+    field: str | None,
 ) -> tuple[Measure, ...]:
     """(a) first, or the agreement with the one source; then what it is made of."""
-    n, g = round(float(found.units[0])), int(found.questions[0])
+    n, g = of.n_units, int(found.of.questions[0])
     who = (judge, of.source) if of.source is not None else (judge, *of.people)
     weights = name.partition(":")[2] or None
 
@@ -282,6 +351,8 @@ def measures(
                 else "one label only: chance agreement is complete"
             )
             return replace(base, reason=reason)
+        if of.sums.weighted:
+            return replace(base, value=value, notes=(Note("weighted", n_eff=of.n_effective),))
         return replace(base, value=value, low=low, high=high, notes=(Note("jackknife"),))
 
     if of.regime == "threshold":

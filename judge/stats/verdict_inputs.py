@@ -7,7 +7,7 @@ simulations and plans.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from judge.errors import BadInput
 from judge.stats.coefficients import disagreement
 from judge.stats.patterns import n_present
-from judge.stats.ratings import MISSING, FloatArray, IntArray, Ratings
+from judge.stats.ratings import MISSING, FloatArray, IntArray, Ratings, effective_size
 
 HOLDS, OPEN, FAILS = 1, 0, -1
 UNDECIDED, TRUST, IN_PART, DISTRUST = 0, 1, 2, 3
@@ -27,7 +27,8 @@ FEWEST_OTHER = 10
 class Limits:
     """Where the conditions lie. `margin` (a), `epsilon`, `q` and `least_others` (c), `label_margin` (d), `ceiling` (e);
     `threshold` stands in place of (a) where there is one source of labels. `clustered` False runs (c) as its authors'
-    code does, on units as if each were a question of its own."""
+    code does, on units as if each were a question of its own. `near_labels`: agreement counts near labels in part, and (b)
+    and (c) decide, too."""
 
     margin: float = -0.1
     epsilon: float = 0.2
@@ -38,8 +39,19 @@ class Limits:
     least_others: int = 1
     clustered: bool = True
     by_label: bool = True
+    near_labels: bool = False
     confidence: float = 0.95
     skill_confidence: float = 0.99
+
+    def at(self, confidence: float) -> Limits:
+        """The same at another confidence of (a), (d) and (e): where it is stricter, (b) and (c) are as much stricter."""
+        stricter = min(1.0, (1 - confidence) / (1 - Limits.confidence))
+        return replace(
+            self,
+            confidence=confidence,
+            q=Limits.q * stricter,
+            skill_confidence=1 - stricter * (1 - Limits.skill_confidence),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +76,7 @@ class Sums:
     apart_squares: FloatArray
     agreement: FloatArray
     alone: bool
+    weighted: bool = False
 
 
 def sums(
@@ -74,26 +87,28 @@ def sums(
     distance: FloatArray,
     *,
     least_others: int = 1,
-    fewest: int = 2,
+    weights: FloatArray | None = None,
 ) -> Sums:
     """Codes of the judge [studies, units] and of people [studies, units, people], -1 for none; one row of clusters for all.
 
     `agreement[i, j]` is what two labels count as agreeing, 0 to 1, and `distance` what lies between them in the
-    alt-test. Units count that `fewest` people labelled; with one person (or gold) those that both did, and `people` stays 0.
+    alt-test. Units count that two people labelled; with one person (or gold) those that both did, and `people` stays 0.
+    `weights` [units] weigh every sum but those of the alt-test, which is of the units as they are.
     """
     if not len(clusters):
         # No unit is shared. One that nobody labelled says the same, and every sum has a place for it.
         judge, people = np.full((len(judge), 1), MISSING), np.full((len(people), 1, people.shape[2]), MISSING)
-        clusters = np.zeros(1, dtype=np.int64)
+        clusters, weights = np.zeros(1, dtype=np.int64), None
     order = np.argsort(clusters, kind="stable")
     if (order[1:] < order[:-1]).any():
         judge, people, clusters = judge[:, order], people[:, order], clusters[order]
+        weights = None if weights is None else weights[order]
     starts = np.flatnonzero(np.r_[True, clusters[1:] != clusters[:-1]])
     labels, k = len(agreement), people.shape[2]
     votes = np.stack([(people == code).sum(axis=2) for code in range(labels)], axis=-1).astype(np.float64)
     own = (judge[..., None] == np.arange(labels)).astype(np.float64)
     m = votes.sum(axis=-1)
-    used = (m >= min(fewest, k)) & (judge != MISSING)
+    used = (m >= min(2, k)) & (judge != MISSING)
     divisor = np.where(used, m, 1.0)[..., None]
     pairs = np.where(used & (m > 1), m * (m - 1), np.inf)[..., None]
     by_label = np.where(used[..., None], votes / divisor, 0.0)
@@ -112,6 +127,8 @@ def sums(
         ],
         axis=-1,
     )
+    if weights is not None:
+        features = features * weights[:, None]
     t = np.add.reduceat(features, starts, axis=1)
     n = labels
     apart = _apart(judge, people, votes, m, distance, starts, least_others)
@@ -126,6 +143,7 @@ def sums(
         *apart,
         agreement,
         k == 1,
+        weights is not None,
     )
 
 
@@ -162,13 +180,19 @@ Regime = Literal["people", "threshold"]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """The arrays of one study behind a verdict; `plan` and curves start from them."""
+    """The arrays of one study behind a verdict; `plan` and curves start from them.
+
+    `n_units` are those that count, of `n_asked`; `n_effective` is Kish's effective sample size, (sum w)^2 / sum w^2, the
+    same number where all units stand for as many.
+    """
 
     sums: Sums
     regime: Regime
     people: tuple[str, ...]
     source: str | None
     n_asked: int
+    n_units: int
+    n_effective: float
 
 
 def case(
@@ -210,8 +234,20 @@ def case(
         agreement,
         distance,
         least_others=least_others,
+        weights=ratings.weights,
     )
-    return Case(found, regime, tuple(people if source is None else ()), source, ratings.n_units)
+    labels = (ratings.select(columns).codes != MISSING).sum(axis=1)
+    counted = (mine != MISSING) & (labels >= min(2, len(columns)))
+    n = int(counted.sum())
+    return Case(
+        found,
+        regime,
+        tuple(people if source is None else ()),
+        source,
+        ratings.n_units,
+        n,
+        effective_size(ratings.weights[counted]) if ratings.weights is not None else float(n),
+    )
 
 
 def _shared(ratings: Ratings, *names: str) -> int:

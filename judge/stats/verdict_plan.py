@@ -58,7 +58,12 @@ def plan_verdict(
     """
     if not 0.5 <= power < 1:
         raise BadInput(f"a verdict is planned with a chance from 0.5 and below 1, not {power:g}")
-    found = verdict(ratings, judge, people, power=power, **given)
+    return plan_of(verdict(ratings, judge, people, power=power, **given), power)
+
+
+def plan_of(found: Verdict, power: float) -> VerdictPlan:
+    """The plan of a verdict that was computed with this `power`."""
+    judge = found.judge
     who = found.people or ((found.source,) if found.source else ())
     ahead = found.outlook
     if found.decision != "undecided" or ahead is None:

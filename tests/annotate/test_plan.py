@@ -206,7 +206,7 @@ def votes_of(folder: Path, *names: str) -> str:
 
 
 def test_three_people() -> None:
-    (found,) = document(*VERDICT)["judges"]
+    (found,) = document(*VERDICT, "--margin", "0.05")["judges"]
     assert (found["judge"], found["regime"], found["decision"]) == ("gpt", "people", "undecided")
     assert found["labelled_by"] == ["ann", "bob", "cyd"]
     conditions = {c["name"]: c for c in found["conditions"]}
@@ -215,7 +215,7 @@ def test_three_people() -> None:
     assert conditions["alt_test"]["n_clusters"] < 30 and conditions["alt_test"]["state"] == "open"
     assert found["more_units"] > found["more_clusters"] > 0
     assert found["half_units"] <= found["more_units"]
-    printed = annotate(*VERDICT).stdout
+    printed = annotate(*VERDICT, "--margin", "0.05").stdout
     assert (
         f"Still needed: about {found['more_units']} more units on {found['more_clusters']} more questions, labelled by ann, bob "
         "and cyd, each of them, for a chance of 80 %" in printed

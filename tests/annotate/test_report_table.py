@@ -165,9 +165,9 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
 def test_units_as_the_authors_take_them_and_trust_as_an_exit_code() -> None:
     args = (VOTES, *LONG, "--judge", "gpt", "--cluster", "none")
     assert as_json(*args)["settings"]["alt_test_by"] == "units"
-    # Forty single units are enough where the twenty questions that they come from are not.
-    annotate("report", *args, "--require-trust")
-    failed = annotate("report", VOTES, *LONG, *CLUSTER, "--require-trust", code=5).stderr
+    # The difference is .092 (-.016 to .201): above the margin -.1, and not above .05.
+    annotate("report", VOTES, *LONG, *CLUSTER, "--require-trust")
+    failed = annotate("report", VOTES, *LONG, *CLUSTER, "--margin", "0.05", "--require-trust", code=5).stderr
     assert "below what was asked for: gpt: undecided" in failed
 
 
@@ -197,16 +197,11 @@ def test_a_person_who_copied_the_judge_is_named(elsewhere: Path) -> None:
         (verdict,) = as_json(write_csv(Path("v.csv"), kept), *LONG, *CLUSTER)["verdicts"]
         # With people the judge agrees (0 + 0 + 1) / 3 beyond chance, they with each other (.92 + 0 + 0) / 3: (a) would hold.
         assert verdict["decision"] == ("undecided" if is_there else "do not trust")
-        told = [w for w in verdict["warnings"] if "judge's own labels throughout: copy (600 units)" in w]
-        assert len(told) == is_there
+        assert ("the labels of copy are nearly the judge's own" in verdict["sentence"]) == is_there
         seen[is_there] = {c["name"]: c["state"] for c in verdict["conditions"]}
         if is_there:
-            assert told[0].endswith("Without them the verdict is: do not trust.")
-            assert (
-                "no number of further labels would do: copy gave the judge's own labels"
-                in verdict["sentence"]
-            )
-            assert verdict["more_units"] is None
+            (why,) = [c["why"] for c in verdict["conditions"] if c["name"] == "independence"]
+            assert "copy differs on 0 of 600 units" in why and verdict["more_units"] is None
     assert seen[True]["non_inferiority"] == "holds" and seen[True]["independence"] == "open"
     assert "independence" not in seen[False]
 
@@ -228,9 +223,8 @@ def test_a_person_alone_who_copied_a_judge_that_guesses_lets_nothing_pass(
         failed = annotate("report", *args, "--require-trust", code=code).stderr
         assert ("gpt: undecided" in failed) == (code == 5)
         if code:
-            assert "Have a second person label." in verdict["warnings"][0]
             (plan,) = document("plan", *args, "--verdict")["judges"]
             assert plan["decision"] == "undecided" and plan["more_units"] is None
-            assert plan["why"] == "ann gave the judge's own labels throughout"
+            assert plan["why"] == "the labels of ann are nearly the judge's own"
             (curve,) = as_json(*args, "--curve")["verdicts"]
             assert {point["decision"] for point in curve["curve"]} == {"undecided"}

@@ -49,7 +49,7 @@ def units(
 def ruled(folder: Path, made: list[U], name: str = "study", **asked: Any) -> list[Ruling]:
     """The rulings alone, without the rest of a report."""
     with Store.open(study(folder / f"{name}.db", made), create=False) as store:
-        return rule(load(store, ReportOptions(**asked)))[0]
+        return rule(store, load(store, ReportOptions(**asked)))[0]
 
 
 def report(folder: Path, made: list[U], name: str = "study", **asked: Any) -> Document:
@@ -64,7 +64,7 @@ def never(_: int) -> bool:
 def test_what_is_asked_of_the_alt_test_reaches_it(tmp_path: Path) -> None:
     made = units(40, never, gold=True, ann=never, bob=lambda i: i < 4, cem=lambda i: i >= 36)
     with Store.open(study(tmp_path / "s.db", made), create=False) as store:
-        _, tests, _ = rule(load(store, ReportOptions(epsilon=0.05)))
+        _, tests, _ = rule(store, load(store, ReportOptions(epsilon=0.05)))
     assert [t.epsilon for t in tests.values()] == [0.05]
 
 
@@ -75,11 +75,11 @@ def test_gold_only_trust(tmp_path: Path) -> None:
     # Wrong on 10 of 200, five of each label: po = .95, kappa .9, error .031, so about .84 to .96: above .667.
     (ruling,) = ruled(tmp_path, units(200, lambda i: i < 10, gold=True))
     assert ruling.decision == "trust" and not ruling.ceiling_known
-    assert (
-        ruling.sentence
-        == "Trust m/judge on 'stance': this is against a threshold; how well people would agree is unknown; by the rule of the verdict it "
-        "may stand in for the gold labels."
+    assert ruling.sentence == (
+        "m/judge was compared with 'gold' on 200 units as they were imported; how they were chosen is not recorded, so this is one "
+        "look. It agrees above the threshold 0.667; how well people would agree is unknown. Trust it on 'stance'."
     )
+    assert ruling.draw in ruling.sentence and ruling.next_place is None
     assert ruling.because.startswith("The judge's agreement with 'gold', chance-corrected, is 0.900 (0.8")
     assert "how well people would agree is unknown." in ruling.rule and "0.667" in ruling.rule
     (kappa,) = ruling.measures
@@ -98,15 +98,11 @@ def test_gold_only_undecided_names_the_units_still_needed(tmp_path: Path) -> Non
     (ruling,) = ruled(tmp_path, units(100, lambda i: i < 10, gold=True), threshold=0.7)
     assert ruling.decision == "undecided"
     assert ruling.more_units is not None and 20 < ruling.more_units < 1000
-    assert (
-        f"about {ruling.more_units:,} more labelled units would decide with a chance of 80 %"
-        in ruling.sentence
-    )
-    assert ruling.sentence.endswith("This judge was asked about no others.")
+    assert ruling.sentence.endswith(f"About {ruling.more_units:,} more would decide with a chance of 80 %.")
     assert ruling.chances[0].decided < 0.8 <= ruling.chances[-1].decided
     # At the threshold itself no number would do.
     near = ruled(tmp_path, units(50, lambda i: i < 8, gold=True), name="b", threshold=0.68)[0]
-    assert near.more_units is None and "no number of further labels would do" in near.sentence
+    assert near.more_units is None and "No number of further labels would do" in near.sentence
 
 
 def test_the_threshold_is_an_option(tmp_path: Path) -> None:
@@ -172,7 +168,7 @@ def test_two_people_undecided(tmp_path: Path) -> None:
     (ruling,) = ruled(tmp_path, made)
     assert ruling.measures[0].value == pytest.approx(0, abs=1e-9)
     assert ruling.decision == "undecided" and ruling.more_units and ruling.more_units > 0
-    assert "labelled by ann, bob, would decide" in ruling.sentence
+    assert "was compared with 2 people" in ruling.sentence
     (ruling,) = ruled(tmp_path / "b", made, margin=-0.5) if (tmp_path / "b").mkdir() is None else ()
     assert ruling.decision == "trust in part"
 
@@ -196,11 +192,11 @@ def test_three_people_trust(tmp_path: Path) -> None:
         "for 'support' (50 units), 'refute' (50 units); 'neutral' is not shown (0 units: no person gave it)"
         in ruling.sentence
     )
-    assert (
-        "the alt-test at epsilon 0.2: the judge wins against 3 of 3 people and loses to 0" in ruling.because
-    )
-    assert "epsilon 0.2" in ruling.rule
-    assert [row.state for row in ruling.labels] == ["shown", "shown", "not shown"]
+    (alt_test,) = [c for c in ruling.conditions if c.name == "alt_test"]
+    assert "at epsilon 0.2: the judge wins against 3 of 3 people and loses to 0" in alt_test.why
+    # Shown, but it decides only where near labels count in part.
+    assert alt_test.why not in ruling.because and "epsilon" not in ruling.rule
+    assert [row.state for row in ruling.labels] == ["shown"] * 4 + ["not shown"] * 2
 
 
 def test_three_people_do_not_trust(tmp_path: Path) -> None:
@@ -209,7 +205,8 @@ def test_three_people_do_not_trust(tmp_path: Path) -> None:
         200, lambda i: i % 4 < 2, ann=lambda i: i < 4, bob=lambda i: 4 <= i < 8, cy=lambda i: 8 <= i < 12
     )
     (ruling,) = ruled(tmp_path, made)
-    assert ruling.decision == "do not trust" and "wins against 0 of 3 people and loses to 3" in ruling.because
+    assert ruling.decision == "do not trust"
+    assert any("wins against 0 of 3 people and loses to 3" in c.why for c in ruling.conditions)
 
 
 def test_three_people_undecided(tmp_path: Path) -> None:
@@ -326,7 +323,7 @@ def test_the_curve_agrees_with_the_verdicts_at_its_points(tmp_path: Path) -> Non
 
     def at(**asked: Any) -> Any:
         with Store.open(db, create=False) as store:
-            return rule(load(store, ReportOptions(**asked)))[0][0]
+            return rule(store, load(store, ReportOptions(**asked)))[0][0]
 
     curve = at(curve=True, margin=-0.12).curve
     told = {(p.margin, p.epsilon): p.decision for p in curve}

@@ -14,15 +14,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotate.batch_plan import BatchPlan
 from annotate.drawing.frame import Candidate
 from annotate.drawing.sample import (
-    allocate,
+    BLOCK,
     assign,
     chances,
     draw,
     draw_questions,
     draw_queue,
     draw_uncertain,
+    equal_parts,
+    in_order,
+    in_proportion,
     sequence,
 )
 from judge.errors import UsageError
@@ -41,23 +45,61 @@ POOL = [
 @given(
     st.dictionaries(st.text(min_size=1, max_size=3), st.integers(1, 50), min_size=1, max_size=6),
     st.integers(1, 200),
-    st.booleans(),
 )
-def test_allocation_adds_up_and_never_exceeds_a_stratum(
-    sizes: dict[str, int], n: int, proportional: bool
-) -> None:
-    got = allocate(sizes, n, proportional=proportional)
+def test_equal_parts_add_up_and_never_exceed_a_stratum(sizes: dict[str, int], n: int) -> None:
+    got = equal_parts(sizes, n)
     assert sum(got.values()) == min(n, sum(sizes.values()))
     assert all(0 <= got[s] <= sizes[s] for s in sizes)
-    if n >= len(sizes):
-        assert all(got[s] >= 1 for s in sizes)
+
+
+@given(
+    st.dictionaries(st.text(min_size=1, max_size=3), st.integers(1, 90), min_size=1, max_size=6),
+    st.integers(0, 9),
+)
+def test_blocks_are_in_proportion_to_the_strata_and_draw_everything(sizes: dict[str, int], seed: int) -> None:
+    left = dict(sizes)
+    for block in in_proportion(sizes, seed):
+        total = sum(left.values())
+        assert sum(block.values()) == min(BLOCK, total)
+        # Of what is not a whole unit chance decides, up or down.
+        assert all(
+            abs(n - min(BLOCK, total) * left[s] / total) < 1 and n <= left[s] for s, n in block.items()
+        )
+        left = {s: left[s] - n for s, n in block.items()}
+    assert not any(left.values())
+
+
+@pytest.mark.parametrize("n", [1, 7, 60])
+def test_every_unit_has_the_same_probability_however_small_its_stratum(n: int) -> None:
+    # Strata of 1, 9 and 90 units. 4,000 seeds: the one unit of the first is drawn in n of 100, within 4 standard errors.
+    pool = [
+        Candidate(f"u{i}", f"u{i}", "a" if i == 0 else "b" if i < 10 else "c", place=i) for i in range(100)
+    ]
+    times = Counter(d.stratum for seed in range(4000) for d in draw(pool, n, seed))
+    assert all(d.probability == n / 100 for d in draw(pool, n, 3))
+    for stratum, size in (("a", 1), ("b", 9)):
+        share = times[stratum] / 4000 / size
+        assert abs(share - n / 100) < 4 * (n / 100 * (1 - n / 100) / 4000) ** 0.5
+
+
+def test_a_larger_draw_begins_with_the_smaller_one_and_its_order_follows_from_the_seed() -> None:
+    plan = BatchPlan("b", ("x",), 80, "label", seed=5, strata={"rare": 5, "common": 95})
+    whole = draw(POOL, 80, 5)
+    assert [d.unit_id for d in draw(POOL, 33, 5)] == [d.unit_id for d in whole[:33]]
+    assert [d.unit_id for d in in_order(whole[::-1], plan)] == [d.unit_id for d in whole]
+    plain = draw([replace(c, stratum="all") for c in POOL], 80, 5)
+    assert [d.unit_id for d in in_order(plain[::-1], replace(plan, by=None, strata={}))] == [
+        d.unit_id for d in plain
+    ]
 
 
 def test_weights_lead_back_to_the_frame() -> None:
-    drawn = draw(POOL, 20, seed=17)
+    drawn = draw(POOL, 20, seed=17, equal=True)
     # 5 rare units, all taken: weight 1; 15 of the 95 common ones: weight 95 / 15.
     assert Counter(d.stratum for d in drawn) == {"rare": 5, "common": 15}
     assert sum(d.weight or 0 for d in drawn) == pytest.approx(100)
+    # In proportion one is rare, and each stands for five.
+    assert {d.weight for d in draw(POOL, 20, seed=17)} == {5.0}
 
 
 def test_the_same_seed_gives_the_same_draw_whatever_the_order_of_rows() -> None:

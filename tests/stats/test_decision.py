@@ -50,8 +50,11 @@ def test_pooled_agreement_by_hand() -> None:
     assert with_people.value == pytest.approx(0.75)
     assert among.value == pytest.approx(0.21875 / 0.46875)
     assert difference.value == pytest.approx(0.75 - 0.21875 / 0.46875)
-    b = found.labels[1]
-    assert (b.n_units, b.judge_recall, b.people_recall) == pytest.approx((15, 1.0, 10 / 15))
+    # The judge says b on 20 units, on 15 of which a person does, counted by shares; where one person does another does on 10
+    # of 15.
+    finds, means = found.labels[2:]
+    assert (finds.n_units, finds.judge, finds.people) == pytest.approx((15, 1.0, 10 / 15))
+    assert (means.n_units, means.judge, means.people) == pytest.approx((20, 15 / 20, 10 / 15))
 
 
 def test_the_jackknife_by_hand() -> None:
@@ -96,6 +99,23 @@ def test_gold_is_never_a_person() -> None:
     table = noisy(300, {"judge": 0.05, "h1": 0.0, "gold": 0.5})
     found = verdict(table, "judge", ["h1"], reference="gold")
     assert (found.decision, found.source, found.people) == ("trust", "h1", ())
+
+
+def test_gold_that_contradicts_everybody_holds_the_verdict_up() -> None:
+    # Two people and the judge follow a cue that is right on 57 % of the units (kappa .14 with gold), and agree on it.
+    rng = np.random.default_rng(0)
+    gold = rng.integers(0, 2, 1000)
+    cue = np.where(rng.random(1000) < 0.43, 1 - gold, gold)
+    columns = [np.where(rng.random(1000) < 0.08, 1 - cue, cue) for _ in range(3)]
+    names = ["h1", "h2", "judge"]
+    table = Ratings.from_codes(np.column_stack([*columns, gold]), ["a", "b"], [*names, "gold"])
+    assert verdict(table, "judge", ["h1", "h2"]).decision == "trust"
+    found = verdict(table, "judge", ["h1", "h2"], gold="gold")
+    assert (found.decision, found.held_up) == ("undecided", "people contradict 'gold'")
+    assert "people's agreement with 'gold' is 0." in condition(found, "gold").why
+    # Gold that is right where people err now and then contradicts nobody: kappa of a person with it is above theirs.
+    right = Ratings.from_codes(np.column_stack([*columns, cue]), ["a", "b"], [*names, "gold"])
+    assert verdict(right, "judge", ["h1", "h2"], gold="gold").decision == "trust"
 
 
 def test_a_perfect_judge_on_few_questions_is_not_trusted() -> None:
@@ -160,7 +180,22 @@ def test_a_judge_blind_to_a_label_is_trusted_for_the_others() -> None:
     assert found.decision == "trust in part"
     assert (found.shown, found.missed, found.not_shown) == (("l0", "l1"), ("l2",), ())
     assert "label by label: for 'l0' (" in found.because and "; not for 'l2' (" in found.because
-    assert found.labels[2].judge_recall == 0.0
+    assert (found.labels[4].judge, found.labels[5].judge) == (0.0, None)
+
+
+def test_a_judge_that_gives_a_label_too_often_does_not_mean_it() -> None:
+    # Two people of kappa .67; the judge says '3' where they do, and on as many other units: 42 % of its '3' is a person's '3'.
+    found = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        people = copied(1000, {"h1": 0.8185, "h2": 0.8185, "judge": 0.8185}, [0.45, 0.35, 0.2], seed)
+        codes = people.codes.copy()
+        codes[(codes[:, 2] < 2) & (rng.random(1000) < 0.17), 2] = 2
+        table = Ratings.from_codes(codes, ["1", "2", "3"], people.annotators)
+        one = verdict(table, "judge", ["h1", "h2"], margin=-0.4, power=None)
+        assert "3" not in one.shown and one.labels[5].state == "missed" and one.labels[4].state == "shown"
+        found.append(one.because)
+    assert all("it finds '3' (" in why and "but what it calls '3' is it too seldom" in why for why in found)
 
 
 def test_a_label_that_nobody_gave_is_not_shown() -> None:
@@ -257,42 +292,25 @@ def test_no_bound_of_an_agreement_lies_beyond_one() -> None:
     assert "to 1.000)" in next(c.why for c in found.conditions if c.name == "people_agree")
 
 
-@pytest.mark.parametrize(
-    ("honest", "copying", "changed", "part"),
-    [
-        (2, 1, 0.01, 1.0),
-        (2, 1, 0.05, 1.0),
-        (1, 2, 0.03, 1.0),
-        (1, 2, 0.0, 0.8),
-        (3, 2, 0.02, 1.0),
-        (1, 1, 0.0, 0.6),
-        (1, 4, 0.03, 1.0),
-        (1, 3, 0.15, 1.0),
-        (1, 4, 0.0, 0.7),
-    ],
-)
-@pytest.mark.parametrize("minority", [0.5, 0.1])
-def test_whoever_copies_most_of_a_judge_that_guesses_lets_it_not_pass(
-    honest: int, copying: int, changed: float, part: float, minority: float
+@pytest.mark.parametrize(("honest", "copying"), [(2, 1), (1, 2), (1, 4)])
+@pytest.mark.parametrize("changed", [0.0, 0.005, 0.01])
+def test_whoever_gives_nearly_the_labels_of_a_judge_that_guesses_is_named(
+    honest: int, copying: int, changed: float
 ) -> None:
-    """One label of a hundred turned round, or own labels on some of the units: no copy throughout, and the judge that
-    guesses agreed with people better than they did with each other."""
-    found = []
-    for seed in range(4):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
-        truth, judge = (rng.random((2, 1000)) < minority).astype(int)
+        truth, judge = rng.integers(0, 2, (2, 500))
 
         def turned(labels: np.ndarray, share: float, rng: np.random.Generator = rng) -> np.ndarray:
-            return np.where(rng.random(1000) < share, 1 - labels, labels)
+            return np.where(rng.random(500) < share, 1 - labels, labels)
 
-        names = [*(f"own{i}" for i in range(honest)), *(f"copy{i}" for i in range(copying))]
+        copies = [f"copy{i}" for i in range(copying)]
+        names = [*(f"own{i}" for i in range(honest)), *copies]
         columns = [turned(truth, 0.05) for _ in range(honest)]
-        for _ in range(copying):
-            columns.append(turned(np.where(rng.random(1000) < part, judge, turned(truth, 0.05)), changed))
+        columns += [turned(judge, changed) for _ in range(copying)]
         table = Ratings.from_codes(np.column_stack([*columns, judge]), ["a", "b"], [*names, "judge"])
-        found.append(verdict(table, "judge", names, power=None))
-    assert not {one.decision for one in found} & {"trust", "trust in part"}
-    assert all(set(one.copies) <= {f"copy{i}" for i in range(copying)} for one in found)
+        found = verdict(table, "judge", names, power=None)
+        assert found.decision in ("undecided", "do not trust") and set(found.copies) == set(copies)
 
 
 def test_a_judge_as_good_as_people_of_unequal_skill_rests_on_all_of_them() -> None:
@@ -301,39 +319,6 @@ def test_a_judge_as_good_as_people_of_unequal_skill_rests_on_all_of_them() -> No
     found = [verdict(copied(1000, skills, [0.9, 0.1], seed), "judge", names, power=None) for seed in range(8)]
     assert not any(one.copies for one in found)
     assert {one.decision for one in found} == {"trust"}
-
-
-@pytest.mark.parametrize(("people", "trusted"), [("ooog", True), ("oocg", True), ("cccg", False)])
-def test_one_person_who_guesses_does_not_hold_a_good_judge_back(people: str, trusted: bool) -> None:
-    """o(wn labels) agree with each other where they contradict the judge, so somebody looked; c(opies) of the judge do not."""
-    rng = np.random.default_rng(3)
-    truth = rng.integers(0, 2, 300)
-
-    def knows(share: float) -> np.ndarray:
-        return np.where(rng.random(300) < share, truth, rng.integers(0, 2, 300))
-
-    judge = knows(0.82)
-
-    def copy() -> np.ndarray:
-        return np.where(rng.random(300) < 0.02, 1 - judge, judge)
-
-    columns = [{"o": knows(0.82), "g": knows(0.0), "c": copy()}[who] for who in people]
-    names = [f"p{i}" for i in range(len(people))]
-    table = Ratings.from_codes(np.column_stack([*columns, judge]), ["a", "b"], [*names, "judge"])
-    assert (verdict(table, "judge", names, power=None).decision == "trust") == trusted
-
-
-def test_one_person_with_three_rare_labels_shows_that_four_copied() -> None:
-    """Thirty units: the judge says a and b in turn, four copy it but for a unit each, one says b on three units, two of
-    them the judge's a: by chance. An interval from those three alone is so wide that nobody was far from anybody."""
-    units = np.arange(30)
-    judge = units % 2
-    copies = [np.where(units == 7 * i, 1 - judge, judge) for i in range(1, 5)]
-    own = np.isin(units, [3, 12, 20]).astype(int)
-    names = ["own", "p1", "p2", "p3", "p4"]
-    table = Ratings.from_codes(np.column_stack([own, *copies, judge]), ["a", "b"], [*names, "judge"])
-    found = verdict(table, "judge", names, power=None)
-    assert (found.decision, found.copies) == ("undecided", ("p1", "p2", "p3", "p4"))
 
 
 def test_a_label_that_the_judge_never_gives_is_not_shown_because_one_person_gives_it_alone() -> None:
@@ -350,7 +335,7 @@ def test_a_label_that_the_judge_never_gives_is_not_shown_because_one_person_give
     )
     found = verdict(table, "judge", ["ann", "bob", "cyd"], power=None)
     assert found.decision == "trust in part" and found.not_shown == ("c",)
-    row = found.labels[2]
+    row = found.labels[4]
     # A third of 30 units is 10 units, as each unit has three people.
-    assert (row.n_units, row.judge_recall, row.people_recall) == (10, 0, 0)
+    assert (row.n_units, row.judge, row.people) == (10, 0, 0)
     assert row.why == "10 units; the judge gives it no oftener where people do than elsewhere"

@@ -8,7 +8,7 @@ import pytest
 from judge.errors import BadInput
 from judge.stats import Ratings, plan_verdict
 from judge.stats.conditions import rule
-from judge.stats.outlook import Chance, _crossing, outlook
+from judge.stats.outlook import outlook
 from judge.stats.ratings import FloatArray, IntArray
 from judge.stats.verdict_inputs import UNDECIDED, Limits, sums
 
@@ -17,12 +17,13 @@ from .test_decision import copied, noisy
 PEOPLE = {"h1": 0.8185, "h2": 0.8185}
 
 
-def test_the_crossing_lies_on_the_line() -> None:
-    # From 20 units (.5) to 60 (.9): .8 is three quarters of the way.
-    curve = [Chance(10, 20, 0.5, 0.5, 0.0), Chance(30, 60, 0.9, 0.9, 0.0)]
-    assert _crossing(curve, 0.8) == (25, 50)
-    assert _crossing(curve, 0.5) == (10, 20)
-    assert _crossing(curve, 0.95) == (None, None)
+def test_a_step_of_the_curve_is_found_and_not_interpolated() -> None:
+    # Judge and gold alike on 30 units, nine of them b: only evidence is missing, one more b. 7 new units have one with a
+    # chance of 1 - (1 - 9/30)^7 = .92, 4 of .76 and 5 of .83 (in truths drawn around 9/30 a little less).
+    codes = np.repeat([[0, 0], [1, 1]], [21, 9], axis=0)
+    plan = plan_verdict(Ratings.from_codes(codes, ["a", "b"], ["judge", "gold"]), "judge", reference="gold")
+    assert plan.decision == "undecided" and "9 units with a label other" in plan.verdict.because
+    assert plan.more_units in (4, 5, 6)
 
 
 def test_a_plan_names_who_labels_and_by_what_chance() -> None:

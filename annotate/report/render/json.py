@@ -8,6 +8,7 @@ from typing import assert_never
 from annotate.report.cells import grid
 from annotate.report.model import Block, Cases, Cell, Document, Facts, Figure, Paragraph, Section, Table
 from judge.console import json_text
+from judge.stats.told import by_state
 from judge.types import Json, Measure, attributes
 
 
@@ -27,13 +28,11 @@ def as_json(document: Document) -> dict[str, Json]:
         "reading": list(document.reading),
         "verdicts": [
             {
-                **attributes(r, "judge", "decision", "sentence", "rule", "because"),
+                **attributes(r, "judge", "decision", "sentence", "rule", "because", "draw", "next_place"),
                 **attributes(r, "more_units", "more_questions", "ceiling_known"),
                 "conditions": [asdict(c) for c in r.conditions],
                 "labels": [asdict(row) for row in r.labels],
-                "shown": [row.label for row in r.labels if row.state == "shown"],
-                "missed": [row.label for row in r.labels if row.state == "missed"],
-                "not_shown": [row.label for row in r.labels if row.state == "not shown"],
+                **by_state(r.labels),
                 "error_rates": r.like or None,
                 "power": [asdict(c) for c in r.chances],
                 "curve": [asdict(p) for p in r.curve],

@@ -70,7 +70,7 @@ def _rows(document: Document) -> Iterator[dict[str, Json]]:
             ("rule", r.rule),
             ("because", r.because),
             *((f"condition {c.name}", c.why) for c in r.conditions),
-            *((f"label {row.label}", row.state) for row in r.labels),
+            *((f"label {row.label} {row.direction}", row.state) for row in r.labels),
             ("more units", r.more_units),
             ("more questions", r.more_questions),
             *((m.measure, m) for m in r.measures),
