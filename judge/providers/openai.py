@@ -64,6 +64,19 @@ class Provider(Vendor):
         """The base URL."""
         return settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_URL
 
+    def _wired(self) -> http.Door:
+        """A connection; to another server than OpenAI's own without the vendor's package.
+
+        Such a server is sent the key and nothing else that the package knows, and importing it takes longer than a
+        small run.
+        """
+        if self._own:
+            return super()._wired()
+        key, asked = self._looked_up()
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        headers |= {"Authorization": f"Bearer {key}"} if key else {}
+        return http.Wire(self._at, headers, self.timeout, [key], asked)
+
     async def open(self) -> None:
         """Connect and probe: one short call for label codes; on other servers up to two for JSON, and some for a mask.
 

@@ -44,12 +44,16 @@ class Spent:
 
 @dataclass(slots=True)
 class Opened:
-    """What opening a provider took: the questions about its server, and the time in seconds."""
+    """What opening a provider took: the questions about its server, and the time in seconds.
+
+    `begun` is the time of the first question (`time.monotonic`), None where none was asked.
+    """
 
     calls: int = 0
     usage: Counter[str] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
     seconds: float = 0.0
+    begun: float | None = None
 
     def as_json(self, priced: bool) -> dict[str, Json]:
         """As stored with a run; lost calls cost their most."""

@@ -72,7 +72,7 @@ async def open_patiently(
     long as the plan's patience; one that accepts no connection is not waited for. Raises LimitReached where a limit
     has no room for the questions about the server, and what `Provider.open` raises.
     """
-    opened, begun = opened or Opened(), time.monotonic()
+    opened = opened or Opened()
     if isinstance(provider, Probing):
         price = price or plan.price(provider.describe())
         provider.purse = _Purse(
@@ -90,7 +90,8 @@ async def open_patiently(
         raise LimitReached(
             f"the time limit of {plan.max_time:g} s is reached before the server has said what it can do; no unit was asked"
         ) from error
-    opened.seconds = time.monotonic() - begun
+    if opened.begun is not None:
+        opened.seconds = time.monotonic() - opened.begun
     return replace(plan, opened=opened)
 
 
@@ -136,6 +137,7 @@ class _Purse:
             )
         self.budget.hold(claim)
         self.opened.calls += 1
+        self.opened.begun = self.opened.begun or time.monotonic()
         try:
             reply = await send()
         except BaseException as error:

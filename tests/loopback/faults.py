@@ -12,6 +12,7 @@ STATUSES = ("400", "401", "403", "404", "408", "409", "413", "429", "500", "502"
 KINDS = {
     "quota": "429 with code insufficient_quota (Anthropic: 400 about the credit balance)",
     "reset": "the connection is reset before any byte of the answer",
+    "closed": "the connection is closed, without a reset, before any byte of the answer",
     "cut": "the connection closes in the middle of the body",
     "truncated": "a complete HTTP answer whose JSON ends in the middle",
     "not_json": "200 with an HTML page",

@@ -28,7 +28,7 @@ REASONS = {
 
 @dataclass(slots=True)
 class Out:
-    """One answer. `close` ends the connection: "reset" before it, "cut" in the middle of the body."""
+    """One answer. `close` ends the connection: "reset" or "closed" before it, "cut" in the middle of the body."""
 
     body: bytes
     status: int = 200
@@ -170,7 +170,7 @@ class LoopbackServer:
     def faulty(self, body: dict[str, Any], head: str, fault: Fault) -> Out:
         by_status = fault.kind.isdigit()
         out = self.error(int(fault.kind), fault) if by_status else self.answer(body, head, fault)
-        if fault.kind in ("reset", "cut"):
+        if fault.kind in ("reset", "closed", "cut"):
             out.close = fault.kind
         elif fault.kind == "truncated":
             out.body = out.body[: len(out.body) // 2]
@@ -247,6 +247,9 @@ class _Connection(asyncio.Protocol):
             return
         if out.close == "reset":
             self.reset()
+            return
+        if out.close == "closed":
+            self.transport.close()
             return
         head = b"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n" % (
             out.status,

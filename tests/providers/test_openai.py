@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from judge.errors import KeyProblem, UsageError
+from judge.providers import http
 from judge.providers.base import Settings, get, vendors
 from judge.providers.openai import Provider
 from judge.types import Message, RateState, Usage
@@ -55,13 +56,24 @@ async def test_unset_sampling_parameters_are_left_out(openai_server: OpenAIServe
     assert "seed" not in body
 
 
-async def test_headers_come_from_the_vendors_client(openai_server: OpenAIServer) -> None:
+async def test_another_server_gets_the_key_and_no_other_header_of_the_vendors_client(
+    openai_server: OpenAIServer,
+) -> None:
     async with opened(openai_server) as provider:
         await provider.complete(ask())
     (head,) = openai_server.heads
     assert f"Authorization: Bearer {KEY}" in head
-    assert "stainless" not in head.lower(), "the client counts its own calls, and these are ours"
-    assert "AsyncOpenAI/Python" in head
+    assert "openai" not in head.lower() and "stainless" not in head.lower()
+
+
+async def test_openais_own_address_gets_the_headers_of_its_client() -> None:
+    provider = Provider("m", Settings())
+    wire = provider._connect()
+    assert isinstance(wire, http.Wire)
+    sent = wire._session.headers
+    assert sent["Authorization"] == f"Bearer {KEY}" and sent["User-Agent"].startswith("AsyncOpenAI/Python")
+    assert not any("stainless" in name.lower() for name in sent), "the client counts its own calls, and these are ours"
+    await provider.close()
 
 
 async def test_the_prefix_leads_with_the_same_bytes(openai_server: OpenAIServer) -> None:

@@ -38,7 +38,7 @@ def short_probes(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_server_that_takes_one_call_at_a_time(tmp_path: Path) -> None:
     """0.05 s each and a time-out of 40 calls: 64 at once would never come through, nor would their second tries.
 
-    A machine that stands still for seconds loses what is in flight, a few calls; `benchmarks.servers` has the figure.
+    A machine that stands still for seconds loses what is in flight, a few calls; `benchmarks.rate` has the figure.
     """
     db = make_study(tmp_path / "s.db", numbered(60))
     async with OpenAIServer() as server, served(server, timeout=2.0) as provider:
