@@ -72,7 +72,9 @@ async def test_openais_own_address_gets_the_headers_of_its_client() -> None:
     assert isinstance(wire, http.Wire)
     sent = wire._session.headers
     assert sent["Authorization"] == f"Bearer {KEY}" and sent["User-Agent"].startswith("AsyncOpenAI/Python")
-    assert not any("stainless" in name.lower() for name in sent), "the client counts its own calls, and these are ours"
+    assert not any("stainless" in name.lower() for name in sent), (
+        "the client counts its own calls, and these are ours"
+    )
     await provider.close()
 
 
