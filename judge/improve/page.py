@@ -63,6 +63,14 @@ def next_version(found: Improved, folder: Path) -> Task | None:
     return with_constant(found.task, text, version)
 
 
+NOTHING_TRIED = (
+    "nothing was tried: the judge agrees with people as well as they agree with each other, so a better one could not be "
+    "told from a worse one (--anyway searches all the same). First cure the guidelines where people differ "
+    "(annotate adjudicate BATCH shows the units):"
+)
+NOTHING_BETTER = "no improvement shown: nothing that was tried is better on tune than the task as it is; the sealed test was not opened"
+
+
 def sentences(found: Improved, path: Path | None = None) -> list[str]:
     """What came out, in words."""
     told = [*_people(found)]
@@ -73,11 +81,7 @@ def sentences(found: Improved, path: Path | None = None) -> list[str]:
             f"the search stopped early: {found.stopped}; the same command with a higher limit goes on"
         )
     if found.winner is None:
-        return [
-            *told,
-            "no improvement shown: nothing that was tried is better on tune than the task as it is; the sealed test was not opened",
-            *_spent(found),
-        ]
+        return [*told, NOTHING_BETTER, *_spent(found)]
     told.append(f"best on tune: {found.winner.words}")
     if found.proof is None:
         return [*told, *_spent(found)]
@@ -121,11 +125,7 @@ def _people(found: Improved) -> Iterator[str]:
     if not people.as_well:
         return
     if found.refused:
-        yield (
-            "nothing was tried: the judge agrees with people as well as they agree with each other, so a better one could not be "
-            "told from a worse one (--anyway searches all the same). First cure the guidelines where people differ "
-            "(annotate adjudicate BATCH shows the units):"
-        )
+        yield NOTHING_TRIED
     else:
         yield "the judge agrees with people as well as they agree with each other; people differ on:"
     for one, other, n in people.pairs[:MOST_PAIRS]:
@@ -210,7 +210,7 @@ tr.step>*{border-color:#555}tr.best td{background:#1f3324}}"""
 def as_html(found: Improved) -> str:
     """A page that stands alone: what came out, the difference on the sealed test, and all that was tried."""
     title = f"Improving {found.task.name} with {found.model}"
-    told = "".join(f"<p>{escape(_capital(text))}</p>\n" for text in _first(sentences(found)))
+    told = "".join(f"<p>{escape(_capital(text))}</p>\n" for text in _outcome_first(found))
     notes = "".join(f"<p>{escape(_capital(text))}</p>\n" for text in found.notes)
     new = found.winner.instructions if found.winner else None
     return (
@@ -242,12 +242,18 @@ def _rows(found: Improved) -> Iterator[str]:
         last = t.rung
 
 
-def _first(told: list[str]) -> list[str]:
-    """What the sealed test said stands first."""
-    heads = [
-        text for text in told if text.startswith(("improved on", "no improvement shown", "nothing was tried"))
-    ]
-    return [*heads, *(text for text in told if text not in heads)]
+def _outcome_first(found: Improved) -> list[str]:
+    """The sentences, beginning with what the sealed test showed, or why it was not opened."""
+    told = sentences(found)
+    if found.refused:
+        head = NOTHING_TRIED
+    elif found.winner is None:
+        head = NOTHING_BETTER
+    elif found.proof is not None:
+        head = next(_proof(found))
+    else:
+        return told
+    return [text for text in told if text == head] + [text for text in told if text != head]
 
 
 def _capital(text: str) -> str:
