@@ -1,7 +1,5 @@
 """`Study.items`: a file, a table or rows; and what to write where the columns have other names."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path

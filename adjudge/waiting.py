@@ -1,7 +1,5 @@
 """Running a coroutine's owner where an event loop runs already: a notebook, a web server."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A task in words for people: its questions, labels with their keys, and its guidelines."""
 
-from __future__ import annotations
-
 from string import ascii_lowercase, ascii_uppercase
 
 from judge.errors import UsageError

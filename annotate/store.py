@@ -1,7 +1,5 @@
 """A study opened for people's work: judge's store with the tables of the human half."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

@@ -5,8 +5,6 @@
 The loop over the krippendorff package is timed for a few replicates and extrapolated to 1,000.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 import time

@@ -6,8 +6,6 @@ A study of GaRAGe's size is planted (eligibility of every answer, a sentence's g
 `judge.suites.board.board` is measured from the open study to the table, and the files that are written of it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import resource

@@ -15,8 +15,6 @@ prevalence: percentile .883, BCa .908. Ours take the exact bound where nobody di
 of the resamples is undefined; both raise the coverage of those given, so read it with the last column.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import defaultdict

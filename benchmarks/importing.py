@@ -10,8 +10,6 @@ with `json` and written to a bare SQLite table in one transaction: the ratio to 
 on the machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

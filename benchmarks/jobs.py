@@ -8,8 +8,6 @@ kernel's count (ru_maxrss). The results are made of the requests without a model
 against a loopback server is killed (SIGKILL) at every step, and what the server was asked is counted.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

@@ -7,8 +7,6 @@ Everything goes through a pseudo-terminal to the real program, while judgements 
 (1,000 units a second). The log is held against what was meant; the first difference ends the run with both.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

@@ -7,8 +7,6 @@ through the API and copied to every task inside the server's database: making 10
 measure the server only.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import sqlite3

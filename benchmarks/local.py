@@ -8,8 +8,6 @@ the constant part, so that nothing is the same from the start. Each unit is aske
 other; the two take turns by round, and the ratio is of the medians.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import time

@@ -8,8 +8,6 @@ on, both classes with equal weight; kappa is of the others, with a 95 % interval
 nothing is fitted or chosen. `--write` puts slope, intercept and these figures into data/minilm/head.json.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -8,8 +8,6 @@ has made are kept and run again, straight through the session, three times. With
 of processor time, which is what is compared: unlike the clock it does not depend on what else the machine does.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import random

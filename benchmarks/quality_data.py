@@ -3,8 +3,6 @@
 The files are read where they are and never copied: a folder a data set, rows as its SOURCE.md says.
 """
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json

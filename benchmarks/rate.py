@@ -9,8 +9,6 @@ The seconds of a run are its own: from the first request, questions about the se
 `known` rows were run before on other settings at the same address. Absolute figures hold for this machine only.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

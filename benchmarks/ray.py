@@ -6,8 +6,6 @@ The time is that of the run, from the first request to the last commit; starting
 printed apart. Both take their calls from one gate; with W workers plain gets W times the concurrency, too.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import sys

@@ -6,8 +6,6 @@ Builds the study once in FOLDER (default: a temporary one), then runs the comman
 so that imports count: once to warm the caches of the machine, then three times.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -6,8 +6,6 @@ The study is made by SQL. The child process opens it, selects the units, counts 
 first page of what is left, as `judge run` does; then it is stopped.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

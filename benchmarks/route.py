@@ -11,8 +11,6 @@ agrees less often than asked for. It must be at most 5 % of the studies: a cell 
 rate is above that.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Iterator

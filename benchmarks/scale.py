@@ -6,8 +6,6 @@ The studies are made by SQL; each command runs in a process of its own, whose se
 most memory are printed. TMPDIR is where the commands sort what memory should not hold.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

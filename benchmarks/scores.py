@@ -7,8 +7,6 @@ One judgement a row: sentences of GaRAGe's answers (each judged twice, so half a
 stances, answers, options. Every measure comes with its interval of 1,000 block resamples.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """Words that made-up passages are drawn from."""
 
-from __future__ import annotations
-
 WORDS = [
     "trial",
     "patients",

@@ -11,8 +11,6 @@ the client process alone, memory its peak resident size, and what it had once ev
 imported is printed beside it.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -7,8 +7,6 @@ gold on every claim, or on one in so many. Times are of the commands, start of P
 modules, as installed); those of the processor hardly depend on what else the machine does.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import resource

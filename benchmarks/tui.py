@@ -6,8 +6,6 @@ Prints milliseconds (p50, p95) and megabytes; never asserts. The keys go through
 queue; "repaint" ends when the screen has been drawn again and the queue is empty.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import resource

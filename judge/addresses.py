@@ -4,8 +4,6 @@ Every address that may receive a key or a prompt goes through `server`, so that 
 ASCII, and without a dot at its end. What is compared (`judge.permissions`) is then what is connected to.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from dataclasses import dataclass, field

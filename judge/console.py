@@ -3,8 +3,6 @@
 stdout is data; everything for people's eyes only goes to stderr.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -4,8 +4,6 @@ First relevance, by a small embedding model that has a signal, and the same judg
 language model, which is asked as any other is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -18,8 +18,6 @@ AdjudgeError                    exit 1
 └── BelowThreshold              exit 5   a measure is under the limit asked for
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 

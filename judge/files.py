@@ -6,8 +6,6 @@ order mark. What cannot be read on (broken gzip, a list that does not end) raise
 a bad record goes to `bad` and reading goes on when `bad` returns.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import gzip

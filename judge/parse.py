@@ -4,8 +4,6 @@ Nothing is guessed: a label outside the set, two different verdicts, text around
 object, a cut-off reply: each has a status and a reason, and never a default label.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

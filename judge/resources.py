@@ -1,7 +1,5 @@
 """Where the shipped prompts and data are: in the installed package, else in the source tree."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.resources import files
 from pathlib import Path

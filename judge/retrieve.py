@@ -4,8 +4,6 @@ BM25 after Robertson and Zaragoza (2009) in the variant that Lucene uses, by bm2
 pip install 'adjudge[retrieve]'.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

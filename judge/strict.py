@@ -1,7 +1,5 @@
 """JSON objects as they come from people's files: no key twice, no field without a name, no number beyond any float."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

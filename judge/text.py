@@ -4,8 +4,6 @@ Markers are `[cite_3]`, `[cite_3][cite_5]`, `[cite_3, cite_5]`, `[3]`, `[1, 2]`,
 `[id]` whose id the caller knows. A marker after the full stop belongs to the sentence before it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from dataclasses import dataclass

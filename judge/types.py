@@ -3,8 +3,6 @@
 Plain data only; nothing here opens a file, a socket or a database.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

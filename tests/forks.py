@@ -4,8 +4,6 @@ Each has its own id, memory, files and, if wanted, terminal, and can be killed l
 imported, of warnings at the start, or of signals, which are for a Python that has started as usual.
 """
 
-from __future__ import annotations
-
 import atexit
 import multiprocessing
 import os

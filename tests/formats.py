@@ -7,8 +7,6 @@ also writes documents for all of RAGuard's real claims, RAMDocs as MIRAGE files 
 up and always the same.
 """
 
-from __future__ import annotations
-
 import ast
 import csv
 import json

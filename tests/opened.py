@@ -1,7 +1,5 @@
 """Connections that a test's helpers hand out: closed when the test ends, as Python 3.13 asks."""
 
-from __future__ import annotations
-
 from typing import Protocol, TypeVar
 
 

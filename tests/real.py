@@ -5,8 +5,6 @@ environment variable CI is set, so that a green CI run has used every part, but 
 machine is known to be without: ADJUDGE_WITHOUT=shared-data,chromium.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

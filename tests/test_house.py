@@ -1,7 +1,5 @@
 """The house: a class has a name of its own, private modules are imported in their room only, no modules import each other."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Parsing fails closed: one clear verdict, or a status and a reason, and never a default label."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

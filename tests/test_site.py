@@ -1,7 +1,5 @@
 """The documentation as a site: it builds without a warning, holds every command, and loads nothing from elsewhere."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The built wheel, installed into an environment of its own, is complete."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Agreement of every two of many annotators at once: 164 workers make 13,366 pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Everything `annotate agreement` says about one field, as data: groups, pairs, judges, classes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product

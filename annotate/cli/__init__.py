@@ -1,7 +1,5 @@
 """The `annotate` command: one file per noun; heavy imports stay inside the commands (fast --help)."""
 
-from __future__ import annotations
-
 import click
 
 from annotate.cli.agreement import agreement

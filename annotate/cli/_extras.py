@@ -1,7 +1,5 @@
 """What `annotate agreement` adds when asked: the alt-test, and Dawid & Skene's latent labels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """The files a report goes to: looked at before anything is computed, and all of them written or none."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import stat

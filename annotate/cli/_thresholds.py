@@ -1,7 +1,5 @@
 """--fail-under MEASURE[:A,B]=X: limits that a measure must not fall below."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

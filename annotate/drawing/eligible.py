@@ -1,7 +1,5 @@
 """Which units a batch can be drawn from: those with all inputs, of no batch on the same questions, with their strata."""
 
-from __future__ import annotations
-
 import json
 import math
 import sqlite3

@@ -1,7 +1,5 @@
 """The units that a batch is drawn from, on disk: millions of them in the memory of a few."""
 
-from __future__ import annotations
-
 import itertools
 import sqlite3
 from collections import Counter

@@ -1,7 +1,5 @@
 """Whether a response fits the study: its unit, fields, labels and evidence."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

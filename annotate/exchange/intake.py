@@ -4,8 +4,6 @@ With a batch they become events of its log, as if the person had sat down at the
 they are rows of `labels` and nothing else (no times, notes, evidence or skips).
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

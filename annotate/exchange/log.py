@@ -1,7 +1,5 @@
 """The queues of a batch, and its log of events, as far as responses touch them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3

@@ -3,8 +3,6 @@
 White space is not compared: spreadsheets and databases trim and join it, and nobody judges by it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping

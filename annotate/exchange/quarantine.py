@@ -5,8 +5,6 @@ was doubted for its text stays in the quarantine until somebody decides, even if
 meanwhile: what was in sight when the label was given cannot be seen any more.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3

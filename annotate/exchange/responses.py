@@ -1,7 +1,5 @@
 """What one person answered about one unit, the way every format says it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """How responses are to be taken, and what came in."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A unit as one plain text, for tools that show a single one; and evidence marked in it, back in its input."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """A file of a format into the study, and a batch into the files of a format."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace

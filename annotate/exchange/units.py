@@ -3,8 +3,6 @@
 What no screen shows cannot get into a file this way: SQLite refuses the judge, gold, `meta` and labels.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

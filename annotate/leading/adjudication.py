@@ -4,8 +4,6 @@ A policy of the batch decides some of them without the lead: what more than half
 the median of answers that lie within a tolerance. What it decided is in the log under the session of `policy`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sqlite3

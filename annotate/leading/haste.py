@@ -7,8 +7,6 @@ Interest 17(1)). A label is fast when its unit had been there for less than `MS_
 `CHARACTERS` each, spaces included.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from judge.store import Store

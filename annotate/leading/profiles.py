@@ -1,7 +1,5 @@
 """Who annotated: what a report says about each person, kept in the study."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

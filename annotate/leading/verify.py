@@ -1,7 +1,5 @@
 """Whether a study says what was done: every log is folded again, and what follows is compared with what is stored."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator

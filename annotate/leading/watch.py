@@ -3,8 +3,6 @@
 Nothing here tells a label: whoever watches a batch may label in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -15,8 +15,6 @@ handed_over   seats in queues that were taken from somebody, so that a pack made
 stopped       people whose labels in a batch count no more, with the reason
 """
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

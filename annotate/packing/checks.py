@@ -1,7 +1,5 @@
 """Rows of a packed study that no annotator can have made there: each is named, and nothing comes in."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """What was changed of a unit here and in a pack of it: what contradicts, and how a lead settles it for the pack."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

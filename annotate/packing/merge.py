@@ -1,7 +1,5 @@
 """The labels of a packed batch brought back: row by row, with what contradicts the study here held for a lead."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3

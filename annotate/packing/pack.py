@@ -5,8 +5,6 @@ task shows as its input), no `meta`, nobody else's label, no hint which units ar
 answer. So training gives no feedback there; it is scored when the file is merged.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

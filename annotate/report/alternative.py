@@ -1,7 +1,5 @@
 """The alternative annotator test, and Dawid and Skene's latent classes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Single units on which judge and reference differ, with their text and what everybody said."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

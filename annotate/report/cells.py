@@ -1,7 +1,5 @@
 """A table spelled out in text: values with their intervals, counts in columns of their own, remarks as marks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

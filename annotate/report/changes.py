@@ -1,7 +1,5 @@
 """The same annotator on the same unit: repeats, and labels revised after the judge's was shown."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -3,8 +3,6 @@
 Of a routed judge also coverage against agreement: what each step of its route would have accepted, and which was taken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from annotate.agreement.every_pair import all_pairs

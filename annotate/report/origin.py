@@ -3,8 +3,6 @@
 `WORKS` is the one table from which each report prints the works it rests on.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Who labelled, how units were chosen, and how well people agree with each other: the human ceiling."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

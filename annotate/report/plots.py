@@ -4,8 +4,6 @@ The one door to matplotlib. It draws in marker colours, which `svg` turns into c
 in light, in dark and on paper. The same document gives the same bytes.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import threading

@@ -3,8 +3,6 @@
 `load` fills in what the command leaves open.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

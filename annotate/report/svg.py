@@ -5,8 +5,6 @@ light, dark and print. Style attributes become presentation attributes, so that 
 can forbid inline styles.
 """
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 

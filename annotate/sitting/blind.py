@@ -16,8 +16,6 @@ The honest limit: whoever owns the file can open it with another program. `annot
 is the separation that holds.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import secrets

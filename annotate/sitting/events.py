@@ -4,8 +4,6 @@ The event log is the truth; everything else about a unit is this fold, so it can
 Undo is an event too: it names the event that no longer counts.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

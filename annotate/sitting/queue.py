@@ -3,8 +3,6 @@
 Reads only, through the blind connection; `Desk` adds what commits.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 Everything that appends events goes through here: a person's desk, imports, merges and leads.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from importlib.metadata import version

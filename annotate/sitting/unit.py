@@ -1,7 +1,5 @@
 """What a person sees of one unit: its inputs, its passages, the other parts of its answer, how it stands."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The program `annotate open` runs, and the one consumer of what is typed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress

@@ -3,8 +3,6 @@
 Working time and idle time of a unit are told apart.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

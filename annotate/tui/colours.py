@@ -1,7 +1,5 @@
 """Colours of our own that can be read in every theme: `$quiet` for what is read second, `$mark` for highlights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from textual.color import Color, ColorParseError

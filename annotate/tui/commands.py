@@ -1,7 +1,5 @@
 """What the commands of the labelling screen do: undo, skip, flag, note, list, search, jump, help, the end."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 
 from textual.content import Content

@@ -3,8 +3,6 @@
 None has bindings: each takes its keys from the app's queue of intentions, like the labelling screen.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping

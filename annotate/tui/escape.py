@@ -7,8 +7,6 @@ at the end of a read was pressed alone. In one read it could be either; that bec
 nothing unless somebody's keymap says so, and the app refuses it.
 """
 
-from __future__ import annotations
-
 import sys
 from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Callable, Iterable

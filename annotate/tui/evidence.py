@@ -1,7 +1,5 @@
 """The evidence cursor: words and sentences by keyboard, in code points of the raw texts."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property

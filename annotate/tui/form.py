@@ -1,8 +1,6 @@
 """The labels of the unit at hand, and what follows once they are committed: the next question, the feedback of a
 training unit with its second try, the judge with keep or revise, the next unit."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable
 from time import monotonic

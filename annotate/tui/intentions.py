@@ -9,8 +9,6 @@ typed ahead for the next unit would land on this one. `refuse` says so; such int
 `take` as void.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections import deque

@@ -6,8 +6,6 @@ keymap.toml:
     skip = "space,f4"
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 import unicodedata

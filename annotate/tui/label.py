@@ -6,8 +6,6 @@ are single characters, then commands; while marking, the keys of marking. Clicks
 same queue (`_clicked`, `app.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from time import monotonic
 

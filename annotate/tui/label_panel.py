@@ -1,7 +1,5 @@
 """The label panel: each question with its labels, their keys printed on them; what was shown after a commit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any

@@ -1,7 +1,5 @@
 """Marking evidence: by keyboard until Escape, and with the mouse whenever a text is dragged over."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from time import monotonic
 

@@ -4,8 +4,6 @@ The question above and the labels below can be longer than their share of a smal
 panes too, so that the same key reaches whatever has more than is shown.
 """
 
-from __future__ import annotations
-
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content

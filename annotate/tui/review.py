@@ -1,7 +1,5 @@
 """The list of one's own units, paged from SQLite: filter, search, go to one."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 
 from rich.segment import Segment

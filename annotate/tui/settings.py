@@ -5,8 +5,6 @@ settings.toml:
     held_ms = 40          # a key that repeats faster labels nothing; 0 switches this off
 """
 
-from __future__ import annotations
-
 import os
 import tomllib
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Untrusted text made fit for a terminal, with the offsets of the original kept, and what to highlight in it."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -3,8 +3,6 @@
 Its rows are shared between question, text and labels so that nothing is squeezed out of sight.
 """
 
-from __future__ import annotations
-
 from time import monotonic
 from typing import Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """`annotate watch`: the batch's numbers on a screen that follows the file and writes nothing."""
 
-from __future__ import annotations
-
 import threading
 import time
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The labelling screen in a browser: textual-serve on the loopback, behind a token that works once."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable

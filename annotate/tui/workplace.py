@@ -1,8 +1,6 @@
 """What the parts of the labelling screen share: the unit at hand, how it looks, what is typed; and the one way
 in which anything is committed or refused."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from time import monotonic

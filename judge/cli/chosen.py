@@ -1,7 +1,5 @@
 """What split, compare and route share: options that name a field and a reference, and files that can be written."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import os

@@ -1,7 +1,5 @@
 """judge examples: the shipped samples, in a folder of one's own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """judge items: data in, and a look at it."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path

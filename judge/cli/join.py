@@ -1,7 +1,5 @@
 """The user's own file with label columns beside its rows; their own bytes come back as they were."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

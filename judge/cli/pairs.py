@@ -1,7 +1,5 @@
 """judge pairs: claims with counter claims, built by tasks and confirmed by people."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """judge panel: several judges as one, kept as a run; and judge run --recipe FILE, where the file names a panel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """judge plugins: what other packages bring, where it comes from, and what is wrong with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """judge rankings: which passages were found for an item, and in which order."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from functools import partial

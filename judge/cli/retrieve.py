@@ -1,7 +1,5 @@
 """judge retrieve: rank the study's passages for each of its items by BM25."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -5,8 +5,6 @@ escaped. `FIELD.distribution` is a struct, a number a label and one for `unassig
 (`adjudge[parquet]`). The ids of qrels are those that the source has.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

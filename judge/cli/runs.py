@@ -1,7 +1,5 @@
 """judge runs: what was judged, how it agrees with gold, and the labels as files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """judge score: a paper's numbers from the labels that a study has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What judge score and judge suite share: which rows, which readings, how intervals are made, and a command a paper."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar

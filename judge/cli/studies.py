@@ -1,7 +1,5 @@
 """judge studies: several studies made one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """judge tasks: the labelling tasks, shipped ones and your own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A judge whose label probabilities are calibrated: without labels (batch), or by labels, cross-fitted by question."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Unpack

@@ -1,7 +1,5 @@
 """A derived run written: labels over the parents' units, the task's derived fields, and what it is made of."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The parents of a derived judge as arrays, and the labels that it is fitted on."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Several judges as one: the label that most give, the mean of their probabilities, or Dawid and Skene's latent labels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Unpack

@@ -4,8 +4,6 @@
 identity are the runner's in either case, so a run that one engine began another goes on with.
 """
 
-from __future__ import annotations
-
 from judge.engines import ray
 from judge.engines.worker import Workers
 from judge.errors import UsageError

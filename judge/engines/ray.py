@@ -9,8 +9,6 @@ RAY_ADDRESS names the cluster; without it one is started on this machine and end
 from their own environment, none is sent. Usage statistics are off.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import secrets

@@ -3,8 +3,6 @@
 Nothing here depends on Ray or the study.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ctypes

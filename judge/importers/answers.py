@@ -16,8 +16,6 @@ list of such objects with "system". `--map` reads any key from another path (`an
 `answers.text=output` within the elements). A CSV cell holds lists as JSON or separated by `;`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -11,8 +11,6 @@ all paths in one call and they share one transaction; otherwise it is called onc
 some, are sets of keys that tell its files from others by their first row.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Each function takes a value and the name of its field, and raises BadInput with 
 reader of the file adds path and line).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Which column of somebody's file is which of our fields, by the names that people use: offered, never taken unasked."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches

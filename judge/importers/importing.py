@@ -4,8 +4,6 @@ Files are one transaction each, or one for a set of files that belong together; 
 are a table's rows (read as those of CSV, but with types) or objects (as those of JSON Lines).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

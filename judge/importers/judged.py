@@ -1,7 +1,5 @@
 """Labels that another program's model gave, as a run of the study: everything is checked, then all of it is kept."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

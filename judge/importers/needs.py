@@ -1,7 +1,5 @@
 """What a data set of a paper still lacks after an import: conditions of a system's answers, human answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from judge.store.study import Store

@@ -1,7 +1,5 @@
 """What to type where columns have other names: the guessed maps, held against the values of the columns of labels."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice

@@ -5,8 +5,6 @@ Not a format of items: `judge rankings import` reads it. Ids are the study's own
 column, whose numbers may start anywhere and leave gaps. The tag is the ranking's name unless one is given.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path

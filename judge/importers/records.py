@@ -5,8 +5,6 @@ is in memory. A file that cannot be read on raises BadInput; a bad record goes t
 returns.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which format a file is in, by the keys of its first row: what each importer's `SIGNS` say, else csv or jsonl."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A recipe's calibration put to a run: the second half of `judge run --recipe`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from judge import derive

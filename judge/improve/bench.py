@@ -1,7 +1,5 @@
 """The bench on which candidates stand: the labelled questions of a split task, who is asked there, and how they score."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -1,8 +1,6 @@
 """The steps of the ladder as they are climbed: each computes candidates from the best recipe so far, and returns the best
 after it."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,7 +1,5 @@
 """What a search found: how people agree with each other and with the judge, what was tried, and what came out of it."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

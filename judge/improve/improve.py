@@ -1,7 +1,5 @@
 """The way from today's task to a proved recipe: baseline, refusal, ladder on tune, one look at the sealed test."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

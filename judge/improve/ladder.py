@@ -1,7 +1,5 @@
 """What is tried, cheapest first: calibration, answer mode and label order, guidelines, examples."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What a search came to: in sentences, as JSON, as a page, and as the recipe that is written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from html import escape

@@ -1,7 +1,5 @@
 """A recipe: how a task is asked, with which examples, and how its probabilities are read. A small YAML file."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Nothing of tune or test is in what the rewriter reads; what it writes is plain text to a judge, never a template.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence

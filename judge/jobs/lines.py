@@ -4,8 +4,6 @@ OpenAI (and vLLM's `run-batch`): https://platform.openai.com/docs/api-reference/
 https://docs.anthropic.com/en/api/creating-message-batches. Results are untrusted: a line is what it says and no more.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

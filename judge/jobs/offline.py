@@ -1,7 +1,5 @@
 """A provider that is not asked: its requests are written for another program to run, and its replies read from files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from judge.errors import UsageError

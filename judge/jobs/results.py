@@ -4,8 +4,6 @@ What a fetched file was is kept beside it (`part-0001.fetched.json`), so that on
 and not taken for requests without an answer.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -3,8 +3,6 @@
 The tables of batches are optional (annotate's migrations): a study of imported labels has none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Label distributions, a column at a time: stored as JSON objects, read and written as arrays units x labels."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Where the labels of a run come from, with what has become since of the labels that it was fitted on."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The reference labels that judges are compared with, by one word in every command: gold, decided, majority, or a name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -3,8 +3,6 @@
 Each may be packed with gzip. Cells of a delimited table are text; those of the others are what they are there.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ Cells are text as they stand: "nan", "NA" and "None" are labels, and only an emp
 or "") is a missing one. Every complaint names file and line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How labels are spelled: numbers in one way, and labels that look alike."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence

@@ -8,8 +8,6 @@ The tables and their columns are described by docs/reference.py (the page "The s
 units is the rowid order of `units`, which is the order of import.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """What can be wrong with a template that front matter alone does not show."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 from jinja2 import TemplateSyntaxError, meta, nodes

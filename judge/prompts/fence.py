@@ -1,7 +1,5 @@
 """Untrusted text in a prompt: fenced by a code its author cannot know, look-alikes broken up."""
 
-from __future__ import annotations
-
 import re
 
 # Markers that chat templates turn into control tokens; llama.cpp tokenizes them wherever they stand.

@@ -1,7 +1,5 @@
 """What each kind of unit can show: the inputs a task on it may name."""
 
-from __future__ import annotations
-
 ITEM_INPUTS = ("question", "question_date", "claim", "reference_answers", "options")
 PASSAGE_INPUTS = ("passage", "passage_title", "passage_date", "passage_source")
 ANSWER_INPUTS = ("answer", "baseline_answer", "passages", "context", "cited_passages", "relevant_passages")

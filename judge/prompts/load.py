@@ -1,7 +1,5 @@
 """Find task files, read them, and say precisely what is wrong with one."""
 
-from __future__ import annotations
-
 import re
 from difflib import get_close_matches
 from functools import cache, lru_cache

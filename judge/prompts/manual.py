@@ -3,8 +3,6 @@
 python -m judge.prompts.manual > prompts/README.md
 """
 
-from __future__ import annotations
-
 import types
 import typing
 from typing import Any

@@ -1,7 +1,5 @@
 """The few-shot examples that are nearest to a unit by BM25, as many of each label."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judge.errors import MissingExtra

@@ -4,8 +4,6 @@ Such a model reads no instructions; a question or claim and a passage are all th
 nothing in a text can be an instruction to it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from judge.errors import TaskError, UsageError

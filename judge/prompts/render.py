@@ -6,8 +6,6 @@ them; a template cannot show one bare, because every filter that would unmark it
 request is repeated and yet cannot be written into that text beforehand.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A task file to begin with: every label with a key of its own, checked before it is written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ Wire format: https://docs.anthropic.com/en/api/messages. The API has no sampling
 log-probabilities, so `temperature` and `seed` of a request are not sent and label codes are not used.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

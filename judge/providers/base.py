@@ -4,8 +4,6 @@ A provider sends one request and returns one reply, or raises a ProviderError. I
 waits or counts: the runner owns retries, rate limits and budgets. Keys come from the environment.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import pkgutil

@@ -4,8 +4,6 @@ Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ
 what one takes of it, and each refusal that names a parameter moves it one step down.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

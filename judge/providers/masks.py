@@ -9,8 +9,6 @@ The log-probabilities are from before the mask on some servers and from after it
 codes are the model's own on both, so that they are shared out over the codes; what was outside is kept beside.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -12,8 +12,6 @@ none (its probability is then on no label). A model with one number per pair (a 
 `threads`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -5,8 +5,6 @@ with `--answers words`, its labels as the choices; with several, each question i
 rationale, no temperature and no seed, and it is not in the Batch API.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """One model on several servers: they take the calls between them, and each may go and come back."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

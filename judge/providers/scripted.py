@@ -8,8 +8,6 @@ takes its replies from `--option script=FILE`: JSON lines `{"match": "part of th
 Other options: `delay` (seconds a call), `logprobs=1` (hash: with label probabilities).
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

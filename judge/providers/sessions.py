@@ -3,8 +3,6 @@
 Calls that wait together are run together, those of alike lengths in one batch, so that little is padding.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From token log-probabilities to probabilities of labels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

@@ -6,8 +6,6 @@ variable that `--option key=env:NAME` names. Needs the extra `adjudge[vertex]`. 
 Google's `--base-url`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection

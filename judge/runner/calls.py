@@ -1,7 +1,5 @@
 """One unit's calls: sent until there is an answer, repaired once, given up on when it never comes."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -21,8 +21,6 @@ marked              the data set marks them as relevant (GaRAGe's evidence_relev
 RUN:answer          a judge's run of garage_relevance labels them so; RUN:answer+related likewise
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Counter claims for claims: is the claim fit, then the counter claim, then both as a pair of items."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ already as options; each iteration is followed by the run of `distractor_check` 
 is in the study, so the same command goes on where it stopped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """What a run does at its edges: counts, its end noted in the study, signals."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import time

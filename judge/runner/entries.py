@@ -1,7 +1,5 @@
 """An attempt on a unit as the study keeps it: whoever asked, a run call by call, a batch, or an identical request before."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

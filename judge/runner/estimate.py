@@ -5,8 +5,6 @@ what the vendor's counting endpoint says of some of them, or by what the study h
 tokens are those of earlier replies, else what an answer in the task's format takes.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Awaitable, Callable

@@ -5,8 +5,6 @@ on passages the item's first passage that gold calls supporting, else its first 
 label of the task's field, else the item's `claim_verdict`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from judge.errors import UsageError

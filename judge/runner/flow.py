@@ -1,7 +1,5 @@
 """Several runs one after the other with one open provider: what commands that chain tasks are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 

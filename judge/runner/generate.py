@@ -1,7 +1,5 @@
 """The system under test: a task on items is run with passages as its context, and its replies become answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A request is known from the moment it is sent: in flight (who asks the same wait
 answered and not yet committed, or in the study.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field

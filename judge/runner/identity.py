@@ -6,8 +6,6 @@ time-out are facts of each attempt. The answer mode is that with which the run b
 something else about label probabilities one day opens no second run.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

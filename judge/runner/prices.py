@@ -7,8 +7,6 @@ file says one:
     {"openai/my-model": {"input": 0.25, "output": 2.0, "cached": 0.025, "batch": {"input": 0.125, "output": 1.0}}}
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@
 `scratch` is another study: what is asked there is no label of the one that is probed. Kept, it is gone on with.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

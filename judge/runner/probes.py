@@ -3,8 +3,6 @@
 Each is a function of an item's copy; `judge.runner.probe` asks about the copies and counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 

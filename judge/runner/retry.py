@@ -1,7 +1,5 @@
 """When to try again: exponential back-off with jitter, capped in number."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ counted. Whatever stops a run in between (a kill, a full disk, a dead server, Ct
 unit pending, and the same command picks it up.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import time

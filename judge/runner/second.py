@@ -7,8 +7,6 @@ right and most probable wrong option have the same cannot be turned and is left 
 option. Which option is right is never shown.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The one thread that writes judgements: several to a commit, and none counted before its commit."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -6,8 +6,6 @@ GaRAGe (arXiv 2506.07671) reports precision, recall and F1 of attribution; two r
 Both micro (over citations) and macro (mean over answers); F1 is the harmonic mean of the two aggregates.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

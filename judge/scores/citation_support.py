@@ -9,8 +9,6 @@ Tables (see `judge.scores.columns`):
                partial or none, and position (from 1, optional)
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -10,8 +10,6 @@ A table is a DataFrame with one row a unit. Columns that occur everywhere:
 Tables of parts (sentences, claims, citations) name their whole in a column such as answer_id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any

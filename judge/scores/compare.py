@@ -1,7 +1,5 @@
 """Two scores at once: on the same units (judge swap, ratio to a baseline), or on different ones (drops)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack

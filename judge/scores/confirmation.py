@@ -12,8 +12,6 @@ Tables (see `judge.scores.columns`):
 For a claim at a stage: SR = supporting / (supporting + refuting) passages, RR = 1 - SR; undefined without either.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ accurate answers, the factuality is the mean over judges; an answer is ineligibl
 say so, and then counts as inaccurate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

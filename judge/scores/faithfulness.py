@@ -8,8 +8,6 @@ Tables (see `judge.scores.columns`):
 An answer with a claim that has no label has no value.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -16,8 +16,6 @@ Tables (see `judge.scores.columns`):
 Published numbers are in `judge.scores.published`.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

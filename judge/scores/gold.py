@@ -1,7 +1,5 @@
 """How a judge run agrees with the labels the data came with, field by field."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Labels of relevance as grades, the numbers that qrels hold."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from judge.errors import UsageError

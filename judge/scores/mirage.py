@@ -4,8 +4,6 @@ Park et al., "MIRAGE: A Metric-Intensive Benchmark for Retrieval-Augmented Gener
 2504.17137) and its repository. Retrieval measures: `judge.scores.retrieval.at`, which has both of NDCG's ideals.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence

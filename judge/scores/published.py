@@ -4,8 +4,6 @@ They were measured with another judge, another passage set and other rows. Share
 some papers print percent. `measure` is the name that this package gives the measure.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Literal
 

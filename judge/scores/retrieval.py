@@ -6,8 +6,6 @@ The one place that imports the library. Tables (see `judge.scores.columns`):
     relevance  item_id, passage_id, grade (0, 1, ...; None: not judged): one row a judged passage
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ What the field reports of a judge of relevance (arXiv 2406.06519, section 4; TRE
 mean under people's qrels and under the judge's, and the two orders compared. Few systems say little: see FEWEST.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One label out of several annotators': majority vote, and Dawid & Skene's latent classes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

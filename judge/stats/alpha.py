@@ -3,8 +3,6 @@
 Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; Content Analysis, 4th ed., chapter 12.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, cast

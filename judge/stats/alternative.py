@@ -3,8 +3,6 @@
 Calderon, Reichart & Dror 2025, arXiv 2501.10970, sections 3 and 4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

@@ -3,8 +3,6 @@
 Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapters 13 and 14.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -4,8 +4,6 @@ Arrays in, arrays out. `fit_*` takes probabilities [units, labels] and codes [un
 probabilities and gives rows that sum to 1; rows of nan stay so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Per label: confusion matrices, precision, recall and F1, specific agreement, label shares."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Unpack

@@ -4,8 +4,6 @@ That form is what makes the bootstrap cheap (`patterns.Tally`), and it is the sa
 and for two thousand resamples of it: `sums` is always `[B, p]` and the value `[B]`, nan where undefined.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ LAC: Sadinle, Lei & Wasserman 2019. APS: Romano, Sesia & Candes 2020 (arXiv 2006
 `urag_repo` does what the code of URAG (arXiv 2603.19281) does, to compare with its tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Numbers instead of labels: interval alpha of continuous scores, and means of per-unit values."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Unpack
 

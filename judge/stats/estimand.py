@@ -1,7 +1,5 @@
 """What a correction is about: one mean over units, by the judge and by people."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

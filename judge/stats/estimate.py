@@ -1,7 +1,5 @@
 """From sums to a Measure: the value, its interval, the bounds that resampling cannot give, the notes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

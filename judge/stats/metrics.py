@@ -1,7 +1,5 @@
 """The dict of coefficients, and `measures`: a table in, values with intervals or reasons out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations

@@ -6,8 +6,6 @@ of pseudo-values by question is then the test of the difference, whose interval 
 the pseudo-values are the questions' own values (times their share of units), and it is the ordinary paired t-test.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations

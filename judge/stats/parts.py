@@ -1,7 +1,5 @@
 """Splitting questions into parts at random, evenly over strata, and what a test of so many units can show."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

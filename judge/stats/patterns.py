@@ -1,7 +1,5 @@
 """Collapse equal rows: many units, few distinct patterns. Everything fast rests on this."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

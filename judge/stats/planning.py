@@ -5,8 +5,6 @@ Variance of a mean over clusters of m units: sd^2 (1 + (m - 1) icc) / n (Kish 19
 order. Labels at hand count with the variance that they have, whatever the sizes of their questions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, inf, isfinite, sqrt

@@ -1,7 +1,5 @@
 """The error rates of the verdict in simulated studies: the table that benchmarks/verdict.py fills."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass

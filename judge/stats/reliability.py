@@ -1,7 +1,5 @@
 """Do stated probabilities mean what they say: reliability bins, ECE, temperature scaling."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, reduce

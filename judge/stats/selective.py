@@ -6,8 +6,6 @@ same level (fixed-sequence testing: Angelopoulos, Bates, Candès, Jordan & Lei, 
 the chance that the step arrived at breaks the promise is at most that level.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

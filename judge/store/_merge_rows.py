@@ -1,7 +1,5 @@
 """Rows of an attached study `src` into `main`: what is new is added, what is there must be the same."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs of an attached study `src` into `main`, those of one identity joined, with their judgements and labels."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ commit cannot be made (another program holds the study), so that a run that is k
 either, and removed once the commit was made. Who writes it has it locked; nobody else takes it in.
 """
 
-from __future__ import annotations
-
 import fcntl
 import glob
 import json

@@ -5,8 +5,6 @@
 was seen by what labelled it: `seen` names those, and `judge.labels.scope.read` leaves them out of every number.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections import Counter

@@ -11,8 +11,6 @@ questions with an option that is right as well, so the other reading is here too
     not-entailed   every distractor of the iteration is not entailed, that is: every option is wrong
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

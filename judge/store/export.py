@@ -1,7 +1,5 @@
 """Runs read back: listings, and the judgements of a run row by row."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One import: its row in `imports`, one transaction, people's and gold labels, what cannot be stored."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from abc import ABC, abstractmethod

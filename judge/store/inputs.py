@@ -1,7 +1,5 @@
 """What a unit shows: columns of `unit_texts`, gold for people's tasks, and passages by their ids."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

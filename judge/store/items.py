@@ -1,7 +1,5 @@
 """Items in: ids, one transaction per import, nothing replaced, everything counted."""
 
-from __future__ import annotations
-
 import hashlib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping

@@ -4,8 +4,6 @@ A request is `open` from the commit of its job on, until its line has come back 
 none will (`released`: expired, cancelled, refused as a whole). While it is open nobody else asks it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Judgements with their requests and labels: in, several to a commit, and found again by their request."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3

@@ -6,8 +6,6 @@ Whoever computes on labels reads them through `judge.labels`, whose `relation` h
 outside these two modules names the table in a statement of its own.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Sequence
 from itertools import repeat

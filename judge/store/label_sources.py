@@ -5,8 +5,6 @@ adds and removes its own rows only. `labels` follows from all of them by the tri
 where all sources agree there is one label that lists them, and where they differ there is none until a lead decides.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Reading items back: what `judge items list|show` print."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator

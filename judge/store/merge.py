@@ -6,8 +6,6 @@ Rows of one id are one row; what differs in them is a conflict that is named. Ru
 nothing of (those of people's labels among them) are carried over row by row: `_merge_rows`.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections import Counter

@@ -1,7 +1,5 @@
 """Where the labels of a run come from that no model was asked for here, in words."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Collection, Mapping

@@ -4,8 +4,6 @@
 73 % of its annotators confirm it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

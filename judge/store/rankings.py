@@ -5,8 +5,6 @@ gives the item a copy, known by its content, so that what a retriever finds for 
 The list itself stays as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

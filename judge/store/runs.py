@@ -1,7 +1,5 @@
 """Runs: the one of a task, model and options."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence

@@ -5,8 +5,6 @@ they are written, and a view in the place of a table could show others than are 
 migrations: they are applied to an empty database, and what is there after each of them is known.
 """
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Which units a run is about: selected once, then read page by page, the unjudged ones first."""
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 from collections import Counter

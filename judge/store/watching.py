@@ -1,7 +1,5 @@
 """How a run stands, read from the study by another process than the one that runs it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field

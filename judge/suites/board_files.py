@@ -1,7 +1,5 @@
 """A leaderboard as a file: a page with dot plots, Markdown, LaTeX (booktabs), CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence

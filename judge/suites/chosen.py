@@ -1,7 +1,5 @@
 """Which runs a score reads: those named, else the latest complete one of the judge."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

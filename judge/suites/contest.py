@@ -6,8 +6,6 @@
 Everything is computed on the units that all runs and the reference labelled; how many that leaves out is said beside it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A comparison of runs as a page: the tables, quality against cost and time, and who errs where."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

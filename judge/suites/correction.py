@@ -5,8 +5,6 @@ over units are then put side by side, unit by unit (Angelopoulos, Duchi & Zrnic 
 nobody's labels are enough for (a citation that can be looked up, an empty answer) needs no correction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

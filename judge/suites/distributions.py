@@ -1,7 +1,5 @@
 """Label distributions of a run as `judge.scores.urag.Choices`, and which questions calibrate."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 

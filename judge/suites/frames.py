@@ -1,7 +1,5 @@
 """Queries as DataFrames: columns of Python objects whose texts are shared, so that a million rows stay small."""
 
-from __future__ import annotations
-
 import gc
 import sqlite3
 from collections.abc import Sequence

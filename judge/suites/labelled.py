@@ -1,7 +1,5 @@
 """Labels and statuses of runs on given units, and which units a task can take."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The papers that `judge score` and `judge suite` know, by name. A new one is one file and one line here."""
 
-from __future__ import annotations
-
 from judge import plugins
 from judge.suites import confirmation, conformal, faithfulness, garage, mirage, raguard, retrieval, urag
 from judge.suites.paper import Paper

@@ -1,7 +1,5 @@
 """People's labels where the judge's stand: a paper that reads them gives people's numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

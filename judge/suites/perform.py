@@ -1,7 +1,5 @@
 """Doing what a score lacks, step by step through the runner, until it can be read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 

@@ -3,8 +3,6 @@
 Tables have one row a unit and plain columns (see `judge.scores.columns`). `unit_id` is the unit's number in the study.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass

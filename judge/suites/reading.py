@@ -1,7 +1,5 @@
 """One reading of a paper: the options and parts that were asked for, what there is to note, and what is missing."""
 
-from __future__ import annotations
-
 from judge.errors import UsageError
 from judge.suites.paper import Asked, Paper
 from judge.suites.steps import Incomplete, Step

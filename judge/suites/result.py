@@ -5,8 +5,6 @@ rule for. The other way, a majority of labels unit by unit, is that of `judge pa
 does, or reads the run that it kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack

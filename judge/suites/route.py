@@ -8,8 +8,6 @@ labelled questions. With a second judge the path is fixed too: A down to a thres
 what A leaves, one sequence of tests of everything accepted so far.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A route as a page: agreement against coverage along the path, the promise, and people's own agreement."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from scipy.special import betaincinv

@@ -1,7 +1,5 @@
 """Labels of a task on given units out of the judges' runs: which run is read, and the step that is left of it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

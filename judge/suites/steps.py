@@ -1,7 +1,5 @@
 """What a study still lacks for a score, as steps that a user can type and `judge suite` performs."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Two judges (or runs of a task) on the same units, or two systems on the rows they share: the difference of every measure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The annotate command in this process, tables and studies to measure, and JSON against its schema."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sqlite3

@@ -6,8 +6,6 @@ FOLDER is what `annotate export --to argilla` wrote; SAID is {user: {unit: [ques
 `flat.json` (`to_list(flatten=True)`) and `nested.json` (`to_json`). The SDK asks a server who it is, so one of two lines answers.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

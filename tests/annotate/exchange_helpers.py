@@ -1,7 +1,5 @@
 """Batches with answers, out through the real command and in again into a copy that has none."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

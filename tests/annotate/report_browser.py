@@ -1,7 +1,5 @@
 """A real browser without a window, driven over its debugging port."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

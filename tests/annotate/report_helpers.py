@@ -1,7 +1,5 @@
 """Studies to report on: real files, made through the importer and the store; only the model is left out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """annotate agreement on tables and studies: published values, undefined ones, what is printed."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """annotate annotators: profiles of people, and who is in the study."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

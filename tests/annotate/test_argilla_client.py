@@ -1,7 +1,5 @@
 """Argilla's own SDK reads what we write, and what it writes comes in: submitted, drafts, discarded, edited."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

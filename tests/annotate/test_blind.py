@@ -1,7 +1,5 @@
 """A blind session cannot be talked into showing judgements, gold, meta or other people's labels."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,8 +1,6 @@
 """Generated statements on the connection of a blind session: whatever it is given, nothing hidden comes out,
 and the judge of a unit answers only after its first label was committed."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever is pressed, in whatever order, killed or not: the log, the view and the labels agree."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

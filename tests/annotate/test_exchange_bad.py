@@ -1,7 +1,5 @@
 """Files that cannot be used: what is said, and that nothing is stored; disks that are full; blindness of exports."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

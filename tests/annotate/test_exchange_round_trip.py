@@ -1,7 +1,5 @@
 """Finished labels out and into a study without them: the same labels, once, whatever was answered."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

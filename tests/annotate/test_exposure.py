@@ -1,7 +1,5 @@
 """The ledger of exposures: what a person was shown of a unit decides who may label it, and what is blind."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

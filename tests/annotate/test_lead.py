@@ -1,7 +1,5 @@
 """A lead runs a batch in flight: people join and leave, units are added, policies decide; real files, kills, wrong input."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """A batch on two machines: what the packed file holds, and its labels back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

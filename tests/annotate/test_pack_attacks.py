@@ -1,7 +1,5 @@
 """Packs that were tampered with, and packs merged in every order: no label on another unit than it was given to."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import sqlite3

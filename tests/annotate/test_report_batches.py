@@ -1,7 +1,5 @@
 """What a report says of annotation batches, and that --batch leaves other people's labels out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

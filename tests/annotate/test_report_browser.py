@@ -1,7 +1,5 @@
 """The report's page in a real browser: nothing complains, nothing is loaded, everybody can read it."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The papers' measures in the report: judge, people and both, read as `judge score` reads them; and weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

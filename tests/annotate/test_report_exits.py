@@ -1,7 +1,5 @@
 """annotate report --require-trust, --allow-part and --fail-under: exit 5, and the report is written all the same."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

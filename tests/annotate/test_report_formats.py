@@ -1,7 +1,5 @@
 """The five formats: the same content, and nothing in a passage, a rationale or a name is anything but text."""
 
-from __future__ import annotations
-
 import csv
 import importlib.metadata
 import io

@@ -1,7 +1,5 @@
 """The LaTeX report: it compiles, fits the page, and holds what the other formats say beside their tables."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

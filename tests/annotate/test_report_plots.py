@@ -1,7 +1,5 @@
 """The drawings: text stays text, the same data gives the same bytes, and one drawing serves light and dark."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

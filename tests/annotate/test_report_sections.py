@@ -1,7 +1,5 @@
 """One number of each section, worked out by hand on a study of twelve units."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

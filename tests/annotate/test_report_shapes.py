@@ -1,7 +1,5 @@
 """Whatever labels a study holds, every format comes out: levels, numbers of people and judges, gold or none."""
 
-from __future__ import annotations
-
 import random
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What leads the report, and `annotate report --short`: numbers by scikit-learn, each with its n, in Markdown and LaTeX."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

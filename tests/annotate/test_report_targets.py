@@ -1,7 +1,5 @@
 """Where a report goes: every target is looked at before anything is computed, and all are written or none."""
 
-from __future__ import annotations
-
 import os
 import socket
 import stat

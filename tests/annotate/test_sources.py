@@ -1,7 +1,5 @@
 """What each way of labelling says stays: a batch, an import, votes and decisions do not touch each other's labels."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The example files that ship, in a study of their own, and units read back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path

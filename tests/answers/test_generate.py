@@ -1,7 +1,5 @@
 """judge answers generate: what the system under test is given, and its replies as answers."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """judge answers import: what becomes of a row, what is refused, and that importing again changes nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

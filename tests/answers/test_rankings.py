@@ -1,7 +1,5 @@
 """Rankings from TREC runs and from BM25."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The shipped tasks on every kind of unit: each loads, shows what it should and nothing else, and runs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

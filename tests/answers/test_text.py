@@ -1,7 +1,5 @@
 """Sentences as spans of code points, and citation markers."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Studies to look at, the real command in a process of its own, and JSON against its schema."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What every command shares: errors as one line, exit codes, pipes, and text a terminal does not obey."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """judge demo: the whole flow on shipped data."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """judge examples: the samples as they ship, and nothing of the user's replaced."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`--help` is quick and shows how each command is used."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Hostile data through the real commands: nothing hidden reaches a model, and no terminal obeys it."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """judge items: import, list, show."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """judge runs export --join: the user's own bytes come back, with label columns at the end of the rows."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

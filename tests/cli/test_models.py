@@ -1,7 +1,5 @@
 """judge models: list, check."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """What a log gets of a run: whole lines, one every 30 s."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

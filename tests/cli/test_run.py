@@ -1,7 +1,5 @@
 """judge run: options, counts and exit codes, with models that follow a script."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

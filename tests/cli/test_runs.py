@@ -1,7 +1,5 @@
 """judge runs: list, show, export."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

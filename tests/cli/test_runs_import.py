@@ -1,7 +1,5 @@
 """judge runs import: another program's labels as a run like any other."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """A key or a password is used, and neither printed nor stored."""
 
-from __future__ import annotations
-
 import base64
 import socket
 from collections.abc import Callable, Iterator

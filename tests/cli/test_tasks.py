@@ -1,7 +1,5 @@
 """judge tasks: list, show, check, render; and a new task that is one file and no Python."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """judge runs watch: a run as another terminal sees it; judge run --log-json: as other programs see it."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

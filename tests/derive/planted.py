@@ -1,7 +1,5 @@
 """A model that is planted: how often it is right depends on what it is shown, and it remembers all that it saw."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Calibration on planted worlds: a bias that it repairs, no signal that nothing repairs, and labels it must not see."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A run made from runs without a call is a run like any other, and says what it is made of."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Labels that a judge was fitted on: through panels, files and other ways round, they never count for it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The way to a better judge on planted worlds: found and proved where there is one, "none" where all are equal."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 from functools import cache

@@ -1,7 +1,5 @@
 """A panel is a judge of its own: its labels by hand, what pooling is worth on a planted world, and one way to vote."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A panel as a recipe: written from runs, asked by the ordinary runner under one budget, pooled once, resumed for nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

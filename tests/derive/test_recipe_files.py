@@ -1,7 +1,5 @@
 """Recipe files that somebody else wrote: what is not just as a recipe is refused in one line, before anything is asked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Instructions that a model rewrites: from learn alone, as text and no template, proved like everything else."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

@@ -3,8 +3,6 @@
 Everything is written into a real study: items by the importer's own way in, judges as runs that were made elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

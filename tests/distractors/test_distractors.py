@@ -1,7 +1,5 @@
 """judge distractors: written, checked, written again; what counts as challenging; files that come back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

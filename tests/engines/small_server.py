@@ -1,7 +1,5 @@
 """A small server with the chat API, started as a program: `python small_server.py PORT`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

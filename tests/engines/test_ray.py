@@ -1,7 +1,5 @@
 """judge run --engine ray on a real cluster: the same run as without, a worker killed, Ctrl-C and going on."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """What runs in a worker, without Ray: blocks in, replies and errors out, whatever happens to the provider."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 import sys

@@ -1,7 +1,5 @@
 """Reading files in tests: items, what was bad, what was noted, labels counted."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

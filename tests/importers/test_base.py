@@ -1,7 +1,5 @@
 """The registry: every format is found, complete and named in errors."""
 
-from __future__ import annotations
-
 import pytest
 
 from judge.errors import UsageError

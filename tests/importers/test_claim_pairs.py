@@ -1,7 +1,5 @@
 """claim-pairs: a pair a row, a claim a row, halves and mistakes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """csv: the same rows through columns, JSON in cells, and tables that do not hold together."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """garage: the class of each passage, insufficient rows, lists that do not fit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

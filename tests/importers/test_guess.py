@@ -1,7 +1,5 @@
 """The first import of somebody's own file: the format found, everything that is wrong at once, the command to type."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """JSON that is legal for many readers and no data set: refused with its place, in little memory."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """jsonl: our own keys, every kind of bad row with its line and field, and files that do not read."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tracemalloc

@@ -1,7 +1,5 @@
 """--map and --map-label: flat rows, lists, votes, shadowed keys, typos."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """mirage: the real questions, chunks from the specification, RAMDocs in this shape."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

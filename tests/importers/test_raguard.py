@@ -1,7 +1,5 @@
 """raguard: the real claims and samples, documents from the specification, and what has no text."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

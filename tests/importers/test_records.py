@@ -1,7 +1,5 @@
 """The same rows in every kind of file are the same items: one reader is under all of them."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

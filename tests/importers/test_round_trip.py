@@ -1,7 +1,5 @@
 """Property: item -> row -> file -> item, through jsonl and through csv."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

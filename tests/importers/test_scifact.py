@@ -1,7 +1,5 @@
 """scifact: the real files, the shipped sample, and claims that do not add up."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """urag: options out of the question's text, splits, search results of several shapes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A program that runs files of requests as vLLM's `run-batch` does, and what jobs have left in a study."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -5,8 +5,6 @@ the next one goes on. Prints, as JSON, the steps at which a child died and the r
 stops.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Batches in hostile hands: results that no vendor would write, servers that take their words back, given up files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """kill -9 at every step of a run in batches: it goes on, and every request is paid once."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

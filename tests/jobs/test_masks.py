@@ -1,7 +1,5 @@
 """Batches carry the mask that live calls would: what holds an answer to the labels, and what is read of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Jobs for a program of one's own: written, run by nobody we know, and read back into the run."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Both vendors' batches against loopback servers: late, partial, expired, unordered, cancelled, unknown at first."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

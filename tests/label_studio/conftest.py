@@ -1,7 +1,5 @@
 """The server, a proxy in front of it that fails on demand, and studies to push."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What people do to a project between two pulls: copies, moved and re-made annotations, edited ids, people of one name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

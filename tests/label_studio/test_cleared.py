@@ -1,7 +1,5 @@
 """An answer that was taken out of an annotation, and one that comes and goes between two people."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The labelling configuration of every task, the tasks, and regions back; without a server."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """annotate export --to label-studio and import --from label-studio: no server."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The page people work on, in a real browser: texts, keys, marking evidence, and what comes back of it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

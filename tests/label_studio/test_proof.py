@@ -1,7 +1,5 @@
 """What others do to a project between a push and a pull: no label lands on a unit it was not given to."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A project for each person: the whole queue out, everything back, nobody's labels in anybody else's project."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

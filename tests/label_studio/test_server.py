@@ -1,7 +1,5 @@
 """A batch on a real server: out, annotated by two through its API, and back."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

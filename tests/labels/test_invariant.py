@@ -1,7 +1,5 @@
 """One question, one answer: every command gives the same value, n and coverage, whatever the study looks like."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

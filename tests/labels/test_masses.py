@@ -1,7 +1,5 @@
 """Distributions a column at a time are what JSON says, whatever the layout."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

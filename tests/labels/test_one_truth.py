@@ -1,7 +1,5 @@
 """A lead decides where people differ: every command holds the judge against decisions and what people agree on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """One field of a study as a table: who is in it, what is missing, what is outside."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Any table of labels: long and wide, CSV, TSV and JSONL, and what is wrong with bad ones."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

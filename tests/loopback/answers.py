@@ -1,7 +1,5 @@
 """Deterministic answers: what a request gets depends on its last user message alone."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Anthropic's messages API on 127.0.0.1: https://docs.anthropic.com/en/api/messages"""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -3,8 +3,6 @@
 https://platform.openai.com/docs/api-reference/batch and https://docs.anthropic.com/en/api/creating-message-batches
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Requests to send to a loopback OpenAI server, and a provider that is ready to send them."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any

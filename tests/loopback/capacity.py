@@ -1,7 +1,5 @@
 """What a loopback server is good for: one call at a time, several, batches, or so many a second."""
 
-from __future__ import annotations
-
 import heapq
 import math
 import random

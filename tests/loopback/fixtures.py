@@ -1,7 +1,5 @@
 """The servers as fixtures: put `pytest_plugins = ["tests.loopback.fixtures"]` in a conftest."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable

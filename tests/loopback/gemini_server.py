@@ -4,8 +4,6 @@ https://ai.google.dev/gemini-api/docs/openai. Errors come in a list of one, a wr
 are refused by name, and thinking counts in the reply's tokens.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

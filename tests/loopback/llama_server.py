@@ -3,8 +3,6 @@
 Prints its base URL and serves until it is killed. One slot: it takes one call at a time, as such servers do.
 """
 
-from __future__ import annotations
-
 import argparse
 import signal
 

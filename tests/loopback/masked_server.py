@@ -4,8 +4,6 @@ Settings: `knows` are the masks that it heeds, others are ignored with 200 (`str
 log-probabilities are from after the mask; else from before it, where the choices have 30 % of the mass.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

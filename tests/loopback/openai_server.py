@@ -4,8 +4,6 @@ Settings make it an older or a smaller server: which output formats it takes, wh
 log-probabilities, which parameters it refuses.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

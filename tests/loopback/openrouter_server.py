@@ -4,8 +4,6 @@ Replies say which provider answered, come after white space that keeps the conne
 status 200. `down`: the providers that fail; a request that allows no other one then fails.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

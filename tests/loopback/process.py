@@ -1,7 +1,5 @@
 """A loopback server in its own process, for benchmarks and for tests that kill things."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """judge pairs: claims checked, counter claims written, pairs stored once, and people's consensus."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

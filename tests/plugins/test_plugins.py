@@ -1,7 +1,5 @@
 """Plugins by entry points: an example package installed beside us, and broken ones that stop nothing else."""
 
-from __future__ import annotations
-
 import csv
 import importlib
 import json

@@ -1,7 +1,5 @@
 """judge probe: planted judges whose flips are known, a threshold for CI, and a kept study that is gone on with."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

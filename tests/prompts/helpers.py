@@ -1,7 +1,5 @@
 """Task files as text, to be changed one key at a time."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Passages are untrusted: whatever one holds, it stays data between its own two fence lines."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

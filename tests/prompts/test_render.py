@@ -1,7 +1,5 @@
 """A task and a unit in, messages out."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

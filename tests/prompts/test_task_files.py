@@ -1,7 +1,5 @@
 """Every complaint about a task file names the file and the key that is wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

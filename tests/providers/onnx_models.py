@@ -1,7 +1,5 @@
 """Tiny ONNX classifiers, made here: what they answer is known by hand."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

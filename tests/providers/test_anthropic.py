@@ -1,7 +1,5 @@
 """The anthropic provider against a real server on the loopback: requests, caching, replies, faults."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import traceback

@@ -1,8 +1,6 @@
 """Azure, Bedrock and Vertex through the vendors' own clients, against a server on the loopback: where each call goes, how
 it is signed, what errors become, and that nothing secret is kept."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -1,7 +1,5 @@
 """OpenAI's decisions against a server on the loopback that speaks their wire format."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """embedded/minilm for real: relevance as a probability, vectors once a text, and what it says it cannot do."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -1,8 +1,6 @@
 """A real llama.cpp server: it goes and comes back and nothing is lost or asked twice; and its label probabilities are
 those of the same weights in this process."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The model is too small to be right about anything; nothing here asks whether it is.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """Servers that hold the answer to the labels: which way is found, what is read of it, and the run that keeps it."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """ONNX classifiers that read two texts: their classes as labels with probabilities, batches, what is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """The openai provider against a real server on the loopback: requests, formats, probes, replies."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Every fault of a server becomes the right named error, with no key in anything it says."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """Times in headers, and the patterns that the loopback servers fail by."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 

@@ -1,7 +1,5 @@
 """What the openai provider finds out about a server: label codes, output formats, parameters."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Label distributions from token log-probabilities: mass is neither lost nor invented."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Fields, headers and query that the user asks a server for, and what a run keeps of them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gemini and OpenRouter by their base URL: what is theirs on the wire."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Models that reason before they answer: how much they may, and replies that are cut on the way."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

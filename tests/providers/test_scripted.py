@@ -1,7 +1,5 @@
 """The scripted model: what it says depends on the request alone, and mistakes in a script are named."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

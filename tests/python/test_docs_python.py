@@ -1,7 +1,5 @@
 """The Python blocks of docs/python.md run as they stand, in order, with the commands between them."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """docs/notebook.ipynb runs in a kernel of its own, on the shipped data and a real model."""
 
-from __future__ import annotations
-
 import shutil
 import warnings
 from pathlib import Path

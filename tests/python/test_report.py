@@ -1,7 +1,5 @@
 """The report in a notebook: verdict and drawings inline, what came from elsewhere escaped, no script."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from xml.etree import ElementTree

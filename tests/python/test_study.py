@@ -1,7 +1,5 @@
 """`adjudge.Study`: a DataFrame in, labels and numbers out, by the functions of the commands."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -6,8 +6,6 @@ prints the values below (RANX). Grades 0 to 3; every query has a relevant docume
 where there is none the library says 0, and we say that there is no recall. `-l2`: relevant is a grade of 2 or more.
 """
 
-from __future__ import annotations
-
 import random
 
 SYSTEMS = {"good": 0.4, "fair": 1.5, "poor": 6.0}

@@ -1,7 +1,5 @@
 """BEIR and TREC files in, a judge's labels out as qrels, and the score of rankings by both."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Measures of rankings against what ranx gave, and the order of systems against scipy and by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

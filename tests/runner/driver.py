@@ -3,8 +3,6 @@
 Prints `N` after every commit, N being the units counted as done, and at the end the report as JSON.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """Studies to run on, a provider that does what a test says, and what a run has left in the study."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence

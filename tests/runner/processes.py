@@ -1,7 +1,5 @@
 """Runs in processes of their own, followed by what they count as done."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Labels answered in their own words, in several label orders, with the guidelines told: what is asked and kept."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A study that cannot be written for longer than anybody waits: every reply that was received is in it in the end."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace

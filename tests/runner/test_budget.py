@@ -1,7 +1,5 @@
 """Limits of tokens, money and time are never crossed, whatever becomes of the calls."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Who is let in and when, on a clock that only moves when a test moves it."""
 
-from __future__ import annotations
-
 import asyncio
 import heapq
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a run would take: checked against what the run then takes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Whole runs over servers that speak the vendors' wire formats and misbehave."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace

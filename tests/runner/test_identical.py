@@ -1,7 +1,5 @@
 """Identical requests are sent once, whether the first one is in flight, answered, or long stored."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """One run: what changes the meaning of an answer makes another one; where and how far it is asked does not."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import AsyncIterator, Mapping

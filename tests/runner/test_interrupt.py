@@ -1,7 +1,5 @@
 """Ctrl-C, SIGTERM, and a server that goes away: what is finished is kept, and the way on is shown."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

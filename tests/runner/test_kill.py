@@ -1,7 +1,5 @@
 """kill -9 at random moments: nothing counted is lost, nothing kept is asked again, and the end is the same."""
 
-from __future__ import annotations
-
 import json
 import random
 import time

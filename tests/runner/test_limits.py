@@ -1,7 +1,5 @@
 """Whole runs against limits of the rate, start and end included, in simulated time."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reasoning before the verdict at run time: with letters two stored calls, the second conditional on the first."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

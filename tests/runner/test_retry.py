@@ -1,7 +1,5 @@
 """Back-off: doubling, capped, jittered in its upper half, and never shorter than what was told."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

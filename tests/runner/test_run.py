@@ -1,7 +1,5 @@
 """A run's bookkeeping: what is counted when, budgets, full disks, and what a resumed run asks."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from dataclasses import replace

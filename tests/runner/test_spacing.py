@@ -5,8 +5,6 @@ when many do, no new ones are begun. Timers wake late and calls arrive late, as 
 loaded machine: mostly by a little, sometimes by several milliseconds.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 import random

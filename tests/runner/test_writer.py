@@ -1,7 +1,5 @@
 """Commits: when they start, what is in them, and that nothing counts before or without them."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Iterator

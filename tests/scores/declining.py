@@ -3,8 +3,6 @@
 A baseline, not a label: a judge that does no better than these phrases is not worth its calls.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Literal

@@ -1,7 +1,5 @@
 """Small tables, and measures by name without intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Attribution, in both readings."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Confirmation bias of retrieval and answers."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

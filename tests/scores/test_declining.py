@@ -1,7 +1,5 @@
 """Answers that decline, by their words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

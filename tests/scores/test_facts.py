@@ -1,7 +1,5 @@
 """Several judges on the same answers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,6 @@
 """Failures count: empty, missing and refused answers, invented citations, rows without relevant passages, a judge's
 refusals. Expected numbers follow shared definitions and are derived beside each assert."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """RAGAS, FActScore, RAGChecker, ALCE and TREC support."""
 
-from __future__ import annotations
-
 from math import exp
 from typing import Any
 

@@ -1,7 +1,5 @@
 """GaRAGe's factuality, deflection, rates and strata."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A run against the labels that came with the data, field by field."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What must not change a measure of any paper: the names of units and questions, and the order of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MIRAGE's exact match and its four cells."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The papers' numbers, against sentences of the papers that hold whatever the table."""
 
-from __future__ import annotations
-
 import pytest
 
 from judge.scores.published import PUBLISHED, published

@@ -1,7 +1,5 @@
 """RAGuard: accuracy by setting, drops, roles."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Measures on real data: counts that the papers print, and aggregates of labels that people gave."""
 
-from __future__ import annotations
-
 import ast
 import json
 from collections import Counter

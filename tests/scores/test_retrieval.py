@@ -1,7 +1,5 @@
 """Retrieval measures, and RAGuard's recall of misleading documents."""
 
-from __future__ import annotations
-
 from math import log2
 from typing import Any
 

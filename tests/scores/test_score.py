@@ -1,7 +1,5 @@
 """What every score shares: values, counts, reasons, intervals, strata."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """URAG's probabilities, sets and their summaries."""
 
-from __future__ import annotations
-
 from math import log
 from typing import Any
 

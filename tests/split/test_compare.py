@@ -1,7 +1,5 @@
 """judge compare: the same units, a sealed test, who errs where, and what it costs."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """judge route: a promise, the derived judge, the sealed test, and what is left to people."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ways round a sealed test: the same words under another id, the same field under another task, a score's correction."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

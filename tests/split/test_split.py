@@ -1,7 +1,5 @@
 """judge split: frozen, by question, sealed, and every look on record."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Planted worlds: studies whose gold and judges follow a plan."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

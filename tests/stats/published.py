@@ -1,7 +1,5 @@
 """Published tables, as printed in their papers, and how to turn them into Ratings."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from judge.stats import Ratings

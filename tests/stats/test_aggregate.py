@@ -1,7 +1,5 @@
 """Majority vote and Dawid-Skene."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

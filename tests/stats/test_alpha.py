@@ -1,7 +1,5 @@
 """Interval alpha of numbers that lie far from each other, and the disagreement that chance would bring."""
 
-from __future__ import annotations
-
 import krippendorff
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The alternative annotator test, against a plain reading of the paper's rules."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """The bootstrap: the law of its resamples, BCa, its fallbacks, its settings."""
 
-from __future__ import annotations
-
 import krippendorff
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """What resampling cannot see: total agreement, none at all, and intervals that may not leave the scale."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

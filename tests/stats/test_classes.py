@@ -1,7 +1,5 @@
 """Per label: confusion, precision, recall, F1, specific agreement, shares."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Conformal label sets: thresholds, scores, the repository's rules, the promise."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Continuous scores and means."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import krippendorff

@@ -1,7 +1,5 @@
 """PPI++ and Rogan-Gladen."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

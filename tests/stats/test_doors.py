@@ -1,7 +1,5 @@
 """What the package imports, and when."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

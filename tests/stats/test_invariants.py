@@ -1,7 +1,5 @@
 """What must not change a measure, over the dict of all of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """The interval of a corrected rate: by hand, and by how often it holds the truth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

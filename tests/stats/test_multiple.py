@@ -1,7 +1,5 @@
 """Adjusted p-values against scipy and the definitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Equality with krippendorff and scikit-learn to 1e-12, on random tables with missing labels."""
 
-from __future__ import annotations
-
 import warnings
 
 import krippendorff

@@ -1,7 +1,5 @@
 """Annotators compared with one reference: the paired test by hand and against scipy, and duels of judges."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import t as student

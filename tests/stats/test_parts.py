@@ -1,7 +1,5 @@
 """Splitting at random into parts, and what a test of so many questions can show."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

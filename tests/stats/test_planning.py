@@ -1,7 +1,5 @@
 """Planning: what it promises is what simulation gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

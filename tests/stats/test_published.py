@@ -1,7 +1,5 @@
 """Every reference value that is printed in a paper or by a reference program."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

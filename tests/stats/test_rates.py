@@ -1,7 +1,5 @@
 """Which simulated studies a verdict is compared with."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from judge.stats import Ratings, verdict

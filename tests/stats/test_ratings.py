@@ -1,7 +1,5 @@
 """Tables that cannot be used are refused by name, with the row."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Calibration: bins, ECE, Brier, log loss, temperature."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

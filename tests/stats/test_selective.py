@@ -1,7 +1,5 @@
 """Selective labelling with a promise: the numbers of the exact test, the bet on questions, the path, and the promise itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """One test for each way in which agreement software is known to mislead (statistics notes, "Traps")."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import krippendorff

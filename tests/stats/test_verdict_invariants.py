@@ -1,7 +1,5 @@
 """What must not change a verdict: names, order, and who is counted how often."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

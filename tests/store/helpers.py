@@ -1,7 +1,5 @@
 """Items into a study and back out of it."""
 
-from __future__ import annotations
-
 import functools
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """A study from somebody else: what it defines beside adjudge's own tables, and what opening or merging it may do."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Items in: what comes out is what went in, nothing is replaced, and a bad row leaves nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

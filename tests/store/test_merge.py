@@ -1,7 +1,5 @@
 """judge studies merge: everything of all studies, once; what differs is named, and then nothing is written."""
 
-from __future__ import annotations
-
 import errno
 import json
 import re

@@ -5,8 +5,6 @@ and a derived one, a split, a job, a ranking by embeddings, two batches and one 
 0.2.0 measured in it: the measures of `annotate report --task stance --format json`, one a line.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """A selection of everything is read lazily: it says the same as one that is fixed, and the kept counts agree."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections import Counter

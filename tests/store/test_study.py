@@ -1,7 +1,5 @@
 """The study file itself: how it is opened, what it promises, and what it says when it cannot be used."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Studies that are damaged, or lie where nothing can be written."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Labels into a study as a judge's run leaves them, and measures out of `judge score`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

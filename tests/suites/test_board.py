@@ -1,7 +1,5 @@
 """The leaderboard: shared rows, the paired test, its files, and what is refused. Numbers are derived beside them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Which rows a leaderboard compares: answers that are missing, sentences that could not be read, measures that one lacks."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

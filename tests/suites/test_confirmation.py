@@ -1,7 +1,5 @@
 """judge score confirmation: support ratios, bias of lists and of answers, people's consensus, the picture."""
 
-from __future__ import annotations
-
 import csv
 import shlex
 import xml.etree.ElementTree as ET

@@ -1,7 +1,5 @@
 """Failures of systems and of judges in a study, for every paper: what once made bad systems look good."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

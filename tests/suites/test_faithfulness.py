@@ -1,7 +1,5 @@
 """judge score faithfulness: claims and citations of real answers, derived by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

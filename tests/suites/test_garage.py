@@ -1,7 +1,5 @@
 """judge score garage: labels of a real study to the paper's numbers, derived by hand beside them."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

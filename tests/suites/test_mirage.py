@@ -1,7 +1,5 @@
 """judge score mirage: answers in three contexts to the four cells, derived by hand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

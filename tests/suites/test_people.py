@@ -1,7 +1,5 @@
 """judge score --correct-by: the judge's means beside people's, and both together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """judge score raguard: settings, drops and retrieval off a real study, derived by hand."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Real data sets imported, scored through the command line, against the counts that the papers print."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import json

@@ -1,7 +1,5 @@
 """Which runs a score reads, what it says is missing, several judges, and two judges compared."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shlex

@@ -1,7 +1,5 @@
 """judge score urag and judge score conformal: sets from stored distributions, derived by hand."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """URAG's second pass: what is shown, what it changes, and what is refused. Numbers are derived beside them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A study of answers: sentences with citations, claims, passages of other questions as noise, gold of passages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from annotate.store import open_study

@@ -1,7 +1,5 @@
 """Sittings of tests remember nothing in the home of whoever runs them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The real program at the end of a pseudo-terminal: bytes go in as a line delivers them, in bursts or one by one."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

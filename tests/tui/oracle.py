@@ -3,8 +3,6 @@
 `act` takes one intention at a time, in the order meant, and `log` is what the study must hold then.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Run the real app on a small study and press keys."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path

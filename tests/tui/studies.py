@@ -1,7 +1,5 @@
 """Small studies with batches, made through the real importer interface and the real commands' functions."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

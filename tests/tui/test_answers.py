@@ -1,7 +1,5 @@
 """Answers on the screen: sentences, citations and claims in turn, with the passages they are held against."""
 
-from __future__ import annotations
-
 from itertools import groupby
 from pathlib import Path
 

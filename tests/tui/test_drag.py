@@ -1,7 +1,5 @@
 """Evidence is dragged over with the mouse: what is under the pointer is marked, in the texts of the study."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

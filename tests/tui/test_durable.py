@@ -1,7 +1,5 @@
 """Killed, cut off, crowded, out of disk: what was acknowledged is there once, and nothing else is pretended."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """The labelling screen: what keys do, seen in the study."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Keys act in the order typed, however they come: what is in the log is what was meant."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

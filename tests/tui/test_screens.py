@@ -1,7 +1,5 @@
 """Themes, typing ahead, training's pass mark, keys of one's own, typed answers: what a sitting meets beside labels."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

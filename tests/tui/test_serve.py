@@ -1,7 +1,5 @@
 """annotate serve in a real browser: the token, the screen, a key that labels."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import re

@@ -1,7 +1,5 @@
 """How each screen looks, at 80x24 and 140x45; `pytest --snapshot-update` after a wanted change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

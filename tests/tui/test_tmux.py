@@ -1,7 +1,5 @@
 """The real program in a real terminal: send-keys, kill -9, a second terminal, a terminal that is too small."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

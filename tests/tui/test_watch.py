@@ -1,7 +1,5 @@
 """A lead watches a batch: live numbers beside people at work, nothing written, no label told."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The mouse wheel scrolls what it is over, and labels nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

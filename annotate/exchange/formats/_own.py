@@ -1,7 +1,5 @@
 """Our own rows, the same in JSON Lines and CSV: units to annotate, and labels one a row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -11,8 +11,6 @@ Argilla names people by UUID: `users.json` beside the records, or -O users=FILE,
 take no dot, so the field `raguard.role` is the question `raguard-role` (our fields have no hyphen).
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Our own CSV: units with an empty column for each answer (for a spreadsheet), or labels one a row; both ways."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator, Mapping

@@ -10,8 +10,6 @@ A task with several questions has labels `FIELD=LABEL`. Sequence labels (`entiti
 in `label`) are evidence.
 """
 
-from __future__ import annotations
-
 import json
 import zipfile
 import zlib

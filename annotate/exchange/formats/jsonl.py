@@ -1,7 +1,5 @@
 """Our own JSON Lines: units one a line, or labels one a line; both ways."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Label Studio's files: a project to set up by hand, and its JSON export back. No SDK is needed for either."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -5,8 +5,6 @@
 pyarrow (Apache-2.0, 165 MB) is an optional package: pip install 'adjudge[parquet]'.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any

@@ -8,8 +8,6 @@ name a system) is not on the screen.
     prodigy db-out DATASET > done.jsonl
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Any table of labels, read by naming its columns: one row a unit, question and annotator."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -5,8 +5,6 @@ page of server 1.23 counts them. Other programs count UTF-16 units, so a span th
 that way is taken so; one that holds them in neither is reported.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ one. The names are ours: a control is called after its field, `adjudge_evidence`
 hold what the terminal keeps beside the answers.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

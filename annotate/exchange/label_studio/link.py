@@ -1,7 +1,5 @@
 """What the study knows about a batch on a server: its project, its tasks there, and whether people see the judge."""
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """A batch's annotations back from a Label Studio server, as events: authors, times, edits, skips."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """A batch out to a Label Studio server: its project, or one for each person, and the tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

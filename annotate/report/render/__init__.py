@@ -1,7 +1,5 @@
 """One document, five ways to write it: HTML, Markdown, JSON, CSV and LaTeX tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from annotate.report.model import Document

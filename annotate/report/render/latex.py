@@ -4,8 +4,6 @@ Numbers are `r`, short texts `l`, long ones paragraphs that share the line; noth
 Only a table that TeX would have to make too small to read is cut into parts, by counting characters.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import textwrap

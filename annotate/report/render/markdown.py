@@ -1,7 +1,5 @@
 """The document as Markdown with pipe tables; text from elsewhere is escaped so that it stays text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

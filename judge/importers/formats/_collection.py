@@ -8,8 +8,6 @@ qrels. The gold field of a passage follows from the grades, or from --map-label:
     relevance_0_3    grades up to 3: 0 | 1 | 2 | 3
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

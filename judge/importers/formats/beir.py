@@ -13,8 +13,6 @@ One item a query, its passages the documents that qrels or a run name for it; id
 see `judge.importers.formats._collection`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -10,8 +10,6 @@ Other keys are as in `jsonl`: in a pair a row they belong to both claims. `--map
 original and counter beside the fields of `jsonl`. Pairs of which one claim is missing are noted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

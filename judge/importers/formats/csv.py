@@ -7,8 +7,6 @@ Columns are named like the keys of `jsonl`: `id`, `claim`, `gold.FIELD`, `passag
 and Parquet is read too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

@@ -20,8 +20,6 @@ answers go to the item's `meta` under their own names. Gold:
                   the 2,366 rows), else false; none when the row lacks either
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial

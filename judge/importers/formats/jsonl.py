@@ -15,8 +15,6 @@
 Rows with the same id and the same item fields are one item with the passages of all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

@@ -15,8 +15,6 @@ becomes a passage too. Chunks of a question that do not stand together give seve
 same item. Item meta: source, doc_name, doc_url, num_doc_labels.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -24,8 +24,6 @@ text_from = "title"; without a title it is left out and named in the item's meta
 documents_without_text. Both are counted in a note.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import re

@@ -21,8 +21,6 @@ one claim is a bad row. Claims without the key
 `evidence` (the unlabelled test set) get no gold.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -13,8 +13,6 @@ One item a query, its passages the documents that qrels or a run name for it; id
 `judge.importers.formats._collection`. A run's lists themselves come in by `judge rankings import`.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator, Mapping

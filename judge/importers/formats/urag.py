@@ -12,8 +12,6 @@ snippet or body; its id is its own or r1, r2, ... Item meta: split, id, question
 and the row's other keys. Element numbers in errors count within the split.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial

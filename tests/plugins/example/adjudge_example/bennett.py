@@ -1,7 +1,5 @@
 """`bennett_s`: S of Bennett, Alpert and Goldstein (1954): (q p_o - 1) / (q - 1) for two annotators and q labels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """`echo/LABEL`: a provider that answers every unit with LABEL."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

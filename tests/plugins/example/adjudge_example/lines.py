@@ -1,7 +1,5 @@
 """`lines`: a text file with a question a line; what follows a bar is a passage."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

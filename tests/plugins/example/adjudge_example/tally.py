@@ -1,7 +1,5 @@
 """`tally`: how often each label of a batch was given, as text."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 
