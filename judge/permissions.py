@@ -72,6 +72,9 @@ class Allowed:
         return any(given in (at.place, at.name) for given in map(_place, self.hosts))
 
 
+NOTHING_ALLOWED = Allowed()
+
+
 def configuration_folder() -> Path:
     """The user's own folder for what adjudge remembers."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "adjudge"
@@ -82,7 +85,7 @@ def check_server(
     vendor: str,
     base_url: str | None,
     options: Mapping[str, str],
-    allowed: Allowed = Allowed(),
+    allowed: Allowed = NOTHING_ALLOWED,
 ) -> dict[str, str]:
     """Return the provider options with which a server may be asked, and remember it.
 
@@ -110,7 +113,7 @@ def check_server(
     return dict(options)
 
 
-def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = Allowed()) -> None:
+def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = NOTHING_ALLOWED) -> None:
     """Check the folder of a job that the study `source` names. Raises UsageError unless the user has named it.
 
     The folder that `judge jobs write` makes by itself, beside the study, needs no permission.
@@ -206,8 +209,10 @@ def _remembered_as(at: ServerAddress | None, vendor: str) -> str:
 
 
 def _remember_server(at: ServerAddress | None, vendor: str, variable: str | None) -> None:
-    pair = _remembered_as(at, vendor), variable
-    needs_no_permission = variable is None and (at is None or at.is_loopback)
+    origin = _remembered_as(at, vendor)
+    pair = origin, variable
+    is_known = any(known == origin for known, _ in _servers())
+    needs_no_permission = variable is None and (at is None or at.is_loopback or is_known)
     usual = _USUAL.get(vendor)
     is_usual = usual is not None and variable == usual.key and (at is None or at.is_within(usual.domain))
     if not (needs_no_permission or is_usual or pair in _servers()):

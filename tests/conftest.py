@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import secrets
 import socket
 import sqlite3
 import sys
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from judge import migrations
+from judge import migrations, permissions
 from tests import real
 from tests.cli.helpers import Done
 from tests.opened import close_all
@@ -166,6 +167,16 @@ def no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
         connect_for_real(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", connect)
+
+
+@pytest.fixture(autouse=True)
+def own_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty configuration folder: what a test permits is remembered for no other test, and not on this machine."""
+    monkeypatch.setenv(
+        "XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / f"config-{secrets.token_hex(8)}")
+    )
+    monkeypatch.setattr(permissions, "_named", set())
+    monkeypatch.setattr(permissions, "_named_folders", set())
 
 
 @pytest.fixture(autouse=True)

@@ -69,7 +69,7 @@ def members(task_name: str, panel: PanelRecipe, options: RunOptions) -> list[Ask
         panel.check(plan.task)
         if member.recipe is not None:
             plan = member.recipe.applied(plan)
-        found.append(Asking(plan, provider_of(member.model, own), member.recipe))
+        found.append(Asking(plan, provider_of(member.model, own, options.recipe), member.recipe))
     return found
 
 

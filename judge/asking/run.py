@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.errors import UsageError
+from judge.permissions import Allowed, check_server
 
 if TYPE_CHECKING:
     from judge.improve.recipe import Recipe
@@ -29,7 +30,8 @@ class RunOptions:
     """The options of `judge run`, by the same names and with the same defaults. Times are in seconds.
 
     `answers` is auto, codes, words or json; `label_order` declared, reversed or shuffled:SEED; `rationale` none, before
-    or after (None: as the task's file says); `settings` are provider options; `asked_as` is --as.
+    or after (None: as the task's file says); `settings` are provider options; `asked_as` is --as. `allow_host` and
+    `allow_env` are hosts and environment variables that a panel's recipe may name.
     """
 
     limit: int | None = None
@@ -67,6 +69,8 @@ class RunOptions:
     worker_gpus: float = 0.0
     worker_command: str | None = None
     settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    allow_host: tuple[str, ...] = ()
+    allow_env: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> RunOptions:
@@ -79,7 +83,7 @@ class RunOptions:
             given["settings"] = pairs(given["settings"], "--option")
         if given.get("patience") is None:
             given.pop("patience", None)
-        for name in {"replicas", "retry"} & given.keys():
+        for name in {"replicas", "retry", "allow_host", "allow_env"} & given.keys():
             given[name] = tuple(given[name] or ())
         return cls(**given)
 
@@ -175,13 +179,19 @@ def make_plan(task_name: str, model: str, options: RunOptions) -> Plan:
     )
 
 
-def provider_of(model: str, options: RunOptions) -> Provider:
-    """The provider of `vendor/model`, not opened yet. Raises UsageError."""
+def provider_of(model: str, options: RunOptions, source: Path | None = None) -> Provider:
+    """The provider of `vendor/model`, not opened yet.
+
+    `source` is the file that names the server and the provider options, None when the user does. Raises UsageError, also
+    for what the file may not choose.
+    """
     from judge import engines
     from judge.engines.worker import Workers
     from judge.providers import base
 
-    settings = base.Settings(options.base_url, options.timeout, options.settings, options.replicas)
+    vendor, allowed = model.partition("/")[0], Allowed(options.allow_host, options.allow_env)
+    given = check_server(source, vendor, options.base_url, options.settings, allowed)
+    settings = base.Settings(options.base_url, options.timeout, given, options.replicas)
     workers = Workers(options.workers, options.worker_cpus, options.worker_gpus, options.worker_command)
     return engines.provider(options.engine, model, settings, workers)
 

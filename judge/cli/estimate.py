@@ -16,7 +16,7 @@ from judge.store import Store
 
 
 @click.command()
-@of_run(but=("max_tokens", "max_cost", "max_time", "dry_run", "same_model"))
+@of_run(but=("max_tokens", "max_cost", "max_time", "dry_run", "same_model", "allow_host", "allow_env"))
 @click.option("--rpm", type=click.IntRange(1), help="Requests a minute that your account may send.")
 @click.option("--tpm", type=click.IntRange(1), help="Tokens a minute that your account may use.")
 @click.option(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@of_run(but=("repeats", "relevant"))
+@of_run(but=("repeats", "relevant", "allow_host", "allow_env"))
 @click.option(
     "--context",
     required=True,

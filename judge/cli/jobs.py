@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from judge.asking import run as asking
 from judge.asking.jobs import write_job
 from judge.cli import jobs_told
+from judge.cli.models import allow_options
 from judge.cli.run import of_run
 from judge.console import (
     TO_READ,
@@ -26,12 +28,16 @@ from judge.console import (
     visible,
 )
 from judge.errors import Exit, UsageError
+from judge.permissions import Allowed, check_folder
 from judge.store import Store
 from judge.types import attributes
 
 if TYPE_CHECKING:
     from judge.jobs.service import BatchService
     from judge.store.jobs import Job
+
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.group()
@@ -96,22 +102,47 @@ def write(
     return Exit.INCOMPLETE if done.stopped else Exit.DONE
 
 
+def _allowing(function: F) -> F:
+    """Give a command the options for what a study may name, and the function their values as `allowed`."""
+
+    @wraps(function)
+    def call(
+        *given: Any,
+        allow_host: tuple[str, ...],
+        allow_env: tuple[str, ...],
+        allow_folder: tuple[Path, ...],
+        **named: Any,
+    ) -> Any:
+        return function(*given, allowed=Allowed(allow_host, allow_env, allow_folder), **named)
+
+    folder = click.option(
+        "--allow-folder",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        metavar="FOLDER",
+        help="A folder that the study may name for its job's files; remembered.",
+    )
+    return cast("F", allow_options(folder(call)))
+
+
 @contextmanager
-def _of(db: Path, name: str) -> Iterator[tuple[Store, Job]]:
-    """A job and its study, for this process alone."""
+def _of(db: Path, name: str, allowed: Allowed | None = None) -> Iterator[tuple[Store, Job]]:
+    """A job and its study, for this process alone; with `allowed` also after a check of the job's folder."""
     from judge.store import jobs as stored
 
     with Store.open(db, create=False) as store:
         job = stored.find(store, name)
+        if allowed is not None:
+            check_folder(store.path, job.folder, job.job_id, allowed)
         with store.run_lock(f"job {job.job_id}"):
             yield store, job
 
 
 @contextmanager
-def _served(job: Job) -> Iterator[BatchService]:
+def _served(store: Store, job: Job, allowed: Allowed) -> Iterator[BatchService]:
     from judge.jobs.service import service_of
 
-    with closing(service_of(job.vendor, job.base_url)) as service:
+    with closing(service_of(store.path, job, allowed)) as service:
         yield service
 
 
@@ -126,8 +157,15 @@ def _served(job: Job) -> Iterator[BatchService]:
 )
 @db_option
 @json_option
+@_allowing
 def submit(
-    name: str, max_tokens: int | None, max_cost: float | None, again: bool, db: Path, as_json: bool
+    name: str,
+    max_tokens: int | None,
+    max_cost: float | None,
+    again: bool,
+    db: Path,
+    as_json: bool,
+    allowed: Allowed,
 ) -> int:
     """Post the files of JOB, each once; after an interruption nothing is posted a second time by itself.
 
@@ -137,7 +175,7 @@ def submit(
     from judge.jobs.post import submit as post
     from judge.jobs.post import within
 
-    with _of(db, name) as (store, job), _served(job) as service:
+    with _of(db, name, allowed) as (store, job), _served(store, job, allowed) as service:
         within(job, max_tokens, max_cost)
         done = post(store, job, service, again=again)
     if as_json:
@@ -166,7 +204,8 @@ def submit(
 @click.argument("name", metavar="JOB", default="last")
 @db_option
 @output_options
-def status(name: str, db: Path, as_json: bool, as_csv: bool) -> None:
+@_allowing
+def status(name: str, db: Path, as_json: bool, as_csv: bool, allowed: Allowed) -> None:
     """Ask the provider how the files of JOB stand.
 
     \b
@@ -181,7 +220,7 @@ def status(name: str, db: Path, as_json: bool, as_csv: bool) -> None:
 
             found = [Standing(file) for file in stored.files(store, job.job_id)]
         else:
-            with _served(job) as service:
+            with _served(store, job, allowed) as service:
                 found = look(store, job, service)
     rows = [
         {
@@ -203,7 +242,8 @@ def status(name: str, db: Path, as_json: bool, as_csv: bool) -> None:
 @click.argument("name", metavar="JOB", default="last")
 @db_option
 @json_option
-def fetch(name: str, db: Path, as_json: bool) -> int:
+@_allowing
+def fetch(name: str, db: Path, as_json: bool, allowed: Allowed) -> int:
     """Write the results of JOB's batches that have ended as files beside its own: output and errors.
 
     \b
@@ -211,7 +251,7 @@ def fetch(name: str, db: Path, as_json: bool) -> int:
     """
     from judge.jobs import follow
 
-    with _of(db, name) as (store, job), _served(job) as service:
+    with _of(db, name, allowed) as (store, job), _served(store, job, allowed) as service:
         waiting = [
             s for s in follow.look(store, job, service) if s.file.state in ("submitted", "posting", "written")
         ]
@@ -235,7 +275,8 @@ def fetch(name: str, db: Path, as_json: bool) -> int:
     "--release", is_flag=True, help="Give all units back now: what batches still bring may be paid twice."
 )
 @db_option
-def cancel(name: str, release: bool, db: Path) -> None:
+@_allowing
+def cancel(name: str, release: bool, db: Path, allowed: Allowed) -> None:
     """Stop JOB: what was not posted is given back; batches are stopped, and what they have done can be fetched.
 
     \b
@@ -243,7 +284,10 @@ def cancel(name: str, release: bool, db: Path) -> None:
     """
     from judge.jobs.follow import cancel as stop
 
-    with _of(db, name) as (store, job), nullcontext() if job.base_url is None else _served(job) as service:
+    with (
+        _of(db, name) as (store, job),
+        nullcontext() if job.base_url is None else _served(store, job, allowed) as service,
+    ):
         units, asked, said = stop(store, job, service, release=release)
     print(f"job {job.job_id}: {units:,} units given back, {asked:,} batches asked to stop")
     if asked:
@@ -256,7 +300,8 @@ def cancel(name: str, release: bool, db: Path) -> None:
 @click.argument("results", nargs=-1, type=TO_READ)
 @db_option
 @json_option
-def read(name: str, results: tuple[Path, ...], db: Path, as_json: bool) -> int:
+@_allowing
+def read(name: str, results: tuple[Path, ...], db: Path, as_json: bool, allowed: Allowed) -> int:
     """Read results into the run that JOB belongs to: those fetched, or files of a program of yours.
 
     \b
@@ -269,7 +314,8 @@ def read(name: str, results: tuple[Path, ...], db: Path, as_json: bool) -> int:
     from judge.jobs.read import read_results
     from judge.store import jobs as stored
 
-    with _of(db, name) as (store, job), _not_beside_live_calls(store, job):
+    # Files that are named here are the user's own choice.
+    with _of(db, name, None if results else allowed) as (store, job), _not_beside_live_calls(store, job):
         if job.base_url is None and not results:
             raise UsageError(f"name the files of results: judge jobs read {job.job_id} RESULTS...")
         tally = read_results(store, job, results) if results else read_fetched(store, job)

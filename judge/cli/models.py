@@ -11,6 +11,7 @@ import click
 from judge import plugins
 from judge.console import emit_rows, json_option, output_options, pairs, tell, together
 from judge.errors import UsageError
+from judge.permissions import check_server
 from judge.providers import base
 from judge.providers.base import Provider, Settings
 from judge.types import Unit
@@ -46,6 +47,22 @@ provider_options = together(
     click.option("--timeout", default=120.0, help="Seconds for one call."),
 )
 """The options that say how to reach a model."""
+
+allow_options = together(
+    click.option(
+        "--allow-host",
+        multiple=True,
+        metavar="HOST",
+        help="A server that the recipe or the study may name; remembered.",
+    ),
+    click.option(
+        "--allow-env",
+        multiple=True,
+        metavar="NAME",
+        help="An environment variable that the recipe or the study may name; remembered.",
+    ),
+)
+"""What a file may name beside the vendors' own servers and variables (`judge.permissions`)."""
 
 
 @click.group()
@@ -87,7 +104,8 @@ def check(model: str, base_url: str | None, settings: tuple[str, ...], timeout: 
     judge models check openai/gpt-5-mini
     judge models check openai/qwen3 --base-url http://127.0.0.1:8000/v1
     """
-    provider = base.get(model, Settings(base_url, timeout, pairs(settings, "--option")))
+    given = check_server(None, model.partition("/")[0], base_url, pairs(settings, "--option"))
+    provider = base.get(model, Settings(base_url, timeout, given))
     found = asyncio.run(_probe(model, provider))
     tell("model_check", found, "\n".join(f"{name}: {value}" for name, value in found.items()), as_json)
 

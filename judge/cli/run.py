@@ -11,7 +11,7 @@ from judge.asking import run as asking
 from judge.asking.jobs import run_in_batches
 from judge.asking.run import Asking, Ran, RunOptions
 from judge.cli.asked import dry_run, finish, watching
-from judge.cli.models import ModelName, provider_options
+from judge.cli.models import ModelName, allow_options, provider_options
 from judge.cli.panel import run_panel
 from judge.cli.tasks import prompts_option
 from judge.console import TO_READ, TO_WRITE, Duration, db_option, json_option, note, notes
@@ -155,6 +155,7 @@ F = TypeVar("F", bound=Callable[..., Any])
     help="With --batch: look this often how the batches stand.",
 )
 @provider_options
+@allow_options
 @prompts_option
 @db_option
 @json_option

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 from urllib.request import getproxies
 
+from judge.addresses import server
 from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, Unreachable
 from judge.providers import http
 from judge.types import Json
@@ -51,10 +52,11 @@ class Account:
     `own_url` and `name` are the vendor's; `variable` names the environment variable of its key.
     """
 
-    def __init__(self, base_url: str, own_url: str, name: str, variable: str) -> None:
+    def __init__(self, base_url: str, own_url: str, name: str, variable: str, sends_key: bool) -> None:
         """Raises KeyProblem for the vendor's own server without a key."""
-        self.at = http.server(base_url)
-        self.key = http.key_from(variable)
+        self.at = server(base_url)
+        self.key = http.key_from(variable) if sends_key else ""
+        self._hooks = {} if sends_key else {"request": [_without_credentials]}
         own = self.at.url == own_url
         if own and not self.key:
             raise KeyProblem(f"{variable} is not set: export it to go on with this job")
@@ -80,7 +82,9 @@ class Account:
             "max_retries": 0,
             "timeout": SECONDS,
             # A redirect would carry prompts and key to another server.
-            "http_client": sdk.DefaultHttpxClient(follow_redirects=False, verify=verify),
+            "http_client": sdk.DefaultHttpxClient(
+                follow_redirects=False, verify=verify, event_hooks=self._hooks
+            ),
         }
 
     def object(self, call: Callable[[], Any]) -> dict[str, Json]:
@@ -140,6 +144,14 @@ class Account:
         sent = not isinstance(error, self._transport.ConnectError | self._transport.ConnectTimeout)
         why = self.clean(str(error) or type(error).__name__)
         return Unreachable(f"{self.who}: {'connection lost' if sent else 'cannot connect'}: {why}", sent)
+
+
+def _without_credentials(request: Any) -> None:
+    """Take out of an HTTP request what the vendor's client found in the environment."""
+    for name in list(request.headers):
+        # The clients find their own marks (x-stainless-) in the request when they read the answer.
+        if name.lower() not in http.WITHOUT_CREDENTIALS and not name.lower().startswith("x-stainless-"):
+            del request.headers[name]
 
 
 def object_in(body: bytes, who: str) -> dict[str, Json]:

@@ -27,10 +27,10 @@ _HEAD, _TAIL = b'{"requests": [', b"]}"
 class AnthropicBatches:
     """The batches of one account."""
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, sends_key: bool) -> None:
         import anthropic
 
-        self._account = Account(base_url, OWN_URL, "Anthropic", KEY)
+        self._account = Account(base_url, OWN_URL, "Anthropic", KEY, sends_key)
         self.who = self._account.who
         self._client = anthropic.Anthropic(**self._account.settings(anthropic, anthropic.AnthropicError))
         self._batches = self._client.messages.batches

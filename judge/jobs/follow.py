@@ -11,6 +11,7 @@ from judge.jobs.account import NOT_FOUND, BatchState
 from judge.jobs.read import JobTally, read_results
 from judge.jobs.results import answers_in, as_fetched, note_fetched
 from judge.jobs.service import SUFFIXES, BatchService
+from judge.permissions import file_in
 from judge.store import jobs, runs
 from judge.store.jobs import Job, JobFile
 from judge.store.study import Store
@@ -74,8 +75,8 @@ def _age(file: JobFile) -> float:
 
 def results_of(job: Job, file: JobFile) -> list[Path]:
     """Where the results of a file are kept: beside it."""
-    stem = Path(file.file).stem
-    return [job.folder / f"{stem}.{suffix}.jsonl" for suffix in SUFFIXES[job.vendor]]
+    stem = file_in(job.folder, file.file).stem
+    return [file_in(job.folder, f"{stem}.{suffix}.jsonl") for suffix in SUFFIXES[job.vendor]]
 
 
 def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:

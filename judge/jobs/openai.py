@@ -24,10 +24,10 @@ _ENDED = {"completed", "failed", "expired", "cancelled"}
 class OpenAIBatches:
     """The batches of one account."""
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, sends_key: bool) -> None:
         import openai
 
-        self._account = Account(base_url, OWN_URL, "OpenAI", KEY)
+        self._account = Account(base_url, OWN_URL, "OpenAI", KEY, sends_key)
         self.who = self._account.who
         self._client = openai.OpenAI(**self._account.settings(openai, openai.OpenAIError))
 

@@ -16,6 +16,7 @@ from judge.errors import BadInput, KeyProblem, RateLimited, Rejected, Unreachabl
 from judge.files import file_sha
 from judge.jobs.account import NOT_FOUND
 from judge.jobs.service import BatchService
+from judge.permissions import file_in
 from judge.store import jobs
 from judge.store.jobs import Job, JobFile
 from judge.store.study import Store, now
@@ -99,7 +100,7 @@ def _withdraw(store: Store, file: JobFile) -> None:
 
 
 def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> JobFile:
-    path = job.folder / file.file
+    path = file_in(job.folder, file.file)
     _unchanged(path, file)
 
     def note(**changes: str | None) -> None:

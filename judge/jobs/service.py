@@ -12,6 +12,8 @@ from typing import Protocol
 
 from judge.errors import UsageError
 from judge.jobs.account import BatchState, FoundBatch
+from judge.permissions import NOTHING_ALLOWED, Allowed, check_server
+from judge.store.jobs import Job
 
 SUFFIXES = {"openai": ("output", "errors"), "anthropic": ("results",)}
 """What files of results a batch has."""
@@ -47,16 +49,22 @@ class BatchService(Protocol):
         """Close the connections."""
 
 
-def service_of(vendor: str, base_url: str | None) -> BatchService:
-    """The vendor's batches, with the key of the environment. Raises KeyProblem or UsageError."""
+def service_of(study: Path, job: Job, allowed: Allowed = NOTHING_ALLOWED) -> BatchService:
+    """The batches at the server of a job, with the key of the environment where that server may have it.
+
+    Raises KeyProblem, and UsageError for a server that the study may not choose (`judge.permissions`).
+    """
+    base_url = job.base_url
     if base_url is None:
         raise UsageError(
             "this job is for a program of yours: run its files, then judge jobs read JOB RESULTS..."
         )
+    vendor = "anthropic" if job.vendor == "anthropic" else "openai"
+    sends_key = "key" not in check_server(study, vendor, base_url, {}, allowed)
     if vendor == "anthropic":
         from judge.jobs.anthropic import AnthropicBatches
 
-        return AnthropicBatches(base_url)
+        return AnthropicBatches(base_url, sends_key)
     from judge.jobs.openai import OpenAIBatches
 
-    return OpenAIBatches(base_url)
+    return OpenAIBatches(base_url, sends_key)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from judge.errors import AdjudgeError, ProviderError, StudyError
 from judge.jobs import follow, post, service, write
 from judge.jobs.read import JobTally
+from judge.permissions import check_folder
 from judge.providers.base import Provider
 from judge.runner.ends import close, judged_before, labelled
 from judge.runner.identity import own_runs
@@ -232,9 +233,10 @@ class _Batched:
 
     def _service(self, job: Job) -> service.BatchService:
         """One client for each address, however often it is asked."""
+        check_folder(self.store.path, job.folder, job.job_id)
         key = job.vendor, job.base_url
         if key not in self.services:
-            self.services[key] = service.service_of(*key)
+            self.services[key] = service.service_of(self.store.path, job)
         return self.services[key]
 
     def _patience_is_over(self, error: ProviderError) -> bool:

@@ -19,6 +19,7 @@ from typing import BinaryIO, Self
 from judge.errors import UsageError
 from judge.jobs import lines
 from judge.jobs.offline import Offline, reader_of
+from judge.permissions import remember_folder
 from judge.providers.base import Provider
 from judge.runner.budget import Budget, Spent
 from judge.runner.entries import Entries
@@ -87,6 +88,8 @@ def write_job(
     if plan.opened is not None:
         runs.add_probes(store, run_id, plan.opened.as_json(price is not None))
     job_id, made = jobs.new()
+    if folder is not None:
+        remember_folder(folder)
     place = folder or store.path.resolve().with_suffix(".jobs") / job_id
     job = Job(
         job_id=job_id,

@@ -42,8 +42,8 @@ class Provider(openai.Provider):
         return found
 
     def _wired(self) -> http.Door:
-        asked, key, token = options.look_up(self._options), http.key_from(self._key), ""
-        if not self._options.key:
+        asked, key, token = options.look_up(self._options), self._own_key(), ""
+        if not (self._options.key or self._options.is_keyless):
             token = http.key_from("AZURE_OPENAI_AD_TOKEN")
         found = {"azure_ad_token": token} if token else {"api_key": key}
         if not (key or token):

@@ -66,7 +66,7 @@ class OfOpenAI(openai.Provider):
         return settings.base_url or f"https://bedrock-mantle.{self._region}.api.aws/openai/v1"
 
     def _wired(self) -> http.Door:
-        asked, key = options.look_up(self._options), http.key_from(self._key)
+        asked, key = options.look_up(self._options), self._own_key()
         given: dict[str, Any] = {"aws_region": self._region, "aws_profile": self._options.own.get("profile")}
         # Its own address is the client's to make; a profile stands above a token of the environment.
         given |= {"base_url": self._at.url} if self._elsewhere else {}
@@ -94,7 +94,7 @@ class OfAnthropic(anthropic.Provider):
         self._connect()
 
     def _wired(self) -> http.Door:
-        asked, key = options.look_up(self._options), http.key_from(self._key)
+        asked, key = options.look_up(self._options), self._own_key()
         given: dict[str, Any] = {"aws_region": self._region, "base_url": self._at.url}
         given["aws_profile"] = profile = self._options.own.get("profile")
         given |= {"api_key": key} if key and not profile else {}

@@ -26,7 +26,6 @@ import aiohttp
 from yarl import URL
 
 from judge.addresses import ServerAddress
-from judge.addresses import server as server
 from judge.errors import (
     KeyProblem,
     ProviderError,
@@ -49,6 +48,11 @@ MOST_NUMBER = 2**53
 MOST_SECONDS = 1e9
 # The vendors' clients insist on a key, or look for one in places of their own.
 NO_KEY = "no-key-was-given"
+WITHOUT_CREDENTIALS = frozenset(
+    ("host", "accept", "accept-encoding", "connection", "content-type", "content-length", "transfer-encoding",
+     "user-agent", "anthropic-version", "anthropic-beta")
+)  # fmt: skip
+"""The headers of a request that carries no credentials."""
 # What a key looks like, masked ones (`sk-pr****abcd`) too: vendors repeat a refused key in their message.
 _KEY_LIKE = re.compile(r"\b(?:sk|rk|pk)-[\w\-*.]{6,}|\bBearer\s+\S+", re.IGNORECASE)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|us|µs|ns|[dhms])")

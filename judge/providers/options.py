@@ -3,7 +3,7 @@
     body.a.b=JSON       field b of object a in the body of every request; body=JSON gives whole fields
     header.X=env:NAME   header X with what the environment variable NAME holds
     query.k=VALUE       k=VALUE in every address; query.k=env:NAME takes the value from NAME
-    key=env:NAME        the key is in NAME and not in the vendor's usual variable
+    key=env:NAME        the key is in NAME and not in the vendor's usual variable; key=none sends none
 
 What comes from the environment is looked up when the connection is made, and never stored, logged or shown: a run
 knows a header by its name alone.
@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 from judge.errors import KeyProblem, UsageError
+from judge.permissions import NO_KEY
 from judge.types import Json
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -48,6 +49,8 @@ class ServerOptions:
     headers: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     key: str | None = None
+    is_keyless: bool = False
+    """No key and no other credentials of the environment are sent, beside the headers and the query named here."""
 
     def identity(self) -> dict[str, str]:
         """What makes another run of it: own options, fields, query, and the names of what the environment gives.
@@ -86,11 +89,13 @@ def read(
     body: dict[str, Json] = {}
     headers: dict[str, str] = {}
     query: dict[str, str] = {}
-    key = None
+    key, is_keyless = None, False
     for name, value in (given or {}).items():
         part, _, rest = name.partition(".")
         if name in known:
             own[name] = value
+        elif name == "key" and value == NO_KEY:
+            is_keyless = True
         elif name == "key":
             key = _variable(name, value)
         elif part == "body":
@@ -102,7 +107,7 @@ def read(
         else:
             more = "body.FIELD, header.NAME, query.NAME, key"
             raise UsageError(f"{vendor} has no option '{name}' (known: {', '.join([*sorted(known), more])})")
-    return ServerOptions(own, body, headers, query, key)
+    return ServerOptions(own, body, headers, query, key, is_keyless)
 
 
 def look_up(options: ServerOptions) -> Looked:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from typing import Any
 
+from judge.addresses import server
 from judge.errors import KeyProblem, MissingExtra, ProviderError, Unreachable, UsageError
 from judge.providers import http, options
 from judge.providers.base import Settings
@@ -43,7 +44,7 @@ class Vendor(ABC):
     max_concurrency: int | None = None
 
     def __init__(self, name: str, settings: Settings) -> None:
-        self._at = http.server(self._address(settings))
+        self._at = server(self._address(settings))
         self._own = self._at.is_within(self.host)
         self._options = options.read(self.vendor, settings.options, self.known, self.taken)
         self._key = self._options.key or self.key
@@ -87,15 +88,26 @@ class Vendor(ABC):
         unused = library.DefaultAsyncHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         client = make(api_key=key or http.NO_KEY, base_url=self._at.url, max_retries=0, http_client=unused)
         headers = http.sent_headers(client.auth_headers, client.default_headers)
+        if self._options.key or self._options.is_keyless:
+            # The client finds more in the environment (ANTHROPIC_AUTH_TOKEN, OPENAI_ORG_ID), which belongs to another key.
+            headers = {
+                k: v
+                for k, v in headers.items()
+                if k.lower() in http.WITHOUT_CREDENTIALS or (key and key in v)
+            }
         return http.Wire(self._at, headers, self.timeout, [key], asked)
 
     def _looked_up(self) -> tuple[str, Looked]:
         """The key, empty where none is needed, and what the options name. Raises KeyProblem."""
-        key, asked = http.key_from(self._key), options.look_up(self._options)
+        key, asked = self._own_key(), options.look_up(self._options)
         given = any(map(self._options.gives, self.key_headers))
         if not key and (self._options.key or self._own) and not given:
             raise KeyProblem(f"{self._key} is not set: export it, or name another server with --base-url")
         return key, asked
+
+    def _own_key(self) -> str:
+        """The key, empty where none is set or none is to be sent. Raises KeyProblem for one no header can hold."""
+        return "" if self._options.is_keyless else http.key_from(self._key)
 
     def _client(
         self, name: str, extra: str, secrets: Sequence[str], asked: Looked, **given: Any

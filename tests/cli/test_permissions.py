@@ -1,0 +1,492 @@
+"""What a file from somebody else may not choose: who receives a key, which variable is read, which folder is used.
+
+A canary is in every variable, and servers record all that they receive. A server on this machine stands for one far away
+where a test says that no address is loopback.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from judge import permissions
+from judge.addresses import ServerAddress, server
+from judge.errors import UsageError
+from judge.permissions import Allowed, check_server
+from judge.prompts import load_task
+from judge.providers.base import Settings
+from tests.cli.helpers import Done, write_rows
+from tests.jobs.helpers import threaded
+from tests.loopback.batches_server import OpenAIBatchServer
+from tests.loopback.openai_server import OpenAIServer
+from tests.loopback.wire import Out
+from tests.store.helpers import import_jsonl
+
+Judge = Callable[..., Done]
+CANARIES = {
+    name: f"canary-{name.lower()}"
+    for name in (
+        "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "QWEN_KEY",
+        "AWS_SECRET_ACCESS_KEY", "DATABASE_PASSWORD",
+    )
+}  # fmt: skip
+
+
+class Recording:
+    """Keeps everything that comes, whatever it asks for."""
+
+    received: list[str]
+
+    def respond(self, method: str, path: str, head: str, payload: bytes) -> Out:
+        self.received.append(f"{head}\n{payload.decode()}")
+        return super().respond(method, path, head, payload)  # type: ignore[misc, no-any-return]
+
+    def canaries(self) -> set[str]:
+        """The variables whose values came."""
+        return {name for name, value in CANARIES.items() if any(value in text for text in self.received)}
+
+
+class Server(Recording, OpenAIServer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.received = []
+
+
+class Batches(Recording, OpenAIBatchServer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.received = []
+
+
+@pytest.fixture(autouse=True)
+def canaries(monkeypatch: pytest.MonkeyPatch, no_way_out: None) -> None:
+    for name, value in CANARIES.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def judging(judge: Judge, tmp_path: Path) -> Judge:
+    """The command in a folder with a study."""
+    import_jsonl(tmp_path / "study.db", write_rows(tmp_path / "pairs.jsonl"))
+    return judge
+
+
+@pytest.fixture
+def far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No address is on this machine."""
+    monkeypatch.setattr(ServerAddress, "is_loopback", property(lambda at: False))
+
+
+@contextmanager
+def listening() -> Iterator[Server]:
+    with threaded(Server()) as found:  # type: ignore[arg-type]
+        yield found  # type: ignore[misc]
+
+
+def recipe(folder: Path, **member: Any) -> Path:
+    """A panel of somebody else: one member that costs nothing, and one that goes where its author wants."""
+    task = load_task("stance")
+    panel = {"method": "majority", "members": [{"model": "scripted/hash"}, {"model": "openai/x", **member}]}
+    document = {"recipe": 1, "task": task.name, "task_sha256": task.sha256, "field": "stance", "panel": panel}
+    path = folder / "panel.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+def words(path: Path, *more: str) -> list[str]:
+    return ["run", "stance", "--recipe", str(path), *more]
+
+
+# Servers and variables that a recipe names
+
+
+def test_a_server_of_ones_own_is_asked_without_a_key_and_without_an_option(
+    judging: Judge, tmp_path: Path
+) -> None:
+    """On this machine, by a recipe, while keys for others are in the environment."""
+    with listening() as there:
+        judging(*words(recipe(tmp_path, base_url=there.url)), code=None)
+        assert there.received and there.canaries() == set()
+
+
+def test_the_panel_of_the_documentation_needs_one_option_once(judging: Judge, tmp_path: Path) -> None:
+    with listening() as there:
+        path = recipe(tmp_path, base_url=there.url, option={"key": "env:QWEN_KEY"})
+        done = judging(*words(path), code=2)
+        assert done.err.count("\n") == 1
+        assert "the environment variable QWEN_KEY" in done.err and "add --allow-env QWEN_KEY" in done.err
+        assert there.received == []
+        judging(*words(path, "--allow-env", "QWEN_KEY"), code=None)
+        assert there.canaries() == {"QWEN_KEY"}
+        there.received.clear()
+        judging(*words(path, "--repeats", "2"), code=None)
+        assert there.canaries() == {"QWEN_KEY"}, "what was typed once is remembered"
+    # The same variable goes to no other server: another port may be another person's.
+    with listening() as other:
+        path = recipe(tmp_path, base_url=other.url, option={"key": "env:QWEN_KEY"})
+        assert "QWEN_KEY" in judging(*words(path), code=2).err
+        assert other.received == []
+
+
+STEALING: dict[str, dict[str, Any]] = {
+    "a key": {"key": "env:DATABASE_PASSWORD"},
+    "a header": {"header.X-Data": "env:DATABASE_PASSWORD"},
+    "the query": {"query.k": "env:DATABASE_PASSWORD"},
+    "with blanks": {"query.k": " env:DATABASE_PASSWORD "},
+    "the usual key of this vendor": {"header.X-Data": "env:OPENAI_API_KEY"},
+    "the key of another vendor": {"key": "env:ANTHROPIC_API_KEY"},
+}
+
+
+@pytest.mark.parametrize("option", STEALING.values(), ids=STEALING)
+def test_a_variable_that_a_recipe_names_is_not_sent(
+    judging: Judge, tmp_path: Path, option: dict[str, Any]
+) -> None:
+    with listening() as there:
+        done = judging(*words(recipe(tmp_path, base_url=there.url, option=option)), code=2)
+        assert "a file may not choose by itself" in done.err and "--allow-env" in done.err
+        assert there.received == [] and not any(value in done.err for value in CANARIES.values())
+
+
+def test_a_variable_is_not_sent_to_the_vendor_either(judging: Judge, tmp_path: Path) -> None:
+    """Without an address: the vendor's own server, or the one that OPENAI_BASE_URL names."""
+    done = judging(*words(recipe(tmp_path, option={"key": "env:DATABASE_PASSWORD"})), code=2)
+    assert "add --allow-env DATABASE_PASSWORD" in done.err
+
+
+def test_a_server_that_a_recipe_names_is_not_asked(judging: Judge, tmp_path: Path, far: None) -> None:
+    with listening() as there:
+        host = f"127.0.0.1:{there.port}"
+        done = judging(*words(recipe(tmp_path, base_url=there.url)), code=2)
+        assert (
+            f"names the host {host}, which a file may not" in done.err and f"--allow-host {host}" in done.err
+        )
+        assert there.received == []
+        both = recipe(tmp_path, base_url=there.url, option={"key": "env:QWEN_KEY"})
+        done = judging(*words(both), code=2)
+        assert f"--allow-host {host} --allow-env QWEN_KEY" in done.err and done.err.count("\n") == 1
+        assert "--allow-env" in judging(*words(both, "--allow-host", "127.0.0.1"), code=2).err
+        assert "--allow-host" in judging(*words(both, "--allow-env", "QWEN_KEY"), code=2).err
+        assert there.received == []
+        judging(*words(recipe(tmp_path, base_url=there.url), "--allow-host", host), code=None)
+        assert there.canaries() == {"OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"} & there.canaries()
+        assert "OPENAI_API_KEY" in there.canaries(), "as with --base-url"
+        there.received.clear()
+        judging(*words(recipe(tmp_path, base_url=there.url), "--repeats", "2"), code=None)
+        assert "OPENAI_API_KEY" in there.canaries(), "remembered, with its variable"
+
+
+def test_what_the_user_types_needs_no_option_and_is_remembered(
+    judging: Judge, tmp_path: Path, far: None
+) -> None:
+    with listening() as there:
+        judging(
+            "run",
+            "stance",
+            "-m",
+            "openai/x",
+            "--base-url",
+            there.url,
+            "--option",
+            "key=env:QWEN_KEY",
+            code=None,
+        )
+        assert "QWEN_KEY" in there.canaries() and "OPENAI_API_KEY" not in there.canaries()
+        there.received.clear()
+        judging(*words(recipe(tmp_path, base_url=there.url, option={"key": "env:QWEN_KEY"})), code=None)
+        # The usual key was not typed for this server.
+        done = judging(
+            *words(recipe(tmp_path, base_url=there.url, option={"key": "env:OPENAI_API_KEY"})), code=2
+        )
+        assert "--allow-env OPENAI_API_KEY" in done.err
+        judging(*words(recipe(tmp_path, base_url=there.url), "--repeats", "2"), code=None)
+        assert "OPENAI_API_KEY" not in there.canaries()
+    lines = (permissions.configuration_folder() / permissions.FILE).read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert rows == [["server", f"http://127.0.0.1:{there.port}", "QWEN_KEY"]]
+
+
+def test_the_server_of_the_environment_is_the_users(
+    judging: Judge, tmp_path: Path, far: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with listening() as there:
+        monkeypatch.setenv("OPENAI_BASE_URL", there.url)
+        judging(*words(recipe(tmp_path)), code=None)
+        judging(*words(recipe(tmp_path, base_url=there.url, **{"as": "again"})), code=None)
+        assert "OPENAI_API_KEY" in there.canaries()
+
+
+def test_a_redirect_is_not_followed(judging: Judge, tmp_path: Path) -> None:
+    with listening() as there, listening() as evil:
+        there.respond = lambda *given: Out(b"", 307, f"Location: {evil.url}/chat/completions\r\n".encode())  # type: ignore[method-assign]
+        judging(
+            "run",
+            "stance",
+            "-m",
+            "openai/x",
+            "--base-url",
+            there.url,
+            "--option",
+            "key=env:QWEN_KEY",
+            code=None,
+        )
+        assert evil.received == []
+
+
+def test_a_recipe_beside_the_recipe_names_no_server(judging: Judge, tmp_path: Path) -> None:
+    """A member's recipe is another file, perhaps behind a link; it has no field for a server or an option."""
+    task = load_task("stance")
+    own = {
+        "recipe": 1, "task": task.name, "task_sha256": task.sha256, "field": "stance", "answers": "json",
+        "label_order": "declared", "orders": 1, "guidelines": False, "base_url": "https://evil.example/v1",
+        "option": {"key": "env:DATABASE_PASSWORD"},
+    }  # fmt: skip
+    (tmp_path / "real.yaml").write_text(yaml.safe_dump(own))
+    (tmp_path / "link.yaml").symlink_to(tmp_path / "real.yaml")
+    done = judging(*words(recipe(tmp_path, recipe="link.yaml")), code=1)
+    assert "base_url" in done.err and "DATABASE" not in done.err
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"url": "http://evil.example/x"},
+        {"url": "see https://evil.example:444"},
+        {"token": "env:DATABASE_PASSWORD"},
+    ],
+)
+def test_options_of_a_plugin_name_no_server_and_no_variable(option: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match=r"--allow-(host evil\.example(:80|:444)?|env DATABASE_PASSWORD)$"):
+        check_server("panel.yaml", "echo", None, option)
+
+
+@pytest.mark.parametrize("vendor", ["bedrock", "vertex", "azure", "echo"])
+def test_a_cloud_is_not_asked_at_a_server_of_a_recipe(vendor: str) -> None:
+    """They send credentials that they find by themselves: on this machine, too."""
+    with pytest.raises(UsageError, match=r"--allow-host 127.0.0.1:8000"):
+        check_server("panel.yaml", vendor, "http://127.0.0.1:8000", {})
+
+
+async def test_anthropics_other_credentials_do_not_go_to_a_server_without_a_key() -> None:
+    from judge.providers.anthropic import Provider
+
+    options = check_server("panel.yaml", "anthropic", "http://127.0.0.1:8000", {})
+    provider = Provider("x", Settings("http://127.0.0.1:8000", options=options))
+    door: Any = provider._connect()
+    sent = json.dumps(dict(door._session.headers))
+    await provider.close()
+    assert "anthropic-version" in sent and "canary" not in sent
+
+
+# One spelling of a host
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://api.openai.com/v1", "https://API.OpenAI.com/v1", "https://api.openai.com./v1", "https://api.openai.com:443",
+        "https://user:password@api.openai.com/v1", "https://evil.example\\@api.openai.com/v1", " https://eu.api.openai.com ",
+    ],
+)  # fmt: skip
+def test_the_vendors_own_server_by_any_spelling(url: str) -> None:
+    assert check_server("panel.yaml", "openai", url, {}) == {}, "the key is sent"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://api.openai.com/v1", "https://api.openai.com.evil.example/v1", "https://evilopenai.com", "https://api.openai.com:8443@evil.example",
+        "https://api.openai.com@evil.example/v1", "https://api.anthropic.com", "https://localhost.evil.example",
+        "http://127.0.0.1.evil.example", "http://2130706433/", "http://127.1/", "http://0.0.0.0:80", "https://ａpi.openai.com.evil.example", "https://evil.example\\.openai.com", "https://evil.example%2f.openai.com/",
+        "https://evil.example;.openai.com/",
+    ],
+)  # fmt: skip
+def test_another_server_by_any_spelling(url: str) -> None:
+    with pytest.raises(UsageError, match=r"--allow-host|the base URL must look like"):
+        check_server("panel.yaml", "openai", url, {})
+
+
+def test_what_is_permitted_by_one_spelling_is_permitted_by_all() -> None:
+    for given in ("GPU.Lab", "gpu.lab.", "gpu.lab", "https://gpu.lab/v1"):
+        allowed = Allowed(hosts=(given,))
+        for url in ("https://gpu.lab/v1", "https://GPU.LAB./v1", "https://me:pw@gpu.lab:443/"):
+            assert check_server("panel.yaml", "openai", url, {}, allowed) == {}
+    with pytest.raises(UsageError, match=r"--allow-host gpu.lab:8000"):
+        check_server("panel.yaml", "openai", "http://gpu.lab:8000", {}, Allowed(hosts=("gpu.lab:9000",)))
+    with pytest.raises(UsageError, match=r"--allow-host a b: write a host"):
+        check_server("panel.yaml", "openai", "http://gpu.lab:8000", {}, Allowed(hosts=("a b",)))
+
+
+def test_a_server_that_was_typed_as_https_is_another_one_by_http() -> None:
+    check_server(None, "openai", "https://gpu.lab:8000", {"key": "env:QWEN_KEY"})
+    check_server("panel.yaml", "openai", "https://gpu.lab:8000", {"key": "env:QWEN_KEY"})
+    with pytest.raises(UsageError, match=r"--allow-host gpu.lab:8000 --allow-env QWEN_KEY"):
+        check_server("panel.yaml", "openai", "http://gpu.lab:8000", {"key": "env:QWEN_KEY"})
+
+
+def test_without_a_place_to_remember_the_process_remembers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
+    check_server(None, "openai", "https://gpu.lab", {"key": "env:QWEN_KEY"})
+    check_server("study.db", "openai", "https://gpu.lab", {"key": "env:QWEN_KEY"})
+
+
+def test_a_memory_that_is_damaged_permits_nothing() -> None:
+    folder = permissions.configuration_folder()
+    folder.mkdir(parents=True)
+    (folder / permissions.FILE).write_text('["server", "https://gpu.lab:443", null]\nbroken')
+    with pytest.raises(UsageError, match=r"--allow-host gpu.lab"):
+        check_server("panel.yaml", "openai", "https://gpu.lab", {})
+
+
+@pytest.mark.parametrize(
+    ("url", "place", "shown"),
+    [
+        ("http://[::1]:8000/v1", "[::1]:8000", "http://[::1]:8000/v1"),
+        ("http://LOCALHOST.:8000", "localhost:8000", "http://localhost:8000"),
+        ("https://bücher.example/", "xn--bcher-kva.example", "https://xn--bcher-kva.example"),
+        ("https://u:p@h.example:444/v1/", "h.example:444", "https://h.example:444/v1"),
+    ],
+)
+def test_addresses(url: str, place: str, shown: str) -> None:
+    at = server(url)
+    assert (at.place, at.url) == (place, shown)
+
+
+# Jobs in a study of somebody else
+
+
+@pytest.fixture
+def posted(judging: Judge, tmp_path: Path) -> Iterator[Batches]:
+    """A job that its owner posted to his own server, with his key."""
+    with threaded(Batches()) as there:
+        assert isinstance(there, Batches)
+        words = ("-m", "openai/loopback", "--base-url", there.url)
+        judging("jobs", "write", "stance", *words)
+        judging("jobs", "submit", "last")
+        assert "OPENAI_API_KEY" in there.canaries()
+        yield there
+
+
+def change(study: Path, **columns: str) -> None:
+    with closing(sqlite3.connect(study)) as conn, conn:
+        for name, value in columns.items():
+            table = "job_parts" if name == "file" else "jobs"
+            conn.execute(f"UPDATE {table} SET {name} = ?", [value])
+
+
+def forget() -> None:
+    """Be another person, who was sent the study."""
+    permissions._named.clear()
+    permissions._named_folders.clear()
+    (permissions.configuration_folder() / permissions.FILE).unlink(missing_ok=True)
+
+
+def test_ones_own_job_is_followed_without_an_option(judging: Judge, posted: Batches) -> None:
+    permissions._named.clear()  # a new process
+    judging("jobs", "fetch", "last")
+    judging("jobs", "read", "last")
+    assert posted.canaries() >= {"OPENAI_API_KEY"}
+
+
+@pytest.mark.parametrize("command", ["fetch", "status", "submit", "cancel"])
+def test_the_server_of_a_job_gets_no_key(
+    judging: Judge, posted: Batches, tmp_path: Path, command: str, far: None
+) -> None:
+    with threaded(Batches()) as evil:
+        assert isinstance(evil, Batches)
+        change(tmp_path / "study.db", base_url=evil.url)
+        done = judging("jobs", command, "last", code=2)
+        assert f"study.db: names the host 127.0.0.1:{evil.port}" in done.err and "--allow-host" in done.err
+        assert evil.received == []
+
+
+def test_a_server_on_this_machine_is_asked_about_a_job_without_a_key(judging: Judge, posted: Batches) -> None:
+    forget()
+    posted.received.clear()
+    judging("jobs", "status", "last")
+    assert posted.received and posted.canaries() == set()
+    judging("jobs", "fetch", "last", "--allow-env", "OPENAI_API_KEY")
+    assert "OPENAI_API_KEY" in posted.canaries()
+
+
+def test_the_folder_of_a_job_is_not_the_studys_choice(
+    judging: Judge, posted: Batches, tmp_path: Path
+) -> None:
+    victim = tmp_path / "private"
+    victim.mkdir()
+    change(tmp_path / "study.db", folder="private")
+    for command in ("fetch", "read", "submit"):
+        done = judging("jobs", command, "last", code=2)
+        assert f"names the folder {victim}" in done.err and f"--allow-folder {victim}" in done.err
+    assert list(victim.iterdir()) == []
+    judging("jobs", "fetch", "last", "--allow-folder", victim)
+    assert list(victim.iterdir()) != []
+    judging("jobs", "read", "last")
+
+
+def test_a_link_in_the_place_of_a_jobs_folder_is_seen_through(
+    judging: Judge, posted: Batches, tmp_path: Path
+) -> None:
+    (found,) = (tmp_path / "study.jobs").iterdir()
+    victim = tmp_path / "private"
+    found.rename(victim)
+    found.symlink_to(victim)
+    assert "--allow-folder" in judging("jobs", "fetch", "last", code=2).err
+
+
+def test_a_link_in_the_place_of_a_result_is_not_written_through(
+    judging: Judge, posted: Batches, tmp_path: Path
+) -> None:
+    (folder,) = (tmp_path / "study.jobs").iterdir()
+    victim = tmp_path / "bashrc"
+    victim.write_text("mine")
+    (file,) = folder.glob("*.jsonl")
+    (folder / f"{file.stem}.output.jsonl").symlink_to(victim)
+    assert "no links" in judging("jobs", "fetch", "last", code=2).err
+    assert victim.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["../../private.jsonl", "/etc/passwd", "..", "", "a\0b"])
+def test_a_file_of_a_job_lies_in_its_folder(
+    judging: Judge, posted: Batches, tmp_path: Path, name: str
+) -> None:
+    change(tmp_path / "study.db", file=name)
+    assert "files of its job's own folder" in judging("jobs", "fetch", "last", code=2).err
+
+
+def test_a_folder_that_the_user_named_is_remembered(judging: Judge, tmp_path: Path) -> None:
+    with threaded(Batches()) as there:
+        judging("jobs", "write", "stance", "-m", "openai/loopback", "--base-url", there.url, "-o", "mine")
+        permissions._named_folders.clear()
+        judging("jobs", "submit", "last")
+        judging("jobs", "fetch", "last")
+    forget()
+    assert "--allow-folder" in judging("jobs", "read", "last", code=2).err
+
+
+def test_a_run_that_was_imported_names_no_server(judging: Judge, tmp_path: Path) -> None:
+    """Its rows say where they were asked; a later run of the same model does not ask there."""
+    with listening() as evil:
+        judging("run", "stance", "-m", "scripted/hash")
+        judging("runs", "export", "last", "-o", "rows.jsonl")
+        rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+        lines = [json.dumps({**row, "model": "openai/x", "base_url": evil.url}) for row in rows]
+        (tmp_path / "rows.jsonl").write_text("\n".join(lines) + "\n")
+        judging("runs", "import", "rows.jsonl", "--task", "stance", "-m", "openai/x", code=None)
+        with closing(sqlite3.connect(tmp_path / "study.db")) as conn, conn:
+            conn.execute(
+                "UPDATE runs SET options = json_set(options, '$.base_url', ?), provider = json_set(provider, '$.base_url', ?)",
+                [evil.url, evil.url],
+            )
+        judging("run", "stance", "-m", "scripted/hash", "--repeats", "2")
+        assert evil.received == []
