@@ -179,12 +179,17 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call; None where the provider does not say. Input holds those of the cache and into it."""
+    """Tokens of one call; None where the provider does not say. Input holds those of the cache and into it.
+
+    Output tokens are those that are billed, reasoning included. `cost` is what the server itself says that the call
+    cost, in US dollars.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
     written_tokens: int | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +259,8 @@ class Answered:
 class Judgement:
     """One attempt on one unit, with everything the study keeps of it.
 
-    `latency` and `timeout` are in seconds, `cost` in US dollars; None = not asked, or not known.
+    `latency` and `timeout` are in seconds, `cost` in US dollars; None = not asked, or not known. `cost` is the larger of
+    what the prices and what the server say (`usage.cost`).
     """
 
     run_id: str

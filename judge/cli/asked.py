@@ -85,6 +85,8 @@ def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) ->
         )
         if report.price is not None:
             lost = f", {report.spent.lost} lost calls at their most" if report.spent.lost else ""
+            if report.spent.uncounted:
+                lost += f", {report.spent.uncounted} calls without counts at their most"
             print(f"cost: ${report.spent.cost:.4f}{lost} (prices: {report.price.source})")
         if report.labelled and not report.stopped:
             print(f"next: judge runs show {report.run_id} -d {options['db']}")

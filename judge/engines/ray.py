@@ -164,7 +164,7 @@ class Remote:
         took: Sequence[Usage] = self._keep(await self._call(self._actor.open))
         # What one of them does not count makes the whole unknown.
         into, out = [u.input_tokens for u in took], [u.output_tokens for u in took]
-        return Reply("", usage=Usage(_sum(into), _sum(out)))
+        return Reply("", usage=Usage(_sum(into), _sum(out), cost=sum(u.cost or 0.0 for u in took) or None))
 
     async def complete(self, request: Request) -> Reply:
         """One call, sent with the others of its block. Raises as the provider does, and Unreachable when the worker died."""

@@ -76,9 +76,7 @@ class JobTally:
             self.named[name] += other.named[name] or len(theirs)
             mine += theirs[: NAMED - len(mine)]
         self.missing += other.missing
-        self.spent.tokens += other.spent.tokens
-        self.spent.cost += other.spent.cost
-        self.spent.lost += other.spent.lost
+        self.spent.add(other.spent)
 
     def notes(self) -> list[str]:
         """What people should know of it."""
@@ -230,11 +228,9 @@ class _Reading:
         usage = Usage() if line.reply is None else line.reply.usage
         for name in ("input_tokens", "output_tokens", "cached_tokens"):
             tally.usage[name] += getattr(usage, name) or 0
-        used = (usage.input_tokens or 0) + (usage.output_tokens or 0)
-        said = usage.input_tokens is not None and usage.output_tokens is not None
-        tally.spent.tokens += used if said else max(used, sum(r.most_tokens for r in asked))
-        cost = None if self.price is None else self.price.cost(usage)
-        tally.spent.cost += sum(r.most_cost or 0.0 for r in asked) if cost is None else cost
+        tally.spent.charge(
+            usage, self.price, sum(r.most_tokens for r in asked), sum(r.most_cost or 0.0 for r in asked)
+        )
 
 
 class _Facts:

@@ -224,11 +224,14 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
         raise ValueError("is not JSON")
     try:
         text = http.text_of([b for b in body["content"] if b.get("type") == "text"])
-        used = body.get("usage") or {}
-        read, written = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
+        used = body.get("usage")
+        used = used if isinstance(used, dict) else {}
+        read, written = (
+            http.counted(used.get(f"cache_{name}_input_tokens") or 0) for name in ("read", "creation")
+        )
         # `input_tokens` counts only what neither came from the cache nor went into it.
-        fresh = used.get("input_tokens")
-        total = None if fresh is None else fresh + (read or 0) + (written or 0)
+        fresh = http.counted(used.get("input_tokens"))
+        total = None if fresh is None or read is None or written is None else fresh + read + written
         usage = http.usage(total, used.get("output_tokens"), read, written)
         reason = body.get("stop_reason")
     except (KeyError, TypeError, AttributeError) as e:

@@ -111,9 +111,9 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
         # Where reasoning comes first, the first tokens are the reasoning's.
         reasons = message.get("reasoning_content") or message.get("reasoning") or _THINKS.match(str(content))
         tokens = _tokens(choice.get("logprobs")) if request.choices and not reasons else None
-        used = body.get("usage") or {}
-        cached = (used.get("prompt_tokens_details") or {}).get("cached_tokens")
-        usage = http.usage(used.get("prompt_tokens"), used.get("completion_tokens"), cached)
+        used = body.get("usage")
+        details = used.get("prompt_tokens_details") if isinstance(used, dict) else None
+        usage = http.billed(used, details.get("cached_tokens") if isinstance(details, dict) else None)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as e:
         raise ValueError("has no choices") from e
     text = http.text_of(refusal or content)
@@ -131,6 +131,36 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
         request_id=headers.get("x-request-id") or http.text_of(body.get("id")) or None,
         held=held is not None,
     )
+
+
+def from_events(body: bytes) -> Json:
+    """The answer in a stream of events, as one that was not streamed; None where the body is none.
+
+    Some gateways stream whatever they are asked for. The usage is in the last event then, which has no choices.
+    """
+    lines = body.decode("utf-8", "replace").splitlines()
+    events = [http.decoded(line.removeprefix("data:")) for line in lines if line.startswith("data:")]
+    events = [event for event in events if isinstance(event, dict)]
+    if not events:
+        return None
+    choices = [c for event in events for c in event.get("choices") or () if isinstance(c, dict)]
+    deltas = [c["delta"] for c in choices if isinstance(c.get("delta"), dict)]
+    logprobs = [c["logprobs"] for c in choices if isinstance(c.get("logprobs"), dict)]
+    message = {
+        name: "".join(str(delta[name]) for delta in deltas if delta.get(name)) or None
+        for name in ("content", "refusal", "reasoning", "reasoning_content")
+    }
+    last = {
+        "message": message,
+        "finish_reason": next(
+            (c["finish_reason"] for c in reversed(choices) if c.get("finish_reason")), None
+        ),
+        "logprobs": {"content": [token for part in logprobs for token in part.get("content") or ()]}
+        if logprobs
+        else None,
+    }
+    usage = next((event["usage"] for event in reversed(events) if event.get("usage")), None)
+    return {**events[0], "choices": [last] if choices else [], "usage": usage}
 
 
 def ended(said: http.Complaint, headers: Mapping[str, str]) -> Reply | None:

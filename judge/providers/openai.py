@@ -232,6 +232,8 @@ class Provider(Vendor):
         self, wire: http.Door, answer: http.HttpAnswer, request: Request, sent: tuple[str, ...]
     ) -> Reply:
         body = http.decoded(answer.body)
+        if body is None:
+            body = chat.from_events(answer.body)
         try:
             return chat.reply(body, request, answer.headers, next(iter(sent), None))
         except ValueError as e:

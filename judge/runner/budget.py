@@ -22,6 +22,10 @@ from judge.types import Json, Request, Usage
 PER_MESSAGE = 16
 """Tokens that a chat template puts around a message, at most."""
 PER_CALL = 64
+HAIR = 1e-9
+"""Sums of fractions may end so much above what they add up to."""
+LEAST_DIFFERENCE = 0.005
+"""Of the cost: smaller differences between the server's and our own are those of rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +39,61 @@ class Reserve:
 
 @dataclass(slots=True)
 class Spent:
-    """What an invocation has used. `tokens` and `cost` (US dollars) count lost calls at their most."""
+    """What an invocation has used. `tokens` and `cost` (US dollars) count lost calls at their most.
+
+    `uncounted` are replies whose server did not say how many tokens they took: they count at their most, too. The server
+    said of `reporting` replies what they cost, `reported` in all; by our prices those were `computed`.
+    """
 
     tokens: int = 0
     cost: float = 0.0
     lost: int = 0
+    uncounted: int = 0
+    reporting: int = 0
+    reported: float = 0.0
+    computed: float = 0.0
+
+    def charge(self, usage: Usage, price: Price | None, most_tokens: int, most_cost: float) -> float:
+        """Count a reply, and return its cost: the larger of what the price and what the server say.
+
+        Where the server does not say both counts, the reply counts with the most that the call could have taken, or
+        with the one count that is said where that alone is more.
+        """
+        is_counted = usage.input_tokens is not None and usage.output_tokens is not None
+        tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        computed = None if price is None else price.cost(usage)
+        cost = max(most_cost if computed is None else computed, usage.cost or 0.0)
+        self.tokens += tokens if is_counted else max(tokens, most_tokens)
+        self.cost += cost
+        self.uncounted += not is_counted
+        if usage.cost is not None:
+            self.reporting += 1
+            self.reported += usage.cost
+            self.computed += most_cost if computed is None else computed
+        return cost
+
+    def add(self, other: Spent) -> None:
+        """Add what something else has used."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def remarks(self, is_counted: bool) -> list[str]:
+        """What people should know of the bill; `is_counted` says whether a price or a limit makes the counts matter."""
+        said = []
+        if self.uncounted and is_counted:
+            said.append(
+                f"{self.uncounted:,} replies came without usable counts of tokens (missing, negative or no numbers): each "
+                "is charged the most that the call could have taken"
+            )
+        difference = self.reported - self.computed
+        if self.reporting and self.computed and abs(difference) > LEAST_DIFFERENCE * self.computed:
+            said.append(
+                f"the server says that {self.reporting:,} replies cost ${self.reported:.4f}, "
+                f"${abs(difference):.4f} {'more' if difference > 0 else 'less'} than by the prices; the larger counts for each"
+            )
+        elif self.reporting and not self.computed:
+            said.append(f"the server says that {self.reporting:,} replies cost ${self.reported:.4f}")
+        return said
 
 
 @dataclass(slots=True)
@@ -82,8 +136,9 @@ class Budget:
         self._held_tokens = 0
         self._held_cost = 0.0
         self._held = 0
-        self._over = 1.0
-        """How far beyond the most a reply has gone by its server's count: all other calls are taken for as much."""
+        self._over = self._over_cost = 1.0
+        """How far beyond the most a reply has gone by its server's count, in tokens and in money: all other calls are taken
+        for as much."""
         self._ended = asyncio.Event()
         self._schema: tuple[Mapping[str, Json] | None, int] = (None, 0)
 
@@ -113,7 +168,7 @@ class Budget:
     def fits(self, claim: Reserve | None = None) -> bool:
         """Whether what is used, what is set aside, and one more call stay within the limits."""
         tokens = math.ceil(self._over * (self._held_tokens + (claim.tokens if claim else 0)))
-        cost = self._over * (self._held_cost + (claim.cost if claim else 0.0))
+        cost = self._over_cost * (self._held_cost + (claim.cost if claim else 0.0))
         return (self.max_tokens is None or self.spent.tokens + tokens <= self.max_tokens) and (
             self.max_cost is None or self.spent.cost + cost <= self.max_cost
         )
@@ -158,11 +213,11 @@ class Budget:
             self.usage[name] += getattr(usage, name) or 0
         used = (usage.input_tokens or 0) + (usage.output_tokens or 0)
         self._over = max(self._over, used / claim.tokens)
-        said = usage.input_tokens is not None and usage.output_tokens is not None
-        cost = None if self.price is None else self.price.cost(usage)
-        # A server that says one of the two counts is believed where that alone is more than the most.
-        self.spent.tokens += used if said else max(used, self._tokens(claim))
-        self.spent.cost += self._over * claim.cost if cost is None else cost
+        self._over_cost = max(self._over_cost, self._over)
+        cost = self.spent.charge(usage, self.price, self._tokens(claim), self._over_cost * claim.cost)
+        # The most and the cost are sums of fractions: a hair more is not more.
+        if cost > claim.cost * (1 + HAIR) > 0:
+            self._over_cost = max(self._over_cost, cost / claim.cost)
 
     def failed(self, claim: Reserve, error: BaseException) -> None:
         """Count a call without a reply, unless its server never had it or turned it down."""
@@ -170,25 +225,28 @@ class Budget:
             return
         self.spent.lost += 1
         self.spent.tokens += self._tokens(claim)
-        self.spent.cost += self._over * claim.cost
+        self.spent.cost += self._over_cost * claim.cost
 
     def _tokens(self, claim: Reserve) -> int:
         return math.ceil(self._over * claim.tokens)
 
     @property
     def crossed(self) -> str | None:
-        """What to say when a limit is crossed, which only a server can do that counts more than there was."""
-        said = []
+        """By how much a limit is crossed, which only a server can do that bills more than a call can take; None = it is not."""
+        over, said, factor = [], [], 1.0
         if self.max_tokens is not None and self.spent.tokens > self.max_tokens:
+            over.append(f"{self.spent.tokens - self.max_tokens:,} tokens")
             said.append(f"{self.spent.tokens:,} tokens of {self.max_tokens:,}")
-        # Sums of fractions may end a hair above.
-        if self.max_cost is not None and self.spent.cost > self.max_cost * (1 + 1e-9):
+            factor = self._over
+        if self.max_cost is not None and self.spent.cost > self.max_cost * (1 + HAIR):
+            over.append(f"${self.spent.cost - self.max_cost:.4f}")
             said.append(f"${self.spent.cost:.4f} of ${self.max_cost:g}")
+            factor = max(factor, self._over_cost)
         if not said:
             return None
         return (
-            f"the limit is crossed ({' and '.join(said)}): the server counted {self._over:.1f} times the tokens that "
-            "a call can take, and calls were on their way"
+            f"the limit is crossed by {' and '.join(over)} ({' and '.join(said)}): the server billed {factor:.1f} times what a "
+            "call can take, and calls were in flight"
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from judge.parse import derive
 from judge.prompts.load import Task
 from judge.runner.calls import Attempt
-from judge.runner.prices import Price
+from judge.runner.prices import Price, charged
 from judge.store.judgements import Entry
 from judge.types import Judgement, Usage
 
@@ -68,6 +68,6 @@ class Entries:
             base_url=attempt.base_url or call.base_url,
             max_output_tokens=call.max_output_tokens,
             timeout=call.timeout,
-            cost=None if reply is None or call.price is None else call.price.cost(usage),
+            cost=None if reply is None else charged(call.price, usage),
         )
         return Entry(judgement, attempt.record)

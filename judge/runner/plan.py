@@ -140,14 +140,17 @@ class RunReport:
     def as_json(self, plan: Plan) -> dict[str, Json]:
         """The documented counts: ok, unparsed, refused, truncated, failed, reused (and pending) sum to units.
 
-        `cost` is in US dollars, at most where calls were lost, None without a price.
+        `cost` is in US dollars, at most where calls were lost or their tokens not counted, None without a price and
+        without a cost that the server reports (`reported_usd`, of the replies that have one).
         """
         cost = None
-        if self.price is not None:
+        if self.price is not None or self.spent.reporting:
             cost = {
                 "usd": round(self.spent.cost, 6),
+                "reported_usd": round(self.spent.reported, 6) if self.spent.reporting else None,
                 "lost_calls": self.spent.lost,
-                "source": self.price.source,
+                "uncounted_calls": self.spent.uncounted,
+                "source": "the server" if self.price is None else self.price.source,
             }
         return {
             "run": self.run_id,
@@ -164,7 +167,8 @@ class RunReport:
 
     def remarks(self, plan: Plan) -> list[str]:
         """What people should know of the run beside its counts."""
-        said = list(self.notes)
+        is_counted = self.price is not None or plan.max_tokens is not None
+        said = [*self.notes, *self.spent.remarks(is_counted)]
         if self.left_out:
             lacking = ", ".join(plan.task.required_inputs)
             said.append(

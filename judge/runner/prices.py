@@ -70,6 +70,13 @@ class Price:
         return attributes(self, "input", "output", "cached", "written", "source")
 
 
+def charged(price: Price | None, usage: Usage) -> float | None:
+    """US dollars that a call counts with: the larger of what the price and what the server say, None where neither does."""
+    computed = None if price is None else price.cost(usage)
+    known = [cost for cost in (computed, usage.cost) if cost is not None]
+    return max(known, default=None)
+
+
 def find(
     model: str, facts: Mapping[str, Json], file: Mapping[str, Mapping[str, Json]] | None, batch: bool = False
 ) -> Price | None:

@@ -157,6 +157,7 @@ def _judgement_row(entry: Entry, stamp: str) -> tuple[Json, ...]:
         j.timeout,
         j.cost,
         next((a.distribution.outside for a in j.labels if a.distribution is not None), None),
+        j.usage.cost,
     )
 
 

@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def say_so(db: Path) -> None:
     """As `judge jobs submit last --again`: the user saw to it that nothing was posted."""
     with Store.open(db, create=False) as store:
         job = jobs.find(store, "last")
-        with closing(service_of(job.vendor, job.base_url)) as service:
+        with closing(service_of(store.path, job)) as service:
             post.submit(store, job, service, again=True)
 
 
@@ -95,9 +96,7 @@ def main() -> None:
     parser.add_argument("url")
     options = parser.parse_args()
     post.SETTLE_SECONDS = 0.0
-    service_of(
-        options.model.partition("/")[0], options.url
-    ).close()  # imports the vendor's client, for all children
+    import_module(options.model.partition("/")[0])  # the vendor's client, once for all children
     died = []
     for step in STEPS:
         child = os.fork()

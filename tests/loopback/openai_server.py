@@ -27,7 +27,8 @@ class OpenAIServer(LoopbackServer):
     `tokens`: how an answer is cut into tokens: plain, space (" A"), blank ("\\n" then "A"), loose (a
     third of the mass on tokens that are no code). `refuse`: parameters answered with 400. `key`: the
     only accepted key, None = all. `models`: the only known models, empty = all. `vague_errors`:
-    refusals do not say what is refused. `reports`: the model's name in answers, None = as asked, with a date.
+    refusals do not say what is refused. `usage`: fields of the usage instead of the right ones (a value `...` leaves one out);
+    `streams`: answers are events, and the usage is in the last one. `reports`: the model's name in answers, None = as asked, with a date.
     """
 
     path = "/v1/chat/completions"
@@ -44,6 +45,8 @@ class OpenAIServer(LoopbackServer):
         self.models: list[str] = []
         self.cached_tokens = 0
         self.vague_errors = False
+        self.usage: dict[str, Any] = {}
+        self.streams = False
         self.reports: str | None = None
 
     def question(self, body: dict[str, Any]) -> str:
@@ -95,7 +98,7 @@ class OpenAIServer(LoopbackServer):
         size = sum(len(str(m.get("content"))) for m in body["messages"]) // 4
         name = body.get("model", "") + "-2026-01-01" if self.reports is None else self.reports
         model = json.dumps(name or None)
-        return Out(
+        out = Out(
             (
                 f'{{"id":"chatcmpl-{self.requests}","object":"chat.completion","created":1760000000,'
                 f'"model":{model},"choices":[{{"index":0,"message":{{"role":"assistant",'
@@ -106,6 +109,30 @@ class OpenAIServer(LoopbackServer):
             ).encode(),
             headers=b"x-request-id: req_%d\r\n" % self.requests,
         )
+        return self._as_told(out) if self.usage or self.streams else out
+
+    def _as_told(self, out: Out) -> Out:
+        """The answer with the usage that the test wants, as one piece or as events."""
+        body = json.loads(out.body)
+        usage = {**body["usage"], **self.usage}
+        body["usage"] = {name: value for name, value in usage.items() if value is not ...}
+        if not self.streams:
+            out.body = json.dumps(body).encode()
+            return out
+        choice = body["choices"][0]
+        text, finish = choice["message"]["content"], choice["finish_reason"]
+        head = {"id": body["id"], "model": body["model"]}
+        events: list[dict[str, Any]] = [
+            {**head, "choices": [{"index": 0, "delta": {"role": "assistant", "content": text[:1]}}]},
+            {
+                **head,
+                "choices": [{"index": 0, "delta": {"content": text[1:]}, "logprobs": choice["logprobs"]}],
+            },
+            {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]},
+            {**head, "choices": [], "usage": body["usage"]},
+        ]
+        lines = [": waiting", *(f"data: {json.dumps(event)}" for event in events), "data: [DONE]"]
+        return Out("\n\n".join(lines).encode(), headers=b"content-type: text/event-stream\r\n")
 
     def _refused(self, body: dict[str, Any], head: str) -> Out | None:
         """The error for a request that this server's settings do not allow."""

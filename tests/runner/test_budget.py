@@ -124,7 +124,9 @@ async def test_a_server_that_counts_more_while_calls_are_on_their_way_is_stopped
     report = await run(db, late, plan(max_tokens=18_000, concurrency=FIRST))
     assert (len(late.requests), report.labelled, report.spent.tokens) == (FIRST, FIRST, 40_000)
     assert report.stopped is not None
-    assert report.stopped.startswith("the limit is crossed (40,000 tokens of 18,000): the server counted 3.")
+    assert report.stopped.startswith(
+        "the limit is crossed by 22,000 tokens (40,000 tokens of 18,000): the server billed 3."
+    )
 
 
 @pytest.mark.parametrize("said", [Usage(), Usage(None, 5), Usage(7, None)], ids=["both", "into", "out"])
