@@ -1,0 +1,86 @@
+"""Seeds, studies, shrinking: what runs the steps and finds the shortest list of them that still fails."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from tempfile import mkdtemp
+
+from tests.simulation.steps import STEPS
+from tests.simulation.world import WAYS, World
+
+LENGTH = 60
+"""Steps of one study."""
+VERIFIED = 10
+"""After so many steps `annotate verify` is run, besides where it is drawn."""
+Plan = list[tuple[str, int]]
+"""Step -> the seed of its own random numbers: others can be left out without changing it."""
+
+
+@dataclass
+class Counts:
+    """What was done, over all studies."""
+
+    steps: Counter[str] = field(default_factory=Counter)
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def operations(self) -> int:
+        """Steps that found something to act on, and what was done at screens within them."""
+        return self.steps.total()
+
+    def table(self) -> str:
+        """Both counts, a line each."""
+        lines = [f"{n:8,}  {name}" for name, n in sorted(self.steps.items(), key=lambda item: -item[1])]
+        lines += ["ways in, twice on the same person and unit:"]
+        lines += [f"{self.pairs[a, b]:8,}  {a} and {b}" for a in sorted(WAYS) for b in sorted(WAYS) if a <= b]
+        return "\n".join([*lines, f"{self.operations:8,}  operations"])
+
+
+def plan(seed: int, length: int = LENGTH) -> Plan:
+    """The steps of a study, items first."""
+    rng = Random(seed)
+    names, weights = list(STEPS), [weight for weight, _ in STEPS.values()]
+    drawn = rng.choices(names, weights, k=length)
+    return [(name, rng.randrange(2**32)) for name in ["import_items", "draw_batch", *drawn]]
+
+
+def simulate(steps: Plan, counts: Counts | None = None) -> tuple[str, list[str]] | None:
+    """Run the steps on a new study; returns what was wrong, with the log, or None."""
+    counts = counts or Counts()
+    memory = Path("/dev/shm")
+    folder = Path(mkdtemp(prefix="adjudge-simulation-", dir=memory if memory.is_dir() else None))
+    world = World(folder, counts.steps, counts.pairs)
+    try:
+        for number, (name, seed) in enumerate(steps, 1):
+            world.log.append(f"# {number}: {name}")
+            done = STEPS[name][1](world, Random(seed))
+            counts.steps[name] += done
+            if done and world.db.exists():
+                world.check()
+            if number % VERIFIED == 0 and world.batches:
+                world.verify()
+    except Exception as e:
+        return f"{type(e).__name__}: {e}", world.log
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return None
+
+
+def shrink(steps: Plan, seconds: float = 60) -> Plan:
+    """A shorter list that fails, too: parts are left out, half of them first, while there is time."""
+    end, size = time.monotonic() + seconds, len(steps) // 2
+    while size and time.monotonic() < end:
+        at = 0
+        while at < len(steps) and time.monotonic() < end:
+            shorter = steps[:at] + steps[at + size :]
+            if shorter and simulate(shorter):
+                steps = shorter
+            else:
+                at += size
+        size //= 2
+    return steps

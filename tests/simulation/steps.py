@@ -1,0 +1,735 @@
+"""The steps of a simulated study: each chooses by its own random numbers, runs the command, and tells the oracle what was meant.
+
+A step that has nothing to act on returns False and is not counted.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.simulation.oracle import Entry
+from tests.simulation.world import FIELDS, LEAD, PEOPLE, Batch, Pack, World, Wrong
+
+Step = Callable[[World, Random], bool]
+Row = tuple[str, str, str]
+"""Person, unit, label."""
+STEPS: dict[str, tuple[int, Step]] = {}
+"""Name -> its weight and function."""
+MOST_ITEMS = 12
+
+
+def step(weight: int) -> Callable[[Step], Step]:
+    """Register a step under the name of its function."""
+
+    def register(function: Step) -> Step:
+        STEPS[function.__name__] = weight, function
+        return function
+
+    return register
+
+
+# --- what is there to act on
+
+
+def units(world: World) -> list[str]:
+    """Every unit of the study."""
+    return [unit for (unit,) in world.rows("SELECT unit_id FROM units ORDER BY rowid")]
+
+
+def seats(world: World, batch: str, person: str) -> list[tuple[int, str, int]]:
+    """(position, unit, repeat) of a person's queue."""
+    query = "SELECT position, unit_id, repeat FROM assignments WHERE batch = ? AND annotator_id = ? ORDER BY position"
+    return world.rows(query, batch, person)
+
+
+def people_of(world: World, batch: str) -> list[str]:
+    """The people of a batch."""
+    query = "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication' ORDER BY 1"
+    return [who for (who,) in world.rows(query, batch)]
+
+
+def open_seat(world: World, rng: Random) -> tuple[Batch, str] | None:
+    """A person who may work in an open batch."""
+    found = [
+        (batch, person)
+        for batch in world.batches.values()
+        if not batch.closed
+        for person in people_of(world, batch.name)
+        if (batch.name, person) not in world.oracle.stopped
+    ]
+    return rng.choice(found) if found else None
+
+
+def out(world: World, batch: str, person: str) -> set[tuple[str, int]]:
+    """Units that were worked on in packs that are not back yet."""
+    mine = (p for p in world.packs if (p.batch, p.person) == (batch, person))
+    return {(e.unit[0], e.unit[1]) for p in mine for e in p.entries}
+
+
+# --- items, judges, splits
+
+
+@step(4)
+def import_items(world: World, rng: Random) -> bool:
+    """New items, some with votes of people."""
+    if world.items >= MOST_ITEMS:
+        return False
+    rows, votes = [], []
+    for _ in range(rng.randrange(2, 5)):
+        number = world.items
+        world.items += 1
+        passages: list[dict[str, Any]] = []
+        for name in "ab":
+            passage: dict[str, Any] = {"id": name, "text": f"Text {number}{name} of {rng.random()}."}
+            if rng.random() < 0.4:
+                given = {who: rng.choice(FIELDS["side"][1]) for who in rng.sample(PEOPLE, rng.randrange(1, 3))}
+                passage["votes"] = {"side": given}
+                votes += [(who, f"d:q{number}/{name}", label) for who, label in given.items()]
+            passages.append(passage)
+        rows.append({"id": f"q{number}", "claim": f"Claim {number}.", "passages": passages})
+    file = world.folder / f"items{world.number()}.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    world.judge("items", "import", "jsonl", file, "--dataset", "d")
+    world.annotate("batches", "list")  # which makes the tables of batches
+    tick = world.oracle.now()
+    for who, unit, label in votes:
+        world.oracle.outside[who, "side", unit, 0][f"items:{file.name}"] = label, tick
+        world.came("votes", who, unit)
+    return True
+
+
+@step(2)
+def import_items_again(world: World, rng: Random) -> bool:
+    """The same items again, or with another text: the first changes nothing, the second is refused."""
+    files = sorted(world.folder.glob("items*.jsonl"))
+    if not files:
+        return False
+    file = rng.choice(files)
+    if rng.random() < 0.5:
+        world.judge("items", "import", "jsonl", file, "--dataset", "d")
+    else:
+        changed = world.folder / "changed.jsonl"
+        changed.write_text(file.read_text().replace("Text ", "Another text ", 1))
+        world.judge("items", "import", "jsonl", changed, "--dataset", "d", code=1)
+    return True
+
+
+def _run(world: World, *more: str, code: int | tuple[int, ...] = (0, 4)) -> None:
+    world.judge("run", "side", "-m", *more, "--prompts", world.folder / "prompts", code=code)
+
+
+@step(2)
+def run_judge(world: World, rng: Random) -> bool:
+    """A judge of the first task; some of the replies cannot be read."""
+    if not units(world):
+        return False
+    script = world.folder / "script.jsonl"
+    lines = [{"match": "Claim 1", "reply": "It is hard to say."}, {"reply": rng.choice(["support", "refute"])}]
+    if not script.exists():
+        script.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    _run(world, "scripted/file", "--option", f"script={script}", "--answers", "text", code=(0, 1, 2, 4))
+    return True
+
+
+@step(2)
+def run_second_judge(world: World, rng: Random) -> bool:
+    """Another judge, killed at one of its commits, and resumed."""
+    if not units(world):
+        return False
+    if rng.random() < 0.5:
+        world.killed(rng, lambda: _run(world, "scripted/hash"))
+    _run(world, "scripted/hash")
+    return True
+
+
+@step(1)
+def run_derived_judge(world: World, rng: Random) -> bool:
+    """A panel of two judges."""
+    runs = [r for (r,) in world.rows("SELECT run_id FROM runs WHERE derived_from IS NULL AND task LIKE 'side%'")]
+    if len(runs) < 2:
+        return False
+    world.judge("panel", "side", "--run", runs[0], "--run", runs[1], "--interval", "none", code=(0, 1, 2))
+    return True
+
+
+@step(1)
+def split_and_look(world: World, rng: Random) -> bool:
+    """The questions are split, and the test is looked at."""
+    if not world.oracle.labels():
+        return False
+    world.judge("split", "side", "--reference", rng.choice([*PEOPLE, "majority"]), code=(0, 1, 2))
+    world.judge("compare", "side", "--part", "test", "--interval", "none", code=(0, 1, 2))
+    return True
+
+
+# --- drawing
+
+
+def _drawn(world: World, batch: Batch) -> None:
+    """Tell the oracle what a drawing has adopted: what a person had said of a unit that nobody had begun."""
+    oracle = world.oracle
+    counted = oracle.counted()
+    for person in people_of(world, batch.name):
+        for _, unit, repeat in seats(world, batch.name, person):
+            key = (person, batch.field, unit, 0)
+            begun = any(e.unit == (unit, repeat) for e in oracle.logs[batch.name, person])
+            if repeat or begun or key not in counted or (batch.name, person) in oracle.stopped:
+                continue
+            values = {value for value, _ in counted[key].values()}
+            stopped = any((b, person) in oracle.stopped for b in world.batches if f"batch:{b}" in counted[key])
+            if len(values) == 1 and not stopped:
+                tick = min(tick for _, tick in counted[key].values())
+                oracle.logs[batch.name, person].append(Entry((unit, 0), "label", values.pop(), tick))
+                world.came("adopted", person, unit)
+
+
+@step(4)
+def draw_batch(world: World, rng: Random) -> bool:
+    """A batch for one person or more; some by the judge's label, some that show the judge."""
+    if not units(world) or len(world.batches) >= 5:
+        return False
+    name, task = f"b{world.number()}", rng.choice(list(FIELDS))
+    people = rng.sample(PEOPLE, rng.randrange(1, 4))
+    judged = task == "side" and bool(world.rows("SELECT 1 FROM labels AS l JOIN runs AS r ON r.run_id = l.annotator_id"))
+    reveal = judged and rng.random() < 0.2
+    words: list[object] = ["-n", rng.randrange(2, 7), "--seed", rng.randrange(99), "--annotators", ",".join(people)]
+    if judged and rng.random() < 0.5:
+        words += ["--by", "label"]
+    if reveal:
+        words += ["--reveal"]
+    elif rng.random() < 0.3:
+        words += ["--repeats", "50%"]
+    if rng.random() < 0.2:
+        words += ["--fresh"]
+    words += ["--allow-exposed", "--prompts", world.folder / "prompts"]
+
+    def work() -> Any:
+        return world.annotate("batches", "new", name, task, *words, code=(0, 1, 2))
+
+    if rng.random() < 0.2:
+        world.killed(rng, work)
+    there = bool(world.rows("SELECT 1 FROM batches WHERE batch = ?", name))
+    done = work()
+    if there != ("there is a batch" in done.stderr):
+        raise Wrong(f"batch {name} was{'' if there else ' not'} there after the kill: {done.stderr}")
+    if done.exit_code and not there:
+        return False
+    batch = world.batches[name] = Batch(name, task, reveal)
+    world.oracle.asks[name] = batch.field
+    _drawn(world, batch)
+    return True
+
+
+@step(3)
+def extend_batch(world: World, rng: Random) -> bool:
+    """A larger sample; a kill and the same command again add nothing twice."""
+    found = [b for b in world.batches.values() if not b.closed]
+    if not found:
+        return False
+    batch = rng.choice(found)
+    has = world.rows("SELECT count(*) FROM batch_units WHERE batch = ? AND role = 'sample'", batch.name)[0][0]
+    to = has + rng.randrange(1, 4)
+
+    def work() -> Any:
+        return world.annotate("batches", "extend", batch.name, "--to", to, "--allow-exposed", code=(0, 1, 2))
+
+    if rng.random() < 0.3:
+        world.killed(rng, work)
+    if work().exit_code == 0:
+        has = world.rows("SELECT count(*) FROM batch_units WHERE batch = ? AND role = 'sample'", batch.name)[0][0]
+        if has != to:
+            raise Wrong(f"batch {batch.name} has {has} units, not {to}")
+    _drawn(world, batch)
+    return True
+
+
+@step(2)
+def add_person(world: World, rng: Random) -> bool:
+    """Somebody joins a batch."""
+    seat = open_seat(world, rng)
+    if seat is None:
+        return False
+    batch = seat[0]
+    newcomers = sorted(set(PEOPLE) - set(people_of(world, batch.name)))
+    if not newcomers:
+        return False
+    world.annotate("batches", "add", batch.name, "--annotators", rng.choice(newcomers), "--allow-exposed", code=(0, 1, 2))
+    _drawn(world, batch)
+    return True
+
+
+@step(2)
+def hand_over(world: World, rng: Random) -> bool:
+    """What somebody has not begun goes to another."""
+    seat = open_seat(world, rng)
+    if seat is None:
+        return False
+    batch, person = seat
+    to = rng.choice([p for p in PEOPLE if p != person])
+    world.annotate("batches", "hand-over", batch.name, "--from", person, "--to", to, "--allow-exposed", code=(0, 1, 2))
+    _drawn(world, batch)
+    return True
+
+
+# --- the screen
+
+
+def _type(world: World, batch: Batch, desk: Any, position: int, unit: tuple[str, int], rng: Random) -> Entry | None:
+    """One thing that a person does to a unit at the desk."""
+    oracle, person = world.oracle, desk.seat.annotator
+    desk.load(position)
+    what = rng.choice(["label"] * 6 + ["skip", "note", "flag", "span"])
+    locked = any(e.what == "shown" for e in oracle.at(batch.name, person, unit))
+    if locked and what in ("label", "skip"):
+        return None
+    entry = Entry(unit, what, rng.choice(batch.labels) if what == "label" else None, oracle.now())
+    if what == "label":
+        desk.label(position, batch.field, entry.value)
+    elif what == "skip":
+        desk.skip(position)
+    elif what == "note":
+        desk.note(position, rng.choice(["odd", "long", None]))
+    elif what == "flag":
+        desk.flag(position, rng.choice(["spam", None]))
+    else:
+        desk.spans(position, [("passage", 0, rng.randrange(1, 4))])
+    return entry
+
+
+@step(16)
+def screen(world: World, rng: Random) -> bool:
+    """A person sits down and labels, skips, notes, flags, marks and undoes."""
+    seat = open_seat(world, rng)
+    if seat is None:
+        return False
+    batch, person = seat
+    oracle = world.oracle
+    away = out(world, batch.name, person)
+    queue = [(p, (u, r)) for p, u, r in seats(world, batch.name, person) if (u, r) not in away]
+    if not queue:
+        return False
+    world.log.append(f"{person} sits down in {batch.name}")
+    with world.desk(batch.name, person) as desk:
+        for _ in range(rng.randrange(1, 7)):
+            if rng.random() < 0.2 and not away:
+                desk.undo()
+                oracle.undo(batch.name, person)
+                world.counts["(undo)"] += 1
+                continue
+            position, unit = rng.choice(queue)
+            if batch.reveal and rng.random() < 0.2 and oracle.answer(batch.name, person, unit) and not unit[1]:
+                _reveal(world, batch, desk, position, unit, rng)
+                continue
+            entry = _type(world, batch, desk, position, unit, rng)
+            if entry is not None:
+                oracle.logs[batch.name, person].append(entry)
+                world.counts[f"({entry.what})"] += 1
+                if entry.what == "label":
+                    world.came("screen", person, unit[0])
+    return True
+
+
+def _reveal(world: World, batch: Batch, desk: Any, position: int, unit: tuple[str, int], rng: Random) -> None:
+    log = world.oracle.logs[batch.name, desk.seat.annotator]
+    if not world.oracle.locked(batch.name, desk.seat.annotator, unit):
+        desk.lock(position, "judge")
+        log.append(Entry(unit, "shown", None, world.oracle.now()))
+    value = rng.choice(batch.labels)
+    desk.revise(position, batch.field, value, "because")
+    log.append(Entry(unit, "revise", value, world.oracle.now()))
+    world.counts["(revise)"] += 1
+
+
+@step(3)
+def adjudicate(world: World, rng: Random) -> bool:
+    """The lead decides units on which people differ, and undoes."""
+    found = [b for b in world.batches.values() if not b.closed]
+    if not found:
+        return False
+    batch = rng.choice(found)
+    from annotate.leading.adjudication import fill_queue
+    from annotate.store import open_study
+
+    with open_study(world.db) as store:
+        fill_queue(store, batch.name, LEAD)
+    queue = seats(world, batch.name, "adjudicated")
+    if not queue:
+        return False
+    world.log.append(f"{LEAD} adjudicates {batch.name}")
+    log = world.oracle.logs[batch.name, "adjudicated"]
+    with world.desk(batch.name, LEAD, adjudicate=True) as desk:
+        for _ in range(rng.randrange(1, 4)):
+            if log and rng.random() < 0.2:
+                desk.undo()
+                world.oracle.undo(batch.name, "adjudicated")
+                continue
+            position, unit, repeat = rng.choice(queue)
+            value = rng.choice(batch.labels)
+            desk.load(position)
+            desk.label(position, batch.field, value)
+            log.append(Entry((unit, repeat), "label", value, world.oracle.now()))
+    return True
+
+
+# --- sheets, Label Studio, packs
+
+
+def _entries(world: World, batch: Batch, rows: list[Row], latest: bool) -> list[tuple[str, Entry]] | None:
+    """What an import into a batch adds, in order; None where it is refused as a whole."""
+    oracle = world.oracle
+    new: list[tuple[str, Entry]] = []
+    answers: dict[tuple[str, str], str | None] = {}
+    for person, unit, label in rows:
+        if batch.closed or (batch.name, person) in oracle.stopped:
+            return None
+        standing = oracle.answer(batch.name, person, (unit, 0))
+        there = answers.get((person, unit), standing[0] if standing else None)
+        if there == label:
+            continue
+        if (there is not None and not latest) or oracle.locked(batch.name, person, (unit, 0)):
+            return None
+        new.append((person, Entry((unit, 0), "label", label, 0)))
+        answers[person, unit] = label
+    return new
+
+
+def _rows(world: World, rng: Random, batch: Batch) -> list[Row]:
+    """Answers of people of a batch to some of its units; now and then the same row twice."""
+    rows = []
+    for person in people_of(world, batch.name):
+        away = {unit for unit, _ in out(world, batch.name, person)}
+        mine = sorted({u for _, u, r in seats(world, batch.name, person) if not r} - away)
+        rows += [(person, u, rng.choice(batch.labels)) for u in rng.sample(mine, min(len(mine), rng.randrange(0, 4)))]
+    rng.shuffle(rows)
+    return rows + (rows[:1] if rng.random() < 0.3 else [])
+
+
+def _take_in(world: World, batch: Batch, rows: list[Row], latest: bool, way: str, command: Callable[..., Any], rng: Random) -> None:
+    expected = _entries(world, batch, rows, latest)
+    if rng.random() < 0.15:
+        world.killed(rng, lambda: command(code=(0, 1)))
+    command(code=1 if expected is None else 0)
+    tick = world.oracle.now()
+    for person, entry in expected or []:
+        entry.tick = tick
+        world.oracle.logs[batch.name, person].append(entry)
+        world.came(way, person, entry.unit[0])
+
+
+@step(10)
+def sheet(world: World, rng: Random) -> bool:
+    """A sheet for a batch: edited, shuffled, with rows twice, with notes alone."""
+    if not world.batches:
+        return False
+    batch = rng.choice(list(world.batches.values()))
+    rows, latest = _rows(world, rng, batch), rng.random() < 0.6
+    notes = rng.random() < 0.3
+    if not rows or (notes and any((batch.name, p) in world.oracle.stopped for p, _, _ in rows)):
+        return False
+    file = world.folder / f"sheet{world.number()}.csv"
+    with file.open("w", newline="") as out_file:
+        writer = csv.writer(out_file)
+        writer.writerow(["unit", "annotator", "field", "label", "note"])
+        for person, unit, label in rows:
+            writer.writerow([unit, person, "" if notes else batch.field, "" if notes else label, "odd" if notes else ""])
+    words = ["import", file, "--from", "csv", "--batch", batch.name, "--blind", *(["--latest"] if latest else [])]
+    if notes:
+        world.annotate(*words, code=(0, 1))
+        for person, unit in dict.fromkeys((p, u) for p, u, _ in rows):
+            _note(world, batch, person, unit)
+        world.counts["(note by sheet)"] += 1
+        return True
+    _take_in(world, batch, rows, latest, "sheet", lambda code: world.annotate(*words, code=code), rng)
+    return True
+
+
+def _note(world: World, batch: Batch, person: str, unit: str) -> None:
+    """Tell the oracle of notes as the log has them: what a note says is no label, but undo takes it back."""
+    query = (
+        "SELECT count(*) FROM events AS e JOIN assignments AS a USING (batch, annotator_id, position) "
+        "WHERE e.batch = ? AND e.annotator_id = ? AND a.unit_id = ? AND a.repeat = 0 AND e.kind = 'note'"
+    )
+    (stored,) = world.rows(query, batch.name, person, unit)[0]
+    log = world.oracle.logs[batch.name, person]
+    known = sum(e.what == "note" and e.unit == (unit, 0) for e in log)
+    log += [Entry((unit, 0), "note", None, world.oracle.now()) for _ in range(stored - known)]
+
+
+@step(5)
+def studio(world: World, rng: Random) -> bool:
+    """A JSON export of Label Studio for a batch, each annotation with its time."""
+    if not world.batches:
+        return False
+    batch = rng.choice(list(world.batches.values()))
+    rows, latest = _rows(world, rng, batch), rng.random() < 0.6
+    if not rows:
+        return False
+    folder = world.folder / f"ls{world.number()}"
+    world.annotate("export", batch.name, "--to", "label-studio", "-o", folder)
+    tasks = {t["data"]["adjudge_unit_id"]: t for t in json.loads((folder / "tasks.json").read_text())}
+    rows = list({(person, unit): (person, unit, label) for person, unit, label in rows}.values())
+    rows = sorted(rows, key=lambda row: row[1])
+    at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    found: dict[str, dict[str, Any]] = {}
+    for n, (person, unit, label) in enumerate(rows):
+        result = {"from_name": batch.field, "to_name": "passage", "type": "choices", "value": {"choices": [label]}}
+        made = {"id": n, "completed_by": {"id": 1, "email": f"{person}@example.org"}, "was_cancelled": False,
+                "created_at": at, "updated_at": at, "lead_time": 2.0, "result": [result]}  # fmt: skip
+        record = found.setdefault(unit, {"id": n, "data": tasks[unit]["data"], "annotations": [], "predictions": []})
+        record["annotations"].append(made)
+    file = world.folder / f"studio{world.number()}.json"
+    file.write_text(json.dumps(list(found.values())))
+    words = ["import", file, "--from", "label-studio", "--batch", batch.name, *(["--latest"] if latest else [])]
+    _take_in(world, batch, rows, latest, "studio", lambda code: world.annotate(*words, code=code), rng)
+    return True
+
+
+@step(4)
+def pack(world: World, rng: Random) -> bool:
+    """A pack goes out, and some of its units are labelled there."""
+    seat = open_seat(world, rng)
+    if seat is None or len(world.packs) > 3:
+        return False
+    batch, person = seat
+    away = out(world, batch.name, person)
+    queue = [
+        (p, (u, r)) for p, u, r in seats(world, batch.name, person)
+        if (u, r) not in away and not r and not world.oracle.locked(batch.name, person, (u, r))
+    ]  # fmt: skip
+    if not queue or world.rows("SELECT 1 FROM assignments WHERE batch = ? AND role = 'repeat'", batch.name):
+        return False
+    file = world.folder / f"pack{world.number()}.db"
+    world.annotate("batches", "pack", batch.name, "--for", person, "-o", file)
+    made = Pack(file, batch.name, person)
+    world.packs.append(made)
+    with world.desk(batch.name, person, db=file) as desk:
+        for position, unit in rng.sample(queue, min(len(queue), rng.randrange(0, 4))):
+            entry = Entry(unit, "label", rng.choice(batch.labels), world.oracle.now())
+            desk.load(position)
+            desk.label(position, batch.field, entry.value)
+            made.entries.append(entry)
+    return True
+
+
+@step(5)
+def merge_pack(world: World, rng: Random) -> bool:
+    """One of the packs comes back, in any order, and some come back twice."""
+    found = [
+        p for p in world.packs
+        if not world.batches[p.batch].closed and (p.batch, p.person) not in world.oracle.stopped
+    ]  # fmt: skip
+    if not found:
+        return False
+    one = rng.choice(found)
+    if rng.random() < 0.2:
+        world.killed(rng, lambda: world.annotate("batches", "merge", one.path))
+    for _ in range(rng.choice([1, 1, 2])):
+        world.annotate("batches", "merge", one.path)
+    for entry in one.entries:
+        world.oracle.logs[one.batch, one.person].append(entry)
+        world.came("pack", one.person, entry.unit[0])
+    world.packs.remove(one)
+    return True
+
+
+# --- other ways in
+
+
+@step(10)
+def direct_import(world: World, rng: Random) -> bool:
+    """Labels imported without a batch, for the same people and units."""
+    there = units(world)
+    if not there:
+        return False
+    task = rng.choice(list(FIELDS))
+    asked, labels = FIELDS[task]
+    person = rng.choice(PEOPLE)
+    rows = [(person, u, rng.choice(labels)) for u in rng.sample(there, min(len(there), rng.randrange(1, 6)))]
+    latest = rng.random() < 0.5
+    file = _plain_sheet(world, asked, rows)
+    words = ["import", file, "--blind", "--new-people", *(["--latest"] if latest else [])]
+    new = _direct(world, asked, rows, latest)
+    if rng.random() < 0.15:
+        world.killed(rng, lambda: world.annotate(*words, code=(0, 1)))
+    world.annotate(*words, code=1 if new is None else 0)
+    _tell(world, asked, new or [], f"import:{file.name}", "import")
+    return True
+
+
+def _plain_sheet(world: World, asked: str, rows: list[Row]) -> Path:
+    file = world.folder / f"labels{world.number()}.csv"
+    with file.open("w", newline="") as out_file:
+        writer = csv.writer(out_file)
+        writer.writerow(["unit", "annotator", "field", "label"])
+        writer.writerows([unit, person, asked, label] for person, unit, label in rows)
+    return file
+
+
+def _direct(world: World, asked: str, rows: list[Row], latest: bool) -> list[Row] | None:
+    """The rows that are new; None where the file is refused as a whole."""
+    new = []
+    counted = world.oracle.counted()
+    for person, unit, label in rows:
+        known = counted.get((person, asked, unit, 0), {})
+        imported = {value for source, (value, _) in known.items() if source.startswith("import:")}
+        if label in imported:
+            continue
+        if imported and not latest:
+            return None
+        if label not in {value for value, _ in known.values()} and _shut(world, asked, person, unit):
+            return None
+        new.append((person, unit, label))
+    return new
+
+
+def _shut(world: World, asked: str, person: str, unit: str) -> bool:
+    """Whether a batch that has the unit takes nothing of the person by any way."""
+    for batch in world.batches.values():
+        if batch.field != asked:
+            continue
+        if (batch.name, person) in world.oracle.stopped:
+            if world.rows("SELECT 1 FROM batch_units WHERE batch = ? AND unit_id = ?", batch.name, unit):
+                return True
+        elif batch.closed and unit in {u for _, u, _ in seats(world, batch.name, person)}:
+            return True
+    return False
+
+
+def _tell(world: World, asked: str, new: list[Row], source: str, way: str) -> None:
+    tick = world.oracle.now()
+    counted = world.oracle.counted()
+    for person, unit, label in new:
+        key = (person, asked, unit, 0)
+        for other, (value, at) in counted.get(key, {}).items():
+            if other.startswith("import:") and value != label:
+                world.oracle.resolved.add((key, other, value, at))
+        world.oracle.outside[key][source] = label, tick
+        world.came(way, person, unit)
+
+
+@step(3)
+def merge_studies(world: World, rng: Random) -> bool:
+    """A copy of the study gets labels of its own; both ways of merging give the same, and work goes on in the merged one."""
+    there = units(world)
+    if not there:
+        return False
+    asked, labels = FIELDS[rng.choice(list(FIELDS))]
+    person = rng.choice(PEOPLE)
+    rows = [(person, u, rng.choice(labels)) for u in rng.sample(there, min(len(there), rng.randrange(1, 5)))]
+    new = _direct(world, asked, rows, False)
+    if new is None:
+        return False
+    copy = world.copy(f"copy{world.number()}.db")
+    file = _plain_sheet(world, asked, rows)
+    world.command("annotate", "import", file, "--blind", "--new-people", db=copy)
+    both = []
+    for one, other in ((world.db, copy), (copy, world.db)):
+        into = world.folder / f"merged{world.number()}.db"
+        _merge(world, one, other, into)
+        both.append(into)
+    query = "SELECT annotator_id, field, unit_id, layer, repeat, value FROM labels ORDER BY 1, 2, 3, 4, 5"
+    main, found = world.db, []
+    for world.db in both:
+        found.append(world.rows(query))
+    if found[0] != found[1]:
+        raise Wrong(f"merged both ways, the labels differ: {sorted(set(found[0]) ^ set(found[1]))[:6]}")
+    for old in (main, copy, both[0]):
+        for ending in ("", "-wal", "-shm"):
+            old.with_name(old.name + ending).unlink(missing_ok=True)
+    _tell(world, asked, new, f"import:{file.name}", "merged")
+    return True
+
+
+def _merge(world: World, one: Path, other: Path, into: Path) -> None:
+    from click.testing import CliRunner
+
+    from judge.cli import main
+
+    done = CliRunner().invoke(main, ["studies", "merge", str(one), str(other), "--into", str(into)])
+    world.log.append(f"judge studies merge {one} {other} --into {into}  # exit {done.exit_code}")
+    if done.exit_code:
+        raise Wrong(f"{world.log[-1]}\n{done.stdout}\n{done.stderr}")
+
+
+@step(3)
+def export_and_import(world: World, rng: Random) -> bool:
+    """What a batch's people said goes out and comes back: nothing is new."""
+    found = [b for b in world.batches.values() if not b.closed]
+    found = [b for b in found if not any(seat[0] == b.name for seat in world.oracle.stopped)]
+    if not found:
+        return False
+    batch = rng.choice(found)
+    file = world.folder / f"out{world.number()}.{rng.choice(['csv', 'jsonl'])}"
+    form = file.suffix[1:]
+    world.annotate("export", batch.name, "--to", form, "--labels", "-o", file)
+    done = json.loads(world.annotate("import", file, "--from", form, "--batch", batch.name, "--json", code=(0, 1)).stdout or "{}")
+    if done.get("new"):
+        raise Wrong(f"an export of {batch.name} came back with new labels: {done}")
+    return True
+
+
+# --- what a lead does
+
+
+@step(3)
+def resolve_conflicts(world: World, rng: Random) -> bool:
+    """The lead decides what is in conflict, everywhere or on one unit."""
+    conflicts = world.oracle.conflicts()
+    if not conflicts:
+        return False
+    keep = rng.choice(["earliest", "latest"])
+    only = rng.choice(sorted({key[2] for key in conflicts})) if rng.random() < 0.5 else None
+    world.annotate("conflicts", "resolve", *([only] if only else ["--all"]), "--keep", keep)
+    world.oracle.resolve(keep, only)
+    return True
+
+
+@step(2)
+def close_or_reopen(world: World, rng: Random) -> bool:
+    """A batch is closed, or opened again."""
+    if not world.batches:
+        return False
+    batch = rng.choice(list(world.batches.values()))
+    world.annotate("batches", "reopen" if batch.closed else "close", batch.name)
+    batch.closed = not batch.closed
+    return True
+
+
+@step(2)
+def stop_or_resume(world: World, rng: Random) -> bool:
+    """Somebody is stopped in a batch, or goes on."""
+    found = [b for b in world.batches.values() if not b.closed]
+    if not found:
+        return False
+    batch = rng.choice(found)
+    person = rng.choice(people_of(world, batch.name))
+    seat = (batch.name, person)
+    if seat in world.oracle.stopped:
+        world.annotate("batches", "stop", batch.name, "--annotator", person, "--undo")
+        world.oracle.stopped.remove(seat)
+    else:
+        world.annotate("batches", "stop", batch.name, "--annotator", person, "--why", "training")
+        world.oracle.stopped.add(seat)
+    return True
+
+
+@step(2)
+def verify(world: World, rng: Random) -> bool:
+    """`annotate verify` finds nothing, and `annotate conflicts` what is in conflict."""
+    world.verify()
+    return True
+
+
+@step(1)
+def numbers(world: World, rng: Random) -> bool:
+    """Command line, JSON, Python and a recomputation give the same number."""
+    if not world.rows("SELECT 1 FROM labels AS l JOIN annotators AS a USING (annotator_id) WHERE l.field = 'side' AND a.kind = 'human'"):
+        return False
+    world.numbers()
+    return True
