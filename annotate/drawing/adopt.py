@@ -18,18 +18,17 @@ LAYERS = ("first", "assisted", "undeclared")
 """What is adopted: not what a stopped person said, and not a revised label, which follows a first one."""
 
 
-def adopt(conn: sqlite3.Connection, task: Task, batch: str, person: str) -> set[str]:
-    """Take over what the person said of units of the batch that nobody has begun; returns the units that are finished.
+def adopt(conn: sqlite3.Connection, task: Task, batch: str, person: str, units: Collection[str]) -> set[str]:
+    """Take over what the person said before of units that were drawn for them; returns the units that are finished.
 
     Leaving such units out of the draw would make it unrepresentative, and asking again would make the second answer one
     that the first has led. A label in conflict is not adopted: the person labels the unit, and a lead decides.
     """
     query = (
         "SELECT a.position, a.unit_id FROM assignments AS a WHERE a.batch = ? AND a.annotator_id = ? "
-        "AND a.role = 'sample' AND a.repeat = 0 AND NOT EXISTS (SELECT 1 FROM events AS e WHERE e.batch = a.batch "
-        "AND e.annotator_id = a.annotator_id AND e.position = a.position) ORDER BY a.position"
+        "AND a.role = 'sample' AND a.repeat = 0 AND a.unit_id IN (SELECT value FROM json_each(?)) ORDER BY a.position"
     )
-    seats = conn.execute(query, [batch, person]).fetchall()
+    seats = conn.execute(query, [batch, person, dumps(list(units))]).fetchall()
     fields = [question.field for question in task.spec.questions]
     known = {field: _known(conn, task, person, field) for field in fields}
     session = None

@@ -123,7 +123,7 @@ def _adopt(conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[st
         before = set(labelled_before(conn, task, [person])) & set(units[person])
         if not before:
             continue
-        adopted = adopt(conn, task, plan.name, person)
+        adopted = adopt(conn, task, plan.name, person, before)
         units[person] = [u for u in units[person] if u not in adopted]
         notes.append(
             f"{person} labelled {len(before):,} of the drawn units before; labels are adopted with what is known of how "

@@ -102,7 +102,7 @@ def seat(
         answer_of=answer_of,
     )
     add_places(conn, name, person, places)
-    adopted = adopt(conn, info.task, name, person)
+    adopted = adopt(conn, info.task, name, person, [p.unit_id for p in places])
     return [p.unit_id for p in places if p.role in ("sample", "attention") and p.unit_id not in adopted]
 
 

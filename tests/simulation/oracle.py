@@ -84,7 +84,11 @@ class Oracle:
                 found[person, asked, unit, repeat][f"{kind}:{batch}"] = (*answer, stop)
                 derived, table = self.derive[asked]
                 if answer[0] in table:
-                    found[person, derived, unit, repeat][f"{kind}:{batch}"] = (table[answer[0]], answer[1], stop)
+                    found[person, derived, unit, repeat][f"{kind}:{batch}"] = (
+                        table[answer[0]],
+                        answer[1],
+                        stop,
+                    )
         for key, sources in self.outside.items():
             for source, (value, tick) in sources.items():
                 found[key][source] = (value, tick, False)
@@ -100,7 +104,10 @@ class Oracle:
             for source, (value, tick, stop) in sources.items():
                 bases = [f for f, (d, _) in self.derive.items() if d == key[1]] if key[1] in source_of else []
                 against = (key, source, value, tick) in self.resolved or any(
-                    (k[0], k[2], k[3]) == (key[0], key[2], key[3]) and k[1] in bases and s == source and t == tick
+                    (k[0], k[2], k[3]) == (key[0], key[2], key[3])
+                    and k[1] in bases
+                    and s == source
+                    and t == tick
                     for k, s, _, t in self.resolved
                 )
                 if not against and not (stop and working):

@@ -72,13 +72,19 @@ def simulate(steps: Plan, counts: Counts | None = None) -> tuple[str, list[str]]
 
 
 def shrink(steps: Plan, seconds: float = 60) -> Plan:
-    """A shorter list that fails, too: parts are left out, half of them first, while there is time."""
+    """A shorter list that fails in the same way: parts are left out, half of them first, while there is time."""
+
+    def way(steps: Plan) -> str:
+        found = simulate(steps)
+        return found[0][:20] if found else ""
+
+    same = way(steps)
     end, size = time.monotonic() + seconds, len(steps) // 2
     while size and time.monotonic() < end:
         at = 0
         while at < len(steps) and time.monotonic() < end:
             shorter = steps[:at] + steps[at + size :]
-            if shorter and simulate(shorter):
+            if shorter and way(shorter) == same:
                 steps = shorter
             else:
                 at += size

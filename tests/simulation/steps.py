@@ -50,7 +50,9 @@ def seats(world: World, batch: str, person: str) -> list[tuple[int, str, int]]:
 
 def people_of(world: World, batch: str) -> list[str]:
     """The people of a batch."""
-    query = "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication' ORDER BY 1"
+    query = (
+        "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication' ORDER BY 1"
+    )
     return [who for (who,) in world.rows(query, batch)]
 
 
@@ -88,7 +90,9 @@ def import_items(world: World, rng: Random) -> bool:
         for name in "ab":
             passage: dict[str, Any] = {"id": name, "text": f"Text {number}{name} of {rng.random()}."}
             if rng.random() < 0.4:
-                given = {who: rng.choice(FIELDS["side"][1]) for who in rng.sample(PEOPLE, rng.randrange(1, 3))}
+                given = {
+                    who: rng.choice(FIELDS["side"][1]) for who in rng.sample(PEOPLE, rng.randrange(1, 3))
+                }
                 passage["votes"] = {"side": given}
                 votes += [(who, f"d:q{number}/{name}", label) for who, label in given.items()]
             passages.append(passage)
@@ -130,7 +134,10 @@ def run_judge(world: World, rng: Random) -> bool:
     if not units(world):
         return False
     script = world.folder / "script.jsonl"
-    lines = [{"match": "Claim 1", "reply": "It is hard to say."}, {"reply": rng.choice(["support", "refute"])}]
+    lines = [
+        {"match": "Claim 1", "reply": "It is hard to say."},
+        {"reply": rng.choice(["support", "refute"])},
+    ]
     if not script.exists():
         script.write_text("".join(json.dumps(line) + "\n" for line in lines))
     _run(world, "scripted/file", "--option", f"script={script}", "--answers", "text", code=(0, 1, 2, 4))
@@ -151,7 +158,9 @@ def run_second_judge(world: World, rng: Random) -> bool:
 @step(1)
 def run_derived_judge(world: World, rng: Random) -> bool:
     """A panel of two judges."""
-    runs = [r for (r,) in world.rows("SELECT run_id FROM runs WHERE derived_from IS NULL AND task LIKE 'side%'")]
+    runs = [
+        r for (r,) in world.rows("SELECT run_id FROM runs WHERE derived_from IS NULL AND task LIKE 'side%'")
+    ]
     if len(runs) < 2:
         return False
     world.judge("panel", "side", "--run", runs[0], "--run", runs[1], "--interval", "none", code=(0, 1, 2))
@@ -171,18 +180,24 @@ def split_and_look(world: World, rng: Random) -> bool:
 # --- drawing
 
 
-def _drawn(world: World, batch: Batch) -> None:
-    """Tell the oracle what a drawing has adopted: what a person had said of a unit that nobody had begun."""
+def _seated(world: World, batch: str) -> set[tuple[str, int]]:
+    """Everybody's seats in a batch."""
+    return {(p, at) for p in people_of(world, batch) for at, _, _ in seats(world, batch, p)}
+
+
+def _drawn(world: World, batch: Batch, before: set[tuple[str, int]]) -> None:
+    """Tell the oracle what was adopted at seats that are new: what a person had said of the unit."""
     oracle = world.oracle
     counted = oracle.counted()
     for person in people_of(world, batch.name):
-        for _, unit, repeat in seats(world, batch.name, person):
+        for position, unit, repeat in seats(world, batch.name, person):
             key = (person, batch.field, unit, 0)
-            begun = any(e.unit == (unit, repeat) for e in oracle.logs[batch.name, person])
-            if repeat or begun or key not in counted or (batch.name, person) in oracle.stopped:
+            if repeat or (person, position) in before or key not in counted:
                 continue
             values = {value for value, _ in counted[key].values()}
-            stopped = any((b, person) in oracle.stopped for b in world.batches if f"batch:{b}" in counted[key])
+            stopped = any(
+                (b, person) in oracle.stopped for b in world.batches if f"batch:{b}" in counted[key]
+            )
             if len(values) == 1 and not stopped:
                 tick = min(tick for _, tick in counted[key].values())
                 oracle.logs[batch.name, person].append(Entry((unit, 0), "label", values.pop(), tick))
@@ -196,9 +211,18 @@ def draw_batch(world: World, rng: Random) -> bool:
         return False
     name, task = f"b{world.number()}", rng.choice(list(FIELDS))
     people = rng.sample(PEOPLE, rng.randrange(1, 4))
-    judged = task == "side" and bool(world.rows("SELECT 1 FROM labels AS l JOIN runs AS r ON r.run_id = l.annotator_id"))
+    judged = task == "side" and bool(
+        world.rows("SELECT 1 FROM labels AS l JOIN runs AS r ON r.run_id = l.annotator_id")
+    )
     reveal = judged and rng.random() < 0.2
-    words: list[object] = ["-n", rng.randrange(2, 7), "--seed", rng.randrange(99), "--annotators", ",".join(people)]
+    words: list[object] = [
+        "-n",
+        rng.randrange(2, 7),
+        "--seed",
+        rng.randrange(99),
+        "--annotators",
+        ",".join(people),
+    ]
     if judged and rng.random() < 0.5:
         words += ["--by", "label"]
     if reveal:
@@ -222,7 +246,7 @@ def draw_batch(world: World, rng: Random) -> bool:
         return False
     batch = world.batches[name] = Batch(name, task, reveal)
     world.oracle.asks[name] = batch.field
-    _drawn(world, batch)
+    _drawn(world, batch, set())
     return True
 
 
@@ -234,7 +258,7 @@ def extend_batch(world: World, rng: Random) -> bool:
         return False
     batch = rng.choice(found)
     has = world.rows("SELECT count(*) FROM batch_units WHERE batch = ? AND role = 'sample'", batch.name)[0][0]
-    to = has + rng.randrange(1, 4)
+    to, before = has + rng.randrange(1, 4), _seated(world, batch.name)
 
     def work() -> Any:
         return world.annotate("batches", "extend", batch.name, "--to", to, "--allow-exposed", code=(0, 1, 2))
@@ -242,10 +266,12 @@ def extend_batch(world: World, rng: Random) -> bool:
     if rng.random() < 0.3:
         world.killed(rng, work)
     if work().exit_code == 0:
-        has = world.rows("SELECT count(*) FROM batch_units WHERE batch = ? AND role = 'sample'", batch.name)[0][0]
+        has = world.rows("SELECT count(*) FROM batch_units WHERE batch = ? AND role = 'sample'", batch.name)[
+            0
+        ][0]
         if has != to:
             raise Wrong(f"batch {batch.name} has {has} units, not {to}")
-    _drawn(world, batch)
+    _drawn(world, batch, before)
     return True
 
 
@@ -256,11 +282,13 @@ def add_person(world: World, rng: Random) -> bool:
     if seat is None:
         return False
     batch = seat[0]
-    newcomers = sorted(set(PEOPLE) - set(people_of(world, batch.name)))
+    newcomers, before = sorted(set(PEOPLE) - set(people_of(world, batch.name))), _seated(world, batch.name)
     if not newcomers:
         return False
-    world.annotate("batches", "add", batch.name, "--annotators", rng.choice(newcomers), "--allow-exposed", code=(0, 1, 2))
-    _drawn(world, batch)
+    world.annotate(
+        "batches", "add", batch.name, "--annotators", rng.choice(newcomers), "--allow-exposed", code=(0, 1, 2)
+    )
+    _drawn(world, batch, before)
     return True
 
 
@@ -271,16 +299,20 @@ def hand_over(world: World, rng: Random) -> bool:
     if seat is None:
         return False
     batch, person = seat
-    to = rng.choice([p for p in PEOPLE if p != person])
-    world.annotate("batches", "hand-over", batch.name, "--from", person, "--to", to, "--allow-exposed", code=(0, 1, 2))
-    _drawn(world, batch)
+    to, before = rng.choice([p for p in PEOPLE if p != person]), _seated(world, batch.name)
+    world.annotate(
+        "batches", "hand-over", batch.name, "--from", person, "--to", to, "--allow-exposed", code=(0, 1, 2)
+    )
+    _drawn(world, batch, before)
     return True
 
 
 # --- the screen
 
 
-def _type(world: World, batch: Batch, desk: Any, position: int, unit: tuple[str, int], rng: Random) -> Entry | None:
+def _type(
+    world: World, batch: Batch, desk: Any, position: int, unit: tuple[str, int], rng: Random
+) -> Entry | None:
     """One thing that a person does to a unit at the desk."""
     oracle, person = world.oracle, desk.seat.annotator
     desk.load(position)
@@ -323,7 +355,12 @@ def screen(world: World, rng: Random) -> bool:
                 world.counts["(undo)"] += 1
                 continue
             position, unit = rng.choice(queue)
-            if batch.reveal and rng.random() < 0.2 and oracle.answer(batch.name, person, unit) and not unit[1]:
+            if (
+                batch.reveal
+                and rng.random() < 0.2
+                and oracle.answer(batch.name, person, unit)
+                and not unit[1]
+            ):
                 _reveal(world, batch, desk, position, unit, rng)
                 continue
             entry = _type(world, batch, desk, position, unit, rng)
@@ -405,12 +442,23 @@ def _rows(world: World, rng: Random, batch: Batch) -> list[Row]:
     for person in people_of(world, batch.name):
         away = {unit for unit, _ in out(world, batch.name, person)}
         mine = sorted({u for _, u, r in seats(world, batch.name, person) if not r} - away)
-        rows += [(person, u, rng.choice(batch.labels)) for u in rng.sample(mine, min(len(mine), rng.randrange(0, 4)))]
+        rows += [
+            (person, u, rng.choice(batch.labels))
+            for u in rng.sample(mine, min(len(mine), rng.randrange(0, 4)))
+        ]
     rng.shuffle(rows)
     return rows + (rows[:1] if rng.random() < 0.3 else [])
 
 
-def _take_in(world: World, batch: Batch, rows: list[Row], latest: bool, way: str, command: Callable[..., Any], rng: Random) -> None:
+def _take_in(
+    world: World,
+    batch: Batch,
+    rows: list[Row],
+    latest: bool,
+    way: str,
+    command: Callable[..., Any],
+    rng: Random,
+) -> None:
     expected = _entries(world, batch, rows, latest)
     if rng.random() < 0.15:
         world.killed(rng, lambda: command(code=(0, 1)))
@@ -437,8 +485,19 @@ def sheet(world: World, rng: Random) -> bool:
         writer = csv.writer(out_file)
         writer.writerow(["unit", "annotator", "field", "label", "note"])
         for person, unit, label in rows:
-            writer.writerow([unit, person, "" if notes else batch.field, "" if notes else label, "odd" if notes else ""])
-    words = ["import", file, "--from", "csv", "--batch", batch.name, "--blind", *(["--latest"] if latest else [])]
+            writer.writerow(
+                [unit, person, "" if notes else batch.field, "" if notes else label, "odd" if notes else ""]
+            )
+    words = [
+        "import",
+        file,
+        "--from",
+        "csv",
+        "--batch",
+        batch.name,
+        "--blind",
+        *(["--latest"] if latest else []),
+    ]
     if notes:
         world.annotate(*words, code=(0, 1))
         for person, unit in dict.fromkeys((p, u) for p, u, _ in rows):
@@ -478,14 +537,29 @@ def studio(world: World, rng: Random) -> bool:
     at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     found: dict[str, dict[str, Any]] = {}
     for n, (person, unit, label) in enumerate(rows):
-        result = {"from_name": batch.field, "to_name": "passage", "type": "choices", "value": {"choices": [label]}}
+        result = {
+            "from_name": batch.field,
+            "to_name": "passage",
+            "type": "choices",
+            "value": {"choices": [label]},
+        }
         made = {"id": n, "completed_by": {"id": 1, "email": f"{person}@example.org"}, "was_cancelled": False,
                 "created_at": at, "updated_at": at, "lead_time": 2.0, "result": [result]}  # fmt: skip
-        record = found.setdefault(unit, {"id": n, "data": tasks[unit]["data"], "annotations": [], "predictions": []})
+        record = found.setdefault(
+            unit, {"id": n, "data": tasks[unit]["data"], "annotations": [], "predictions": []}
+        )
         record["annotations"].append(made)
     file = world.folder / f"studio{world.number()}.json"
     file.write_text(json.dumps(list(found.values())))
-    words = ["import", file, "--from", "label-studio", "--batch", batch.name, *(["--latest"] if latest else [])]
+    words = [
+        "import",
+        file,
+        "--from",
+        "label-studio",
+        "--batch",
+        batch.name,
+        *(["--latest"] if latest else []),
+    ]
     _take_in(world, batch, rows, latest, "studio", lambda code: world.annotate(*words, code=code), rng)
     return True
 
@@ -668,7 +742,10 @@ def export_and_import(world: World, rng: Random) -> bool:
     file = world.folder / f"out{world.number()}.{rng.choice(['csv', 'jsonl'])}"
     form = file.suffix[1:]
     world.annotate("export", batch.name, "--to", form, "--labels", "-o", file)
-    done = json.loads(world.annotate("import", file, "--from", form, "--batch", batch.name, "--json", code=(0, 1)).stdout or "{}")
+    done = json.loads(
+        world.annotate("import", file, "--from", form, "--batch", batch.name, "--json", code=(0, 1)).stdout
+        or "{}"
+    )
     if done.get("new"):
         raise Wrong(f"an export of {batch.name} came back with new labels: {done}")
     return True
@@ -729,7 +806,9 @@ def verify(world: World, rng: Random) -> bool:
 @step(1)
 def numbers(world: World, rng: Random) -> bool:
     """Command line, JSON, Python and a recomputation give the same number."""
-    if not world.rows("SELECT 1 FROM labels AS l JOIN annotators AS a USING (annotator_id) WHERE l.field = 'side' AND a.kind = 'human'"):
+    if not world.rows(
+        "SELECT 1 FROM labels AS l JOIN annotators AS a USING (annotator_id) WHERE l.field = 'side' AND a.kind = 'human'"
+    ):
         return False
     world.numbers()
     return True

@@ -101,7 +101,9 @@ class World:
         self.serial += 1
         return self.serial
 
-    def command(self, program: str, *args: object, code: int | tuple[int, ...] = 0, db: Path | None = None) -> Any:
+    def command(
+        self, program: str, *args: object, code: int | tuple[int, ...] = 0, db: Path | None = None
+    ) -> Any:
         """Run `judge` or `annotate` in this process on the study; raises Wrong for another exit code."""
         from annotate.cli import main as annotate
         from judge.cli import main as judge
@@ -111,7 +113,9 @@ class World:
         self.log.append(f"{program} {' '.join(words)}  # exit {done.exit_code}")
         wanted = (code,) if isinstance(code, int) else code
         if done.exit_code not in wanted or "unexpected" in done.stderr:
-            raise Wrong(f"{self.log[-1]}, expected {wanted}\n{done.stdout}\n{done.stderr}\n{done.exception!r}")
+            raise Wrong(
+                f"{self.log[-1]}, expected {wanted}\n{done.stdout}\n{done.stderr}\n{done.exception!r}"
+            )
         return done
 
     def annotate(self, *args: object, code: int | tuple[int, ...] = 0) -> Any:
@@ -123,7 +127,9 @@ class World:
         return self.command("judge", *args, code=code)
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        """Rows of the study, read by another connection."""
+        """Rows of the study, read by another connection; none before the first import."""
+        if not self.items:
+            return []
         with closing(sqlite3.connect(self.db)) as conn:
             return conn.execute(query, values).fetchall()
 
@@ -166,11 +172,16 @@ class World:
         meant = self.oracle.labels()
         if stored != meant:
             differ = sorted(set(stored.items()) ^ set(meant.items()))[:6]
-            told = [(k, v, "stored" if stored.get(k) == v else "meant", self.oracle.said().get(k)) for k, v in differ]
+            told = [
+                (k, v, "stored" if stored.get(k) == v else "meant", self.oracle.said().get(k))
+                for k, v in differ
+            ]
             raise Wrong(f"labels differ: {told}")
         if len(self.rows(query)) != len(stored):
             raise Wrong("one label of a person is stored twice")
-        conflicts = {tuple(r) for r in self.rows("SELECT annotator_id, field, unit_id, repeat FROM label_conflicts")}
+        conflicts = {
+            tuple(r) for r in self.rows("SELECT annotator_id, field, unit_id, repeat FROM label_conflicts")
+        }
         if conflicts != self.oracle.conflicts():
             raise Wrong(f"conflicts differ: {sorted(conflicts ^ self.oracle.conflicts())[:6]}")
 
@@ -210,7 +221,7 @@ class World:
         found = [m for m in document["measures"] if sorted(m["annotators"] or []) == sorted(wide.index)]
         printed = self.annotate(*words).stdout
         with adjudge.Study(self.db) as study:
-            frame = study.agreement(field="side", measure=["krippendorff_alpha"], interval="none")
+            frame = study.agreement(field="side", measures=["krippendorff_alpha"], interval=None)
         values = [m["value"] for m in found if m["value"] is not None]
         if values and not any(abs(v - expected) < 1e-9 for v in values):
             raise Wrong(f"alpha of people is {values} in JSON, {expected} from the rows")
