@@ -533,7 +533,11 @@ def studio(world: World, rng: Random) -> bool:
     world.annotate("export", batch.name, "--to", "label-studio", "-o", folder)
     tasks = {t["data"]["adjudge_unit_id"]: t for t in json.loads((folder / "tasks.json").read_text())}
     rows = list({(person, unit): (person, unit, label) for person, unit, label in rows}.values())
-    rows = sorted(rows, key=lambda row: row[1])
+    # Evidence that the record does not have would be a conflict of its own.
+    marked = {(p, u) for p, u, _ in rows if any(e.what == "span" for e in world.oracle.at(batch.name, p, (u, 0)))}
+    rows = sorted((row for row in rows if row[:2] not in marked), key=lambda row: row[1])
+    if not rows:
+        return False
     at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     found: dict[str, dict[str, Any]] = {}
     for n, (person, unit, label) in enumerate(rows):
@@ -741,7 +745,8 @@ def export_and_import(world: World, rng: Random) -> bool:
     batch = rng.choice(found)
     file = world.folder / f"out{world.number()}.{rng.choice(['csv', 'jsonl'])}"
     form = file.suffix[1:]
-    world.annotate("export", batch.name, "--to", form, "--labels", "-o", file)
+    if world.annotate("export", batch.name, "--to", form, "--labels", "-o", file, code=(0, 1)).exit_code:
+        return False  # nobody has answered anything yet
     done = json.loads(
         world.annotate("import", file, "--from", form, "--batch", batch.name, "--json", code=(0, 1)).stdout
         or "{}"
