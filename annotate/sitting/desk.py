@@ -48,6 +48,8 @@ class Desk(Queue):
         super().__init__(info, blind)
         self.seat, self._study, self._busy_ms, self._lock = seat, study, busy_ms, lock
         self._seen: set[int] = set()
+        self._drafts: dict[tuple[int, str], str] = {}
+        """Texts that were typed in this session and not stored as answers; empty where one was stored or given up."""
         self._unnoted: list[int] = []
         """Of the positions that were shown, those that the ledger does not have yet."""
 
@@ -159,6 +161,34 @@ class Desk(Queue):
     ) -> State:
         """Keep the evidence: (input, start, end) in code points."""
         return self._commit(position, spent, Kind.SPAN, None, dumps([list(s) for s in spans]), None)
+
+    def draft(self, position: int, what: str) -> str | None:
+        """What was typed for a unit and not stored, in this session or one before; None for nothing."""
+        if (found := self._drafts.get((position, what))) is not None:
+            return found or None
+        query = "SELECT text FROM drafts WHERE batch = ? AND annotator_id = ? AND position = ? AND what = ?"
+        row = self._study.conn.execute(
+            query, [self.seat.batch, self.seat.annotator, position, what]
+        ).fetchone()
+        return None if row is None else str(row[0])
+
+    def keep_draft(self, position: int, what: str, text: str | None) -> None:
+        """Keep what is typed so far, or nothing any more. Where the study cannot be written it is kept in this session:
+        a draft never stands in the way of typing."""
+        if (self.draft(position, what) or "") == (text or ""):
+            return
+        self._drafts[position, what] = text or ""
+        place = (self.seat.batch, self.seat.annotator, position, what)
+        with suppress(StudyError), self._transaction(wait_ms=0) as conn:
+            conn.execute(
+                "DELETE FROM drafts WHERE batch = ? AND annotator_id = ? AND position = ? AND what = ?", place
+            )
+            if text:
+                values = [*place, text, now()]
+                conn.execute(
+                    "INSERT INTO drafts (batch, annotator_id, position, what, text, at) VALUES (?, ?, ?, ?, ?, ?)",
+                    values,
+                )
 
     def lock(self, position: int, what: str) -> State:
         """From here on the first labels stand, and `judge` or `key` answers. Needs a finished unit."""

@@ -43,8 +43,6 @@ class Commands:
         self._form, self._at = Form(place, self.finish), 0.0
         self.answer = self._form.answer
         """A label of the unit at hand."""
-        self._drafts: dict[tuple[str, int], str] = {}
-        """Texts typed for a unit that were not stored."""
         self.by_id: dict[str, Callable[[], Awaitable[None]]] = {
             "undo": self.undo,
             "skip": self.skip,
@@ -145,29 +143,31 @@ class Commands:
     async def _ask_text(
         self, what: str, title: str, before: str, store: Callable[..., State], told: str
     ) -> None:
-        """A text of the unit. What could not be stored is still there, in the box and when it is opened again."""
-        draft, at, view = (what, self._hand.unit.position), self._at, self._view
+        """A text of the unit. What was typed and not stored is there when the box is opened again, after a restart too."""
+        position, at, view, desk = self._hand.unit.position, self._at, self._view, self._desk
 
         async def done(text: str) -> str | None:
             if not text and what == "flag":
                 view.say("no reason, no flag")
                 return None
-            if text == before:
-                return None
-            if not await self._place.commit(at, store, text):
-                self._drafts[draft] = text
+            if text != before and not await self._place.commit(at, store, text):
+                desk.keep_draft(position, what, text)
                 return f"not stored: {self._place.refused}. Your text is kept: Enter tries again."
-            self._drafts.pop(draft, None)
-            self._changed(told if text else f"the {what} is gone")
+            desk.keep_draft(position, what, None)
+            if text != before:
+                self._changed(told if text else f"the {what} is gone")
             return None
 
+        def typed(text: str) -> None:
+            desk.keep_draft(position, what, text if text != before else None)
+
         def left(text: str) -> None:
-            if draft in self._drafts:
-                self._drafts[draft] = text
+            typed(text)
+            if text != before:
                 view.say(f"the {what} is not stored; the same key opens it again", error=True)
 
-        value = self._drafts.get(draft, before)
-        await self._place.open(Ask(title, done, value=value, left=left))
+        value = desk.draft(position, what) or before
+        await self._place.open(Ask(title, done, value=value, left=left, typed=typed))
 
     def _changed(self, told: str) -> None:
         self._view.draw_labels()

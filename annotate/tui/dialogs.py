@@ -48,7 +48,7 @@ class Dialog(ModalScreen[None]):
 
 class Ask(Dialog):
     """One line of text. `done` gets it at Enter and says what was wrong with it, and then it stays to be mended;
-    `then` follows once the box is gone. Escape calls `left` with what was typed so far."""
+    `then` follows once the box is gone. Escape calls `left` with what was typed so far, and each change `typed`."""
 
     def __init__(
         self,
@@ -58,10 +58,11 @@ class Ask(Dialog):
         then: Callable[[], Awaitable[None]] | None = None,
         value: str = "",
         left: Callable[[str], None] | None = None,
+        typed: Callable[[str], None] | None = None,
         kind: str = "text",
     ) -> None:
         super().__init__()
-        self._title, self._done, self._then, self._left = title, done, then, left
+        self._title, self._done, self._then, self._left, self._typed = title, done, then, left, typed
         self._value, self._kind = value, kind
 
     def compose(self) -> ComposeResult:
@@ -75,6 +76,12 @@ class Ask(Dialog):
                 select_on_focus=False,
             )
             yield Static("", id="ask-wrong", markup=False)
+
+    def on_input_changed(self, changed: Input.Changed) -> None:
+        """Tell of what is typed so far: a line that breaks must not take it away."""
+        if self._typed is not None and changed.value != self._value:
+            self._value = changed.value
+            self._typed(changed.value)
 
     async def take(self, one: Intention) -> bool:
         """Enter hands the text over, Escape leaves; the rest is typing."""
@@ -101,6 +108,28 @@ class Ask(Dialog):
         """What is wrong."""
         self.query_one("#ask-wrong", Static).update(Content(text))
         self.add_class("wrong")
+
+
+class Confirm(Dialog):
+    """A question to which Enter says yes, once it could be read, and Escape no."""
+
+    def __init__(self, text: Content, yes: Callable[[], Awaitable[None]]) -> None:
+        super().__init__()
+        self._text, self._yes = text, yes
+
+    def compose(self) -> ComposeResult:
+        """One box."""
+        with Vertical(id="told-box"):
+            yield Static(self._text)
+
+    async def take(self, one: Intention) -> bool:
+        """Yes, or back to where it was."""
+        if one.key == "escape":
+            await self.close()
+        elif one.key == "enter" and not self.ahead(one):
+            await self.close()
+            await self._yes()
+        return not _of_textual(one)
 
 
 class Help(Dialog):

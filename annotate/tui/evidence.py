@@ -83,6 +83,15 @@ class Evidence:
         self.picker.name = self._text.name
         self.picker.start, self.picker.end = self._text.tokens[index]
 
+    def resume(self, begun: tuple[str, int, int]) -> None:
+        """Go on with a span that was begun before: the name of its text, its anchor and the cursor."""
+        name, anchor, cursor = begun
+        for at, text in enumerate(self._texts):
+            if text.name == name:
+                self._at = at
+                self._to(text.word_at(cursor))
+                self.picker.anchor = text.tokens[text.word_at(anchor)][0]
+
     def begin(self) -> None:
         """Begin a span here, or give up the one begun."""
         self.picker.anchor = None if self.picker.anchor is not None else self.picker.start

@@ -5,9 +5,11 @@ import json
 from collections.abc import Awaitable, Callable
 from time import monotonic
 
+from textual.content import Content
+
 from annotate.sitting.events import UnitStatus
 from annotate.tui import intentions, label_panel
-from annotate.tui.dialogs import Ask, Told
+from annotate.tui.dialogs import Ask, Confirm, Told
 from annotate.tui.workplace import Workplace
 from judge.store.study import dumps
 
@@ -30,10 +32,24 @@ class Form:
             await self._answer_judge(field, value, at)
         elif self._hand.phase == "key":
             await self._answer_key(field, value, at)
+        elif self._nobody_gave(field, value):
+            told = Content(f"Nobody said {value}. Enter stores it all the same, Esc goes back.")
+            await self._place.open(Confirm(told, lambda: self._store(field, value, at)))
         else:
-            was_done = self._hand.status is UnitStatus.DONE
-            if await self._place.commit(at, self._desk.label, field, value):
-                await self._labelled(was_done, value)
+            await self._store(field, value, at)
+
+    async def _store(self, field: str, value: str, at: float) -> None:
+        was_done = self._hand.status is UnitStatus.DONE
+        if await self._place.commit(at, self._desk.label, field, value):
+            await self._labelled(was_done, value)
+
+    def _nobody_gave(self, field: str, value: str) -> bool:
+        """Whether a lead decides for a label that none of the people gave: a letter may have been taken for a person."""
+        unit = self._hand.unit
+        if unit.role != "adjudication":
+            return False
+        given = {one.answers[field] for one in self._desk.sources(unit.position) if field in one.answers}
+        return bool(given) and value not in given
 
     async def _labelled(self, was_done: bool, value: str) -> None:
         """After the commit: the next question, what is to be shown, or the next unit."""
@@ -88,6 +104,7 @@ class Form:
             before = f" {BETWEEN} ".join(json.loads(before or "[]"))
             title += f"\nWrite {BETWEEN} between them."
         was_done, stored = hand.status is UnitStatus.DONE, False
+        desk, position, what = self._desk, hand.unit.position, f"answer {field}"
 
         async def done(text: str) -> str | None:
             nonlocal stored
@@ -96,14 +113,25 @@ class Form:
             if not text:
                 return None
             stored = await self._place.commit(monotonic(), self._desk.label, field, text)
+            if stored:
+                desk.keep_draft(position, what, None)
             return None if stored else f"{self._place.refused}. Enter tries again."
 
         async def then() -> None:
             if stored:
                 await self._labelled(was_done, "")
 
+        def typed(text: str) -> None:
+            desk.keep_draft(position, what, text if text != before else None)
+
+        def left(text: str) -> None:
+            typed(text)
+            if text != before:
+                self._view.say("the answer is not stored; Enter opens it again", error=True)
+
         kind = "number" if question.level == "interval" else "text"
-        await self._place.open(Ask(title, done, then=then, value=before, kind=kind))
+        value = desk.draft(position, what) or before
+        await self._place.open(Ask(title, done, then=then, value=value, left=left, typed=typed, kind=kind))
 
     # What is shown after a commit
 

@@ -79,7 +79,8 @@ def sources_panel(sources: Sequence[Source], fields: Sequence[str], texts: Mappi
     rows = []
     for one in sources:
         said = " · ".join(one.answers.get(f, "–") for f in fields)
-        row = [(f" {one.letter} ", KEY_STYLE), (f" {said}", "bold")]
+        # Names, not keys: a letter in the style of the label keys below was pressed for the person's answer.
+        row = [(f"Person {one.letter} said ", QUIET), (said, "bold")]
         if one.note:
             row.append((f"  “{one_line(one.note)}”", QUIET))
         if one.flag:

@@ -1,5 +1,6 @@
 """Marking evidence: by keyboard until Escape, and with the mouse whenever a text is dragged over."""
 
+import json
 from collections.abc import Awaitable, Callable
 from time import monotonic
 
@@ -9,7 +10,10 @@ from textual.selection import Selection
 from annotate.tui.evidence import HELP, Evidence, dragged_over, with_span, without_span
 from annotate.tui.intentions import Intention
 from annotate.tui.workplace import Workplace
+from judge.store.study import dumps
 
+BEGUN = "evidence"
+"""What a draft of evidence is called: a span that was begun, with its text, anchor and cursor."""
 WORDS = {"left": -1, "right": 1}
 SENTENCES = {"up": -1, "down": 1}
 TEXTS = {"tab": 1, "shift+tab": -1}
@@ -28,6 +32,9 @@ class Marking:
         if not evidence.usable:
             self._place.refuse("there is no text to mark in")
             return
+        begun = self._place.desk.draft(self._hand.unit.position, BEGUN)
+        if begun is not None:
+            evidence.resume(json.loads(begun))
         self._hand.evidence, self._view.pane = evidence, "text"
         self._view.draw()
         self._follow()
@@ -56,6 +63,9 @@ class Marking:
             self._view.say("")
         else:
             return False
+        picker = evidence.picker
+        begun = None if picker.anchor is None else dumps([picker.name, picker.anchor, picker.start])
+        self._place.desk.keep_draft(hand.unit.position, BEGUN, begun)
         self._view.draw()
         if hand.evidence is not None:
             self._follow()

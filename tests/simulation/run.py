@@ -67,6 +67,7 @@ def simulate(steps: Plan, counts: Counts | None = None) -> tuple[str, list[str]]
     except Exception as e:
         return f"{type(e).__name__}: {e}", world.log
     finally:
+        world.stop_reading()
         shutil.rmtree(folder, ignore_errors=True)
     return None
 

@@ -348,7 +348,7 @@ def screen(world: World, rng: Random) -> bool:
         return False
     world.log.append(f"{person} sits down in {batch.name}")
     with world.desk(batch.name, person) as desk:
-        for _ in range(rng.randrange(1, 7)):
+        for _ in range(rng.randrange(2, 16)):
             if rng.random() < 0.2 and not away:
                 desk.undo()
                 oracle.undo(batch.name, person)
@@ -534,7 +534,9 @@ def studio(world: World, rng: Random) -> bool:
     tasks = {t["data"]["adjudge_unit_id"]: t for t in json.loads((folder / "tasks.json").read_text())}
     rows = list({(person, unit): (person, unit, label) for person, unit, label in rows}.values())
     # Evidence that the record does not have would be a conflict of its own.
-    marked = {(p, u) for p, u, _ in rows if any(e.what == "span" for e in world.oracle.at(batch.name, p, (u, 0)))}
+    marked = {
+        (p, u) for p, u, _ in rows if any(e.what == "span" for e in world.oracle.at(batch.name, p, (u, 0)))
+    }
     rows = sorted((row for row in rows if row[:2] not in marked), key=lambda row: row[1])
     if not rows:
         return False

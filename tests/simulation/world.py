@@ -92,6 +92,7 @@ class World:
         self.items = 0
         self.serial = 0
         self.log: list[str] = []
+        self._reader: tuple[Path, sqlite3.Connection] | None = None
         for name, (asked, (a, b, c)) in FIELDS.items():
             (folder / "prompts").mkdir(exist_ok=True)
             (folder / "prompts" / f"{name}.v1.md").write_text(TASK.format(field=asked, a=a, b=b, c=c))
@@ -130,8 +131,16 @@ class World:
         """Rows of the study, read by another connection; none before the first import."""
         if not self.items:
             return []
-        with closing(sqlite3.connect(self.db)) as conn:
-            return conn.execute(query, values).fetchall()
+        if self._reader is None or self._reader[0] != self.db:
+            self.stop_reading()
+            self._reader = self.db, sqlite3.connect(self.db)
+        return self._reader[1].execute(query, values).fetchall()
+
+    def stop_reading(self) -> None:
+        """Close the connection that `rows` keeps open: a child process must not inherit it."""
+        if self._reader is not None:
+            self._reader[1].close()
+            self._reader = None
 
     def came(self, way: str, person: str, unit: str) -> None:
         """Note that a label came in by a way, and beside which others on the same person and unit."""
@@ -152,6 +161,7 @@ class World:
     def killed(self, rng: Random, work: Callable[[], object]) -> bool:
         """Run `work` in a process that is killed before or after one of its commits; returns whether it was."""
         at, after = rng.randrange(1, 8), rng.random() < 0.5
+        self.stop_reading()
         child = os.fork()
         if child == 0:
             _kill_at(at, after)

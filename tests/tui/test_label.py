@@ -305,11 +305,19 @@ async def test_adjudication_shows_letters_and_stores_the_decision(tmp_path: Path
     async with sitting(path, "lead", adjudicate=True) as pilot:
         assert screen(pilot).hand.desk.total == differ
         said = text_of(pilot, "said")
-        assert all(f" {letter} " in said for letter in "ABC")
+        assert all(f"Person {letter} said " in said for letter in "ABC")
         assert not any(name in pilot.app.export_screenshot() for name in ("alice", "bob", "carol"))
         await press(pilot, "plus")
         await type_in(pilot, "the date decides")
-        await press(pilot, "n")
+        given = {one.answers["stance"] for one in screen(pilot).hand.desk.sources(1)}
+        (nobody,) = {"support", "refute", "neutral"} - given or {"neutral"}
+        await press(pilot, {"support": "s", "refute": "r", "neutral": "n"}[nobody])
+        assert rows_of(path, "SELECT 1 FROM labels WHERE annotator_id = 'adjudicated'") == [], (
+            "it is asked first"
+        )
+        await press(pilot, "escape", "n")
+        await pilot.pause(0.4)
+        await press(pilot, "enter")
     got = rows_of(
         path, "SELECT annotator_id, value, rationale FROM labels WHERE annotator_id = 'adjudicated'"
     )
