@@ -77,7 +77,8 @@ def responses(store: Store, batch: str) -> Iterator[Response]:
                a.layers, a.repeat, a.role, u.question_id, a.revised, b.stratum, b.weight
         FROM assignments AS a JOIN units AS u USING (unit_id)
         LEFT JOIN batch_units AS b ON b.batch = a.batch AND b.unit_id = a.unit_id
-        WHERE a.batch = ? AND (a.status <> 'open' OR a.answers <> '{}' OR a.flag IS NOT NULL OR a.note IS NOT NULL)
+        WHERE a.batch = ? AND (a.status <> 'open' OR a.answers <> '{}' OR a.spans <> '[]' OR a.flag IS NOT NULL
+              OR a.note IS NOT NULL)
         ORDER BY a.annotator_id = ?, a.annotator_id, a.position
     """
     for row in store.conn.execute(query, [batch, ADJUDICATED]):

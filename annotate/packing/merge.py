@@ -62,6 +62,10 @@ def merge(store: Store, path: Path) -> MergedLabels:
         mine = {session for (session,) in store.conn.execute(known, [batch, person])}
         check_rows(packed.conn, ours.task, batch, person, there, here, mine, path)
         done = MergedLabels(batch, person)
+        if {row.event.event_id for row in there} <= {row.event.event_id for row in here}:
+            # Nothing new, whatever became of the person's units.
+            done.units = _done_units(store, batch, person)
+            return done
         with Desk.open(store, batch, person, returning=True):
             with store.transaction() as conn:
                 done.back = give_back(conn, batch, person, back)
@@ -80,9 +84,13 @@ def merge(store: Store, path: Path) -> MergedLabels:
                 )
                 came = {row.position for row in there} - set(refused)
                 settle_log(conn, ours.task, batch, person, came)
-    query = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done'"
-    done.units = store.conn.execute(query, [batch, person]).fetchone()[0]
+    done.units = _done_units(store, batch, person)
     return done
+
+
+def _done_units(store: Store, batch: str, person: str) -> int:
+    query = "SELECT count(*) FROM assignments WHERE batch = ? AND annotator_id = ? AND status = 'done'"
+    return int(store.conn.execute(query, [batch, person]).fetchone()[0])
 
 
 def _units_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, str]:

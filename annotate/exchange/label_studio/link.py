@@ -180,10 +180,16 @@ def note_tasks(conn: sqlite3.Connection, batch: str, link: Link, tasks: Mapping[
 
 
 def drop_tasks(store: Store, batch: str, link: Link, tasks: Iterable[int]) -> None:
-    """Forget tasks that are gone, so that their units are sent again."""
+    """Forget tasks that are gone, so that their units are sent again; what was annotated on them stays.
+
+    Their annotations are forgotten with them: the server gives the number of a deleted task to the one that is sent, and a
+    pull would take annotations that it does not have for deleted ones.
+    """
+    gone = [(batch, link.url, link.person, task) for task in tasks]
     with store.transaction() as conn:
-        query = "DELETE FROM label_studio_tasks WHERE batch = ? AND url = ? AND person = ? AND task = ?"
-        conn.executemany(query, [(batch, link.url, link.person, task) for task in tasks])
+        for table in ("label_studio_annotations", "label_studio_tasks"):
+            query = f"DELETE FROM {table} WHERE batch = ? AND url = ? AND person = ? AND task = ?"
+            conn.executemany(query, gone)
 
 
 class Survey(NamedTuple):
