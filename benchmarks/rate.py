@@ -106,6 +106,10 @@ ROWS = {
 }
 
 
+SMALL = "small-command"
+"""The row that is a whole command: 50 units of 0.2 s, from typing to prompt."""
+
+
 def main() -> None:
     """Print a line for each row."""
     options = _options()
@@ -113,8 +117,11 @@ def main() -> None:
         job = json.loads(options.worker)
         print(json.dumps(asyncio.run((bare if job["kind"] == "bare" else judge)(job))))
         return
-    for name in options.only or ROWS:
-        measure(name, ROWS[name], options)
+    for name in options.only or [*ROWS, SMALL]:
+        if name == SMALL:
+            measure_command(options)
+        else:
+            measure(name, ROWS[name], options)
 
 
 def measure(name: str, row: Row, options: argparse.Namespace) -> None:
@@ -142,6 +149,30 @@ def measure(name: str, row: Row, options: argparse.Namespace) -> None:
         )
         + (f"; {told['notes']}" if told["notes"] else ""),
         flush=True,
+    )
+
+
+def measure_command(options: argparse.Namespace) -> None:
+    """Time `judge run` from typing to prompt, on a server that the study knows."""
+    root = Path(options.base or ROOT)
+    program = str(root / ".venv/bin/judge") if options.base else str(Path(sys.executable).parent / "judge")
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        db = Path(folder) / "study.db"
+        shutil.copy(_study(50), db)
+        with ServerProcess("openai", "--logprobs", "none", *plain(0.2)) as server:
+            found: list[tuple[float, float]] = []
+            for seed in range(options.rounds + 1):
+                command = [program, "run", "stance", "-m", "openai/loopback", "--base-url", server.url]
+                command += ["--concurrency", "100", "--seed", str(seed), "-d", str(db), "--json"]
+                begun = time.perf_counter()
+                done = subprocess.run(
+                    command, check=True, capture_output=True, text=True, env={"PYTHONPATH": str(root)}
+                )
+                found.append((json.loads(done.stdout)["seconds"], time.perf_counter() - begun))
+    found = found[1:]  # The first one asks the server what it can do.
+    seconds, beyond = median(s for s, _ in found), median(whole - s for s, whole in found)
+    print(
+        f"{SMALL}: the run's own seconds {seconds:.2f} (goal: .4), the command beyond them {beyond:.2f} s (goal: 1.5)"
     )
 
 
@@ -276,7 +307,7 @@ def _options(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", action="append", choices=list(ROWS), help="default: all")
+    parser.add_argument("--only", action="append", choices=[*ROWS, SMALL], help="default: all")
     parser.add_argument("--rounds", type=int, default=3, help="odd, for the median")
     parser.add_argument("--folder", default=tempfile.gettempdir(), help="where the studies are written")
     parser.add_argument("--base", help="a checkout of another version, whose runs are measured instead")

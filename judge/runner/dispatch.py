@@ -165,7 +165,7 @@ class ModelServer:
         if self.is_down:
             self.down_since = self.error = None
             self._probing = False
-            self.rate.restart()
+            self.rate.restart(now)
 
 
 def ending(error: BaseException | None) -> End:

@@ -6,6 +6,7 @@ The questions are ordinary calls: they count against the limits of the run, and 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -22,6 +23,10 @@ from judge.runner.retry import Patience
 from judge.store import runs, selection
 from judge.store.study import Store
 from judge.types import Reply, Request
+
+WARN_AFTER = 3
+"""Failures of the opening questions after which people are told that the server is waited for."""
+_log = logging.getLogger(__name__)
 
 
 async def open_or_finished(store: Store, provider: Provider, plan: Plan) -> Plan | RunReport:
@@ -118,6 +123,9 @@ async def _opened(provider: Provider, patience: Patience) -> None:
             wait = patience.wait(error, tries)
             if is_absent or wait is None or time.monotonic() - begun > patience.outage:
                 raise
+            if tries == WARN_AFTER:
+                # There is no run yet whose progress could be shown.
+                _log.warning("%s. The server is asked again for %g s (--patience)", error, patience.outage)
             await asyncio.sleep(wait)
 
 

@@ -79,7 +79,7 @@ class RateController:
         """Units are left to send."""
         self._not_before = 0.0
         self._requests, self._tokens = _Allowance(), _Allowance()
-        self._full_at = self._cut_at = -math.inf
+        self._full_at = self._cut_at = self._replied_at = -math.inf
         self._latencies: deque[float] = deque(maxlen=RECENT)
         self._replies: deque[float] = deque(maxlen=RECENT)
         self._doublings: dict[int, _Latency] = {}
@@ -90,11 +90,6 @@ class RateController:
     def sustained(self) -> int:
         """The concurrency that the server has borne: the limit where it was reached, else the most calls at once."""
         return self.limit if self.most_used >= self.limit else self.most_used
-
-    @property
-    def replied_at(self) -> float:
-        """When the last good reply came."""
-        return self._replies[-1] if self._replies else -math.inf
 
     def delay(self, now: float, tokens: int = 0) -> float:
         """Seconds until a call of so many tokens may go out, if the limit has room for it."""
@@ -119,6 +114,7 @@ class RateController:
         """A good reply to a call that was sent under this limit."""
         self._latencies.append(now - sent_at)
         self._replies.append(now)
+        self._replied_at = now
         if now >= self._try_again_at:
             self._doublings.clear()
             self._top, self._try_again_at = self.ceiling, math.inf
@@ -139,7 +135,7 @@ class RateController:
             return True
         if self.timeout == math.inf:
             self.timeout = max(now - sent_at, 1e-3)  # The provider has one and does not say which.
-        is_silent = self.feeding and self.replied_at < sent_at
+        is_silent = self.feeding and self._replied_at < sent_at
         is_slow = bool(self._latencies) and median(self._latencies) >= self.timeout * STRAGGLER
         served = int(self._throughput(now, until_now=True) * self.timeout * SAFE)
         if not (is_silent or is_slow) or served >= self.limit or self.limit == 1:
@@ -154,11 +150,11 @@ class RateController:
         self._begin_again(now)
         return True
 
-    def restart(self) -> None:
+    def restart(self, now: float) -> None:
         """The server is back after an outage: begin as at an unknown one."""
         self.limit = min(self.limit, START)
         self.spacing = Spacing()
-        self._begin_again(-math.inf)
+        self._begin_again(now)
 
     def hold(self, now: float, seconds: float) -> None:
         """Obey Retry-After: send nothing for so long."""
@@ -169,9 +165,9 @@ class RateController:
         self._requests.note(state.remaining_requests, state.reset_requests, now)
         self._tokens.note(state.remaining_tokens, state.reset_tokens, now)
 
-    def _begin_again(self, cut_at: float) -> None:
-        """Forget what was measured at another limit."""
-        self._cut_at = cut_at
+    def _begin_again(self, now: float) -> None:
+        """Forget what was measured at another limit; calls that were sent before are no evidence about this one."""
+        self._cut_at = now
         self._replies.clear()
         self._doublings.clear()
         self._top, self._try_again_at = self.ceiling, math.inf
