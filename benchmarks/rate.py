@@ -24,7 +24,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.throughput import bodies_of, make_study
 from tests.loopback.process import ServerProcess
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -222,6 +221,9 @@ _STUDIES: dict[int, Path] = {}
 
 
 def _study(units: int) -> Path:
+    # Imported here, because a worker of another version may have no such benchmark.
+    from benchmarks.throughput import make_study
+
     if units not in _STUDIES:
         _STUDIES[units] = Path(tempfile.mkdtemp()) / "study.db"
         make_study(_STUDIES[units], units)
@@ -242,6 +244,8 @@ def _work(job: dict[str, Any]) -> dict[str, Any]:
 async def bare(job: dict[str, Any]) -> dict[str, float]:
     """Post the bodies; what is refused waits half a second, and what timed out is sent again."""
     import aiohttp
+
+    from benchmarks.throughput import bodies_of
 
     left = iter(bodies_of(job["units"], "json"))
     headers = {"Content-Type": "application/json", "Authorization": "Bearer none"}
