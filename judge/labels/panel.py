@@ -218,6 +218,7 @@ class Panel:
         table, asked = self.table, self.asked_units
         if len(names) > 1 and all(name in self.people for name in names):
             return self.among_people.select(names)
+        everybody = all(name in self.judges for name in names)
         if len(names) <= 2 and any(name not in self.judges for name in names):
             table, asked = self._few
         elif self.inside is not None:
@@ -225,12 +226,29 @@ class Panel:
         every = [asked[name] for name in names]
         mask = (np.logical_and if len(names) <= 2 else np.logical_or).reduce(every)
         # Two who share nothing keep their rows, so that the reason can say just that.
-        return table.subset(mask if mask.any() else np.logical_or.reduce(every)).select(names)
+        found = table.subset(mask if mask.any() else np.logical_or.reduce(every)).select(names)
+        return found if everybody else self.weighted(found, *names)
+
+    def weighted(self, table: Ratings, *names: str) -> Ratings:
+        """Units of a table, each weighted by how many it stands for where they were drawn with unequal probabilities.
+
+        Units that no draw brought stand for themselves alone, and are left out there. How units came by gold is not
+        recorded, so that with gold among the `names` they stay as they are.
+        """
+        if any(name in self.of_kind(AnnotatorKind.GOLD) for name in names):
+            return table
+        drawn = (
+            np.array([unit in self.weights for unit in table.units], dtype=np.bool_) if self.weights else None
+        )
+        if drawn is None or not drawn.any():
+            return table
+        kept = table.subset(drawn)
+        return kept.weighted(np.array([self.weights[unit] for unit in kept.units]))
 
     @cached_property
     def among_people(self) -> Ratings:
         """The people's labels, on the units that at least one of them labelled."""
-        return self.ratings.subset(self.by_people).select(self.people)
+        return self.weighted(self.ratings.subset(self.by_people).select(self.people))
 
     def coverage(self, *names: str) -> float | None:
         """Of the units of `together`, the share that all of these labelled."""
@@ -304,11 +322,13 @@ class Panel:
         """The units that the judge was asked about and somebody else labelled: what a verdict can rest on."""
         others = [*(self.people if people is None else people), *([reference] if reference else [])]
         labelled = (self.table.select(others).codes != MISSING).any(axis=1)
-        return self.table.subset(np.asarray(labelled & self.asked_units[judge]))
+        table = self.table.subset(np.asarray(labelled & self.asked_units[judge]))
+        return self.weighted(table, *others[:1])
 
     def compared(self, judges: Sequence[str], reference: str, **how: Unpack[How]) -> list[Comparison]:
         """Every two judges by their agreement with the reference, paired on the units that all of them and it labelled."""
         table = self.table.subset(self.asked_units[reference])
+        table = self.weighted(table, reference)
         return compare(table, judges, reference, self.coefficient, level=self.level, field=self.field, **how)
 
     def judges_compared(self, reference: str, **how: Unpack[How]) -> list[Comparison]:

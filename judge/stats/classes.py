@@ -170,7 +170,8 @@ def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack
     both = used[patterns.of_unit]
     n_units = int(both.sum())
     n_clusters = n_present(ratings.clusters[both]) if ratings.clustered else n_units
-    drawn = resample([sums], settings)[0] if settings.interval and sums.n_clusters >= 2 else None
+    resampled = settings.interval and sums.n_clusters >= 2 and sums.effective is None
+    drawn = resample([sums], settings)[0] if resampled else None
     found = []
     for k, label in enumerate(ratings.domain):
         name = f"class_agreement:{label}"
@@ -202,7 +203,9 @@ def label_shares(ratings: Ratings) -> dict[str, dict[str, float] | None]:
     shares: dict[str, dict[str, float] | None] = {}
     for name in ratings.annotators:
         codes = ratings.column(name)
-        counts = np.bincount(codes[codes >= 0], minlength=len(ratings.domain))
-        total = int(counts.sum())
+        given = codes >= 0
+        weights = None if ratings.weights is None else ratings.weights[given]
+        counts = np.bincount(codes[given], weights=weights, minlength=len(ratings.domain))
+        total = float(counts.sum())
         shares[name] = dict(zip(ratings.domain, (counts / total).tolist(), strict=True)) if total else None
     return shares

@@ -140,6 +140,9 @@ def verdict(
             least_others=least_others,
         )
 
+    if draw.looks:
+        # Units of one sequence stand for as many each; the others, which may not, are outside its masks.
+        ratings = replace(ratings, weights=None)
     used = ratings.subset(draw.looks.masks[-1]) if draw.looks and draw.looks.masks else ratings
     about_it = sides(used)
     if draw.looks and draw.looks.masks:

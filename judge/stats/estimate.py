@@ -44,7 +44,8 @@ class Estimate:
         value = float(self.value(self.tally.total[None, :])[0])
         if not np.isfinite(value):
             return None
-        return value if self.by_package is None else self.by_package
+        weighted = self.tally.effective is not None
+        return value if self.by_package is None or weighted else self.by_package
 
     def measure(self, settings: IntervalSettings, sums: FloatArray | None = None) -> Measure:
         """The finished Measure; `sums` are resamples drawn before, shared with other statistics."""
@@ -52,6 +53,11 @@ class Estimate:
         point = self.point
         if point is None:
             return replace(about, value=None, reason=self.undefined())
+        if self.tally.effective is not None:
+            # A rare label's interval covers less than .93 there, whichever way it is computed.
+            return replace(
+                about, value=point, notes=(*self.notes, Note("weighted", n_eff=self.tally.effective))
+            )
         if settings.interval is None:
             return replace(about, value=point, notes=self.notes)
         found = self._bounded(point, bootstrap(self.tally, self.value, settings, sums), settings.confidence)

@@ -201,7 +201,7 @@ def finish(asked: Sequence[Estimate], settings: IntervalSettings) -> list[Measur
     if settings.interval is not None:
         groups: dict[bytes, list[int]] = {}
         for i, one in enumerate(asked):
-            if one.point is not None and one.tally.n_clusters >= 2:
+            if one.point is not None and one.tally.n_clusters >= 2 and one.tally.effective is None:
                 groups.setdefault(one.tally.key, []).append(i)
         for members in groups.values():
             sums = resample([asked[i].tally for i in members], settings)

@@ -21,7 +21,7 @@ from judge.stats.estimate import about
 from judge.stats.metrics import METRICS, domain_numbers, metric_key
 from judge.stats.multiple import holm
 from judge.stats.patterns import collapse, n_present
-from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
+from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings, effective_size
 from judge.types import Measure
 
 FEWEST = 2
@@ -140,6 +140,12 @@ def compare(
             found.append(Comparison(first, second, replace(named, reason=reason), None))
             continue
         test = paired_difference(each[i], each[j], settings.confidence)
+        if table.weights is not None:
+            # The test is too sure of itself where a rare label stands on a few units of large weight.
+            weighted = Note("weighted", n_eff=effective_size(table.weights))
+            measure = replace(named, value=test.difference, reason=test.reason, notes=(weighted,))
+            found.append(Comparison(first, second, measure, None))
+            continue
         notes = (Note("jackknife") if test.low is not None else Note("same_everywhere"),)
         measure = replace(
             named,
@@ -169,7 +175,8 @@ def _pseudo(table: Ratings, who: str, reference: str, key: str) -> tuple[float, 
         value: Callable[[FloatArray], FloatArray] = (
             agreement_of if key == "percent" else lambda sums: kappa_of(sums, weights)
         )
-        return pseudo_values(kappa_sums(codes, truth, table.clusters, q, weights), value)
+        sums = kappa_sums(codes, truth, table.clusters, q, weights, table.weights)
+        return pseudo_values(sums, value)
     coefficient = METRICS[key]
     numbers = domain_numbers(coefficient, table)
     patterns = collapse(np.column_stack([codes, truth]))
@@ -184,20 +191,27 @@ def _pseudo(table: Ratings, who: str, reference: str, key: str) -> tuple[float, 
 
 
 def kappa_sums(
-    first: IntArray, second: IntArray, clusters: IntArray, n_labels: int, weights: str | None = None
+    first: IntArray,
+    second: IntArray,
+    clusters: IntArray,
+    n_labels: int,
+    weights: str | None = None,
+    design: FloatArray | None = None,
 ) -> FloatArray:
     """For each cluster: how alike both labels are, the first's labels, the second's, and last the units [G, 2 + 2 q].
 
-    `weights` as in `disagreement`. All units count: leave out beforehand those that one of the two has no label of.
+    `design` [units] are the weights of units drawn with unequal probabilities. `weights` as in
+    `disagreement`. All units count: leave out beforehand those that one of the two has no label of.
     """
     n = int(clusters.max()) + 1 if len(clusters) else 0
     alike = (1 - disagreement(n_labels, weights))[first, second]
     sums = np.empty((n, 2 + 2 * n_labels))
-    sums[:, 0] = np.bincount(clusters, weights=alike, minlength=n)
+    w = np.ones(len(clusters)) if design is None else design
+    sums[:, 0] = np.bincount(clusters, weights=w * alike, minlength=n)
     for at, codes in ((1, first), (1 + n_labels, second)):
-        counts = np.bincount(clusters * n_labels + codes, minlength=n * n_labels)
+        counts = np.bincount(clusters * n_labels + codes, weights=w, minlength=n * n_labels)
         sums[:, at : at + n_labels] = counts.reshape(n, n_labels)
-    sums[:, -1] = np.bincount(clusters, minlength=n)
+    sums[:, -1] = np.bincount(clusters, weights=w, minlength=n)
     return sums[sums[:, -1] > 0]
 
 

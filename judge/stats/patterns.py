@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
+from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings, effective_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +57,14 @@ class Tally:
 
     `rows[k]` is the contribution of one cluster, and `count[k]` the number of clusters with that very
     contribution. A statistic is a function of `count @ rows`, so resampling clusters is drawing
-    the counts. Tallies with the same `key` count the same things in the same order.
+    the counts. Tallies with the same `key` count the same things in the same order. Where units are weighted, `effective` is
+    Kish's effective sample size.
     """
 
     rows: FloatArray
     count: IntArray
     key: bytes
+    effective: float | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -82,6 +84,10 @@ def tally(features: FloatArray, patterns: Patterns, used: BoolArray, ratings: Ra
     """
     of_unit = patterns.of_unit
     keep = used[of_unit]
+    if ratings.weights is not None:
+        w = ratings.weights[keep]
+        rows = features[of_unit[keep]] * w[:, None]
+        return Tally(rows, np.ones(len(rows), dtype=np.int64), b"weighted" + w.tobytes(), effective_size(w))
     if not ratings.clustered:
         count = np.bincount(of_unit[keep], minlength=len(features)).astype(np.int64)
         return Tally(features[used], count[used], b"units" + np.packbits(used).tobytes() + count.tobytes())

@@ -78,6 +78,10 @@ def pilot(ratings: Ratings, name: str = "cohen_kappa", *, level: str = "nominal"
     count = patterns.count[used]
     n = int(count.sum())
     total = count @ rows
+    if ratings.weights is not None and n:
+        # As many units with the shares that the frame has; the spread stays that of the units as they were drawn.
+        weight = np.bincount(patterns.of_unit, weights=ratings.weights, minlength=len(patterns.rows))[used]
+        total = (weight @ rows) * n / weight.sum()
     point = float(coefficient.value(total[None, :], values)[0]) if n else np.nan
     left_out = coefficient.value(total[None, :] - rows, values) if n else np.empty(0)
     if n < 2 or not np.isfinite(point) or not np.isfinite(left_out).all():

@@ -159,7 +159,7 @@ def compare(
         raise UsageError(
             f"no unit has a label of all runs and of {reference.word}; those with both by run: {told}"
         )
-    table = panel.table.select([reference.name, *names]).subset(shared)
+    table = panel.weighted(panel.table.select([reference.name, *names]).subset(shared), reference.name)
     look = None
     if split is not None and chosen in ("test", "all"):
         look = split.open(purpose, [ids[n] for n in names], reference.word, _question(panel, table, ids))

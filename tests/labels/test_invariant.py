@@ -13,6 +13,7 @@ from annotate.report.model import Document
 from annotate.store import open_study
 from judge.labels.reference import ReferenceLabels, resolve, there
 from judge.labels.scope import Scope, read
+from judge.notes import code_of
 from judge.stats import MISSING
 from judge.stats.bootstrap import IntervalSettings
 from judge.store import Store
@@ -217,7 +218,9 @@ def judges(store: Store, word: str, chosen: str | None, report: Document) -> Non
     ran = {one["name"]: one["run"] for one in report.facts["judges"]}
     second, first = name.split(" minus ")
     compared = row[0]
-    assert compared.value is not None and compared.low < compared.value < compared.high
+    # Units that were drawn with unequal probabilities have weighted values, and no intervals.
+    weighted = code_of(compared.notes[0]) == "weighted"
+    assert compared.value is not None and (weighted or compared.low < compared.value < compared.high)
     tested = [*bounds(compared), *row[1:3], compared.n_units, compared.n_clusters]
     panel = read(store, Scope("eligibility", "eligibility", chosen)).cut()
     [own] = analyse(panel, resolve(panel, word), pairwise=False).compared
