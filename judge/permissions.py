@@ -113,6 +113,14 @@ def check_server(
     return dict(options)
 
 
+def is_permitted(vendor: str, base_url: str) -> bool:
+    """Whether a server that a file names may be asked without an option: commands that are printed name no other one."""
+    try:
+        return _is_permitted(server(base_url), vendor, NOTHING_ALLOWED)
+    except UsageError:
+        return False
+
+
 def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = NOTHING_ALLOWED) -> None:
     """Check the folder of a job that the study `source` names. Raises UsageError unless the user has named it.
 

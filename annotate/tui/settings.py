@@ -5,30 +5,26 @@ settings.toml:
     held_ms = 40          # a key that repeats faster labels nothing; 0 switches this off
 """
 
-import os
 import tomllib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from judge.permissions import configuration_folder
+
 KEYMAP = "keymap.toml"
 SETTINGS = "settings.toml"
 
 
-def folder() -> Path:
-    """Where both files are: `adjudge` in the configuration folder."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "adjudge"
-
-
 def own_keymap() -> Path | None:
     """The file with one's own keys, if it is there."""
-    path = folder() / KEYMAP
+    path = configuration_folder() / KEYMAP
     return path if path.is_file() else None
 
 
 def _settings() -> dict[str, Any]:
     with suppress(OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return tomllib.loads((folder() / SETTINGS).read_text("utf-8"))
+        return tomllib.loads((configuration_folder() / SETTINGS).read_text("utf-8"))
     return {}
 
 
@@ -50,9 +46,9 @@ def held_ms() -> float | None:
 
 def remember_theme(name: str) -> None:
     """Keep the theme for the next sitting; where nothing can be written, this sitting has it all the same."""
-    path = folder() / SETTINGS
+    path = configuration_folder() / SETTINGS
     with suppress(OSError):
-        folder().mkdir(parents=True, exist_ok=True)
+        configuration_folder().mkdir(parents=True, exist_ok=True)
         lines = path.read_text("utf-8").splitlines() if path.is_file() else []
         # In TOML what stands before the first table is the file's own.
         kept = [line for line in lines if line.partition("=")[0].strip() != "theme"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from judge.errors import AdjudgeError
+from judge.permissions import is_permitted
 from judge.types import Json
 
 FALLBACK_MODEL = "llamacpp/smollm2"
@@ -70,7 +71,7 @@ class Step:
             ("--where", self.where or None),
         ):
             words += [] if value is None else [flag, value]
-        return [*words, *_flags(self.options), "-d", db]
+        return [*words, *_flags(self.options, (self.model or FALLBACK_MODEL).partition("/")[0]), "-d", db]
 
     def command(self, db: str) -> str:
         """The command as a line that a shell takes as it is."""
@@ -93,7 +94,7 @@ def _quoted(word: str) -> str:
     return f'"{word}"' if plain else shlex.quote(word)
 
 
-def _flags(options: Mapping[str, Json]) -> list[str]:
+def _flags(options: Mapping[str, Json], vendor: str) -> list[str]:
     """The options of a run as the flags that give them, where they are not the defaults."""
     words: list[str] = []
     for name, flag, default in (
@@ -106,6 +107,9 @@ def _flags(options: Mapping[str, Json]) -> list[str]:
         ("rationale", "--rationale", None),
     ):
         value = options.get(name, default)
+        if name == "base_url" and value is not None and not is_permitted(vendor, str(value)):
+            # Whoever made the study wrote the address; typing the command would send the user's key there.
+            continue
         if name == "temperature" and value is None:
             words.append("--no-temperature")
         elif value is not None and value != default:
