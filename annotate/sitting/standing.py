@@ -59,7 +59,7 @@ def follow(
     """What follows from the state of a unit: the columns of its assignment but `updated`, and rows for `label_sources`."""
     stopped = is_stopped(conn, seat[0], seat[1])
     if stopped:
-        state.layers = dict.fromkeys(state.answers, STOPPED) | state.layers
+        state.layers = state.layers | dict.fromkeys(state.answers, STOPPED)
     fields = [q.field for q in task.spec.questions]
     values: dict[str, Json] = dict(zip(STANDING[:-1], standing(state, fields), strict=True))
     if role not in KEPT:

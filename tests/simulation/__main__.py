@@ -16,6 +16,9 @@ def main() -> int:
     read.add_argument("--step", type=int, default=1, help="from one seed to the next, for several processes")
     read.add_argument("--operations", type=int, default=1000)
     read.add_argument("--go-on", action="store_true", help="after a failure, too")
+    read.add_argument(
+        "--only-find", action="store_true", help="stop at the first failure, without shrinking it"
+    )
     asked = read.parse_args()
     counts, seed, failed, start = Counts(), asked.seed, 0, time.monotonic()
     while counts.operations < asked.operations:
@@ -23,6 +26,8 @@ def main() -> int:
         if wrong:
             failed += 1
             print(f"seed {seed}: {wrong[0]}", flush=True)
+            if asked.only_find:
+                return 1
             if not asked.go_on:
                 shorter = shrink(plan(seed))
                 told, log = simulate(shorter) or wrong

@@ -633,7 +633,8 @@ def direct_import(world: World, rng: Random) -> bool:
     rows = [(person, u, rng.choice(labels)) for u in rng.sample(there, min(len(there), rng.randrange(1, 6)))]
     latest = rng.random() < 0.5
     file = _plain_sheet(world, asked, rows)
-    words = ["import", file, "--blind", "--new-people", *(["--latest"] if latest else [])]
+    how = "--assisted" if rng.random() < 0.2 else "--blind"
+    words = ["import", file, how, "--new-people", *(["--latest"] if latest else [])]
     new = _direct(world, asked, rows, latest)
     if rng.random() < 0.15:
         world.killed(rng, lambda: world.annotate(*words, code=(0, 1)))
@@ -707,7 +708,8 @@ def merge_studies(world: World, rng: Random) -> bool:
         return False
     copy = world.copy(f"copy{world.number()}.db")
     file = _plain_sheet(world, asked, rows)
-    world.command("annotate", "import", file, "--blind", "--new-people", db=copy)
+    how = "--assisted" if rng.random() < 0.5 else "--blind"
+    world.command("annotate", "import", file, how, "--new-people", db=copy)
     both = []
     for one, other in ((world.db, copy), (copy, world.db)):
         into = world.folder / f"merged{world.number()}.db"
@@ -749,6 +751,7 @@ def export_and_import(world: World, rng: Random) -> bool:
     form = file.suffix[1:]
     if world.annotate("export", batch.name, "--to", form, "--labels", "-o", file, code=(0, 1)).exit_code:
         return False  # nobody has answered anything yet
+    _evidence(world, batch, file)
     done = json.loads(
         world.annotate("import", file, "--from", form, "--batch", batch.name, "--json", code=(0, 1)).stdout
         or "{}"
@@ -756,6 +759,26 @@ def export_and_import(world: World, rng: Random) -> bool:
     if done.get("new"):
         raise Wrong(f"an export of {batch.name} came back with new labels: {done}")
     return True
+
+
+def _evidence(world: World, batch: Batch, file: Path) -> None:
+    """Raise Wrong unless the file has the evidence of every unit, with a label or without."""
+    meant = set()
+    for (name, person), log in world.oracle.logs.items():
+        if name == batch.name and person != "adjudicated":
+            meant |= {(person, e.unit) for e in log if e.what == "span" and not e.undone}
+    if file.suffix == ".csv":
+        with file.open(newline="") as rows_of:
+            rows: list[dict[str, Any]] = list(csv.DictReader(rows_of))
+    else:
+        rows = [json.loads(line) for line in file.read_text().splitlines()]
+    found = {
+        (r["annotator"], (r["unit"], int(r["repeat"] or 0)))
+        for r in rows
+        if r["spans"] not in ("", "[]", [], None)
+    }
+    if meant - found:
+        raise Wrong(f"evidence is missing in the export: {sorted(meant - found)[:3]}")
 
 
 # --- what a lead does
