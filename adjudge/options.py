@@ -3,20 +3,65 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
-    from judge.asking.run import RunOptions
+    from judge.run_options import RunOptions
     from judge.runner.plan import Live, RunDisplay
+
+
+class RunArguments(TypedDict, total=False):
+    """The options of a run as arguments: those of `judge.run_options.RunOptions`, which says what each does.
+
+    `max_time` and `patience` may be seconds or text as 2h; `examples` may be a list of items.
+    """
+
+    limit: int | None
+    where: str | None
+    sample: int | None
+    relevant: str | None
+    examples: str | Sequence[str] | None
+    repeats: int
+    concurrency: int | None
+    replicas: Sequence[str]
+    patience: float | str
+    retry: Sequence[str]
+    max_tokens: int | None
+    max_cost: float | None
+    max_time: float | str | None
+    prices: str | Path | None
+    max_output_tokens: int
+    temperature: float
+    no_temperature: bool
+    seed: int | None
+    answers: str
+    rationale: str | None
+    label_order: str
+    orders: int
+    guidelines: bool
+    asked_as: str | None
+    same_model: bool
+    recipe: str | Path | None
+    prompts: str | Path | None
+    base_url: str | None
+    settings: Mapping[str, str]
+    timeout: float
+    engine: str
+    workers: int
+    worker_cpus: float
+    worker_gpus: float
+    worker_command: str | None
+    allow_host: Sequence[str]
+    allow_env: Sequence[str]
 
 
 def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOptions:
     """The options of a run by name. Raises UsageError for one that there is not, naming those that there are."""
-    from judge.asking.run import RunOptions
+    from judge.run_options import RunOptions
 
     names = [name for name in RunOptions.__dataclass_fields__ if name not in without]
     for name in given:

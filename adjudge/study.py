@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from adjudge import outcomes
-from adjudge.options import WatchedCall, how, known, run_options
+from adjudge.options import RunArguments, WatchedCall, how, known, run_options
 from adjudge.outcome import Outcome
 from adjudge.report import Report
 from adjudge.waiting import outside_the_loop
@@ -82,13 +82,13 @@ class Study:
         *,
         model: str | None = None,
         progress: bool | RunDisplay = True,
-        **options: Any,
+        **options: Unpack[RunArguments],
     ) -> Outcome:
         """Label every unit that the task fits and this run has not labelled (`judge run`); it goes on where it stopped.
 
         A panel's `recipe` names its models itself; every other run takes `model`.
 
-        `options` are those of `judge.asking.run.RunOptions`, named as the command's: limit, where, examples, repeats,
+        `options` are those of `judge.run_options.RunOptions`, named as the command's: limit, where, examples, repeats,
         base_url, max_cost (US dollars), max_time and patience (seconds), temperature, answers, rationale, recipe ... Inside a
         running event loop the run has a thread of its own. `progress` may be a function of how the run stands
         (`judge.runner.plan.Live`); what it raises ends the run in order and is raised. The document has the counts; units without a label are told in
@@ -108,8 +108,12 @@ class Study:
             def ask(asked: asking.Asking) -> asking.Ran:
                 return asking.run(store, asking.in_study(store, asked, given), watched, stop)
 
-            every = panels.members(task, panel, given) if panel else [asking.prepare(task, model, given)]
             with self._open() as store:
+                every = (
+                    panels.members(task, panel, given)
+                    if panel
+                    else [asking.prepare(task, model, given, store)]
+                )
                 return panels.run(store, panel, every, ask) if panel else ([ask(every[0])], None)
 
         with WatchedCall(progress, stop) as watched:
@@ -207,7 +211,7 @@ class Study:
         rewriter: str | None = None,
         recipe: str | Path | None = None,
         progress: bool | RunDisplay = True,
-        **options: Any,
+        **options: Unpack[RunArguments],
     ) -> Outcome:
         """Look for a better way to ask, and prove it on the sealed test (`judge improve`); the task must be split.
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.asking.run import Asking, Ran, RunOptions, ended
+from judge.asking.run import Asking, Ran, ended
 from judge.errors import UsageError
+from judge.run_options import RunOptions
 from judge.store import Store
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
-from judge.asking.run import Asking, RunOptions, Stop, provider_of
+from judge.asking.run import Asking, Stop, provider_of
 from judge.errors import UsageError
 from judge.providers.base import PairReader
+from judge.run_options import RunOptions
 from judge.store import Store
 from judge.types import Json
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from judge.asking.run import Asking, Ran, RunOptions, decided, make_plan, provider_of
+from judge.asking.run import Asking, Ran, make_plan, provider_of
 from judge.errors import UsageError
+from judge.run_options import RunOptions, decided
 from judge.store import Store
 
 if TYPE_CHECKING:

@@ -10,82 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.errors import UsageError
 from judge.permissions import Allowed, check_server
+from judge.run_options import RunOptions, decided, typed
 
 if TYPE_CHECKING:
     from judge.improve.recipe import Recipe
+    from judge.prompts import Task
     from judge.providers.base import Provider
     from judge.runner.plan import Plan, RunDisplay, RunReport
     from judge.store import Store
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """The options of `judge run`, by the same names and with the same defaults. Times are in seconds.
-
-    `answers` is auto, codes, words or json; `label_order` declared, reversed or shuffled:SEED; `rationale` none, before
-    or after (None: as the task's file says); `settings` are provider options; `asked_as` is --as. `allow_host` and
-    `allow_env` are hosts and environment variables that a panel's recipe may name.
-    """
-
-    limit: int | None = None
-    where: str | None = None
-    sample: int | None = None
-    relevant: str | None = None
-    examples: str | None = None
-    repeats: int = 1
-    concurrency: int | None = None
-    replicas: tuple[str, ...] = ()
-    patience: float = 1800.0
-    retry: tuple[str, ...] = ()
-    max_tokens: int | None = None
-    max_cost: float | None = None
-    max_time: float | None = None
-    prices: Path | None = None
-    max_output_tokens: int = 512
-    temperature: float = 0.0
-    no_temperature: bool = False
-    seed: int | None = None
-    answers: str = "auto"
-    rationale: str | None = None
-    label_order: str = "declared"
-    orders: int = 1
-    guidelines: bool = False
-    asked_as: str | None = None
-    same_model: bool = False
-    recipe: Path | None = None
-    prompts: Path | None = None
-    base_url: str | None = None
-    timeout: float = 120.0
-    engine: str = "local"
-    workers: int = 2
-    worker_cpus: float = 0.1
-    worker_gpus: float = 0.0
-    worker_command: str | None = None
-    settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    allow_host: tuple[str, ...] = ()
-    allow_env: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> RunOptions:
-        """Those that a command has; the others keep their defaults."""
-        from judge.console import pairs
-
-        names = {field.name for field in dataclasses.fields(cls)}
-        given: dict[str, Any] = {name: value for name, value in options.items() if name in names}
-        if not isinstance(given.get("settings", {}), Mapping):
-            given["settings"] = pairs(given["settings"], "--option")
-        if given.get("patience") is None:
-            given.pop("patience", None)
-        for name in {"replicas", "retry", "allow_host", "allow_env"} & given.keys():
-            given[name] = tuple(given[name] or ())
-        return cls(**given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +61,11 @@ class Stop:
             self._loop.call_soon_threadsafe(self._task.cancel)
 
 
-def prepare(task_name: str, model: str | None, options: RunOptions) -> Asking:
-    """What the options ask for, before a study is looked at. Raises UsageError or TaskError."""
+def prepare(task_name: str, model: str | None, options: RunOptions, store: Store | None = None) -> Asking:
+    """What the options ask for. Raises UsageError or TaskError. `store`: see `task_of`."""
     if not isinstance(model, str):
         raise UsageError(f"model={model!r}: name one, as vendor/model")
-    return asking_of(make_plan(task_name, model, options), model, options)
+    return asking_of(make_plan(task_name, model, options, store), model, options)
 
 
 def asking_of(plan: Plan, model: str, options: RunOptions) -> Asking:
@@ -139,16 +77,30 @@ def asking_of(plan: Plan, model: str, options: RunOptions) -> Asking:
     return Asking(plan, provider_of(model, options), recipe, tuple(notes))
 
 
-def make_plan(task_name: str, model: str, options: RunOptions) -> Plan:
-    """The plan that the options describe. Raises UsageError or TaskError."""
+def task_of(store: Store | None, name: str, folder: Path | None) -> Task:
+    """The task that a command names. Raises UsageError or TaskError as `load_task` does.
+
+    A name with its version (stance.v1) means the text that the study has used under it, unless a folder is named: so a
+    command that resumes a run needs neither the task's file nor its folder.
+    """
     from judge.prompts import load_task
+    from judge.store.export import stored_task
+
+    used = "SELECT 1 FROM tasks WHERE task = ?"
+    if store is not None and folder is None and store.conn.execute(used, [name]).fetchone() is not None:
+        return stored_task(store, name)
+    return load_task(name, folder)
+
+
+def make_plan(task_name: str, model: str, options: RunOptions, store: Store | None = None) -> Plan:
+    """The plan that the options describe. Raises UsageError or TaskError. `store`: see `task_of`."""
     from judge.runner import Plan
     from judge.runner.prices import read_prices
     from judge.runner.requests import Sampling
     from judge.runner.retry import Patience
     from judge.store.selection import Selection
 
-    task = load_task(task_name, options.prompts).thinking(options.rationale)
+    task = task_of(store, task_name, options.prompts).thinking(options.rationale)
     if options.guidelines:
         task = task.with_guidelines()
     name = options.asked_as
@@ -158,6 +110,7 @@ def make_plan(task_name: str, model: str, options: RunOptions) -> Plan:
         task=task,
         model=name or model,
         asked_as=model if name else None,
+        typed=typed(options),
         same_model=options.same_model,
         selection=Selection(options.where, options.limit, options.sample),
         sampling=Sampling(
@@ -194,26 +147,6 @@ def provider_of(model: str, options: RunOptions, source: Path | None = None) -> 
     settings = base.Settings(options.base_url, options.timeout, given, options.replicas)
     workers = Workers(options.workers, options.worker_cpus, options.worker_gpus, options.worker_command)
     return engines.provider(options.engine, model, settings, workers)
-
-
-_DECIDED = {
-    "answers": "--answers", "label_order": "--label-order", "orders": "--orders", "guidelines": "--guidelines",
-    "examples": "--examples", "rationale": "--rationale", "temperature": "--temperature",
-    "no_temperature": "--no-temperature", "seed": "--seed",
-}  # fmt: skip
-"""What a recipe decides, and the options that would decide it otherwise."""
-
-
-def decided(options: RunOptions) -> list[str]:
-    """The options given that a recipe decides."""
-    usual = RunOptions()
-    given = [
-        flag
-        for name, flag in _DECIDED.items()
-        if (getattr(options, name) or None) != (getattr(usual, name) or None)
-    ]
-    # A seed of 0 is a seed.
-    return [*given, "--seed"] if options.seed == 0 else given
 
 
 def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Recipe, list[str]]:

@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from judge.asking.run import RunOptions, provider_of
+from judge.asking.run import provider_of
 from judge.cli.asked import exit_code
 from judge.cli.progress import Progress
 from judge.cli.run import of_run
+from judge.run_options import RunOptions
 from judge.store import Store
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 chained = of_run(
-    "model", "limit", "where", "sample", "concurrency", "replicas", "patience", "retry", "max_tokens", "max_cost", "max_time", "prices", "max_output_tokens", "temperature",
-    "no_temperature", "seed", "same_model", "base_url", "settings", "timeout", "prompts", "db", "as_json",
+    "model", "limit", "where", "sample", "calls", "limits", "server", "temperature", "no_temperature", "seed", "prompts",
+    "db", "as_json",
 )  # fmt: skip
 """Gives a command the options of `judge run` that make sense for all the runs that it chains."""
 

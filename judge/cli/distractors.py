@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.asking.run import RunOptions, make_plan
+from judge.asking.run import make_plan
 from judge.cli.chain import chained, in_chain
 from judge.cli.runs import measure_table
 from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, table, tell
 from judge.errors import Exit, UsageError
 from judge.files import format_of
 from judge.labels import relation
+from judge.run_options import RunOptions
 from judge.store import Store
 from judge.store.distractors import FIELD, Reading
 from judge.types import Measure

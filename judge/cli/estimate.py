@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
-from judge.asking.run import RunOptions, make_plan, provider_of, with_relevant
+from judge.asking.run import in_study, prepare
 from judge.cli.run import of_run
 from judge.console import emit_json, note
 from judge.errors import UsageError
+from judge.run_options import RunOptions
 from judge.store import Store
 
 
@@ -41,25 +42,24 @@ def estimate(task_name: str, model: str, **options: Any) -> None:
     from judge.runner.estimate import estimate as made
     from judge.runner.rate import MOST
 
-    given = RunOptions.of(options)
-    plan = make_plan(task_name, model, given)
     # Tokens are counted from this process, whoever asks later.
-    provider = provider_of(model, dataclasses.replace(given, engine="local"))
-    count = getattr(provider, "count_tokens", None) if options["counted"] else None
-    if options["counted"] and count is None:
-        raise UsageError(f"--count: {model} has no endpoint that counts tokens")
-    pace = Throughput(plan.concurrency or MOST, options["latency"], options["rpm"], options["tpm"])
-
-    async def work(store: Store) -> Any:
-        try:
-            return await made(store, plan, provider, pace, count, options["counted"] or 0)
-        finally:
-            await provider.close()
-
+    given = dataclasses.replace(RunOptions.of(options), engine="local")
     with Store.open(options["db"], create=False) as store:
-        if options["relevant"]:
-            plan = with_relevant(store, plan, options["relevant"])
-        found = asyncio.run(work(store))
+        # The plan is that of `judge run`, recipe, examples and relevant passages included.
+        asked = in_study(store, prepare(task_name, model, given, store), given)
+        plan, provider = asked.plan, asked.provider
+        count = getattr(provider, "count_tokens", None) if options["counted"] else None
+        if options["counted"] and count is None:
+            raise UsageError(f"--count: {model} has no endpoint that counts tokens")
+        pace = Throughput(plan.concurrency or MOST, options["latency"], options["rpm"], options["tpm"])
+
+        async def work() -> Any:
+            try:
+                return await made(store, plan, provider, pace, count, options["counted"] or 0)
+            finally:
+                await provider.close()
+
+        found = asyncio.run(work())
     document = dataclasses.asdict(dataclasses.replace(found, price=None))
     document["price"] = None if found.price is None else found.price.as_json()
     document["basis"] = list(found.basis)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.asking.run import RunOptions, make_plan, provider_of
+from judge.asking.run import make_plan, provider_of
 from judge.cli.asked import dry_run, exit_code
 from judge.cli.progress import Progress
 from judge.cli.run import of_run
 from judge.console import emit_json, note, notes
 from judge.errors import Exit
 from judge.providers.base import Provider
+from judge.run_options import RunOptions
 from judge.store import Store
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@of_run(but=("repeats", "relevant", "allow_host", "allow_env"))
+@of_run(but=("repeats", "relevant", "recipe", "allow_host", "allow_env"))
 @click.option(
     "--context",
     required=True,
@@ -55,8 +56,9 @@ def generate(task_name: str, model: str, **options: Any) -> int:
     from judge.runner.generate import Generation, check
 
     given = RunOptions.of(options)
-    plan, provider = make_plan(task_name, model, given), provider_of(model, given)
+    provider = provider_of(model, given)
     with Store.open(options["db"], create=False) as store:
+        plan = make_plan(task_name, model, given, store)
         context = contexts.parse(
             store,
             options["context"],

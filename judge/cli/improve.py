@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking import judges
-from judge.asking.run import RunOptions, prepare
+from judge.asking.run import prepare
 from judge.cli.asked import exit_code
 from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
@@ -20,6 +20,7 @@ from judge.console import TO_WRITE, db_option, json_option, notes, table, tell, 
 from judge.errors import Exit, UsageError
 from judge.files import PAGE, format_of
 from judge.labels.words import HELP
+from judge.run_options import RunOptions
 from judge.store import Store
 
 if TYPE_CHECKING:

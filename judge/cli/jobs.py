@@ -29,6 +29,7 @@ from judge.console import (
 )
 from judge.errors import Exit, UsageError
 from judge.permissions import Allowed, check_folder
+from judge.run_options import RunOptions
 from judge.store import Store
 from judge.types import attributes
 
@@ -85,9 +86,9 @@ def write(
     The options are those of judge run, and so is the run: live answers and batches fill the same one. Limits of
     tokens and money hold for the most that the requests can take.
     """
-    given = asking.RunOptions.of(options)
-    asked = asking.prepare(task_name, model, given)
+    given = RunOptions.of(options)
     with Store.open(options["db"], create=False) as store:
+        asked = asking.prepare(task_name, model, given, store)
         asked = asking.in_study(store, asked, given)
         done = write_job(store, asked, given, output, offline=offline, shards=shards or 0)
     if options["as_json"]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge import plugins
-from judge.console import emit_rows, json_option, output_options, pairs, tell, together
+from judge.cli.options import options_of
+from judge.console import emit_rows, json_option, output_options, pairs, tell
 from judge.errors import UsageError
 from judge.permissions import check_server
 from judge.providers import base
@@ -34,34 +35,10 @@ class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
         return "judge models list shows the vendors; -m scripted/hash tries things out without a model."
 
 
-provider_options = together(
-    click.option("--base-url", help="A server that speaks the vendor's protocol."),
-    click.option(
-        "--option",
-        "settings",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Provider option (n_ctx=8192); for servers also body.a.b=JSON, header.X=env:NAME, query.k=VALUE and "
-        "key=env:NAME.",
-    ),
-    click.option("--timeout", default=120.0, help="Seconds for one call."),
-)
+provider_options = options_of("base_url", "settings", "timeout")
 """The options that say how to reach a model."""
 
-allow_options = together(
-    click.option(
-        "--allow-host",
-        multiple=True,
-        metavar="HOST",
-        help="A server that the recipe or the study may name; remembered.",
-    ),
-    click.option(
-        "--allow-env",
-        multiple=True,
-        metavar="NAME",
-        help="An environment variable that the recipe or the study may name; remembered.",
-    ),
-)
+allow_options = options_of("allow_host", "allow_env")
 """What a file may name beside the vendors' own servers and variables (`judge.permissions`)."""
 
 

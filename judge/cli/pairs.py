@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from judge.asking.run import RunOptions, make_plan
+from judge.asking.run import make_plan
 from judge.cli.chain import chained, in_chain
 from judge.console import db_option, emit_json, emit_rows, note, output_options, short
 from judge.errors import Exit, UsageError
+from judge.run_options import RunOptions
 from judge.store import Store
 from judge.types import attributes
 

@@ -10,12 +10,13 @@ from judge.asking import run as asking
 from judge.asking.judges import field_of
 from judge.asking.panel import PanelOutcome
 from judge.asking.panel import pooled as pool
-from judge.asking.run import Asking, Ran, RunOptions
+from judge.asking.run import Asking, Ran
 from judge.cli.asked import dry_run, exit_code, finish, watching
 from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
 from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, say, table, visible
 from judge.errors import UsageError
+from judge.run_options import RunOptions
 from judge.store import Store
 from judge.types import Measure
 

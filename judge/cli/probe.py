@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking.judges import field_of
-from judge.asking.run import RunOptions, make_plan, provider_of
+from judge.asking.run import make_plan, provider_of
 from judge.cli.asked import exit_code
 from judge.cli.chosen import field_option
 from judge.cli.models import provider_options
@@ -23,6 +23,7 @@ from judge.cli.run import of_run
 from judge.cli.tasks import prompts_option
 from judge.console import TO_READ, TO_WRITE, db_option, json_option, table, tell
 from judge.errors import BadInput, BelowThreshold, Exit, UsageError
+from judge.run_options import RunOptions
 from judge.store import Store
 
 if TYPE_CHECKING:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from judge.asking.run import RunOptions, make_plan, provider_of
 from judge.asking.scores import asked
+from judge.asking.suite import suite as make
 from judge.cli.asked import exit_code
 from judge.cli.progress import Progress
 from judge.cli.run import of_run
@@ -26,22 +24,15 @@ from judge.cli.scoring import (
 )
 from judge.console import db_option, note, notes, output_options
 from judge.errors import Exit
-from judge.providers.base import Provider
+from judge.run_options import RunOptions, names_of
 from judge.store import Store
 from judge.suites.paper import Paper
 from judge.suites.papers import PAPERS
-from judge.suites.steps import Incomplete
 
-if TYPE_CHECKING:
-    from judge.prompts import Task
-    from judge.runner import Plan
-    from judge.suites.perform import Performed
-
-ASKING = (
-    "concurrency", "replicas", "patience", "retry", "max_tokens", "max_cost", "max_time", "prices", "max_output_tokens", "temperature", "no_temperature", "answers",
-    "label_order", "rationale", "prompts", "same_model", "base_url", "settings", "timeout",
-)  # fmt: skip
-"""How the model is asked: options of judge run that a suite has too."""
+_APART = ("recipe", "seed")
+"""A recipe is for one task, and --seed of a suite is that of its intervals; a run that has one is resumed with its own."""
+ASKING = tuple(name for name in names_of("judge", "calls", "limits", "server") if name not in _APART)
+"""The options of a run that a suite has too; which units and examples are asked about, the paper says."""
 
 
 @click.group(cls=Papers)
@@ -74,63 +65,31 @@ def _command(paper: Paper) -> click.Command:
     @output_options
     @of_run(*ASKING)
     def command(model: str, **options: Any) -> int:
-        from judge.suites.result import score as scored
-
-        # How the model is asked; tasks and units are those of each step.
-        own = RunOptions.of({name: options[name] for name in ASKING if name != "rationale"})
-        provider, plan = provider_of(model, own), make_plan("qa_answer", model, own)
-        wanted = asked(paper, {**options, "models": (model,)})
+        source = click.get_current_context().get_parameter_source
+        own = RunOptions.of({name: options[name] for name in ASKING})
+        given = [name for name in ASKING if source(name) is click.core.ParameterSource.COMMANDLINE]
         with Store.open(options["db"], create=False) as store:
-
-            def missing() -> Incomplete | None:
-                try:
-                    scored(store, paper, wanted, interval=None)
-                except Incomplete as lacking:
-                    return lacking
-                return None
-
-            done = asyncio.run(_perform(store, missing, provider, plan, _loader(options)))
-            notes(done.problems, "not kept")
-            if done.stopped is not None:
-                code = exit_code(done.stopped)
-                return code if code != Exit.DONE else Exit.INCOMPLETE
-            found = scored(store, paper, wanted, by=options["by"], **how(options))
-        emit(found, options["as_json"], options["as_csv"])
-        return Exit.DONE
+            done = make(
+                store,
+                paper,
+                asked(paper, {**options, "models": (model,)}),
+                model,
+                own,
+                given,
+                lambda: Progress(sys.stderr),
+                lambda text: note(f"suite: {text}"),
+                by=options["by"],
+                **how(options),
+            )
+        notes(done.performed.problems, "not kept")
+        if done.performed.stopped is not None:
+            code = exit_code(done.performed.stopped)
+            return code if code != Exit.DONE else Exit.INCOMPLETE
+        assert done.result is not None
+        emit(done.result, options["as_json"], options["as_csv"])
+        return Exit.DONE if done.has_every_label else Exit.INCOMPLETE
 
     return command
-
-
-def _loader(options: dict[str, Any]) -> Callable[[str], Task]:
-    """Reads a step's task, with the rationale asked for where it has labels."""
-    from judge.prompts import load_task
-
-    def load(name: str) -> Task:
-        task = load_task(name, options["prompts"])
-        labelled = any(question.labels for question in task.spec.questions)
-        return task.thinking(options["rationale"]) if labelled else task
-
-    return load
-
-
-async def _perform(
-    store: Store, missing: Any, provider: Provider, plan: Plan, load: Callable[[str], Task]
-) -> Performed:
-    """Open the provider when there is something to do, and do it."""
-    from judge.runner import open_patiently
-    from judge.suites.perform import Performed, perform
-
-    if missing() is None:
-        return Performed()
-
-    def told(text: str) -> None:
-        note(f"suite: {text}")
-
-    try:
-        plan = await open_patiently(provider, plan, store=store)
-        return await perform(store, missing, provider, plan, lambda: Progress(sys.stderr), told, load)
-    finally:
-        await provider.close()
 
 
 suite.make = _command

@@ -5,16 +5,13 @@ from typing import Any
 
 import click
 
+from judge.cli.options import options_of
 from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, say, visible
 from judge.errors import Exit, TaskError, UsageError
 from judge.store import Store
 from judge.store.label_rows import quoted
 
-prompts_option = click.option(
-    "--prompts",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="A folder with task files of your own.",
-)
+prompts_option = options_of("prompts")
 
 
 @click.group()

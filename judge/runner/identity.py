@@ -67,7 +67,7 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
     if isinstance(provider, Masks):
         provider.hold(mask)
     asker = Asker(plan.task, plan.model, provider, plan.sampling, mode, mask)
-    options = {**asker.options, **plan.extra}
+    options = {**asker.options, **plan.extra, **plan.typed}
     if plan.asked_as is not None:
         options["asked_as"] = plan.asked_as
     return Settled(asker, options, None if found is None else found.run_id, tuple(notes))

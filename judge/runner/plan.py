@@ -59,6 +59,8 @@ class Plan:
     """Another address has the same model, whatever name it gives it."""
     asked_as: str | None = None
     """The model as typed, when `model` is the name that `--as` gave the judge."""
+    typed: Mapping[str, Json] = field(default_factory=dict)
+    """Facts that a command needs to resume the run: see `judge.run_options.typed`."""
 
     opened: Opened | None = None
     """What opening the provider took: the first run has it in its report and its record."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.errors import UsageError
+from judge.run_options import OF_LABELS, REPORTED, of_stored, settings_of
 from judge.store.export import named_run
 from judge.store.runs import TRIED
 from judge.store.study import Store
@@ -39,6 +40,29 @@ class Run:
     def serves(self, own: Mapping[str, str]) -> bool:
         """Made for this: the same context and system of generated answers, the same relevant passages and examples."""
         return all(self.options.get(name) == own.get(name) for name in OWN)
+
+    @property
+    def settings(self) -> Mapping[str, Json]:
+        """What sets it apart from other runs of its task and model: see `judge.run_options.settings_of`."""
+        return settings_of(self.model, self.options)
+
+    def was_asked(self, settings: Mapping[str, Json]) -> bool:
+        """Whether it was asked with these settings: options by name, and what the provider reports of its own.
+
+        An option that means nothing for a task without labels is not compared. The answer mode is that in which the run
+        began, whatever was typed.
+        """
+        _, options = of_stored(self.model, self.options)
+        for name, value in settings.items():
+            if name in REPORTED:
+                same = self.options.get(name) == value
+            elif name == "answers":
+                same = value in ("auto", self.options.get("mode"))
+            else:
+                same = getattr(options, name) == value or (self.rationale is None and name in OF_LABELS)
+            if not same:
+                return False
+        return True
 
 
 def all_runs(store: Store) -> list[Run]:

@@ -131,3 +131,7 @@ class Asked:
     """Only runs of labelling tasks that were asked with this rationale; None: whichever there are."""
     prompts: Path | None = None
     """A folder of task files beside the shipped ones."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Only runs that were asked so (options of `judge.run_options` by name); empty: whichever there are."""
+    retry: tuple[str, ...] = ()
+    """Units that ended so count as not judged yet."""

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from judge.errors import AdjudgeError, UsageError
-from judge.prompts import Task, load_task
 from judge.providers.base import Provider
 from judge.retrieve import rank_by_bm25
 from judge.runner import Plan, RunReport, contexts, run_task, second
@@ -31,27 +30,34 @@ class Performed:
 
 async def perform(
     store: Store,
-    missing: Callable[[], Incomplete | None],
+    missing: Callable[[bool], Incomplete | None],
     provider: Provider,
-    plan: Plan,
+    plan_of: Callable[[Step], Plan],
+    limits: Plan,
     watch: Callable[[], RunDisplay],
     told: Callable[[str], None] = lambda text: None,
-    load: Callable[[str], Task] = load_task,
 ) -> Performed:
     """Do the steps that `missing` returns, again and again until it returns none, with an open provider.
 
-    `told` gets a line before each step. `plan` carries the model and how it is asked; task and units are those of each step. Ends early when a run
-    stops (interrupted, budget, dead server). `load` reads a step's task. Raises AdjudgeError when a step was done and is still missing.
+    `missing` gets whether this is the first time: only then are units asked again that ended as `--retry` says. `plan_of`
+    makes the plan of a step, `limits` is a plan with the limits of all steps together. `told` gets a line before each
+    step. Ends early when a run stops (interrupted, budget, unreachable server). Raises AdjudgeError when a step was done
+    and is still missing.
     """
     done = Performed()
-    while (lacking := missing()) is not None:
+    while (lacking := missing(not done.steps)) is not None:
         again = {step for step, _ in done.steps} & set(lacking.steps)
         if again:
             raise AdjudgeError(f"done and still missing: {'; '.join(step.why for step in again)}")
         for step in lacking.steps:
             told(step.why)
-            left = plan.after(r for _, r in done.steps if r is not None)
-            report = await _perform(store, step, provider, left, watch, told, done.problems, load)
+            report = None
+            if step.kind in ("run", "generate"):
+                left = limits.after(r for _, r in done.steps if r is not None)
+                plan = _within(plan_of(step), left)
+                report = await _ask(store, step, provider, plan, watch, done.problems)
+            else:
+                _without_model(store, step, told)
             done.steps.append((step, report))
             if report is not None and (report.stopped or report.interrupted or report.error):
                 done.stopped = report
@@ -59,34 +65,39 @@ async def perform(
     return done
 
 
-async def _perform(
+def _within(plan: Plan, limits: Plan) -> Plan:
+    """The plan with what is left of the limits of all steps, and with what opening the provider took."""
+    names = ("max_tokens", "max_cost", "max_time", "opened")
+    return replace(plan, **{name: getattr(limits, name) for name in names})
+
+
+def _without_model(store: Store, step: Step, told: Callable[[str], None]) -> None:
+    """A step that asks no model: a ranking, copies of listed passages, or claims out of a run."""
+    if step.kind == "retrieve":
+        if empty := rank_by_bm25(store, dataset=step.dataset).empty:
+            told(f"{empty} items share no word with any passage and have no list")
+    elif step.kind == "attach" and step.ranking is not None and step.k is not None:
+        attach(store, step.ranking, step.k, step.dataset)
+    else:
+        run = store.conn.execute("SELECT task FROM runs WHERE run_id = ?", [step.run_id]).fetchone()
+        lists = [q.field for q in stored_task(store, run[0]).spec.questions if q.many]
+        add_claims(store, str(step.run_id), lists[0])
+
+
+async def _ask(
     store: Store,
     step: Step,
     provider: Provider,
     plan: Plan,
     watch: Callable[[], RunDisplay],
-    told: Callable[[str], None],
     problems: list[str],
-    load: Callable[[str], Task],
-) -> RunReport | None:
-    if step.kind == "retrieve":
-        if empty := rank_by_bm25(store, dataset=step.dataset).empty:
-            told(f"{empty} items share no word with any passage and have no list")
-        return None
-    if step.kind == "attach" and step.ranking is not None and step.k is not None:
-        attach(store, step.ranking, step.k, step.dataset)
-        return None
-    if step.kind == "claims":
-        run = store.conn.execute("SELECT task FROM runs WHERE run_id = ?", [step.run_id]).fetchone()
-        lists = [q.field for q in stored_task(store, run[0]).spec.questions if q.many]
-        add_claims(store, str(step.run_id), lists[0])
-        return None
+) -> RunReport:
+    """A step that asks the model: a run of a labelling task, or outputs of the system under test."""
     if step.model != plan.model:
         raise UsageError(
             f"{step.why}: that is another model than {plan.model}; run it by itself: {step.command(str(store.path))}"
         )
-    task = load(step.task)
-    own = replace(plan, task=task, selection=Selection(step.where))
+    own, task = replace(plan, selection=Selection(step.where)), plan.task
     if step.relevant is not None:
         found = relevant(store, step.relevant)
         chosen = replace(own.selection, relevant=found.passages)

@@ -61,7 +61,8 @@ class RunLabels:
         self.rows, self.reading, self.asked = rows, reading, reading.asked
         self.read: list[Read] = []
         wanted = self.asked.rationale
-        self.runs = [r for r in chosen.all_runs(rows.store) if wanted in (None, r.rationale or wanted)]
+        every = [r for r in chosen.all_runs(rows.store) if r.was_asked(self.asked.settings)]
+        self.runs = [r for r in every if wanted in (None, r.rationale or wanted)]
         self.pinned = chosen.named(rows.store, self.asked.runs, self.runs)
 
     @property
@@ -92,7 +93,7 @@ class RunLabels:
         """Labels, statuses and which units have no judgement: of the newest complete run, else the fullest."""
         best = None
         for run in runs:
-            found = of_run(self.rows.store, run, units, field)
+            found = self._found(run, units, field)
             if best is None or found[2].sum() < best[1][2].sum():
                 best = run, found
             if not found[2].any():
@@ -104,6 +105,11 @@ class RunLabels:
         if "rationale" in best[0].options:
             self.reading.note(f"{best[0].task} was asked with --rationale {best[0].options['rationale']}")
         return best[1]
+
+    def _found(self, run: Run, units: UnitNumbers, field: str) -> Found:
+        """A run's labels; what ended as `asked.retry` says is not judged yet."""
+        labels, status, missing = of_run(self.rows.store, run, units, field)
+        return labels, status, missing | np.isin(status, self.asked.retry)
 
     def _missing(
         self, wanted: LabelsWanted, runs: Sequence[Run], missing: UnitNumbers, models: Sequence[str]

@@ -2,11 +2,13 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from judge import run_options
 from judge.errors import AdjudgeError
 from judge.permissions import is_permitted
+from judge.run_options import RunOptions
 from judge.types import Json
 
 FALLBACK_MODEL = "llamacpp/smollm2"
@@ -42,7 +44,7 @@ class Step:
     shown: str | None = None
     """Whose option probabilities are shown in a second pass (see `judge.runner.second`)."""
     options: Mapping[str, Json] = field(default_factory=dict, compare=False)
-    """Options of the run that this goes on with; none for a new one."""
+    """The stored options of the run that this resumes; none for a new one."""
 
     def words(self, db: str) -> list[str]:
         """The command, word by word."""
@@ -58,20 +60,32 @@ class Step:
         words = (
             ["judge", "run", self.task] if self.kind == "run" else ["judge", "answers", "generate", self.task]
         )
-        words += ["-m", self.model or FALLBACK_MODEL]
+        model, options = self.asked
         name, stage = self.ranking or (None, None)
+        words += ["-m", model]
         for flag, value in (
             ("--context", self.condition),
             ("--ranking", name),
             ("--stage", stage),
             ("--system", None if self.system == self.model else self.system),
-            ("--relevant", self.relevant),
-            ("--examples", self.examples),
             ("--shown", self.shown),
-            ("--where", self.where or None),
         ):
             words += [] if value is None else [flag, value]
-        return [*words, *_flags(self.options, (self.model or FALLBACK_MODEL).partition("/")[0]), "-d", db]
+        return [*words, *run_options.words(options), "-d", db]
+
+    @property
+    def asked(self) -> tuple[str, RunOptions]:
+        """The model as it is typed, and the options of the run that is begun or resumed."""
+        model, options = run_options.of_stored(self.model or FALLBACK_MODEL, self.options)
+        own: dict[str, Json] = {
+            "relevant": self.relevant,
+            "examples": self.examples,
+            "where": self.where or None,
+        }
+        if options.base_url is not None and not is_permitted(model.partition("/")[0], options.base_url):
+            # Whoever made the study wrote the address; typing the command would send the user's key there.
+            own["base_url"] = None
+        return model, replace(options, **own)
 
     def command(self, db: str) -> str:
         """The command as a line that a shell takes as it is."""
@@ -92,28 +106,3 @@ def _quoted(word: str) -> str:
     """A word for a shell. SQL with its single quotes reads better in double ones, where nothing in it is special."""
     plain = "'" in word and not set(word) & set('"$`\\!') and word.isprintable()
     return f'"{word}"' if plain else shlex.quote(word)
-
-
-def _flags(options: Mapping[str, Json], vendor: str) -> list[str]:
-    """The options of a run as the flags that give them, where they are not the defaults."""
-    words: list[str] = []
-    for name, flag, default in (
-        ("temperature", "--temperature", 0.0),
-        ("max_output_tokens", "--max-output-tokens", 512),
-        ("seed", "--seed", None),
-        ("label_order", "--label-order", "declared"),
-        ("answers", "--answers", "auto"),
-        ("base_url", "--base-url", None),
-        ("rationale", "--rationale", None),
-    ):
-        value = options.get(name, default)
-        if name == "base_url" and value is not None and not is_permitted(vendor, str(value)):
-            # Whoever made the study wrote the address; typing the command would send the user's key there.
-            continue
-        if name == "temperature" and value is None:
-            words.append("--no-temperature")
-        elif value is not None and value != default:
-            words += [flag, str(value)]
-    for name, value in (options.get("options") or {}).items():
-        words += ["--option", f"{name}={value}"]
-    return words

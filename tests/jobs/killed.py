@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from judge.asking.jobs import run_in_batches
-from judge.asking.run import RunOptions, in_study, prepare
+from judge.asking.run import in_study, prepare
 from judge.jobs import anthropic, follow, openai, post, read, write
 from judge.jobs.service import service_of
+from judge.run_options import RunOptions
 from judge.store import Store, jobs
 
 STEPS = (

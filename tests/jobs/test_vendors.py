@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from judge.asking.run import RunOptions, prepare
+from judge.asking.run import prepare
 from judge.jobs import lines, post, whole
 from judge.providers.base import Provider
+from judge.run_options import RunOptions
 from judge.store import Store
 from tests.cli.helpers import Done, checked
 from tests.jobs.helpers import SERVERS, requests_in, states, threaded

@@ -21,8 +21,8 @@ from click.testing import Result
 
 import adjudge
 from adjudge import Study
-from judge.asking.run import RunOptions
 from judge.errors import BadInput, KeyProblem, StudyError, UsageError
+from judge.run_options import RunOptions
 from tests.annotate import agreement_helpers
 from tests.cli.helpers import Done
 from tests.loopback.process import ServerProcess

@@ -1,0 +1,141 @@
+"""Everything that a paper's numbers need, done with one model: `judge suite` and `Study.suite`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from judge.asking.run import Stop, make_plan, provider_of, task_of
+from judge.errors import UsageError
+from judge.run_options import IDENTITY, OF_LABELS, REPORTED, RunOptions
+from judge.store import Store
+from judge.suites.paper import Asked, Paper
+from judge.suites.steps import Incomplete, Step
+from judge.types import Status
+
+if TYPE_CHECKING:
+    from judge.providers.base import Provider
+    from judge.runner.plan import Plan, RunDisplay
+    from judge.suites.perform import Performed
+    from judge.suites.result import Result
+
+OF_TASK = ("examples", "relevant", "recipe")
+"""Options of one task alone: which examples and relevant passages a suite shows, the paper says."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteDone:
+    """What was done, and the score; None where a run stopped before there was one."""
+
+    performed: Performed
+    result: Result | None
+
+    @property
+    def has_every_label(self) -> bool:
+        """Whether every unit of the runs that were read has a label."""
+        counts = [run["counts"] for run in self.result.runs] if self.result is not None else [{"": 1}]
+        return all(set(own) <= {str(Status.OK)} for own in counts)
+
+
+def suite(
+    store: Store,
+    paper: Paper,
+    asked: Asked,
+    model: str,
+    options: RunOptions,
+    given: Collection[str],
+    watch: Callable[[], RunDisplay],
+    told: Callable[[str], None] = lambda text: None,
+    stop: Stop | None = None,
+    **score: Any,
+) -> SuiteDone:
+    """Ask for what the study lacks, with the model as the judge and, unless `asked` names another, as the system.
+
+    `given` names the options that the user gave: a run that was asked otherwise is not resumed, and the others are resumed
+    with their own settings. `score` is passed to `judge.suites.result.score`. Raises what `Provider.open` raises.
+    """
+    from judge.suites.result import score as scored
+
+    provider = provider_of(model, options)
+    wanted = replace(
+        asked,
+        models=(options.asked_as or model,),
+        settings=_settings(options, given, provider),
+        rationale=options.rationale,
+        prompts=options.prompts,
+    )
+    first = replace(wanted, retry=options.retry)
+
+    def missing(is_first: bool) -> Incomplete | None:
+        try:
+            scored(store, paper, first if is_first else wanted, interval=None)
+        except Incomplete as lacking:
+            return lacking
+        return None
+
+    def plan_of(step: Step) -> Plan:
+        return _plan(store, step, model, options)
+
+    # Only the limits of this plan are used, so any task will do.
+    plain = replace(options, rationale=None, prompts=None, recipe=None)
+    limits = make_plan("qa_answer", model, plain, store)
+    done = asyncio.run(_perform(store, missing, provider, limits, plan_of, watch, told, stop))
+    if done.stopped is not None:
+        return SuiteDone(done, None)
+    return SuiteDone(done, scored(store, paper, wanted, **score))
+
+
+def _settings(options: RunOptions, given: Collection[str], provider: Provider) -> Mapping[str, Any]:
+    """The settings that a run must have to be resumed: those of its identity that the user gave."""
+    apart = ("asked_as", "prompts", "rationale", "settings", *OF_TASK)
+    found = {name: getattr(options, name) for name in IDENTITY if name in given and name not in apart}
+    if "settings" in given:
+        # As typed they may be limits or keys; what the provider reports is what changes an answer.
+        facts = provider.describe()
+        found |= {name: facts.get(name) for name in REPORTED}
+    return found
+
+
+def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
+    """The plan of a step: as the run that it resumes, else as the options say."""
+    own = replace(options, relevant=None, examples=None, recipe=None)
+    if step.options:
+        _, began = step.asked
+        if began.recipe is not None:
+            raise UsageError(
+                f"{step.why}: that run was asked by a recipe, which is for one task: {step.command(str(store.path))}"
+            )
+        kept = {
+            name: getattr(began, name) for name in IDENTITY if name not in ("settings", "prompts", *OF_TASK)
+        }
+        own = replace(own, **{**kept, "asked_as": options.asked_as})
+    elif not any(question.labels for question in task_of(store, step.task, own.prompts).spec.questions):
+        own = replace(own, **{name: getattr(RunOptions(), name) for name in OF_LABELS})
+    return make_plan(step.task, model, own, store)
+
+
+async def _perform(
+    store: Store,
+    missing: Callable[[bool], Incomplete | None],
+    provider: Provider,
+    limits: Plan,
+    plan_of: Callable[[Step], Plan],
+    watch: Callable[[], RunDisplay],
+    told: Callable[[str], None],
+    stop: Stop | None,
+) -> Performed:
+    """Open the provider when there is something to do, and do it."""
+    from judge.runner import open_patiently
+    from judge.suites.perform import Performed, perform
+
+    if stop is not None:
+        stop.bind()
+    if missing(True) is None:
+        return Performed()
+    try:
+        limits = await open_patiently(provider, limits, store=store)
+        return await perform(store, missing, provider, plan_of, limits, watch, told)
+    finally:
+        await provider.close()

@@ -1,0 +1,161 @@
+"""Every option of a run is declared once: the command line, Python, a stored run and the printed commands agree."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from judge.cli.run import run
+from judge.run_options import IDENTITY, WRITTEN, RunOptions, of_stored, words
+from tests.cli.helpers import checked
+from tests.suites.helpers import Judge, commands, import_garage
+
+ELIGIBILITY = ("garage", "--part", "eligibility")
+"""A part of a paper that rests on one labelling task, three units of it."""
+
+GIVEN: dict[str, list[str]] = {
+    "temperature": ["--temperature", "0.7"],
+    "no_temperature": ["--no-temperature"],
+    "seed": ["--seed", "0"],
+    "answers": ["--answers", "json"],
+    "rationale": ["--rationale", "after"],
+    "label_order": ["--label-order", "shuffled:3"],
+    "orders": ["--orders", "2"],
+    "guidelines": ["--guidelines"],
+    "asked_as": ["--as", "strict"],
+    "settings": ["--option", "logprobs=1", "--option", "delay=0"],
+    "prompts": ["--prompts", "mine"],
+    "recipe": ["--recipe", "how.yaml"],
+}
+"""A value for every option of a run's identity that a user chooses; the paper chooses the two in `BY_PAPER`."""
+BY_PAPER = {"relevant", "examples"}
+
+
+@pytest.fixture(autouse=True)
+def study(judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    import_garage(judge, tmp_path)
+
+
+def own_task(judge: Judge) -> None:
+    """A folder with a version of the task that the package does not have."""
+    text = judge("tasks", "show", "eligibility").out
+    Path("mine").mkdir()
+    Path("mine", "eligibility.v7.md").write_text(text, "utf-8")
+
+
+def a_recipe() -> None:
+    """A recipe as `judge improve` writes one: labels in the reverse order, seed 5."""
+    from judge.improve.recipe import today
+    from judge.prompts import load_task
+    from judge.runner.requests import Sampling
+
+    found = today(load_task("eligibility"), "eligibility", Sampling(seed=5))
+    Path("how.yaml").write_text(replace(found, label_order="reversed").text(), "utf-8")
+
+
+def runs(judge: Judge) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = checked(judge("runs", "list", "--json").out, "runs")["rows"]
+    return rows
+
+
+def test_every_identity_option_has_a_case() -> None:
+    assert set(GIVEN) | BY_PAPER == set(IDENTITY)
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_the_printed_command_resumes_the_run(judge: Judge, name: str) -> None:
+    own_task(judge)
+    a_recipe()
+    # Several label orders need label probabilities, which this script gives when asked to.
+    extra = ["--option", "logprobs=1"] if name == "orders" else []
+    judge("run", "eligibility", "-m", "scripted/hash", "-n", "1", *GIVEN[name], *extra)
+    [begun] = runs(judge)
+    assert begun["units"] == 1
+    for line in commands(judge, *ELIGIBILITY):
+        assert judge(*shlex.split(line)[1:]).code == 0, line
+    [resumed] = runs(judge)
+    assert (resumed["run_id"], resumed["units"]) == (begun["run_id"], 3)
+
+
+@pytest.mark.parametrize("name", [n for n in GIVEN if n not in ("recipe", "asked_as", "prompts")])
+def test_a_suite_resumes_the_run_too(judge: Judge, name: str) -> None:
+    extra = ["--option", "logprobs=1"] if name == "orders" else []
+    judge("run", "eligibility", "-m", "scripted/hash", "-n", "1", *GIVEN[name], *extra)
+    judge("suite", *ELIGIBILITY, "-m", "scripted/hash", *(GIVEN[name] if name == "settings" else extra))
+    [resumed] = runs(judge)
+    assert resumed["units"] == 3
+
+
+def test_a_suite_that_is_told_otherwise_begins_a_run_of_its_own(judge: Judge) -> None:
+    judge("run", "eligibility", "-m", "scripted/hash", "--temperature", "1")
+    judge("suite", *ELIGIBILITY, "-m", "scripted/hash", "--temperature", "0.5")
+    judge("suite", *ELIGIBILITY, "-m", "scripted/hash", "--as", "second")
+    assert [(r["model"], r["options"]["temperature"], r["units"]) for r in runs(judge)] == [
+        # All five answers; a suite asks about the two of `m` to answerable questions.
+        ("scripted/hash", 1, 5),
+        ("scripted/hash", 0.5, 2),
+        ("second", 0, 2),
+    ]
+
+
+def test_a_suite_retries_and_ends_as_judge_run_does(judge: Judge) -> None:
+    words = (*ELIGIBILITY, "-m", "scripted/garbage")
+    attempts = "SELECT count(*) FROM judgements"
+    with sqlite3.connect("study.db") as conn:
+        # No reply can be read. Without --retry nothing is asked again; with it, as often as at first.
+        assert judge("suite", *words, code=None).code == 4
+        [asked] = conn.execute(attempts).fetchone()
+        assert judge("suite", *words, code=None).code == 4
+        assert conn.execute(attempts).fetchone() == (asked,)
+        assert judge("suite", *words, "--retry", "unparsed", code=None).code == 4
+        assert conn.execute(attempts).fetchone() == (2 * asked,)
+    assert judge("run", "eligibility", "-m", "scripted/garbage", code=None).code == 4
+
+
+def test_keys_are_neither_stored_nor_printed(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = RunOptions(settings={"key": "env:MINE", "header.X-Key": "env:MINE", "n_ctx": "8192"})
+    from judge.run_options import typed
+
+    assert typed(options) == {"settings": {"n_ctx": "8192"}}
+
+
+def test_words_are_read_back_as_they_were_given(judge: Judge) -> None:
+    """Every option with a value of its own goes to words and through click back to the same options."""
+    Path("p.json").write_text("{}", "utf-8")
+    Path("mine").mkdir()
+    a_recipe()
+    values: dict[str, Any] = {
+        "limit": 3, "where": "dataset = 'x y'", "sample": 0, "relevant": "answer", "examples": "a,b", "repeats": 2,
+        "concurrency": 4, "replicas": ("http://a", "http://b"), "patience": 90.0, "retry": ("unparsed", "refused"),
+        "max_tokens": 9, "max_cost": 0.5, "max_time": 60.0, "prices": Path("p.json"), "max_output_tokens": 64,
+        "temperature": 0.7, "no_temperature": True, "seed": 0, "answers": "json", "rationale": "none",
+        "label_order": "reversed", "orders": 2, "guidelines": True, "asked_as": "strict", "same_model": True,
+        "recipe": Path("how.yaml"), "prompts": Path("mine"), "base_url": "http://a/v1", "settings": {"a": "b=c"},
+        "timeout": 3.0, "engine": "ray", "workers": 3, "worker_cpus": 0.5, "worker_gpus": 1.0, "worker_command": "x {port}",
+        "allow_host": ("h",), "allow_env": ("A", "B"),
+    }  # fmt: skip
+    assert list(values) == list(WRITTEN)
+    given = RunOptions(**values)
+    context = run.make_context("run", ["stance", "-m", "m", *words(given)])
+    assert RunOptions.of(context.params) == given
+    assert words(RunOptions()) == []
+
+
+def test_the_python_arguments_are_those_of_the_table() -> None:
+    from adjudge.options import RunArguments
+
+    theirs, ours = get_type_hints(RunArguments), get_type_hints(RunOptions)
+    assert set(theirs) == set(ours)
+
+
+def test_a_stored_run_that_no_option_was_given_to_needs_none() -> None:
+    stored = json.loads('{"answers": "auto", "label_order": "declared", "max_output_tokens": 512, "mode": "json", '
+                        '"seed": null, "temperature": 0.0, "base_url": null}')  # fmt: skip
+    assert of_stored("openai/m", stored) == ("openai/m", RunOptions())
