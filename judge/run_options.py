@@ -32,7 +32,7 @@ SECRET = ("header.", "query.", "key")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Declared:
     """How an option is written, beside the name, type and default of its field.
 
     `least` is the smallest number (`above`: which itself is too small); `off` is the name of the flag that says no.
@@ -57,7 +57,7 @@ class Written:
 
 def option(default: Any, flag: str, kind: Kind, part: Part, help: str, **more: Any) -> Any:
     """A field of the table."""
-    return dataclasses.field(default=default, metadata={"written": Written(flag, kind, part, help, **more)})
+    return dataclasses.field(default=default, metadata={"declared": Declared(flag, kind, part, help, **more)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +292,7 @@ class RunOptions:
     settings: Mapping[str, str] = dataclasses.field(
         default_factory=dict,
         metadata={
-            "written": Written(
+            "declared": Declared(
                 "--option",
                 "pairs",
                 "server",
@@ -364,8 +364,8 @@ class RunOptions:
         return cls(**given)
 
 
-WRITTEN: Mapping[str, Written] = {
-    field.name: field.metadata["written"] for field in dataclasses.fields(RunOptions)
+WRITTEN: Mapping[str, Declared] = {
+    field.name: field.metadata["declared"] for field in dataclasses.fields(RunOptions)
 }
 """Every option by name."""
 IDENTITY = tuple(name for name, written in WRITTEN.items() if written.identity)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from judge.console import TO_READ, Duration
-from judge.run_options import WRITTEN, RunOptions, Written
+from judge.run_options import WRITTEN, RunOptions, Declared
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,7 +26,7 @@ def with_params(params: Sequence[click.Parameter]) -> Callable[[F], F]:
     return give
 
 
-def _type(written: Written) -> click.ParamType | type:
+def _type(written: Declared) -> click.ParamType | type:
     """The type of an option on the command line, which checks its value."""
     if written.choices:
         return click.Choice(written.choices)
