@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from judge.console import TO_READ, Duration
-from judge.run_options import WRITTEN, RunOptions, Declared
+from judge.run_options import WRITTEN, Declared, RunOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
