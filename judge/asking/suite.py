@@ -65,6 +65,7 @@ def suite(
         settings=_settings(options, given, provider),
         rationale=options.rationale,
         prompts=options.prompts,
+        retry=(),
     )
     first = replace(wanted, retry=options.retry)
 
