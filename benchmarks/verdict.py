@@ -3,6 +3,7 @@
     python -m benchmarks.verdict --studies 400                 all cells, those at hand already left out
     python -m benchmarks.verdict --cells "labels=2 people=3 kappa=0.67" --studies 1000 --again
     python -m benchmarks.verdict --show                        the cells that miss their target, and the power
+    python -m benchmarks.verdict --looks --studies 4000        the margin cells, looked at at every place
     python -m benchmarks.verdict --panels                      adding, duplicating and splitting a person
     python -m benchmarks.verdict --copies                      people who copied the judge, and people who guess
 
@@ -29,11 +30,12 @@ import numpy as np
 from scipy.special import ndtr
 
 from judge.stats.conditions import ConditionArrays, decide, estimates, rule
-from judge.stats.looks import boundary, places_until, spent_at
+from judge.stats.looks import PLACES, boundary, places_until, spent_at
 from judge.stats.pairwise import copied
 from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
-from judge.stats.verdict_inputs import DISTRUST, HOLDS, IN_PART, TRUST, Limits, Sums, sums
+from judge.stats.verdict_inputs import DISTRUST, HOLDS, IN_PART, TRUST, UNDECIDED, Limits, Sums, sums
 
+LOOKS = Path(__file__).with_name("verdict_looks.csv")
 TABLE = Path(__file__).parent.parent / "judge" / "stats" / "verdict_rates.csv"
 JUDGES = ("good", "inside", "margin", "worse", "random", "uniform", "constant", "blind")
 LOOKED_AT = ("good", "margin", "misses", "over-calls", "random", "uniform", "constant")
@@ -240,7 +242,7 @@ def _counted(found: ConditionArrays, missed: np.ndarray[Any, Any]) -> FloatArray
     )
 
 
-class Sequence_(NamedTuple):
+class LookedAt(NamedTuple):
     """Of one judge in one cell, [studies, looks]: the decision at each look, and (d) of the rarest label in its verdicts of trust."""
 
     decision: IntArray
@@ -248,15 +250,13 @@ class Sequence_(NamedTuple):
     means: BoolArray
 
 
-def looked_at(
-    cell: Cell, judges: Sequence[str], studies: int, *, by_units: bool = False
-) -> dict[str, Sequence_]:
+def looked_at(cell: Cell, judges: Sequence[str], studies: int) -> dict[str, LookedAt]:
     """Studies that are looked at at every place up to `cell.units`, each look as strict as the boundary says."""
     rng = np.random.default_rng(np.random.SeedSequence([7, *(round(1000 * float(x)) for x in cell)]))
     agreement, limits = np.eye(cell.labels), Limits()
     places = places_until(cell.units)
     spent = spent_at(places, cell.units)
-    parts: dict[str, list[Sequence_]] = {judge: [] for judge in judges}
+    parts: dict[str, list[LookedAt]] = {judge: [] for judge in judges}
     left = studies
     while left:
         block = min(left, max(1, BLOCK // cell.units))
@@ -265,23 +265,69 @@ def looked_at(
         for judge in judges:
             whole = sums(drawn.judge(judge), drawn.people, drawn.clusters, agreement, 1 - agreement)
             information = np.zeros((block, 0))
-            at: list[Sequence_] = []
+            at: list[LookedAt] = []
             for k, place in enumerate(places):
                 of = estimates(_first(whole, place // cell.per_question), limits)
-                known = np.full(block, float(place)) if by_units else of.information
-                information = np.column_stack([information, known])
+                information = np.column_stack([information, of.information])
                 z = boundary(information, spent[: k + 1])
                 found = decide(of, limits, 2 * ndtr(z) - 1)
                 trust = np.isin(found.decision, (TRUST, IN_PART))
                 at.append(
-                    Sequence_(
+                    LookedAt(
                         found.decision,
                         trust & (found.found[:, -1] == HOLDS),
                         trust & (found.meant[:, -1] == HOLDS),
                     )
                 )
-            parts[judge].append(Sequence_(*(np.stack(x, axis=1) for x in zip(*at, strict=True))))
-    return {j: Sequence_(*(np.concatenate(x) for x in zip(*some, strict=True))) for j, some in parts.items()}
+            parts[judge].append(LookedAt(*(np.stack(x, axis=1) for x in zip(*at, strict=True))))
+    return {j: LookedAt(*(np.concatenate(x) for x in zip(*some, strict=True))) for j, some in parts.items()}
+
+
+def looks(studies: int) -> None:
+    """The margin cells and their neighbours, with a look at every place: a row a cell and judge, printed and stored.
+
+    `wrong` is the share of studies with a wrong verdict at any look: trust at the margin (for a judge that misses or over-calls
+    the rarer label: trust for that label in that direction) or of a guess, distrust of one as good as a person. `labels` is the
+    mean number of units until a decision, 1,000 where none is made.
+    """
+    started = time.perf_counter()
+    rows: list[dict[str, Any]] = []
+    for people, minority, per in product((1, 2, 3, 5), (0.5, 0.1), (1, 5)):
+        cell = Cell(2, people, 0, 0.67, minority, PLACES[-1], per)
+        rare = ("misses", "over-calls")
+        for judge in (j for j in LOOKED_AT if people > 1 or j not in rare):
+            # Rates of 1 % and less, and those of a judge that is far from any limit, need fewer studies.
+            n = studies if judge in ("margin", *rare) else max(1, studies // 4)
+            found = looked_at(cell, [judge], n)[judge]
+            trust = np.isin(found.decision, (TRUST, IN_PART))
+            wrong = {
+                "misses": found.finds,
+                "over-calls": found.means,
+                "good": found.decision == DISTRUST,
+            }.get(judge, trust)
+            decided = found.decision != UNDECIDED
+            first = np.where(decided.any(axis=1), decided.argmax(axis=1), len(PLACES) - 1)
+            row: dict[str, Any] = {
+                "people": people,
+                "minority": minority,
+                "per_question": per,
+                "judge": judge,
+                "studies": n,
+            }
+            row["wrong"] = f"{wrong.any(axis=1).mean():.4f}"
+            ever = np.maximum.accumulate(trust, axis=1).mean(axis=0)
+            row |= {f"trusted_by_{place}": f"{share:.3f}" for place, share in zip(PLACES, ever, strict=True)}
+            row["labels"] = round(float(np.array(PLACES)[first].mean()))
+            rows.append(row)
+            print(*row.values(), flush=True)
+    with LOOKS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    margin = [float(row["wrong"]) for row in rows if row["judge"] == "margin"]
+    print(
+        f"margin: mean {np.mean(margin):.4f}, highest {max(margin):.4f}; {time.perf_counter() - started:.0f} s"
+    )
 
 
 def _first(whole: Sums, questions: int) -> Sums:
@@ -470,10 +516,14 @@ def main() -> None:
     parser.add_argument(
         "--copies", action="store_true", help="judges beside people who copied them, or guess"
     )
+    parser.add_argument("--looks", action="store_true", help="the margin cells, with a look at every place")
     parser.add_argument("--show", action="store_true", help="what the table says")
     given = parser.parse_args()
     if given.panels or given.copies:
         (panels if given.panels else copies)(given.studies)
+        return
+    if given.looks:
+        looks(given.studies)
         return
     rows = stored()
     if given.show:
