@@ -40,6 +40,7 @@ HUMAN_ONLY = {
     "all_labelled": "every unit has a human label",
     "no_judge": "the judge has no value",
     "constant": "the judge gives the same value everywhere",
+    "wider": "with the judge the interval would be wider",
     "unrelated": "the judge's values do not rise with the human ones",
 }
 """Why a corrected number is that of people alone."""

@@ -241,7 +241,10 @@ def prior_of(text: str | None, method: str, domain: list[str]) -> Prior | None:
 def _not_kept(result: Calibrated, prior: Prior | None) -> str | None:
     """Why the run is not kept; None when it is."""
     if result.has_signal is False:
-        return "no signal to repair was found: on these labels the probabilities do not tell labels apart, and no calibration changes that"
+        return (
+            f"no signal to repair was found by {result.method} calibration: on these labels the probabilities do not tell labels "
+            "apart. Another method may find one: judge calibrate --method batch, which needs no labels, only their shares (--prior)"
+        )
     if result.method == "batch" and prior is None:
         return (
             "the shares of the labels are not known, and batch calibration with wrong ones does harm; name them "

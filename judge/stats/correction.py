@@ -71,7 +71,7 @@ def corrected_mean(
         raise BadInput(f"{len(f)} judge values, {len(y)} human values")
     if lam is not None and not 0 <= lam <= 1:
         raise BadInput(f"lambda lies between 0 and 1, not {lam}")
-    settings = IntervalSettings(interval=None, confidence=confidence)
+    settings, tuned = IntervalSettings(interval=None, confidence=confidence), lam is None
     groups, clustered = cluster_numbers(clusters, len(f))
     judged, labelled = ~np.isnan(f), ~np.isnan(y)
     w = _weights(weights, labelled)
@@ -101,10 +101,20 @@ def corrected_mean(
     if lam and not judged.all():
         notes = (*notes, Note("filled", n=int((~judged).sum())))
     value = float(np.average(y[labelled], weights=w[labelled])) + lam * shift
-    ppi = sample.with_interval(found, value, sample.influence(y, labelled, w) - lam * judge_part, g)
-    if not lam:
-        ppi = replace(ppi, low=human_only.low, high=human_only.high)
+    ppi = sample.with_interval(found, value, sample.influence(y, labelled, w) - lam * judge_part, g, n)
+    if not lam or (tuned and _wider(ppi, human_only)):
+        # Never wider than people alone: with few labels of a rare kind the judge adds nothing that can be shown.
+        if lam:
+            notes, lam, value = (Note("human_only", why="wider"),), 0.0, human_only.value or 0.0
+        ppi = replace(ppi, value=value if not lam else ppi.value, low=human_only.low, high=human_only.high)
     return Corrected(judge_only, human_only, replace(ppi, notes=(*ppi.notes, *notes)), lam)
+
+
+def _wider(one: Measure, other: Measure) -> bool:
+    """Whether an interval is wider than another; not where one of them has none."""
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return False
+    return one.high - one.low > other.high - other.low
 
 
 def _weights(given: ArrayLike | None, labelled: BoolArray) -> FloatArray:
@@ -183,7 +193,14 @@ class _Sample:
         reach = t * sqrt(share * (1 - share) / n + t * t / (4 * n * n))
         return max(0.0, (middle - reach) / scale), min(1.0, (middle + reach) / scale)
 
-    def with_interval(self, found: Measure, value: float, influence: FloatArray, g: int) -> Measure:
+    def with_interval(
+        self, found: Measure, value: float, influence: FloatArray, g: int, residuals: int = 0
+    ) -> Measure:
+        """The measure with its value and t interval.
+
+        `residuals` labelled units of values in `bounds` get two more, one error in each direction: with a rare label none may
+        be seen, and the standard error is too small exactly where the estimate is too low.
+        """
         found = replace(found, confidence=self.confidence)
         least, most = self.bounds or (-np.inf, np.inf)
         cut: tuple[str, ...] = ()
@@ -194,7 +211,8 @@ class _Sample:
             return replace(found, notes=(*cut, Note("one_cluster")))
         noun = "question" if self.clustered else "unit"
         few = (Note("few_labelled", n=g, noun=noun, least=30),) if g < 30 else ()
-        error = float(np.sqrt(g / (g - 1) * (influence**2).sum()))
+        pseudo = 2 * ((most - least) / residuals) ** 2 if residuals and self.bounds else 0.0
+        error = float(np.sqrt(g / (g - 1) * (influence**2).sum() + pseudo))
         if error < SAME:
             return self._constant(found, value, g, (*cut, *few))
         from scipy.special import stdtrit

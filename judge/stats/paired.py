@@ -130,6 +130,8 @@ def compare(
         weights=METRICS[key].weights,
         confidence=settings.confidence,
     )
+    # A t interval knows no limits: two shares differ by 1 at most, two coefficients from -1 to 1 by 2.
+    most = 1.0 if key == "percent" else 2.0
     each = [_pseudo(table, who, reference, key) for who in annotators] if table.n_units else []
     found = []
     for (i, first), (j, second) in combinations(enumerate(annotators), 2):
@@ -151,8 +153,8 @@ def compare(
             named,
             value=test.difference,
             reason=test.reason,
-            low=test.low if settings.interval else None,
-            high=test.high if settings.interval else None,
+            low=max(-most, test.low) if settings.interval and test.low is not None else None,
+            high=min(most, test.high) if settings.interval and test.high is not None else None,
             notes=()
             if test.difference is None or not settings.interval
             else (*notes, *sample_notes(table.n_units, n, table.clustered)),

@@ -204,7 +204,8 @@ def _label(
     limits: Limits,
 ) -> LabelRow:
     n, state = float(units[0, i]), _SHOWN[int(states[0, i])]
-    value, low, high = (_number(x, i) for x in difference)
+    # The difference of two shares.
+    value, low, high = (_number(np.clip(x, -1.0, 1.0), i) for x in difference)
     why = "" if state != "not shown" else _not_shown(direction, n, float(difference.low[0, i]), limits)
     return LabelRow(label, direction, state, round(n, 6), _number(judge, i), people, value, low, high, why)
 

@@ -292,3 +292,20 @@ def test_rogan_gladen_says_how_few_its_shares_rest_on() -> None:
         for note in found.notes
     )
     assert "units without a judge's value are left out: 1" in found.notes
+
+
+@pytest.mark.parametrize(("share", "n"), [(0.02, 50), (0.05, 100), (0.05, 300)])
+def test_a_rare_label_keeps_its_coverage_and_is_never_wider_than_people_alone(share: float, n: int) -> None:
+    """Without two pseudo-residuals these cells covered .86 to .94. Of 120 studies .93 less two standard errors are .883."""
+    rng = np.random.default_rng(11)
+    covered = 0
+    for _ in range(120):
+        y = (rng.random(2000) < share).astype(float)
+        f = np.where(y == 1, rng.random(2000) < 0.6, rng.random(2000) < 0.01).astype(float)
+        human = np.full(2000, np.nan)
+        drawn = rng.permutation(2000)[:n]
+        human[drawn] = y[drawn]
+        found = corrected_mean(f, human, bounds=(0.0, 1.0))
+        covered += found.ppi.low <= share <= found.ppi.high
+        assert found.ppi.high - found.ppi.low <= found.human_only.high - found.human_only.low + 1e-12
+    assert covered / 120 > 0.883

@@ -279,3 +279,12 @@ def test_equal_labels_have_no_difference_and_no_interval() -> None:
     found = duel.kappa.difference
     assert found.value == 0 and found.low is None and duel.kappa.adjusted == 1
     assert [code_of(note) for note in found.notes] == ["same_everywhere"]
+
+
+def test_two_shares_differ_by_one_at_most() -> None:
+    # Three units: the second judge is right on the first alone, the first on all but the first. t(2) = 4.3 reaches past 1.
+    codes = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 0]])
+    table = Ratings.from_codes(codes, ["a", "b"], ["gold", "one", "two"])
+    (found,) = compare(table, ["one", "two"], "gold", "percent")
+    assert found.difference.low is not None and found.difference.high is not None
+    assert -1 <= found.difference.low < found.difference.high <= 1
