@@ -18,6 +18,7 @@ from judge.stats import MISSING
 from judge.store import Store
 from judge.store.export import run_counts, stored_task
 from judge.store.listing import dicts, list_imports
+from judge.store.runs import SERVERS
 from judge.types import Json, Status
 
 
@@ -170,7 +171,8 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
             [run["run_id"]],
         )
     ]
-    provider = json.loads(run["provider"])
+    # What was learnt of a server for the next run says nothing about these labels.
+    provider = {k: v for k, v in json.loads(run["provider"]).items() if k != SERVERS}
     # With what its parents did since.
     told = origin_told(store, run["run_id"])
     return [

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import pytest
@@ -201,6 +202,18 @@ def test_the_judge_and_its_replies(document: Document) -> None:
     facts = dict(next(b for b in section(document, "runs").blocks if isinstance(b, Facts)).rows)
     assert facts["resolved model"] == "m/judge-2026" and facts["task"] == "stance.v1"
     assert facts["task file sha256"] == load_task("stance").sha256
+
+
+def test_what_was_learnt_of_a_server_is_no_setting_of_the_judge(document: Document, db: Path) -> None:
+    def provider(of: Document) -> str:
+        return dict(next(b for b in section(of, "runs").blocks if isinstance(b, Facts)).rows)["provider"]
+
+    copied = db.with_name("asked.db")
+    copyfile(db, copied)
+    with Store.open(copied) as store:
+        known = '{"http://127.0.0.1:1/v1": {"at": "2026-11-23T00:00:00.000Z", "concurrency": 8}}'
+        store.conn.execute("UPDATE runs SET provider = json_set(provider, '$.servers', json(?))", [known])
+        assert provider(build(store, ReportOptions())) == provider(document)
 
 
 def test_the_data_and_the_methods(document: Document) -> None:
