@@ -214,8 +214,14 @@ def test_stored_distributions_come_with_the_table(store: Store, tmp_path: Path) 
     assert load_field(store, "stance", distributions=False).distributions == {}
 
 
-def test_two_modules_alone_name_the_relation_in_sql() -> None:
-    home = {ROOT / "judge" / "labels" / "relation.py", ROOT / "judge" / "store" / "label_rows.py"}
+def test_three_modules_alone_name_the_relation_in_sql() -> None:
+    store = ROOT / "judge" / "store"
+    # One reads the panel, one writes runs and gold, one lets labels follow from what each source says.
+    home = {
+        ROOT / "judge" / "labels" / "relation.py",
+        store / "label_rows.py",
+        store / "label_sources.py",
+    }
     found = [
         f"{path.relative_to(ROOT)}: {match[0]}"
         for folder in ("judge", "annotate")

@@ -155,7 +155,7 @@ def test_what_cannot_be_compared_is_refused(study: tuple[Path, list[str]], tmp_p
     for options, told in (
         (["--run", runs[0]], "two runs or more"),
         (["--reference", "nobody"], "no such labels"),
-        (["-o", tmp_path / "page.pdf"], "the page is HTML"),
+        (["-o", tmp_path / "page.pdf"], "end it with one of .html, .htm"),
         (["--field", "stanc"], "has no field 'stanc'"),
     ):
         assert told in judge("compare", "stance", "-d", db, *options, code=2).stderr
