@@ -49,10 +49,13 @@ FEW = 0.1
 """Where fewer calls than this share are accepted, the rate is much too high, and the share too small to compare with."""
 BURST_SECONDS = 0.1
 """Calls sent in less time than that are a burst and no rate."""
-TARGET = 0.13
-"""Share of refusals at which a rate that follows a limit settles: fewer would leave some of the limit unused."""
+TARGET, TARGET_FAR = 0.13, 0.06
+"""Share of refusals at which a rate that follows a limit settles: fewer would leave some of the limit unused. It is less
+where a refusal comes back too late for its slot to be tried again."""
+NEAR = 0.5
+"""Part of the time between two calls within which a refusal is back in time for that."""
 STEP = 0.04
-"""What one refusal takes off a rate that follows a limit."""
+"""What one refusal takes off the logarithm of a rate that follows a limit."""
 SLOWEST = 1 / 30
 """Calls per second below which no rate falls."""
 TIMER_SECONDS = 0.002
@@ -231,6 +234,7 @@ class Spacing:
         self._background = 0.0
         self._trial: _Trial | None = None
         self._next = self._fastest = 0.0
+        self._quiet = 0
         self._echo = 0.0
         """How long a refusal takes to come back, at most."""
         self._from, self._until = -math.inf, math.inf
@@ -259,7 +263,11 @@ class Spacing:
         gap = 1 / self.rate
         if self._trial is None and now - self._next < gap / 2:
             # The rate is what holds calls back; otherwise a higher one would mean nothing.
-            self._change(STEP * self._target / (1 - self._target))
+            self._quiet += 1
+            target = self._target
+            # Without a refusal for much longer than the target expects, the limit is far away: faster towards it.
+            faster = min(8.0, max(1.0, self._quiet * target / 4))
+            self._change(faster * self._step * target / (1 - target))
         late = TIMER_SECONDS if gap < 2 * TIMER_SECONDS else 0.0
         self._next = max(self._next, now - late) + gap
 
@@ -276,8 +284,9 @@ class Spacing:
                 return False
             self._search(now, self._sent / max(now - self._from, BURST_SECONDS) / 2)
             return True
-        self._change(-STEP)
-        if (now - sent_at) * self.rate < 0.5:
+        self._quiet = 0
+        self._change(-self._step)
+        if (now - sent_at) * self.rate < NEAR:
             # The refusal is back before the next call is due: the slot that was missed is tried again.
             self._next = min(self._next, now + 1 / (16 * self.rate))
         if self.rate < self._fastest / 4:
@@ -288,7 +297,14 @@ class Spacing:
     @property
     def _target(self) -> float:
         """The share of refusals to settle at."""
-        return self._background + (1 - self._background) * TARGET
+        near = TARGET if self.rate and self._echo * self.rate < NEAR else TARGET_FAR
+        return self._background + (1 - self._background) * near
+
+    @property
+    def _step(self) -> float:
+        """What a refusal takes off the rate: less where it is known only after many more calls were sent."""
+        assert self.rate is not None
+        return STEP / (1 + self._echo * self.rate / 4)
 
     def _change(self, step: float) -> None:
         assert self.rate is not None

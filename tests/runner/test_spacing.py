@@ -151,6 +151,15 @@ def test_a_limit_that_is_far_away(rate: float) -> None:
         assert found.each <= 1.3, seed
 
 
+@pytest.mark.parametrize("rate", [20.0, 50.0, 100.0])
+def test_a_bucket_without_burst_whose_refusals_come_late(rate: float) -> None:
+    """0.2 s are 4 to 20 calls: a refusal is known only when they are sent, and its slot is lost."""
+    for seed in range(3):
+        found = simulate(TokenBucket(rate), 2000, seed, quiet, 0.2, 0.2)
+        assert found.settled >= 0.88 * rate, seed
+        assert found.each <= 1.3, seed
+
+
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.2, 0.3, 0.5])
 def test_refusals_at_random_are_lived_with(share: float) -> None:
     """They come at any rate alike: nothing is paced for long, whatever the draw (30 % of them could stick).
