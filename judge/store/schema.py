@@ -16,7 +16,13 @@ from pathlib import Path
 from judge import migrations
 from judge.errors import StudyError
 
-_OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+# SQLite reads the type in any case, and runs a trigger whatever its name is. Only the indexes that it makes by itself, for
+# PRIMARY KEY and UNIQUE, have no definition.
+_OBJECTS = "SELECT lower(type), name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL"
+_UNIQUE = """
+    SELECT i.name FROM sqlite_master AS t JOIN pragma_index_list(t.name) AS i
+    WHERE lower(t.type) = 'table' AND i."unique" AND i.origin = 'c'
+"""
 _WORD = re.compile(r"'[^']*'|\w+|[^\s\w]")
 _APPLIED = "_sqlite_migrations"
 
@@ -27,12 +33,11 @@ def check(conn: sqlite3.Connection, path: Path) -> None:
     Extra tables, views, indexes and full-text tables are fine.
     """
     ours = _ours()
-    found = [
-        (kind, name, name.lower(), on.lower(), sql or "") for kind, name, on, sql in conn.execute(_OBJECTS)
-    ]
+    found = [(kind, name, name.lower(), on.lower(), sql) for kind, name, on, sql in conn.execute(_OBJECTS)]
     tables = {key for key, states in ours.items() if states["table"] or states["view"]} | {_APPLIED}
     # Deletions of ours reach an extra table that refers to one of ours, and so its triggers.
     linked = {key for kind, name, key, _, sql in found if _is_plain_table(kind, sql) and _refers(conn, name)}
+    unique = {name for (name,) in conn.execute(_UNIQUE)}
     for kind, name, key, on, sql in found:
         if _definition(kind, sql) in ours[key][kind] if key in ours else key == _APPLIED and kind == "table":
             continue
@@ -43,7 +48,7 @@ def check(conn: sqlite3.Connection, path: Path) -> None:
             )
         # A unique index makes SQLite drop rows that it calls the same.
         changes = (kind == "trigger" and on in tables | linked) or (
-            kind == "index" and on in ours and _is_unique(sql)
+            kind == "index" and on in ours and name in unique
         )
         if changes:
             raise StudyError(
@@ -85,17 +90,31 @@ def _ours() -> Mapping[str, Mapping[str, set[tuple[str, ...]]]]:
                 migrations.execute(folder / f"{name}.sql", made)
                 for kind, object_name, _, sql in made.execute(_OBJECTS):
                     states = seen.setdefault(object_name.lower(), defaultdict(set))
-                    states[kind].add(_definition(kind, sql or ""))
+                    states[kind].add(_definition(kind, sql))
     return seen
 
 
 def _definition(kind: str, sql: str) -> tuple[str, ...]:
     """The words of a definition without quotes around names, which SQLite adds when it renames a table.
 
-    The words of a table are sorted: columns that an earlier version added stand at its end.
+    The columns of a table are sorted: those that a migration added stand at another place in studies of 0.2.0.
     """
     words = _WORD.findall(sql.replace('"', " "))
-    return tuple(sorted(words) if kind == "table" else words)
+    if kind != "table":
+        return tuple(words)
+    outside: list[str] = []
+    columns: list[list[str]] = [[]]
+    depth = 0
+    for word in words:
+        depth -= word == ")"
+        if depth == 0:
+            outside.append(word)
+        elif depth == 1 and word == ",":
+            columns.append([])
+        else:
+            columns[-1].append(word)
+        depth += word == "("
+    return (*outside, *sorted(" ".join(column) for column in columns))
 
 
 def _is_plain_table(kind: str, sql: str) -> bool:
@@ -105,7 +124,3 @@ def _is_plain_table(kind: str, sql: str) -> bool:
 def _refers(conn: sqlite3.Connection, table: str) -> bool:
     quoted = table.replace('"', '""')
     return conn.execute(f'PRAGMA foreign_key_list("{quoted}")').fetchone() is not None
-
-
-def _is_unique(sql: str) -> bool:
-    return re.match(r"\s*CREATE\s+UNIQUE\b", sql, re.IGNORECASE) is not None

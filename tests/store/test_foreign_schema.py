@@ -56,6 +56,25 @@ FOREIGN = {
         "CREATE TABLE requests (request_sha TEXT PRIMARY KEY ON CONFLICT IGNORE)",
         "table 'requests'",
     ),
+    "by a name that SQLite keeps for itself": (
+        f"""PRAGMA writable_schema = ON; INSERT INTO sqlite_master VALUES ('trigger', 'sqlite_turn', 'labels', 0,
+        "CREATE TRIGGER sqlite_turn AFTER INSERT ON labels {TURN}")""",
+        "trigger 'sqlite_turn' on 'labels'",
+    ),
+    "by a type in capitals": (
+        f"""PRAGMA writable_schema = ON; INSERT INTO sqlite_master VALUES ('TRIGGER', 'turn', 'labels', 0,
+        "CREATE TRIGGER turn AFTER INSERT ON labels {TURN}")""",
+        "trigger 'turn' on 'labels'",
+    ),
+    "a unique index behind a comment": (
+        "CREATE UNIQUE INDEX one_value ON labels (field, value); PRAGMA writable_schema = ON; "
+        "UPDATE sqlite_master SET sql = replace(sql, ' UNIQUE', '/**/UNIQUE') WHERE name = 'one_value'",
+        "index 'one_value' on 'labels'",
+    ),
+    "the words of ours in another order": (
+        "DROP TABLE prompts; CREATE TABLE prompts (text TEXT PRIMARY KEY, sha256 TEXT NOT NULL) WITHOUT ROWID",
+        "table 'prompts'",
+    ),
 }  # fmt: skip
 
 
