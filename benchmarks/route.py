@@ -1,6 +1,6 @@
 """How often `judge route` breaks its promise, in simulated studies; and how much it accepts.
 
-    python -m benchmarks.route [--studies 2000] [--seed 0] [--layout one|five|mixed|weighted|two]
+    python -m benchmarks.route [--studies 2000] [--seed 0] [--layout one|five|mixed|two]
 
 A study has labelled questions, a fifth of which fix the order of thresholds, and a judge that states a confidence. Worlds:
 `sure`: its confidence is right; `boasts`: it is wrong more often than it says; `edge`: whatever it says, it agrees on just
@@ -28,7 +28,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class World:
-    """Where studies come from. `layout`: one, five, mixed, weighted or two (judges)."""
+    """Where studies come from. `layout`: one, five, mixed or two (judges)."""
 
     kind: str
     layout: str
@@ -39,19 +39,18 @@ class World:
 def worlds() -> Iterator[World]:
     """All cells."""
     for kind, layout, agree, questions in product(
-        ("sure", "boasts", "edge"), ("one", "five", "mixed", "weighted", "two"), (0.9, 0.8), (150, 500)
+        ("sure", "boasts", "edge"), ("one", "five", "mixed", "two"), (0.9, 0.8), (150, 500)
     ):
         yield World(kind, layout, agree, questions)
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Units: whose question, the confidences [U, judges], whether each judge is wrong, and how likely each is labelled."""
+    """Units: whose question, the confidences [U, judges], and whether each judge is wrong."""
 
     clusters: IntArray
     sure: FloatArray
     wrong: BoolArray
-    chance: FloatArray
 
 
 def draw(world: World, questions: int, rng: np.random.Generator) -> Drawn:
@@ -75,27 +74,17 @@ def draw(world: World, questions: int, rng: np.random.Generator) -> Drawn:
         alpha = np.maximum(p, 1e-9) * (1 / icc - 1)
         p = betaincinv(alpha, np.maximum(1 - p, 1e-9) * (1 / icc - 1), rank)
     wrong = rng.random(sure.shape) < p
-    chance = np.ones(n)
-    if world.layout == "weighted":
-        spread = np.sqrt(sure[:, 0] * (1 - sure[:, 0]))
-        chance = np.minimum(1.0, 0.5 * (0.25 + 0.75 * spread / spread.mean()))
-    return Drawn(clusters, sure, wrong, chance)
+    return Drawn(clusters, sure, wrong)
 
 
 def study(world: World, rng: np.random.Generator) -> tuple[list[tuple[int, float]], int | None, float]:
     """The path of one study, the last step that holds, and A's planned threshold (-inf where there is one judge)."""
     found = draw(world, world.questions, rng)
-    labelled = rng.random(len(found.clusters)) < found.chance
     order = found.clusters < world.questions // 5
-    free = order | ~labelled
-    tested = labelled & ~order
+    tested = ~order
     n = len(np.unique(found.clusters[tested]))
-    known = order & labelled
-    own = 1 / found.chance
-    begin = first_share(
-        first_units(world.agree, LEVEL), found.sure[known, 0], found.clusters[known], n, own[known]
-    )
-    first = path_of(found.sure[free, 0], begin)
+    begin = first_share(first_units(world.agree, LEVEL), found.sure[order, 0], found.clusters[order], n)
+    first = path_of(found.sure[order, 0], begin)
     places, reached = [(0, t) for t in first], reached_by(found.sure[:, 0], first)
     right = ~found.wrong[:, 0]
     which = np.zeros(len(reached), dtype=np.int64)
@@ -109,17 +98,14 @@ def study(world: World, rng: np.random.Generator) -> tuple[list[tuple[int, float
         at = max(good, default=0)
         planned = first[at]
         left = found.sure[:, 0] < planned
-        second = path_of(found.sure[free & left, 1], 1 / 24)
+        second = path_of(found.sure[order & left, 1], 1 / 24)
         places = [*places[: at + 1], *((1, t) for t in second)]
         reached = np.where(
             left, at + 1 + reached_by(found.sure[:, 1], second), np.minimum(reached, len(places))
         )
         which = left.astype(np.int64)
     wrong = found.wrong[np.arange(len(which)), which]
-    weights = 1 / found.chance[tested] if world.layout == "weighted" else None
-    steps = follow(
-        wrong[tested], reached[tested], found.clusters[tested], len(places), world.agree, LEVEL, weights
-    )
+    steps = follow(wrong[tested], reached[tested], found.clusters[tested], len(places), world.agree, LEVEL)
     held = [i for i, step in enumerate(steps) if step.holds]
     return places, held[-1] if held else None, planned
 
@@ -159,9 +145,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--studies", type=int, default=2000)
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument(
-        "--layout", choices=["one", "five", "mixed", "weighted", "two"], help="Only these cells."
-    )
+    options.add_argument("--layout", choices=["one", "five", "mixed", "two"], help="Only these cells.")
     given = options.parse_args()
     started, failed = time.perf_counter(), 0
     print("world   questions of  labelled  asked   broken  nothing holds  coverage")

@@ -90,11 +90,10 @@ def _uneven(weights: dict[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class SampleDesign:
-    """How labelled units were chosen. `honest`: those that a promise about all units may rest on; `weights` (unit -> for
-    how many it stands; empty where all stand for as many); `notes` say what was left out and what is not recorded."""
+    """How labelled units were chosen. `honest`: those that a promise about all units may rest on,
+    which were drawn with equal probability; `notes` say what was left out and what is not recorded."""
 
     honest: frozenset[str]
-    weights: dict[str, float]
     notes: tuple[str, ...]
 
 
@@ -105,19 +104,22 @@ def design(store: Store, field: str, units: frozenset[str], *, people: bool) -> 
     whatever was drawn after a queue (from what it left) speak for themselves only. Gold comes with the data.
     """
     if not people:
-        return SampleDesign(units, {}, ("how units came by their gold labels is not recorded",))
+        return SampleDesign(units, ("how units came by their gold labels is not recorded",))
     batches = asking(store, field)
     if not batches:
-        return SampleDesign(units, {}, ("how the units that people labelled were chosen is not recorded",))
-    drawn: dict[str, float] = {}
+        return SampleDesign(units, ("how the units that people labelled were chosen is not recorded",))
+    drawn: set[str] = set()
     for batch, purpose in batches:
         if purpose == "queue":
             break
         query = "SELECT 1 FROM batches WHERE batch = ? AND json_extract(options, '$.where') IS NOT NULL"
         if store.conn.execute(query, [batch]).fetchone():
             continue  # drawn from some of the units only
-        drawn |= _drawn(store, batch)
-    kept = frozenset(units & drawn.keys())
+        own = _drawn(store, batch)
+        if not _uneven(own):
+            # A promise holds for units drawn alike: weights do not make up for the few that stand for many.
+            drawn |= own.keys()
+    kept = frozenset(units & drawn)
     out = len(units) - len(kept)
-    told = f"{out:,} labelled units are left out: no chance draw from all units brought them (a queue, training, or elsewhere)"
-    return SampleDesign(kept, _uneven({unit: drawn[unit] for unit in kept}), (told,) if out else ())
+    told = f"{out:,} labelled units are left out: no draw with equal probability from all units brought them (equal parts, a queue, training, or elsewhere)"
+    return SampleDesign(kept, (told,) if out else ())

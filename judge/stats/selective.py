@@ -51,23 +51,21 @@ def first_share(
     sure: FloatArray,
     questions: IntArray,
     tested: int,
-    weights: FloatArray | None = None,
 ) -> float:
     """The share of units that the first step accepts, read off units that do not test it but were chosen like those.
 
     The least share whose accepted units stand for `first` of `tested` questions: their number through the most that one
     question holds, which is how the test counts them (single units: just their number). And one standard deviation
-    more, of both sets of questions. `sure`, `questions` and `weights` [N] are of those units.
+    more, of both sets of questions. `sure` and `questions` [N] are of those units.
     """
     n = len(np.unique(questions))
     if not n:
         return 1.0
-    w = np.ones(len(sure)) if weights is None else weights
     numbers = np.unique(questions, return_inverse=True)[1]
     order = np.argsort(-sure, kind="stable")
     for share in np.linspace(0.01, 1.0, 100):
         some = order[: max(1, round(share * len(order)))]
-        held = np.bincount(numbers[some], weights=w[some])
+        held = np.bincount(numbers[some])
         if held.sum() / held.max() * tested / n >= first:
             return float(min(1.0, share + np.sqrt(share * (1 - share) * (1 / tested + 1 / n))))
     return 1.0
@@ -93,32 +91,28 @@ def follow(
     n_steps: int,
     agree: float,
     level: float,
-    weights: FloatArray | None = None,
 ) -> list[PathStep]:
     """The path on tested units: `reached[u]` is the first step that accepts unit u (n_steps or more: none does).
 
-    `weights`: for how many units each stands, where they were drawn with unequal probabilities. Steps after the first
-    that fails are computed (for the curve) and never hold.
+    All units stand for as many: a promise takes a draw with equal probability. Steps after the first that fails are computed
+    (for the curve) and never hold.
     """
     found: list[PathStep] = []
     going = True
     for step in range(n_steps):
         here = reached <= step
-        w = None if weights is None else weights[here]
-        p = disagreement_p(wrong[here], clusters[here], 1 - agree, w)
+        p = disagreement_p(wrong[here], clusters[here], 1 - agree)
         going = going and p <= level
         n = int(here.sum())
-        share = None if not n else float(np.average(~wrong[here], weights=w))
+        share = None if not n else float((~wrong[here]).mean())
         found.append(PathStep(n, len(np.unique(clusters[here])), int(wrong[here].sum()), share, p, going))
     return found
 
 
-def disagreement_p(
-    wrong: BoolArray, clusters: IntArray, a: float, weights: FloatArray | None = None
-) -> float:
+def disagreement_p(wrong: BoolArray, clusters: IntArray, a: float) -> float:
     """p value of "the judge is wrong on a share of at least `a`", small when it is wrong on clearly fewer units.
 
-    One unit a question, all of one weight: the exact binomial one. Else a bet on the sums of (wrong - a) over
+    One unit a question: the exact binomial one. Else a bet on the sums of (wrong - a) over
     questions, which lie in [-a m, (1 - a) m], m the most that a question holds: the mean over bets b of
     prod_g (1 - b S_g) has an expectation of at most 1 where the sums' mean is not below 0, so by Markov its inverse is a
     p value (Waudby-Smith & Ramdas 2024, Estimating means of bounded random variables by betting, JRSS B 86(1), section 4,
@@ -127,13 +121,11 @@ def disagreement_p(
     n = len(wrong)
     if not n:
         return 1.0
-    if weights is None or np.ptp(weights) < 1e-12:
-        if np.bincount(clusters).max() <= 1:
-            return float(bdtr(int(wrong.sum()), n, a))
-        weights = np.ones(n)
+    if np.bincount(clusters).max() <= 1:
+        return float(bdtr(int(wrong.sum()), n, a))
     _, own = np.unique(clusters, return_inverse=True)
-    sums = np.bincount(own, weights=weights * (wrong - a))
-    most = float(np.bincount(own, weights=weights).max())
+    sums = np.bincount(own, weights=wrong - a)
+    most = float(np.bincount(own).max())
     if a <= 0:
         return 1.0
     # Rounding must not make a lost stake a debt.

@@ -144,9 +144,6 @@ def route(
             + "".join(f"; {text}" for text in notes)
         )
     free = np.asarray(asked & ~honest) | ordered
-    weights = None
-    if chosen.weights:
-        weights = np.array([chosen.weights.get(u, 0.0) for u in table.units])
     look = None
     if split is not None:
         # Another promise is another question, and so is another path: open labels and unlabelled units fix it.
@@ -159,16 +156,10 @@ def route(
             sure,
             labels.codes,
         ]
-        question += [np.where(ordered | tested, truth.codes, MISSING), ordered, tested, weights]
+        question += [np.where(ordered | tested, truth.codes, MISSING), ordered, tested]
         look = split.open("route", [str(r) for r in table.run_ids], truth.word, question)
     level = min(1 - confidence, look.level) if look else 1 - confidence
-    if weights is not None:
-        notes.append(
-            "the labelled units were drawn with unequal probabilities: each counts for as many as it stands for"
-        )
-    places, reached, which = _path(
-        sure, numbers, free, ordered, tested, labels, truth, agree, level, weights, notes
-    )
+    places, reached, which = _path(sure, numbers, free, ordered, tested, labels, truth, agree, level, notes)
     given = np.where(which == 1, labels.codes[:, -1], labels.codes[:, 0])
     steps = follow(
         (given != truth.codes)[tested],
@@ -177,7 +168,6 @@ def route(
         len(places),
         agree,
         level,
-        None if weights is None else weights[tested],
     )
     total = int(asked.sum())
     counts = np.cumsum(np.bincount(reached[asked], minlength=len(places) + 1))[: len(places)]
@@ -249,7 +239,6 @@ def _path(
     truth: derive.Truth,
     agree: float,
     level: float,
-    weights: FloatArray | None,
     notes: list[str],
 ) -> tuple[list[tuple[int, float]], IntArray, IntArray]:
     """The steps (judge, threshold), the step that accepts each unit first, and whose. Nothing here sees a tested label."""
@@ -263,7 +252,6 @@ def _path(
         sure[known, 0],
         numbers[known],
         len(np.unique(numbers[tested])),
-        None if weights is None else weights[known],
     )
     first = path_of(own(free, 0), begin)
     reached, which = reached_by(sure[:, 0], first), np.zeros(len(sure), dtype=np.int64)
