@@ -226,12 +226,10 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
         text = http.text_of([b for b in body["content"] if b.get("type") == "text"])
         used = body.get("usage")
         used = used if isinstance(used, dict) else {}
-        read, written = (
-            http.counted(used.get(f"cache_{name}_input_tokens") or 0) for name in ("read", "creation")
-        )
+        read, written = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
         # `input_tokens` counts only what neither came from the cache nor went into it.
-        fresh = http.counted(used.get("input_tokens"))
-        total = None if fresh is None or read is None or written is None else fresh + read + written
+        parts = [http.counted(n) for n in (used.get("input_tokens"), read or 0, written or 0)]
+        total = None if None in parts else sum(n or 0 for n in parts)
         usage = http.usage(total, used.get("output_tokens"), read, written)
         reason = body.get("stop_reason")
     except (KeyError, TypeError, AttributeError) as e:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from judge.providers import chat
+from judge.providers import anthropic, chat
 from judge.runner import RunReport
 from judge.types import Message, Reply, Request, Usage
 from tests.loopback.openai_server import OpenAIServer
@@ -198,3 +198,20 @@ def test_a_cost_that_is_no_amount_is_none(cost: Any) -> None:
     body = {"choices": [{"message": {"content": "A"}}], "usage": {**RIGHT, "cost": cost}}
     request = Request("m", (Message("user", "x"),), 0)
     assert chat.reply(body, request, {}).usage == Usage(INTO, OUT)
+
+
+@pytest.mark.parametrize(
+    ("used", "counted"),
+    [
+        ({"input_tokens": 7, "output_tokens": 2, "cache_read_input_tokens": 3}, Usage(10, 2, 3)),
+        ({"input_tokens": "7", "output_tokens": 2}, Usage(None, 2)),
+        ({"input_tokens": 7, "output_tokens": -2}, Usage(7, None)),
+        ({"input_tokens": 7, "output_tokens": 2, "cache_creation_input_tokens": "x"}, Usage(None, 2)),
+        ([], Usage()),
+    ],
+)
+def test_anthropics_counts_that_are_none_lose_no_reply(used: Any, counted: Usage) -> None:
+    """The reply is paid for: it was thrown away, and asked for again."""
+    body = {"content": [{"type": "text", "text": "y"}], "stop_reason": "end_turn", "usage": used}
+    found = anthropic.reply(body, {})
+    assert (found.text, found.usage) == ("y", counted)
