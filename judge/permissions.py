@@ -38,21 +38,22 @@ _URL = re.compile(r"(\w*)://([^/\s\"'\\?#]+)")
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """A vendor's own domain, the variable with its key, and the variable that names another server."""
+    """A vendor's own domain, the variables with its keys, and the variable that names another server."""
 
     domain: str
-    key: str
+    keys: tuple[str, ...]
     base_url: str
 
 
-_OPENAI = Usual("openai.com", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+_OPENAI = Usual("openai.com", ("OPENAI_API_KEY",), "OPENAI_BASE_URL")
 _USUAL = {
     "openai": _OPENAI,
     "openai-decisions": _OPENAI,
-    "anthropic": Usual("anthropic.com", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    "anthropic": Usual("anthropic.com", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "ANTHROPIC_BASE_URL"),
 }
 """The vendors that can be asked without a key. Clouds (Azure, Bedrock, Vertex) always send credentials that they find by
-themselves, so a server that a file names for them is never permitted just because it is on this machine."""
+themselves, so a server that a file names for them is never permitted just because it is on this machine, or because the
+user asked it as another vendor. What they find is remembered as `azure/`, which is no variable's name."""
 
 _named: set[tuple[str, str | None]] = set()
 _named_folders: set[Path] = set()
@@ -69,7 +70,7 @@ class Allowed:
 
     def has(self, at: ServerAddress) -> bool:
         """Whether --allow-host names the server: its host, or its host and port."""
-        return any(given in (at.place, at.name) for given in map(_place, self.hosts))
+        return any(name == at.name and port in (None, at.port) for name, port in map(_named_host, self.hosts))
 
 
 NOTHING_ALLOWED = Allowed()
@@ -96,7 +97,9 @@ def check_server(
     at = None if base_url is None else server(base_url)
     variables = [found[1] for value in options.values() if (found := _VARIABLE.fullmatch(value))]
     usual = _USUAL.get(vendor)
-    implied = usual.key if usual and "key" not in options and os.environ.get(usual.key, "").strip() else None
+    implied = [] if usual else [f"{vendor}/"]
+    if usual and "key" not in options:
+        implied = [name for name in usual.keys if os.environ.get(name, "").strip()]
     if source is not None:
         places = [at] if at is not None else []
         places += [
@@ -106,9 +109,11 @@ def check_server(
         refused = [name for name in variables if not _may_receive(at, vendor, name, allowed)]
         if hosts or refused:
             raise _refusal(source, hosts, refused)
-        if implied and not _may_receive(at, vendor, implied, allowed):
-            options, implied = {**options, "key": NO_KEY}, None
-    for name in [*variables, *([implied] if implied else [])] or [None]:
+        # Also where no key is set: the vendors' clients find more in the environment (OPENAI_ORG_ID).
+        sent = (implied or usual.keys[:1]) if usual and "key" not in options else []
+        if not all(_may_receive(at, vendor, name, allowed) for name in sent):
+            options, implied = {**options, "key": NO_KEY}, []
+    for name in [*variables, *implied] or [None]:
         _remember_server(at, vendor, name)
     return dict(options)
 
@@ -160,14 +165,17 @@ def remember_folder(folder: Path) -> None:
 
 def _is_permitted(at: ServerAddress, vendor: str, allowed: Allowed) -> bool:
     """Whether a server that a file names may be asked at all."""
-    named = _with_usual_key(at, vendor, allowed) or any(origin == at.origin for origin, _ in _servers())
-    return named or (at.is_loopback and vendor in _USUAL)
+    if _with_usual_key(at, vendor, allowed):
+        return True
+    if vendor not in _USUAL:
+        return (at.origin, f"{vendor}/") in _servers()
+    return at.is_loopback or any(origin == at.origin for origin, _ in _servers())
 
 
 def _may_receive(at: ServerAddress | None, vendor: str, variable: str, allowed: Allowed) -> bool:
     """Whether a permitted server may receive a variable; `at` is None where the vendor's usual server is asked."""
     usual = _USUAL.get(vendor)
-    is_usual = usual is not None and usual.key == variable
+    is_usual = usual is not None and variable in usual.keys
     return (
         variable in allowed.variables
         or (_remembered_as(at, vendor), variable) in _servers()
@@ -179,8 +187,10 @@ def _with_usual_key(at: ServerAddress, vendor: str, allowed: Allowed) -> bool:
     """Whether a server may have the vendor's usual key: the vendor's own, the environment's, or one that the user allows."""
     usual = _USUAL.get(vendor)
     is_vendors = usual is not None and at.origin.startswith("https:") and at.is_within(usual.domain)
-    home = os.environ.get(usual.base_url) if usual else None
-    return is_vendors or allowed.has(at) or (bool(home) and server(home or "").origin == at.origin)
+    if is_vendors or allowed.has(at):
+        return True
+    home = _home(vendor)
+    return home is not None and home.origin == at.origin
 
 
 def _refusal(source: str | Path, hosts: Sequence[ServerAddress], variables: Sequence[str]) -> UsageError:
@@ -199,18 +209,28 @@ def _urls(options: Mapping[str, str]) -> list[tuple[str, str]]:
     return [found for value in options.values() for found in _URL.findall(value)]
 
 
-def _place(given: str) -> str:
-    """A value of --allow-host, a host or a host and a port, as it is compared. Raises UsageError for anything else."""
+def _named_host(given: str) -> tuple[str, int | None]:
+    """A value of --allow-host: the host, and its port (None: any port). Raises UsageError for anything else."""
     with suppress(UsageError):
-        return server(given if "://" in given else f"https://{given}").place
+        at = server(given if "://" in given else f"https://{given}")
+        has_port = "://" in given or re.search(r":\d+\s*$", given) is not None
+        return at.name, at.port if has_port else None
     raise UsageError(
         f"--allow-host {given}: write a host, as in gpu.lab, or a host and a port, as in gpu.lab:8000"
     )
 
 
 def _remembered_as(at: ServerAddress | None, vendor: str) -> str:
-    """What is remembered of a server. The vendor's usual server is remembered by the vendor's name."""
-    return vendor if at is None else at.origin
+    """What is remembered of a server. Where nobody named one it is the environment's, else the vendor's, by its name."""
+    home = _home(vendor) if at is None else at
+    return vendor if home is None else home.origin
+
+
+def _home(vendor: str) -> ServerAddress | None:
+    """The server that the environment names for a vendor."""
+    usual = _USUAL.get(vendor)
+    named = os.environ.get(usual.base_url, "").strip() if usual else ""
+    return server(named) if named else None
 
 
 # What is remembered
@@ -222,27 +242,42 @@ def _remember_server(at: ServerAddress | None, vendor: str, variable: str | None
     is_known = any(known == origin for known, _ in _servers())
     needs_no_permission = variable is None and (at is None or at.is_loopback or is_known)
     usual = _USUAL.get(vendor)
-    is_usual = usual is not None and variable == usual.key and (at is None or at.is_within(usual.domain))
-    if not (needs_no_permission or is_usual or pair in _servers()):
+    is_usual = usual is not None and variable in usual.keys and (at is None or at.is_within(usual.domain))
+    # What a cloud's client finds goes with a server that somebody named.
+    is_clouds = at is None and variable == f"{vendor}/"
+    if not (needs_no_permission or is_usual or is_clouds or pair in _servers()):
         _named.add(pair)
         _append(["server", *pair])
 
 
 def _servers() -> set[tuple[str, str | None]]:
     """The pairs of a server and a variable (None: no variable) that the user has named."""
-    return _named | {(row[1], row[2]) for row in _remembered() if row[0] == "server" and len(row) == 3}
+    pairs = {(row[1], row[2]) for row in _remembered() if row[0] == "server" and len(row) == 3}
+    return _named | {(origin, name) for origin, name in pairs if origin is not None}
 
 
-def _remembered() -> list[list[str]]:
-    with suppress(OSError, ValueError):
+def _remembered() -> list[list[str | None]]:
+    """The lines of the file; one that is none of ours says nothing, and the others still do."""
+    try:
         lines = (configuration_folder() / FILE).read_text("utf-8").splitlines()
-        return [row for row in map(json.loads, lines) if isinstance(row, list) and row]
-    return []
+    except (OSError, ValueError):
+        return []
+    rows = []
+    for line in lines:
+        with suppress(ValueError, RecursionError):
+            row = json.loads(line)
+            if isinstance(row, list) and row and all(cell is None or isinstance(cell, str) for cell in row):
+                rows.append(row)
+    return rows
 
 
 def _append(row: Sequence[str | None]) -> None:
     """Add a line. Where nothing can be written, what was named holds for this process."""
     with suppress(OSError):
         configuration_folder().mkdir(parents=True, exist_ok=True)
-        with (configuration_folder() / FILE).open("a", encoding="utf-8") as file:
+        path = configuration_folder() / FILE
+        # Whoever could write into it would choose who receives keys, whatever the umask is.
+        with open(
+            path, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)
+        ) as file:
             file.write(json.dumps(row) + "\n")

@@ -7,6 +7,7 @@ where a test says that no address is loopback.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -340,12 +341,69 @@ def test_without_a_place_to_remember_the_process_remembers(
     check_server("study.db", "openai", "https://gpu.lab", {"key": "env:QWEN_KEY"})
 
 
-def test_a_memory_that_is_damaged_permits_nothing() -> None:
+def test_a_damaged_line_of_the_memory_permits_nothing_and_the_others_stay() -> None:
     folder = permissions.configuration_folder()
     folder.mkdir(parents=True)
-    (folder / permissions.FILE).write_text('["server", "https://gpu.lab:443", null]\nbroken')
+    lines = [
+        '["server", "https://one.lab:443", null]',
+        "broken",
+        '["server", ["https://two.lab:443"], null]',
+        "[]",
+    ]
+    (folder / permissions.FILE).write_text("\n".join(lines))
+    check_server("panel.yaml", "openai", "https://one.lab", {})
+    with pytest.raises(UsageError, match=r"--allow-host two.lab"):
+        check_server("panel.yaml", "openai", "https://two.lab", {})
+
+
+def test_only_the_user_may_write_the_memory() -> None:
+    before = os.umask(0)
+    try:
+        check_server(None, "openai", "https://gpu.lab", {})
+    finally:
+        os.umask(before)
+    assert (permissions.configuration_folder() / permissions.FILE).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("vendor", ["azure", "bedrock", "vertex", "echo"])
+def test_a_server_of_one_vendor_gets_no_credentials_of_a_cloud(vendor: str) -> None:
+    """The user asked it as OpenAI's; a cloud's client would send it what it finds by itself."""
+    check_server(None, "openai", "https://gpu.lab", {})
     with pytest.raises(UsageError, match=r"--allow-host gpu.lab"):
-        check_server("panel.yaml", "openai", "https://gpu.lab", {})
+        check_server("panel.yaml", vendor, "https://gpu.lab", {})
+    check_server(None, vendor, "https://gpu.lab", {})
+    check_server("panel.yaml", vendor, "https://gpu.lab", {})
+
+
+def test_a_token_beside_the_key_is_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anthropic's client sends ANTHROPIC_AUTH_TOKEN, also where no key is set."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    assert check_server("panel.yaml", "anthropic", "http://127.0.0.1:8000", {}) == {"key": "none"}
+    check_server(None, "anthropic", "https://gpu.lab", {})
+    assert check_server("panel.yaml", "anthropic", "https://gpu.lab", {}) == {}
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "canary")
+    assert check_server("panel.yaml", "anthropic", "https://gpu.lab", {}) == {"key": "none"}
+
+
+def test_what_the_server_of_the_environment_received_the_vendors_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = {"key": "env:QWEN_KEY"}
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://gpu.lab")
+    check_server(None, "openai", None, given)
+    check_server("panel.yaml", "openai", None, given)
+    for elsewhere in ("", "https://other.lab"):
+        monkeypatch.setenv("OPENAI_BASE_URL", elsewhere)
+        with pytest.raises(UsageError, match=r"--allow-env QWEN_KEY"):
+            check_server("panel.yaml", "openai", None, given)
+
+
+def test_a_port_that_is_named_is_the_only_one() -> None:
+    for named in ("gpu.lab:443", "https://gpu.lab"):
+        check_server("panel.yaml", "openai", "https://gpu.lab", {}, Allowed((named,)))
+        with pytest.raises(UsageError, match=r"--allow-host gpu.lab:8000"):
+            check_server("panel.yaml", "openai", "http://gpu.lab:8000", {}, Allowed((named,)))
+    check_server("panel.yaml", "openai", "http://gpu.lab:8000", {}, Allowed(("gpu.lab",)))
 
 
 @pytest.mark.parametrize(
